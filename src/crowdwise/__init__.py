@@ -1,0 +1,41 @@
+"""Learn from labels that disagree.
+
+>>> import crowdwise as cw
+>>> votes = {"q1": {"ann": "cat", "bob": "cat", "cy": "dog"}, "q2": {"ann": "dog", "cy": "dog"}}
+>>> cw.aggregate.MajorityVote().fit_predict(votes).to_dict()
+{'q1': 'cat', 'q2': 'dog'}
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+__version__ = version("crowdwise")
+
+_NAMES = {"Annotations": "crowdwise.data", "CrowdwiseError": "crowdwise.errors"}
+
+__all__ = [
+    "Annotations",
+    "CrowdwiseError",
+    "__version__",
+    "aggregate",
+    "cli",
+    "data",
+    "errors",
+    "evaluate",
+    "laws",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a part when it is first used, so that importing the package costs nothing."""
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    if name in __all__:
+        return import_module(f"crowdwise.{name}")
+    raise AttributeError(f"module 'crowdwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

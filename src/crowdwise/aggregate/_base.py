@@ -1,0 +1,241 @@
+"""What every truth-inference method shares: validation, prediction, bookkeeping."""
+
+from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise._params import checks_params
+from crowdwise._steps import em_pass
+from crowdwise.data import Annotations, as_annotations, as_gold
+from crowdwise.data.coerce import aligned
+from crowdwise.data.names import positions
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.typing import Array, Floats, Ints
+
+TIE = 1e-9  # classes closer than this to the best one are tied with it
+UNKNOWN_WORKERS = ("average", "ignore", "error")
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a method promises, for the laws and the documentation to read."""
+
+    binary_only: bool = False  # works with two classes at most
+    monotone: bool = False  # objective_ never falls
+    stochastic: bool = False  # has a random_state that matters
+    keeps_unanimity: bool = True  # a crowd of one mind keeps its labels
+    weighted: bool = True  # a weight of two equals a repeated row
+    resists_noise: bool = True  # a worker who labels at random moves little
+    learns_from_gold: bool = False  # gold labels inform more than their own tasks
+
+
+class Aggregator(BaseEstimator, ABC):
+    """Turn a crowd's labels into one distribution over the classes per task.
+
+    A method file fills in ``_fit`` and ``_posterior``; the rest lives here. Learned arrays
+    with a row per worker or per task are named in ``_per_worker`` and ``_per_task``, so that
+    ``predict`` can fit them to other annotations.
+
+    Attributes
+    ----------
+    tasks_, workers_, classes_ : ndarray
+        Names, in the order of every learned array.
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | labels) of the tasks that were fitted.
+    labels_ : Series
+        Most probable label of each task, named ``agg_label``.
+    probas_ : DataFrame
+        ``posterior_`` with its names.
+    """
+
+    traits: ClassVar[Traits] = Traits()
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _per_worker: ClassVar[tuple[str, ...]] = ()
+    _per_task: ClassVar[tuple[str, ...]] = ()
+
+    @checks_params
+    def fit(self, annotations: Any, gold: Any = None) -> Self:
+        """Learn the workers from their labels.
+
+        Parameters
+        ----------
+        annotations : Annotations, frame, array, dict or path
+            Whatever :func:`crowdwise.data.as_annotations` takes.
+        gold : mapping, Series, frame or array, optional
+            Known truths of some tasks. They are kept, and methods that can learn from them do.
+        """
+        data = as_annotations(annotations)
+        self._refuse(data)
+        codes = None if gold is None else as_gold(gold, data)
+        self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
+        self.posterior_ = clamp(self._fit(data, codes), codes)
+        return self
+
+    def predict_proba(self, annotations: Any, *, unknown_workers: str = "average") -> pd.DataFrame:
+        """Label distribution of every task, a frame task x class.
+
+        A label unknown to ``fit`` is an error. A worker unknown to ``fit`` counts as the
+        ``"average"`` one, is left out (``"ignore"``), or is an ``"error"``.
+        """
+        check_is_fitted(self)
+        if unknown_workers not in UNKNOWN_WORKERS:
+            raise ParameterError(
+                f"unknown_workers={unknown_workers!r} is unknown.\n"
+                f"  expected: {', '.join(UNKNOWN_WORKERS)}"
+            )
+        data = as_annotations(annotations)
+        known, strangers = aligned(data, self.workers_, self.classes_, unknown_workers)
+        if strangers:
+            known = _with_stranger(known)
+        return self._frame(self._adapted(known, strangers)._posterior(known), known.tasks)
+
+    def predict(self, annotations: Any, *, unknown_workers: str = "average") -> pd.Series:
+        """Most probable label of every task, a series named ``agg_label``."""
+        frame = self.predict_proba(annotations, unknown_workers=unknown_workers)
+        return self._series(frame.to_numpy(), frame.index)
+
+    def fit_predict(self, annotations: Any, gold: Any = None) -> pd.Series:
+        """Same as ``fit(annotations, gold).labels_``."""
+        return self.fit(annotations, gold).labels_
+
+    def fit_predict_proba(self, annotations: Any, gold: Any = None) -> pd.DataFrame:
+        """Same as ``fit(annotations, gold).probas_``."""
+        return self.fit(annotations, gold).probas_
+
+    @property
+    def labels_(self) -> pd.Series:
+        check_is_fitted(self)
+        return self._series(self.posterior_, self.tasks_)
+
+    @property
+    def probas_(self) -> pd.DataFrame:
+        check_is_fitted(self)
+        return self._frame(self.posterior_, self.tasks_)
+
+    @abstractmethod
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        """Set the learned attributes; return P(truth | labels) of each task."""
+
+    @abstractmethod
+    def _posterior(self, annotations: Annotations) -> Floats:
+        """P(truth | labels) under the learned attributes, shape (n_tasks, n_classes)."""
+
+    def _choose(self, posterior: Floats) -> Ints:
+        """Class number of each task's label; the first of tied ones, ``-1`` for none."""
+        return tied(posterior).argmax(axis=1)
+
+    def _refuse(self, data: Annotations) -> None:
+        if not data.n_annotations:
+            raise AnnotationError(
+                "There are no annotations to learn from.\n  expected: at least one (task, worker, "
+                "label)"
+            )
+        if self.traits.binary_only and data.n_classes > 2:
+            raise AnnotationError(
+                explain(
+                    f"{type(self).__name__} works with two classes; these labels have "
+                    f"{data.n_classes}.",
+                    fix="choose a method for any number of classes, such as DawidSkene",
+                )
+            )
+
+    def _adapted(self, data: Annotations, strangers: bool) -> Self:
+        """A shallow copy whose learned arrays have the rows of ``data``."""
+        model = copy(self)
+        for name in self._per_worker if strangers else ():
+            rows = getattr(self, name)
+            setattr(model, name, np.concatenate([rows, rows.mean(axis=0, keepdims=True)]))
+        place = positions(self.tasks_, data.tasks) if self._per_task else None
+        for name in self._per_task:
+            rows = getattr(self, name)
+            setattr(model, name, np.concatenate([rows, rows.mean(axis=0, keepdims=True)])[place])
+        return model
+
+    def _frame(self, posterior: Floats, tasks: Any) -> pd.DataFrame:
+        index = pd.Index(tasks, name="task")
+        return pd.DataFrame(posterior, index=index, columns=pd.Index(self.classes_, name="label"))
+
+    def _series(self, posterior: Floats, tasks: Any) -> pd.Series:
+        codes = self._choose(posterior)
+        labels = self.classes_[codes]
+        if (codes < 0).any():
+            labels = labels.astype(object)
+            labels[codes < 0] = None
+        return pd.Series(labels, index=pd.Index(tasks, name="task"), name="agg_label")
+
+
+class ConfusionModel(Aggregator):
+    """A method whose workers have ``confusion_[worker, truth, label]`` and truths ``prior_``."""
+
+    _per_worker = ("confusion_",)
+    prior_: Floats
+    confusion_: Floats
+
+    @property
+    def skills_(self) -> pd.Series:
+        """Probability that each worker is right on a task drawn from ``prior_``."""
+        check_is_fitted(self)
+        right = np.einsum("wkk,k->w", self.confusion_, self.prior_)
+        return by_worker(right, self.workers_)
+
+    def _posterior(self, annotations: Annotations) -> Floats:
+        return posterior_of(annotations, self.prior_, self.confusion_)
+
+
+def posterior_of(
+    annotations: Annotations, prior: Floats, confusion: Floats, gold: Ints | None = None
+) -> Floats:
+    """P(truth | labels) when workers have confusion matrices."""
+    mask = gold_mask(gold, len(prior))
+    with np.errstate(divide="ignore"):
+        tables = np.log(prior), np.log(confusion)
+    return em_pass(annotations.cells, *tables, offset=mask, counting=False, keep=True).posterior
+
+
+def gold_mask(gold: Ints | None, n_classes: int) -> Floats | None:
+    """Log of 0 for every truth that gold rules out, to be added to a log joint."""
+    if gold is None or not (gold >= 0).any():
+        return None
+    mask = np.zeros((len(gold), n_classes))
+    mask[gold >= 0] = -np.inf
+    mask[np.flatnonzero(gold >= 0), gold[gold >= 0]] = 0.0
+    return mask
+
+
+def clamp(posterior: Floats, gold: Ints | None) -> Floats:
+    """The posterior with all mass on the gold class where it is known."""
+    if gold is None:
+        return posterior
+    posterior = posterior.copy()
+    posterior[gold >= 0] = 0.0
+    posterior[np.flatnonzero(gold >= 0), gold[gold >= 0]] = 1.0
+    return posterior
+
+
+def tied(posterior: Floats) -> Array:
+    """Which classes are as good as the best one of each task."""
+    return posterior >= posterior.max(axis=1, keepdims=True) - TIE
+
+
+def normalize(counts: Floats) -> Floats:
+    """Scale the last axis to sum to one, uniform where it is empty."""
+    total = counts.sum(axis=-1, keepdims=True)
+    uniform = np.full_like(counts, 1.0 / counts.shape[-1])
+    return np.divide(counts, total, out=uniform, where=total > 0)
+
+
+def by_worker(values: Floats, workers: Array, name: str = "skill") -> pd.Series:
+    """A series with one value per worker."""
+    return pd.Series(values, index=pd.Index(workers, name="worker"), name=name)
+
+
+def _with_stranger(annotations: Annotations) -> Annotations:
+    """The annotations with a last worker that stands for all unknown ones."""
+    workers = np.append(annotations.workers.astype(object), "unknown worker")
+    return replace(annotations, workers=workers)

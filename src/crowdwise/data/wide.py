@@ -1,0 +1,174 @@
+"""Wide tables in and out: one row a task, one column a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from crowdwise.data.annotations import Annotations
+from crowdwise.data.names import as_names, encode
+from crowdwise.errors import AnnotationError, explain
+from crowdwise.typing import Array, Ints
+
+
+def from_matrix(
+    matrix: Any,
+    missing: Any = "auto",
+    *,
+    tasks: Any = None,
+    workers: Any = None,
+    classes: Any = None,
+) -> Annotations:
+    """Build annotations from a wide array or frame."""
+    values, rows, columns = _as_grid(matrix)
+    tasks, workers = (
+        tasks if tasks is not None else rows,
+        workers if workers is not None else columns,
+    )
+    for role, names, size in (("task", tasks, len(values)), ("worker", workers, values.shape[1])):
+        if names is not None and len(names) != size:
+            raise AnnotationError(
+                f"The matrix has shape {values.shape}, but {len(names)} {role}s are named.\n"
+                f"  expected: rows are tasks, columns are workers"
+            )
+    present = _present(values, missing)
+    task, worker = np.nonzero(present)
+    names, label = encode(_simplest(values[present]), "label", classes)
+    return Annotations.from_codes(
+        task.astype(np.int32),
+        worker.astype(np.int32),
+        label,
+        tasks=np.arange(len(values)) if tasks is None else tasks,
+        workers=np.arange(values.shape[1]) if workers is None else workers,
+        classes=names,
+    )
+
+
+def from_dict(
+    labels: Mapping[Any, Mapping[Any, Any]], *, classes: Any, workers: Any
+) -> Annotations:
+    """Build annotations from ``{task: {worker: label}}``."""
+    triples = []
+    for number, (task, given) in enumerate(labels.items()):
+        if not isinstance(given, Mapping):
+            raise AnnotationError(
+                explain(
+                    f"The labels of task {task!r} are {type(given).__name__}.",
+                    expected="{task: {worker: label}}",
+                )
+            )
+        triples += [(number, worker, label) for worker, label in given.items()]
+    numbers, who, what = zip(*triples, strict=True) if triples else ((), (), ())
+    worker_names, worker = encode(pd.Series(who, dtype=object), "worker", workers)
+    class_names, label = encode(pd.Series(what, dtype=object), "label", classes)
+    return Annotations.from_codes(
+        np.array(numbers, dtype=np.int32),
+        worker,
+        label,
+        tasks=as_names(pd.Series(list(labels), dtype=object).infer_objects()),
+        workers=as_names(worker_names.tolist()) if len(worker_names) else worker_names,
+        classes=as_names(class_names.tolist()) if len(class_names) else class_names,
+    )
+
+
+def to_codes(annotations: Annotations) -> Ints:
+    """Class numbers in a tasks x workers array, -1 where there is no label."""
+    if annotations.n_repeats:
+        raise AnnotationError(
+            explain(
+                f"{annotations.n_repeats:,} annotations repeat a worker on a task.",
+                expected="at most one label in each cell of a wide table",
+                fix="choose one with without_repeats('first'), 'last' or 'majority'",
+            )
+        )
+    grid = np.full(annotations.shape, -1, dtype=np.int64)
+    grid[annotations.task, annotations.worker] = annotations.label
+    return grid
+
+
+def to_matrix(annotations: Annotations, missing: Any) -> pd.DataFrame:
+    """Class names in a tasks x workers frame, ``missing`` where there is no label."""
+    grid = to_codes(annotations)
+    names = np.append(annotations.classes.astype(object), missing)
+    frame = pd.DataFrame(names[grid], index=annotations.tasks, columns=annotations.workers)
+    return frame.rename_axis(index="task", columns="worker").infer_objects()
+
+
+def to_dict(annotations: Annotations) -> dict[Any, dict[Any, Any]]:
+    """The labels as ``{task: {worker: label}}``."""
+    grid: dict[Any, dict[Any, Any]] = {task: {} for task in annotations.tasks.tolist()}
+    to_codes(annotations)
+    workers, classes = annotations.workers.tolist(), annotations.classes.tolist()
+    edges = annotations.indptr
+    for number, given in enumerate(grid.values()):
+        rows = slice(edges[number], edges[number + 1])
+        for worker, label in zip(annotations.worker[rows], annotations.label[rows], strict=True):
+            given[workers[worker]] = classes[label]
+    return grid
+
+
+def _as_grid(matrix: Any) -> tuple[Array, Any, Any]:
+    """The cells as a 2-D array, and the names of rows and columns where there are any."""
+    if isinstance(matrix, pd.DataFrame):
+        return matrix.to_numpy(), matrix.index, matrix.columns
+    frame = nw.from_native(matrix, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame.to_pandas().to_numpy(), None, frame.columns
+    if hasattr(matrix, "toarray"):
+        return _from_sparse(matrix), None, None
+    try:
+        values = np.asarray(matrix)
+    except ValueError:  # rows of different lengths
+        values = np.empty(0)
+    if values.ndim != 2:
+        raise AnnotationError(
+            explain(
+                f"A {type(matrix).__name__} of shape {values.shape} is not a table of labels.",
+                expected="two dimensions: rows are tasks, columns are workers",
+            )
+        )
+    return values, None, None
+
+
+def _from_sparse(matrix: Any) -> Array:
+    """A sparse matrix with its unstored cells as -1, so that a stored zero is a label."""
+    stored = matrix.tocoo()
+    grid = np.full(stored.shape, -1, dtype=np.int64)
+    grid[stored.row, stored.col] = stored.data
+    return grid
+
+
+def _present(values: Array, missing: Any) -> Array:
+    empty = pd.isna(values)
+    if isinstance(missing, str) and missing == "auto":
+        minus = _equal(values, -1)
+        if minus.any():
+            others = pd.unique(values[~empty & ~minus])
+            if empty.any() or (len(others) == 1 and others[0] == 1):
+                raise AnnotationError(
+                    explain(
+                        "-1 may be a label or a gap in this table.",
+                        found="-1 beside "
+                        + ("empty cells" if empty.any() else "the label 1 alone"),
+                        fix="say which: missing=-1, or missing=None if -1 is a label",
+                    )
+                )
+        return ~(empty | minus)
+    for value in missing if isinstance(missing, list | tuple | set) else [missing]:
+        empty |= _equal(values, value)
+    return ~empty
+
+
+def _equal(values: Array, value: Any) -> Array:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return np.zeros(values.shape, dtype=bool)
+    return np.asarray(values == value, dtype=bool)
+
+
+def _simplest(labels: Array) -> Any:
+    """Labels of a mixed table as integers or text where they all are."""
+    return pd.Series(labels).infer_objects() if labels.dtype == object else labels

@@ -1,0 +1,66 @@
+"""Every error and warning this package raises on purpose.
+
+A message has four parts: what is wrong and how much of it, the first place it happens, what
+was expected, and what to do. :func:`explain` lays them out, so that every caller words
+them alike. Errors derive from :class:`CrowdwiseError` and from the built-in that people
+already catch.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+
+class CrowdwiseError(Exception):
+    """Something the caller can fix; the message says how."""
+
+
+class AnnotationError(CrowdwiseError, ValueError):
+    """The annotations are not a clean (task, worker, label) table."""
+
+    @classmethod
+    def unknown(
+        cls, column: str, *, n_bad: int, n_rows: int, first: str, known: Sequence[object], fix: str
+    ) -> Self:
+        """Say how many values are unknown, where the first one is, and what to do."""
+        what = f"{n_bad:,} of {n_rows:,} annotations name an unknown {column}."
+        expected = f"{column} in [{listing(known)}]"
+        return cls(explain(what, first=first, expected=expected, fix=fix))
+
+    @classmethod
+    def missing_column(cls, role: str, *, where: str, found: Iterable[object], fix: str) -> Self:
+        """Say which column could not be found, and which ones were."""
+        what = f"{where} has no column for the {role}."
+        shown = ", ".join(map(str, found)) or "no columns"
+        return cls(explain(what, found=shown, expected=f"a column named {role!r}", fix=fix))
+
+
+class FileError(CrowdwiseError, OSError):
+    """A file cannot be read or written."""
+
+
+class FormatError(CrowdwiseError, ValueError):
+    """A file was read, but its contents are not what its format promises."""
+
+
+class ParameterError(CrowdwiseError, ValueError):
+    """A parameter's value does not fit the data or the other parameters."""
+
+
+class MissingExtraError(CrowdwiseError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+    @classmethod
+    def of(cls, what: str, package: str, extra: str) -> Self:
+        return cls(f'{what} needs {package}.\n  fix:      pip install "crowdwise[{extra}]"')
+
+
+def explain(what: str, **parts: str) -> str:
+    """Lay out a message: the fact, then one indented line for each named part."""
+    lines = [f"  {name + ':':<9} {text}" for name, text in parts.items() if text]
+    return "\n".join([what, *lines])
+
+
+def listing(values: Any, most: int = 5) -> str:
+    """The first few values, quoted, with an ellipsis if there are more."""
+    shown = [repr(v.item() if hasattr(v, "item") else v) for v in values[:most]]
+    return ", ".join(shown) + (", …" if len(values) > most else "")

@@ -1,0 +1,291 @@
+"""Laws of truth inference."""
+
+import pickle
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from crowdwise.aggregate._base import Aggregator, tied
+from crowdwise.data import Annotations
+from crowdwise.errors import CrowdwiseError
+from crowdwise.simulate import confused_crowd, one_coin_confusion
+from crowdwise.typing import Array, Floats, Ints
+
+
+def probabilities_are_distributions(method: Aggregator, annotations: Annotations) -> None:
+    """Every row of the posterior is non-negative and sums to one."""
+    proba = fitted(method, annotations).posterior_
+    assert proba.shape == (annotations.n_tasks, annotations.n_classes)
+    assert np.isfinite(proba).all()
+    assert proba.min() >= 0
+    assert_allclose(proba.sum(axis=1), 1)
+
+
+def results_carry_their_names(method: Aggregator, annotations: Annotations) -> None:
+    """``labels_`` and ``probas_`` are named by task and class."""
+    model = fitted(method, annotations)
+    assert model.labels_.name == "agg_label"
+    assert model.labels_.index.name == "task"
+    assert_array_equal(model.labels_.index, annotations.tasks)
+    assert_array_equal(model.probas_.columns, annotations.classes)
+    assert set(model.labels_) <= set(annotations.classes)
+
+
+def predicting_the_training_tasks_gives_their_labels(
+    method: Aggregator, annotations: Annotations
+) -> None:
+    """``predict_proba`` on the tasks of ``fit`` repeats ``probas_``."""
+    model = fitted(method, annotations)
+    again = model.predict_proba(annotations)
+    assert_array_equal(again.index, model.probas_.index)
+    assert_allclose(again, model.probas_, rtol=1e-6, atol=1e-8)
+    assert_array_equal(model.predict(annotations), model.labels_)
+
+
+def row_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> None:
+    """Shuffling the table changes nothing."""
+    frame = annotations.to_frame()
+    before, after = (
+        _rebuilt(annotations, table) for table in (frame, frame.sample(frac=1, random_state=0))
+    )
+    assert_allclose(proba_of(method, after), proba_of(method, before), rtol=1e-6, atol=1e-8)
+
+
+def task_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> None:
+    """Renaming and reordering the tasks reorders the result and does nothing else."""
+    order = np.random.default_rng(1).permutation(annotations.n_tasks)
+    moved = replace(annotations[order], tasks=np.array([f"task-{i}" for i in order], dtype=object))
+    _agree(method, proba_of(method, moved), proba_of(method, annotations)[order])
+
+
+def worker_names_are_only_names(method: Aggregator, annotations: Annotations) -> None:
+    """Renaming and reordering the workers changes nothing."""
+    order = np.random.default_rng(2).permutation(annotations.n_workers)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    names = np.array([f"worker-{i}" for i in order], dtype=object)
+    worker = place[annotations.worker].astype(np.int32)
+    moved = replace(annotations, workers=names, worker=worker)
+    _agree(method, proba_of(method, moved), proba_of(method, annotations))
+
+
+def class_names_are_only_names(method: Aggregator, annotations: Annotations) -> None:
+    """Renaming and reordering the classes reorders the columns and does nothing else."""
+    order = np.random.default_rng(3).permutation(annotations.n_classes)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    names = np.array([f"class-{i}" for i in order], dtype=object)
+    moved = replace(annotations, classes=names, label=place[annotations.label].astype(np.int32))
+    _agree(method, proba_of(method, moved), proba_of(method, annotations)[:, order])
+
+
+def duplicated_rows_equal_weights_of_two(method: Aggregator, annotations: Annotations) -> None:
+    """Repeating some rows is the same as giving them a weight of two."""
+    if not method.traits.weighted:
+        return
+    twice = np.random.default_rng(4).random(annotations.n_annotations) < 0.3
+    weighted = replace(annotations, weight=np.where(twice, 2.0, 1.0).astype(np.float32))
+    frame = annotations.to_frame()
+    rows = np.repeat(np.arange(len(frame)), np.where(twice, 2, 1))
+    repeated = _rebuilt(annotations, frame.iloc[rows])
+    _agree(method, proba_of(method, repeated), proba_of(method, weighted))
+
+
+def objective_never_falls(method: Aggregator, annotations: Annotations) -> None:
+    """Each step of a monotone method raises its objective."""
+    if not method.traits.monotone:
+        return
+    objective = np.array(fitted(method, annotations).objective_)
+    assert len(objective) > 0
+    assert np.isfinite(objective).all()
+    fall = objective[:-1] - objective[1:]
+    assert (fall <= 1e-9 * np.maximum(np.abs(objective[:-1]), 1)).all()
+
+
+def one_seed_gives_one_result(method: Aggregator, annotations: Annotations) -> None:
+    """Two fits with the same seed are identical, and the global generator is untouched."""
+    watched = _global_state()
+    first = proba_of(method, annotations)
+    assert_array_equal(proba_of(method, annotations), first)
+    assert_array_equal(_global_state(), watched)
+
+
+def a_unanimous_crowd_keeps_its_labels(method: Aggregator, annotations: Annotations) -> None:
+    """When all workers agree on every task, so does the method."""
+    if not method.traits.keeps_unanimity:
+        return
+    truth = np.random.default_rng(6).integers(0, annotations.n_classes, annotations.n_tasks)
+    label = truth[annotations.task].astype(np.int32)
+    unanimous = replace(annotations, label=label).nonempty()
+    found = fitted(method, unanimous).posterior_.argmax(axis=1)
+    assert_array_equal(found, truth[annotations.redundancy > 0])
+
+
+def a_random_worker_moves_little(method: Aggregator, annotations: Annotations) -> None:
+    """Adding one worker who labels at random changes few labels."""
+    if not method.traits.resists_noise:
+        return
+    rng = np.random.default_rng(7)
+    task = np.concatenate([annotations.task, np.arange(annotations.n_tasks)])
+    noise = rng.integers(0, annotations.n_classes, annotations.n_tasks)
+    noisy = Annotations.from_codes(
+        task,
+        np.concatenate([annotations.worker, np.full(annotations.n_tasks, annotations.n_workers)]),
+        np.concatenate([annotations.label, noise]),
+        tasks=annotations.tasks,
+        classes=annotations.classes,
+    )
+    before, after = proba_of(method, annotations), proba_of(method, noisy)
+    clear = np.sort(before, axis=1)[:, -1] > 0.8
+    moved = before.argmax(axis=1)[clear] != after.argmax(axis=1)[clear]
+    assert moved.mean() < 0.1
+
+
+def odd_crowds_give_an_answer_or_one_clear_error(method: Aggregator, _: Annotations) -> None:
+    """Thin, lopsided and tiny data end in a finite answer or a ``CrowdwiseError``."""
+    for odd in odd_crowds():
+        try:
+            proba = proba_of(method, odd)
+        except CrowdwiseError:
+            continue
+        assert proba.shape == (odd.n_tasks, odd.n_classes)
+        assert np.isfinite(proba).all()
+        assert_allclose(proba.sum(axis=1), 1)
+
+
+def gold_labels_are_kept(method: Aggregator, annotations: Annotations) -> None:
+    """A task with a gold label has that label, whatever the crowd says."""
+    gold = dict(zip(annotations.tasks[:2], annotations.classes[[-1, 0]], strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = clone(method).fit(annotations, gold=gold).labels_
+    assert {task: labels[task] for task in gold} == gold
+
+
+def unknown_workers_are_declared(method: Aggregator, annotations: Annotations) -> None:
+    """A worker unknown to ``fit`` is averaged, left out or refused, as asked."""
+    model = fitted(method, annotations)
+    names = np.array([f"stranger-{i}" for i in range(annotations.n_workers)], dtype=object)
+    strange = replace(annotations[:5], workers=names)
+    assert_allclose(model.predict_proba(strange).sum(axis=1), 1)
+    assert_allclose(model.predict_proba(strange, unknown_workers="ignore").sum(axis=1), 1)
+    try:
+        model.predict_proba(strange, unknown_workers="error")
+    except CrowdwiseError:
+        return
+    raise AssertionError("an unknown worker went unnoticed")
+
+
+def copies_are_equal(method: Aggregator, annotations: Annotations) -> None:
+    """``clone`` keeps parameters; a pickled model predicts the same."""
+    assert clone(method).get_params().keys() == method.get_params().keys()
+    assert clone(method).set_params(**method.get_params()) is not method
+    model = fitted(method, annotations)
+    again = pickle.loads(pickle.dumps(model))
+    assert_allclose(again.predict_proba(annotations), model.predict_proba(annotations))
+
+
+def the_input_is_untouched(method: Aggregator, annotations: Annotations) -> None:
+    """Fitting changes neither the annotations nor the method's parameters."""
+    columns = {name: getattr(annotations, name).copy() for name in ("indptr", "worker", "label")}
+    params = str(method.get_params())
+    fitted(method, annotations)
+    for name, column in columns.items():
+        assert_array_equal(getattr(annotations, name), column)
+    assert str(method.get_params()) == params
+
+
+AGGREGATOR_LAWS: list[Callable[[Aggregator, Annotations], None]] = [
+    probabilities_are_distributions,
+    results_carry_their_names,
+    predicting_the_training_tasks_gives_their_labels,
+    row_order_is_irrelevant,
+    task_order_is_irrelevant,
+    worker_names_are_only_names,
+    class_names_are_only_names,
+    duplicated_rows_equal_weights_of_two,
+    objective_never_falls,
+    one_seed_gives_one_result,
+    a_unanimous_crowd_keeps_its_labels,
+    a_random_worker_moves_little,
+    odd_crowds_give_an_answer_or_one_clear_error,
+    gold_labels_are_kept,
+    unknown_workers_are_declared,
+    copies_are_equal,
+    the_input_is_untouched,
+]
+
+
+def fitted(method: Aggregator, annotations: Annotations) -> Any:
+    """A fitted copy; that it ran out of steps on odd data is not a breach."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return _seeded(method).fit(annotations)
+
+
+def proba_of(method: Aggregator, annotations: Annotations) -> Floats:
+    """The posterior of a fitted copy."""
+    return fitted(method, annotations).posterior_
+
+
+def odd_crowds() -> list[Annotations]:
+    """Data at the edge: each is something that people really have."""
+    rng = np.random.default_rng(8)
+    some = confused_crowd(one_coin_confusion([0.9, 0.8, 0.7, 0.6], 2), 12, 3, random_state=9)
+    flat = some.annotations
+    return [
+        Annotations.from_matrix([[0]]),  # one task, one worker, one label
+        Annotations.from_matrix([[0, 1]]),  # one task, two workers who disagree
+        Annotations.from_matrix([[0], [1], [0]]),  # one worker
+        Annotations.from_matrix([[1, 1, 1], [1, 1, 1]]),  # one class
+        Annotations.from_matrix([[0, -1, -1], [-1, 1, -1], [-1, -1, 0]]),  # nobody overlaps
+        Annotations.from_matrix([[0, 1, -1], [1, 0, -1], [-1, -1, 1]]),  # two islands
+        Annotations.from_matrix([[0, 0], [0, 0]], classes=[0, 1]),  # a class nobody used
+        flat.subsample(1, random_state=0),  # one label per task
+        replace(flat, tasks=flat.tasks).filter(flat.task > 3),  # tasks without labels
+        Annotations.from_matrix(rng.integers(0, 2, (1, 40))),  # one task, many workers
+        Annotations.from_codes(np.arange(30), np.arange(30), rng.integers(0, 2, 30)),
+    ]
+
+
+def _rebuilt(annotations: Annotations, frame: Any) -> Annotations:
+    return Annotations.from_frame(
+        frame,
+        tasks=annotations.tasks,
+        workers=annotations.workers,
+        classes=annotations.classes,
+    )
+
+
+def _global_state() -> Array:
+    """State of numpy's global generator, which no method may use."""
+    state: Any = np.random.get_state()  # noqa: NPY002
+    return state[1].copy()
+
+
+def _seeded(method: Aggregator) -> Aggregator:
+    copy = clone(method)
+    return copy.set_params(random_state=0) if "random_state" in copy.get_params() else copy
+
+
+def _agree(method: Aggregator, found: Floats, expected: Floats) -> None:
+    """Equal to rounding; for a stochastic method, alike on nearly all tasks."""
+    if not method.traits.stochastic:
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+        return
+    same = _best(found) == _best(expected)
+    assert same[~_is_tied(expected)].mean() > 0.9
+
+
+def _best(proba: Floats) -> Ints:
+    return proba.argmax(axis=1)
+
+
+def _is_tied(proba: Floats) -> Array:
+    return tied(proba).sum(axis=1) > 1
