@@ -15,6 +15,9 @@ from crowdwise import Annotations
 
 # Expert labels corrected by adjudication are the truth to score against in these two.
 ADJUDICATED = ("medical_causes", "medical_treats")
+# Votes dealt to numbered slots, or simulated: a worker there is nobody, so there is no
+# worker quality to find, and the truth of the first two is the majority vote itself.
+WITHOUT_WORKERS = ("hotel", "classroom_on_task", "neucrowd_syn_valid")
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,12 @@ def folder() -> Path | None:
 
 
 def names() -> list[str]:
-    """All sets that have workers and truth."""
+    """All sets that have real workers and truth."""
     root = folder()
     if root is None:
         return []
     found = (path.parent for path in root.glob("*/truth.csv"))
-    return sorted(path.name for path in found if _annotations_file(path) and _has_workers(path))
+    return sorted(p.name for p in found if p.name not in WITHOUT_WORKERS and _annotations_file(p))
 
 
 def load(name: str, *, repeats: str = "last", truth: str | None = None) -> RealCrowd:
@@ -59,8 +62,3 @@ def load(name: str, *, repeats: str = "last", truth: str | None = None) -> RealC
 def _annotations_file(path: Path) -> Path | None:
     candidates = (path / "annotations.csv", path / "annotations.csv.gz")
     return next((file for file in candidates if file.exists()), None)
-
-
-def _has_workers(path: Path) -> bool:
-    columns = pd.read_csv(_annotations_file(path), nrows=0).columns
-    return {"task", "worker", "label"} <= set(columns)

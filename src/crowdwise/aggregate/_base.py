@@ -163,11 +163,11 @@ class Aggregator(BaseEstimator, ABC):
 
     def _series(self, posterior: Floats, tasks: Any) -> pd.Series:
         codes = self._choose(posterior)
-        labels = self.classes_[codes]
+        labels = pd.Series(self.classes_[codes], index=pd.Index(tasks, name="task"))
         if (codes < 0).any():
             labels = labels.astype(object)
             labels[codes < 0] = None
-        return pd.Series(labels, index=pd.Index(tasks, name="task"), name="agg_label")
+        return labels.rename("agg_label")
 
 
 class ConfusionModel(Aggregator):
