@@ -1,0 +1,62 @@
+# crowdwise: `make demo` shows it at work, `make test` checks all of it.
+# Both set up a virtual environment in .venv first; nothing else on the machine changes.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+READY  := $(VENV)/.ready
+PEERS  := .venv-peers
+
+# Real crowds, when this machine has them; tests that need one are skipped elsewhere.
+export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench bench-accuracy bench-speed bench-limit docs clean
+
+help:  ## List these targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(READY): pyproject.toml constraints.txt src/crowdwise/_native.c
+	@echo "==> Setting up $(VENV) (a minute or two, once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --quiet --constraint constraints.txt --editable ".[test,docs]"
+	@touch $@
+
+demo: $(READY)  ## Label a simulated crowd end to end, and show what came out
+	@echo "==> Running the demo"
+	@$(BIN)/python examples/demo.py
+
+check: $(READY)  ## Lint and type-check
+	@echo "==> Lint (ruff)"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+	@echo "==> Types (mypy, strict)"
+	@$(BIN)/mypy
+
+test: check  ## Run every test, doctest, example and README block
+	@echo "==> Tests"
+	@$(BIN)/python -m pytest --numprocesses 2 --quiet
+
+bench: bench-accuracy bench-speed  ## Rebuild every table under benchmarks/results
+
+bench-accuracy: $(READY)  ## Accuracy, calibration and time of every method on every real crowd
+	$(BIN)/python benchmarks/accuracy.py
+
+bench-speed: $(READY) $(PEERS)/.ready  ## Time and memory against crowd-kit, 10^4 to 10^7 annotations
+	$(BIN)/python benchmarks/speed.py --peer $(PEERS)/bin/python
+
+bench-limit: $(READY)  ## 10^8 annotations, once: a machine with 16 GB is enough
+	$(BIN)/python benchmarks/speed.py --sizes 1e8 --methods DawidSkene --output speed-1e8
+
+$(PEERS)/.ready:
+	@echo "==> Setting up $(PEERS) with crowd-kit, for comparison only"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet "crowd-kit==1.4.2" "scikit-learn==1.7.2" "pandas==2.3.3"
+	@touch $@
+
+docs: $(READY)  ## Regenerate the tables in README and docs, and build the site
+	@$(BIN)/python docs/build.py
+
+clean:  ## Remove everything that can be made again
+	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info $(VENV) $(PEERS)
