@@ -60,8 +60,21 @@ def confused_crowd(
     """
     rng = check_random_state(random_state)
     confusion = np.asarray(confusion, dtype=np.float64)
-    n_workers, n_classes, _ = confusion.shape
-    truth = rng.choice(n_classes, size=n_tasks, p=prior)
+    truth = rng.choice(confusion.shape[1], size=n_tasks, p=prior)
+    options = {"activity": activity, "random_state": rng}
+    return Crowd(label_by_crowd(truth, confusion, per_task, **options), truth, confusion)
+
+
+def label_by_crowd(
+    truth: Any, confusion: Any, per_task: int, *, activity: Any = None, random_state: Any = None
+) -> Annotations:
+    """Labels of tasks whose truth is known, by workers with known confusion matrices.
+
+    The parameters are those of :func:`confused_crowd`; ``truth`` holds class numbers.
+    """
+    rng = check_random_state(random_state)
+    truth, confusion = np.asarray(truth), np.asarray(confusion, dtype=np.float64)
+    n_tasks, (n_workers, n_classes, _) = len(truth), confusion.shape
     if activity is None:
         chance = rng.random_sample((n_tasks, n_workers))
         worker = np.argsort(chance, axis=1)[:, :per_task]
@@ -81,9 +94,7 @@ def confused_crowd(
         workers=np.arange(n_workers),
         classes=np.arange(n_classes),
     )
-    if activity is not None:
-        annotations = annotations.without_repeats("first")
-    return Crowd(annotations, truth, confusion)
+    return annotations if activity is None else annotations.without_repeats("first")
 
 
 def simulate_crowd(

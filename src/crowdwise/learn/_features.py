@@ -1,0 +1,137 @@
+"""What tasks look like: arrays, frames, sparse matrices, tensors or torch datasets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import torch
+from scipy.sparse import issparse
+from torch import Tensor
+from torch.utils.data import Dataset, default_collate
+
+from crowdwise.data.names import positions
+from crowdwise.errors import AnnotationError, explain
+from crowdwise.typing import Array, Ints
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows of features, one a task; ``rows`` fetches some of them as a tensor."""
+
+    source: Any  # a tensor, a scipy matrix or a torch Dataset
+    order: Ints | None = None  # row of the source for each task
+
+    @property
+    def n_tasks(self) -> int:
+        size = self.source.shape[0] if hasattr(self.source, "shape") else len(self.source)
+        return size if self.order is None else len(self.order)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one task's features."""
+        if issparse(self.source):
+            return (self.source.shape[1],)
+        return tuple(self.rows(torch.zeros(1, dtype=torch.long)).shape[1:])
+
+    def rows(self, chosen: Tensor) -> Tensor:
+        """The features of the chosen tasks; on the device of ``chosen``."""
+        at = chosen if self.order is None else torch.as_tensor(self.order)[chosen.cpu()]
+        if isinstance(self.source, Tensor):
+            return self.source[at.to(self.source.device)].to(chosen.device)
+        if issparse(self.source):
+            dense = self.source[at.cpu().numpy()].toarray()
+            return torch.as_tensor(dense, dtype=torch.float32, device=chosen.device)
+        items = [_features_only(self.source[int(i)]) for i in at]
+        return default_collate(items).to(chosen.device)
+
+    def to(self, device: torch.device) -> Features:
+        """Move the whole table at once, where there is one."""
+        moved = self.source.to(device) if isinstance(self.source, Tensor) else self.source
+        return Features(moved, self.order)
+
+
+def as_features(X: Any, tasks: Array | None = None) -> Features:
+    """Take features in any shape; ``tasks`` names the rows they must have.
+
+    A frame whose index holds the tasks' names is put in their order; anything else must
+    have one row per task, in the order of the tasks.
+    """
+    order = None
+    if X is None:
+        source: Any = torch.arange(0 if tasks is None else len(tasks))
+    elif isinstance(X, Dataset) or issparse(X):
+        source = X.tocsr() if issparse(X) else X
+    elif isinstance(X, Tensor):
+        source = X.float() if X.is_floating_point() or X.ndim > 1 else X
+    else:
+        order = _by_name(X, tasks)
+        source = torch.as_tensor(_as_array(X), dtype=torch.float32)
+    features = Features(source, order)
+    if tasks is not None and features.n_tasks != len(tasks):
+        raise AnnotationError(
+            explain(
+                f"X has {features.n_tasks:,} rows, but there are {len(tasks):,} tasks.",
+                expected="one row per task, in the order of annotations.tasks",
+                fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
+            )
+        )
+    _refuse_missing(features)
+    return features
+
+
+def _features_only(item: Any) -> Any:
+    """A dataset's item without its label."""
+    return item[0] if isinstance(item, tuple | list) else item
+
+
+def _as_array(X: Any) -> Array:
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    array = frame.to_numpy() if isinstance(frame, nw.DataFrame) else np.asarray(X)
+    try:
+        array = array.astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise AnnotationError(
+            explain(
+                "X holds something that is not a number.",
+                first=str(error),
+                expected="numbers only",
+                fix="encode text and categories first",
+            )
+        ) from None
+    if array.ndim < 2:
+        raise AnnotationError(
+            explain(
+                f"X has shape {array.shape}.",
+                expected="two dimensions or more: rows are tasks",
+                fix="use X.reshape(-1, 1) for a single feature",
+            )
+        )
+    return array
+
+
+def _by_name(X: Any, tasks: Array | None) -> Ints | None:
+    if tasks is None or not isinstance(X, pd.DataFrame) or isinstance(X.index, pd.RangeIndex):
+        return None
+    place = positions(X.index.to_numpy(), tasks)
+    return place if (place >= 0).all() and X.index.is_unique else None
+
+
+def _refuse_missing(features: Features) -> None:
+    table = features.source
+    if not isinstance(table, Tensor) or not table.is_floating_point():
+        return
+    bad = ~torch.isfinite(table)
+    if bad.any():
+        first = torch.nonzero(bad)[0].tolist()
+        raise AnnotationError(
+            explain(
+                f"X has {int(bad.sum()):,} values that are missing or infinite.",
+                first=f"row {first[0]}, column {first[1] if len(first) > 1 else 0}",
+                expected="finite numbers",
+                fix="fill them in first, for example with sklearn.impute.SimpleImputer",
+            )
+        )

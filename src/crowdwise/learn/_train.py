@@ -1,0 +1,401 @@
+"""The one training loop: several restarts as one batched ensemble, with held-out labels."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+from torch.func import functional_call, stack_module_state, vmap
+
+from crowdwise.errors import CrowdwiseError, ParameterError
+from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn.objectives import Objective
+
+log = logging.getLogger("crowdwise")
+
+WORTH_SHARING = 4_000_000
+
+OPTIMIZERS: dict[str, Any] = {
+    "adam": (torch.optim.Adam, {}),
+    "amsgrad": (torch.optim.Adam, {"amsgrad": True}),
+    "adamw": (torch.optim.AdamW, {}),
+    "radam": (torch.optim.RAdam, {}),
+    "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-8}),
+    "sgd": (torch.optim.SGD, {"momentum": 0.9}),
+}
+
+
+class TrainingError(CrowdwiseError, ArithmeticError):
+    """Training went astray in every restart."""
+
+
+class Training(BaseEstimator):
+    """How a network is trained; shared by every learner.
+
+    Parameters
+    ----------
+    optimizer : {"adam", "amsgrad", "adamw", "radam", "adadelta", "sgd"}, default="adam"
+        The rule that turns gradients into steps.
+    learning_rate : float or mapping, default=1e-2
+        Step size; ``{"truth": …, "noise": …}`` gives the two models their own.
+    weight_decay : float or mapping, default=0
+        L2 penalty on the parameters.
+    batch_size : int or None, default=None
+        Annotations (or tasks, where an objective needs whole tasks) per step; None for all.
+    epochs : int, default=500
+        Passes over the data.
+    schedule : {"constant", "cosine"}, default="constant"
+        Whether the learning rate falls to 0 over the epochs.
+    n_restarts : int, default=1
+        Networks trained side by side from different starts; the one that predicts held-out
+        labels best is kept.
+    validation_fraction : float, default=0.1
+        Share of the annotations held out when there are restarts or ``patience`` to decide.
+    patience : int or None, default=None
+        Stop after so many epochs without a better held-out likelihood, and keep the best.
+    worker_dropout : float, default=0
+        Chance that a label counts as the unknown worker's, who is learned in this way.
+        Without it the unknown worker is the average of the others.
+    device : {"auto", "cpu", "cuda"} or str, default="auto"
+        Where to train; auto takes a GPU if there is one.
+    verbose : bool, default=False
+        Log every tenth of the way.
+    """
+
+    def __init__(
+        self,
+        *,
+        optimizer: str = "adam",
+        learning_rate: float | Mapping[str, float] = 1e-2,
+        weight_decay: float | Mapping[str, float] = 0.0,
+        batch_size: int | None = None,
+        epochs: int = 500,
+        schedule: str = "constant",
+        n_restarts: int = 1,
+        validation_fraction: float = 0.1,
+        patience: int | None = None,
+        worker_dropout: float = 0.0,
+        device: str = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.schedule = schedule
+        self.n_restarts = n_restarts
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.worker_dropout = worker_dropout
+        self.device = device
+        self.verbose = verbose
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether some annotations are kept aside to decide with."""
+        return self.n_restarts > 1 or self.patience is not None
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of training: which loss, how long, and whether an E-step comes first."""
+
+    epochs: int
+    loss: str = "loss"
+    expect: str | None = None  # name of the objective's method that gives the posterior
+    hard: bool = False
+
+
+@dataclass
+class History:
+    """Per epoch: the loss, and the held-out loss, of each restart."""
+
+    loss: list[list[float]] = field(default_factory=list)
+    held_out: list[list[float]] = field(default_factory=list)
+    best: int = 0  # which restart was kept
+
+
+class Ensemble:
+    """Several objectives of one shape, run as one."""
+
+    def __init__(self, members: Sequence[Objective]) -> None:
+        self.members = list(members)
+        self.template = members[0]
+        self.parameters: dict[str, Tensor] = dict(self.template.named_parameters())
+        self.buffers: dict[str, Tensor] = dict(self.template.named_buffers())
+        if len(members) > 1:
+            self.template = copy.deepcopy(members[0])
+            self.parameters, self.buffers = stack_module_state(list(members))
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __call__(self, what: str, batch: Batch) -> Tensor:
+        """What each member says, stacked."""
+        if len(self) == 1:
+            return self.template(what, batch).unsqueeze(0)
+
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+            return functional_call(self.template, (parameters, buffers), (what, batch))
+
+        return vmap(one, randomness="different")(self.parameters, self.buffers)
+
+    def train(self, mode: bool) -> None:
+        self.template.train(mode)
+
+    @torch.no_grad()
+    def set_target(self, target: Tensor) -> None:
+        """Give each member the posterior of its own E-step."""
+        if len(self) == 1:
+            self.buffers["target"].copy_(target[0])
+        else:
+            self.buffers["target"].copy_(target)
+
+    def snapshot(self) -> dict[str, Tensor]:
+        return {name: value.detach().clone() for name, value in self.parameters.items()}
+
+    @torch.no_grad()
+    def keep(self, best: dict[str, Tensor], better: Tensor) -> None:
+        """Overwrite the members' entries of ``best`` where ``better``."""
+        for name, value in self.parameters.items():
+            if len(self) == 1:
+                best[name] = value.detach().clone() if bool(better[0]) else best[name]
+            else:
+                best[name][better] = value.detach()[better]
+
+    @torch.no_grad()
+    def restore(self, state: dict[str, Tensor]) -> None:
+        for name, value in state.items():
+            self.parameters[name].copy_(value)
+
+    @torch.no_grad()
+    def member(self, number: int) -> Objective:
+        """One member with its own parameters again."""
+        if len(self) == 1:
+            return self.members[0]
+        chosen = self.members[number]
+        state = {**self.parameters, **self.buffers}
+        for name, value in (*chosen.named_parameters(), *chosen.named_buffers()):
+            value.copy_(state[name][number])
+        return chosen
+
+
+def train(
+    members: Sequence[Objective],
+    data: CrowdData,
+    phases: Sequence[Phase],
+    training: Training,
+    rng: np.random.RandomState,
+) -> tuple[Objective, History]:
+    """Train all members at once; return the best one and what happened."""
+    check(training)
+    held = None
+    if training.holds_out and data.n_annotations > 1:
+        data, held = data.held_out(training.validation_fraction, rng)
+    ensemble, history = Ensemble(members), History()
+    loop = Loop(ensemble, data, held, phases, training, rng, history)
+    try:
+        loop.run()
+    except KeyboardInterrupt:
+        warnings.warn(
+            f"Training was interrupted after {len(history.loss)} epochs; the best so far is kept.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return loop.best_member(), history
+
+
+@dataclass
+class Loop:
+    """The state of one training run."""
+
+    ensemble: Ensemble
+    data: CrowdData
+    held: CrowdData | None
+    phases: Sequence[Phase]
+    training: Training
+    rng: np.random.RandomState
+    history: History
+
+    def __post_init__(self) -> None:
+        self.optimizer = make_optimizer(self.training, self.ensemble.parameters)
+        epochs = sum(phase.epochs for phase in self.phases)
+        cosine = self.training.schedule == "cosine"
+        self.scheduler = (
+            torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, max(epochs, 1))
+            if cosine
+            else None
+        )
+        self.generator = torch.Generator().manual_seed(int(self.rng.randint(2**31 - 1)))
+        self.best_state = self.ensemble.snapshot()
+        self.best_value = torch.full((len(self.ensemble),), torch.inf)
+        self.since_best, self.report_every = 0, max(1, epochs // 10)
+
+    def run(self) -> None:
+        for phase in self.phases:
+            if phase.expect is not None:
+                self.expect(phase)
+            for _ in range(phase.epochs):
+                self.epoch(phase.loss)
+                if self.training.patience and self.since_best >= self.training.patience:
+                    self.since_best = 0
+                    break
+
+    def epoch(self, loss_name: str) -> None:
+        """One pass over the batches, and a look at the held-out labels."""
+        self.ensemble.train(True)
+        losses, n = torch.zeros(len(self.ensemble), device=self.data.device), 0
+        by = self.ensemble.template.by
+        for batch in self.data.batches(self.training.batch_size, by, self.generator):
+            loss = self.ensemble(loss_name, self.dropped(batch))
+            self.optimizer.zero_grad(set_to_none=True)
+            torch.autograd.backward(loss.sum())
+            self.optimizer.step()
+            losses, n = losses + loss.detach(), n + 1
+        if self.scheduler is not None:
+            self.scheduler.step()
+        self.record((losses / n).cpu())
+
+    def record(self, losses: Tensor) -> None:
+        self.history.loss.append(losses.tolist())
+        value, held = losses, self.held
+        if held is not None:
+            with torch.no_grad():
+                self.ensemble.train(False)
+                value = self.ensemble("held_out", held.whole()).cpu()
+            self.history.held_out.append(value.tolist())
+        if not torch.isfinite(losses).any():
+            self.diverged()
+        better = torch.isfinite(value) & torch.isfinite(losses)
+        if held is not None:
+            better &= value < self.best_value
+        self.since_best = 0 if better.any() else self.since_best + 1
+        self.best_value = torch.where(better, value, self.best_value)
+        if held is not None or not better.all():
+            self.ensemble.keep(self.best_state, better)
+        n_epochs = len(self.history.loss)
+        if self.training.verbose and n_epochs % self.report_every == 0:
+            log.info("epoch %d: loss %.4f", n_epochs, float(losses.min()))
+
+    def expect(self, phase: Phase) -> None:
+        """E-step: every member's posterior becomes its target."""
+        assert phase.expect is not None
+        self.ensemble.train(False)
+        with torch.no_grad():
+            posterior = self.ensemble(phase.expect, self.data.whole()).exp()
+            if phase.hard:
+                best = posterior == posterior.amax(dim=-1, keepdim=True)
+                posterior = best / best.sum(dim=-1, keepdim=True)
+        self.ensemble.set_target(posterior)
+
+    def dropped(self, batch: Batch) -> Batch:
+        """The batch with some labels given to the unknown worker."""
+        if not self.training.worker_dropout:
+            return batch
+        chance = torch.rand(len(batch.worker), generator=self.generator).to(batch.worker.device)
+        unknown = chance < self.training.worker_dropout
+        worker = torch.where(unknown, self.data.n_workers, batch.worker)
+        return Batch(batch.x, batch.task, batch.at, worker, batch.label, batch.weight)
+
+    def diverged(self) -> None:
+        raise TrainingError(
+            f"The loss is not finite after {len(self.history.loss)} epochs, in every restart.\n"
+            "  expected: a falling loss\n"
+            "  fix:      lower the learning rate, or scale the features"
+        )
+
+    def best_member(self) -> Objective:
+        """The restart with the best held-out likelihood, at its best epoch."""
+        if self.held is not None:
+            self.ensemble.restore(self.best_state)
+        number = int(torch.nan_to_num(self.best_value, nan=torch.inf).argmin())
+        self.history.best = number
+        chosen = self.ensemble.member(number)
+        chosen.eval()
+        return chosen
+
+
+def make_optimizer(training: Training, parameters: Mapping[str, Tensor]) -> torch.optim.Optimizer:
+    """The optimiser, with a group of its own for each part of the net."""
+    kind, options = OPTIMIZERS[training.optimizer]
+    groups = []
+    for part in ("truth", "noise", ""):
+        chosen = [p for name, p in parameters.items() if _part(name) == part]
+        if chosen:
+            rate = _for_part(training.learning_rate, part, 1e-3)
+            decay = _for_part(training.weight_decay, part, 0.0)
+            groups.append({"params": chosen, "lr": rate, "weight_decay": decay})
+    return kind(groups, **options)
+
+
+def _part(name: str) -> str:
+    pieces = name.split(".")
+    return next((p for p in pieces[:2] if p in ("truth", "noise")), "")
+
+
+def _for_part(value: float | Mapping[str, float], part: str, default: float) -> float:
+    if isinstance(value, Mapping):
+        return value.get(part, default)
+    return value
+
+
+def check(training: Training) -> None:
+    """Refuse settings that make no sense."""
+    if training.optimizer not in OPTIMIZERS:
+        raise ParameterError(
+            f"optimizer={training.optimizer!r} is unknown.\n  expected: {', '.join(OPTIMIZERS)}"
+        )
+    if training.schedule not in ("constant", "cosine"):
+        raise ParameterError(
+            f"schedule={training.schedule!r} is unknown.\n  expected: constant, cosine"
+        )
+    for name, low in (("n_restarts", 1), ("epochs", 0), ("batch_size", 1), ("patience", 1)):
+        value = getattr(training, name)
+        if value is not None and value < low:
+            raise ParameterError(f"{name}={value} is too small.\n  expected: {low} or more")
+    if not 0 < training.validation_fraction < 1:
+        raise ParameterError(
+            f"validation_fraction={training.validation_fraction}.\n  expected: between 0 and 1"
+        )
+
+
+def pick_device(name: str) -> torch.device:
+    """The device that ``name`` asks for."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ParameterError(f"device={name!r} is unknown.\n  expected: auto, cpu, cuda") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ParameterError(f"device={name!r}, but there is no GPU.\n  fix:      device='cpu'")
+    return device
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device, work: int) -> Iterator[None]:
+    """Torch's generators seeded inside, and as they were before outside.
+
+    ``work`` is the number of cells a step touches: below what is worth sharing between
+    cores a single thread is used, since handing small tensors around costs more.
+    """
+    devices = [device] if device.type == "cuda" else []
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        torch.set_num_threads(threads if work > WORTH_SHARING else 1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)

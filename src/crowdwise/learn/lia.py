@@ -1,0 +1,219 @@
+"""LIA: difficulty of tasks and competence of workers as learned functions, by EM."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from crowdwise._params import at_least, one_of
+from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._train import Phase, Training
+from crowdwise.learn.noise import Noise, Tensors, WorkerEmbedding, WorkerFeatures
+from crowdwise.learn.objectives import (
+    CrowdNet,
+    Expected,
+    Objective,
+    joint,
+    per_annotation,
+    per_task,
+)
+from crowdwise.learn.truth import MLP, TaskEmbedding, build_truth
+
+EMBEDDING = 16
+
+
+class LIA(CrowdClassifier):
+    """Learn from imperfect annotations: truth, difficulty and competence as functions.
+
+    Worker ``w`` turns truth ``k`` into label ``l`` with probability proportional to
+    ``sum_m exp(D(x)[k, l, m] + C(w)[k, l, m])``: a difficulty tensor of the task's features plus
+    a competence tensor of the worker. EM starts from each task's share of labels, with warm
+    starts from round to round; then the marginal likelihood is raised directly.
+
+    Without features (``fit(None, annotations)``) tasks get learned embeddings: LIA-E.
+
+    Parameters
+    ----------
+    truth, difficulty : MLP and others, default=MLP((16, 16, 16, 16), activation="selu")
+        Networks from features to classes and to difficulty tensors.
+    n_slots : int, default=1
+        Size L of the tensors' last axis.
+    combine : {"logsumexp", "dot"}, default="logsumexp"
+        How slots combine. The authors' code adds logarithms; "dot" is the softmax of the inner
+        product that the text suggests.
+    em_rounds, em_epochs : int, default=5 and 40
+        EM rounds, and epochs of the M-step in each.
+    marginal : {"annotation", "task"} or None, default="annotation"
+        Fine-tuning after EM, on every annotation alone (the paper's eq. 9) or on all labels
+        of a task with one shared truth (the likelihood of the model); None for none.
+    marginal_epochs : int, default=100
+        Epochs of fine-tuning.
+    column_norm : bool, default=False
+        Whether the E-step divides by the sum over truths at the given label (the paper's eq. 4).
+        It does not follow from the model, and the authors' final code leaves it out.
+    e_step_prior : bool, default=True
+        Whether the classifier takes part in the E-step (the paper) or not (the authors' code).
+    hard : bool, default=False
+        Whether E-steps give all mass to the best class.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train; ``LIA.default_training`` if not given (its ``epochs`` is not used).
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    difficulty_ : ndarray of shape (n_tasks,)
+        Chance that the average worker errs on each training task.
+    posterior_, confusion_, worker_accuracy_, history_, net_
+        See :class:`crowdwise.learn.CrowdClassifier`.
+
+    References
+    ----------
+    Platanios, Al-Shedivat, Xing and Mitchell (2020). Learning from imperfect annotations.
+    arXiv:2004.03473. doi:10.48550/arXiv.2004.03473
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> bool(LIA(random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **CrowdClassifier._parameter_constraints,
+        "difficulty": [MLP, nn.Module, callable],
+        "n_slots": [at_least(1)],
+        "combine": [one_of("logsumexp", "dot")],
+        "em_rounds": [at_least(0)],
+        "em_epochs": [at_least(1)],
+        "marginal": [one_of("annotation", "task"), None],
+        "marginal_epochs": [at_least(0)],
+        "column_norm": ["boolean"],
+        "e_step_prior": ["boolean"],
+        "hard": ["boolean"],
+    }
+    default_training = Training(optimizer="amsgrad", learning_rate=1e-3)
+
+    def __init__(
+        self,
+        *,
+        truth: Any = MLP(hidden=(16, 16, 16, 16), activation="selu"),  # noqa: B008  never changed
+        difficulty: Any = MLP(hidden=(16, 16, 16, 16), activation="selu"),  # noqa: B008  never changed
+        n_slots: int = 1,
+        combine: str = "logsumexp",
+        em_rounds: int = 5,
+        em_epochs: int = 40,
+        marginal: str | None = "annotation",
+        marginal_epochs: int = 100,
+        column_norm: bool = False,
+        e_step_prior: bool = True,
+        hard: bool = False,
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.truth = truth
+        self.difficulty = difficulty
+        self.n_slots = n_slots
+        self.combine = combine
+        self.em_rounds = em_rounds
+        self.em_epochs = em_epochs
+        self.marginal = marginal
+        self.marginal_epochs = marginal_epochs
+        self.column_norm = column_norm
+        self.e_step_prior = e_step_prior
+        self.hard = hard
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    def _truth(self, data: CrowdData, n_in: int | None) -> nn.Module:
+        return self._network(self.truth, data, n_in, data.n_classes)
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        n_out = data.n_classes**2 * self.n_slots
+        difficulty = self._network(self.difficulty, data, n_in, n_out)
+        given = self.worker_features_
+        competence = (
+            WorkerEmbedding(data.n_workers, EMBEDDING, n_out)
+            if given is None
+            else WorkerFeatures(given, n_out)
+        )
+        return Tensors(difficulty, competence, data.n_classes, self.n_slots, self.combine)
+
+    def _network(self, kind: Any, data: CrowdData, n_in: int | None, n_out: int) -> nn.Module:
+        if data.features.shape == ():  # no features: tasks are only numbers
+            return TaskEmbedding(data.n_tasks, EMBEDDING, build_truth(kind, EMBEDDING, n_out))
+        return build_truth(kind, n_in, n_out)
+
+    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+        return LIAObjective(
+            net,
+            data,
+            column_norm=self.column_norm,
+            e_step_prior=self.e_step_prior,
+            shared=self.marginal == "task",
+        )
+
+    def _phases(self, settings: Training) -> Sequence[Phase]:
+        first = Phase(self.em_epochs)  # its posterior is the share of labels
+        later = Phase(self.em_epochs, expect="e_step", hard=self.hard)
+        rounds = [first, *[later] * (self.em_rounds - 1)] if self.em_rounds else []
+        tuned = [Phase(self.marginal_epochs, loss="marginal")] if self.marginal else []
+        return [*rounds, *tuned]
+
+    @torch.no_grad()
+    def _describe_noise(self, batch: Batch) -> None:
+        everyone = torch.full((len(batch.x),), len(self.workers_))
+        at = torch.arange(len(batch.x))
+        table = self.net_.log_noise(batch.x, at, everyone).exp().double()
+        right = torch.einsum("tkk,tk->t", table, torch.as_tensor(self.posterior_))
+        self.difficulty_ = 1.0 - right.numpy()
+
+
+class LIAObjective(Expected):
+    """EM with the paper's switches, and the marginal likelihood to finish with."""
+
+    def __init__(
+        self, net: CrowdNet, data: CrowdData, *, column_norm: bool, e_step_prior: bool, shared: bool
+    ) -> None:
+        super().__init__(net, data, label_shares(data))
+        self.column_norm, self.e_step_prior, self.shared = column_norm, e_step_prior, shared
+
+    def e_step(self, batch: Batch) -> Tensor:
+        """Eq. 4: log P(truth | features, labels), with what the switches ask for."""
+        log_truth, score = self.scores(batch)
+        if not self.e_step_prior:
+            log_truth = torch.zeros_like(log_truth) + self.gold[batch.task]
+        if self.column_norm:
+            score = score - torch.logsumexp(score, dim=-1, keepdim=True)
+        return torch.log_softmax(joint(log_truth, score, batch), dim=-1)
+
+    def marginal(self, batch: Batch) -> Tensor:
+        """Eq. 9, or the same with one truth shared by all labels of a task."""
+        rule = per_task if self.shared else per_annotation
+        return -rule(*self.scores(batch), batch)
+
+
+def label_shares(data: CrowdData) -> Tensor:
+    """Each task's share of labels, uniform where it has none; gold where it is known."""
+    label = (
+        data.label
+        if data.label.ndim > 1
+        else torch.eye(data.n_classes, device=data.device)[data.label]
+    )
+    votes = torch.zeros(data.n_tasks, data.n_classes, device=data.device)
+    votes.index_add_(0, data.task, label * data.weight[:, None])
+    empty = votes.sum(dim=1, keepdim=True) <= 0
+    votes = torch.where(empty, torch.ones_like(votes), votes)
+    known = torch.isinf(data.gold).any(dim=1, keepdim=True)
+    votes = torch.where(known, data.gold.exp(), votes)
+    return votes / votes.sum(dim=1, keepdim=True)

@@ -1,0 +1,155 @@
+"""Objectives: what training raises, given a truth model and a noise model."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import log_softmax
+
+from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn.noise import Noise
+
+
+class CrowdNet(nn.Module):
+    """A truth model and a noise model behind one scaler."""
+
+    def __init__(self, scaler: nn.Module, truth: nn.Module, noise: Noise) -> None:
+        super().__init__()
+        self.scaler, self.truth, self.noise = scaler, truth, noise
+
+    def log_truth(self, x: Tensor) -> Tensor:
+        """Log P(truth | features), (task, truth)."""
+        return log_softmax(self.truth(self.scaler(x)), dim=-1)
+
+    def log_noise(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | truth) of each row, (row, truth, label)."""
+        return self.noise(self.scaler(x), at, worker)
+
+    def log_labels(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | features) of each row, (row, label)."""
+        scaled = self.scaler(x)
+        log_truth = log_softmax(self.truth(scaled), dim=-1)
+        return self.noise.labels(log_truth, scaled, at, worker)
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Log P(truth | features) per task, and log P(the label given | truth) per row."""
+        x = self.scaler(batch.x)
+        score = self.noise.score(x, batch.at, batch.worker, batch.label)
+        return log_softmax(self.truth(x), dim=-1), score
+
+
+class Objective(nn.Module):
+    """The model together with the loss it is trained on.
+
+    ``forward(what, batch)`` runs one of the methods by name, so that an ensemble of
+    objectives can be run as one (see ``_train``).
+    """
+
+    by = "annotation"  # what a mini-batch is made of
+    gold: Tensor
+
+    def __init__(self, net: CrowdNet, data: CrowdData) -> None:
+        super().__init__()
+        self.net = net
+        self.register_buffer("gold", data.gold)
+
+    def forward(self, what: str, batch: Batch) -> Tensor:
+        result: Tensor = getattr(self, what)(batch)
+        return result
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Minus the objective, per annotation."""
+        raise TypeError(f"{type(self).__name__} has no loss")
+
+    def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """What the net says, with truths that gold rules out at minus infinity."""
+        log_truth, score = self.net(batch)
+        return log_truth + self.gold[batch.task], score
+
+    def held_out(self, batch: Batch) -> Tensor:
+        """Negative log-likelihood of labels, per annotation: what restarts are chosen by."""
+        return -per_annotation(*self.scores(batch), batch)
+
+    def posterior(self, batch: Batch) -> Tensor:
+        """Log P(truth | features, labels), (task, truth)."""
+        return log_softmax(joint(*self.scores(batch), batch), dim=-1)
+
+    def refresh(self, posterior: Tensor) -> None:
+        """Take the posterior of an E-step; nothing to do without EM."""
+
+
+class PerAnnotation(Objective):
+    """Marginal likelihood with every annotation on its own (SpeeLFC eq. 8, LIA eq. 9)."""
+
+    def loss(self, batch: Batch) -> Tensor:
+        return -per_annotation(*self.scores(batch), batch)
+
+
+class Direct(Objective):
+    """Likelihood of each label by the noise model's own rule, for layers that are no tables."""
+
+    def loss(self, batch: Batch) -> Tensor:
+        log_labels = self.net.log_labels(batch.x, batch.at, batch.worker)
+        given = (
+            log_labels * batch.label if batch.label.ndim > 1 else chosen(log_labels, batch.label)
+        )
+        return -(given.reshape(len(batch.at), -1).sum(dim=-1) * batch.weight).sum() / total(batch)
+
+    def held_out(self, batch: Batch) -> Tensor:
+        return self.loss(batch)
+
+
+class PerTask(Objective):
+    """Marginal likelihood with one truth shared by all labels of a task."""
+
+    by = "task"
+
+    def loss(self, batch: Batch) -> Tensor:
+        return -per_task(*self.scores(batch), batch)
+
+
+class Expected(Objective):
+    """EM: the expected complete-data likelihood under the posterior of the last E-step."""
+
+    by = "task"
+    target: Tensor
+
+    def __init__(self, net: CrowdNet, data: CrowdData, start: Tensor) -> None:
+        super().__init__(net, data)
+        self.register_buffer("target", start)  # (task, truth)
+
+    def loss(self, batch: Batch) -> Tensor:
+        log_truth, score = self.net(batch)
+        return -expected(log_truth, score, self.target[batch.task], batch)
+
+
+def chosen(log_labels: Tensor, label: Tensor) -> Tensor:
+    """Each row's entry for its label, (row, 1)."""
+    return log_labels.gather(1, label[:, None])
+
+
+def joint(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+    """Log P(truth, labels | features), (task, truth)."""
+    return log_truth.index_add(0, batch.at, score * batch.weight[:, None])
+
+
+def per_annotation(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+    """Mean over annotations of log sum_k P(k | x) P(label | k)."""
+    evidence = torch.logsumexp(log_truth[batch.at] + score, dim=-1)  # (row,)
+    return (evidence * batch.weight).sum() / total(batch)
+
+
+def per_task(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+    """Sum over tasks of log sum_k P(k | x) prod_j P(label_j | k), per annotation."""
+    return torch.logsumexp(joint(log_truth, score, batch), dim=-1).sum() / total(batch)
+
+
+def expected(log_truth: Tensor, score: Tensor, target: Tensor, batch: Batch) -> Tensor:
+    """Expected log P(truth, labels | x) under ``target``, per annotation."""
+    labels = (target[batch.at] * score).sum(dim=-1)  # (row,)
+    return ((target * log_truth).sum() + (labels * batch.weight).sum()) / total(batch)
+
+
+def total(batch: Batch) -> Tensor:
+    """Weight of the batch's annotations."""
+    return batch.weight.sum().clamp_min(1e-12)

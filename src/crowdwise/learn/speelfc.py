@@ -1,0 +1,87 @@
+"""SpeeLFC: a classifier and a confusion matrix per worker, trained end to end."""
+
+from typing import Any
+
+from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn._data import CrowdData
+from crowdwise.learn._train import Training
+from crowdwise.learn.noise import Noise, WorkerConfusion
+from crowdwise.learn.truth import MLP
+
+
+class SpeeLFC(CrowdClassifier):
+    """Learn a classifier through a probabilistic crowd layer.
+
+    Worker ``w`` gives label ``l`` to a task with features ``x`` with probability
+    ``sum_k truth(x)[k] * confusion_[w, k, l]``; both are learned by raising the likelihood of
+    every annotation on its own. Rows of the confusion matrices are softmaxes, so they are
+    probabilities that can be read.
+
+    Parameters
+    ----------
+    truth : "linear", MLP, torch.nn.Module or function, default="linear"
+        The classifier.
+    diagonal, off_diagonal : float, default=4.7 and 1.0
+        Where the free matrices start: before anything is learned a worker is right with
+        probability ``exp(diagonal) / (exp(diagonal) + (n_classes - 1) * exp(off_diagonal))``.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train; ``SpeeLFC.default_training`` if not given.
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    posterior_, confusion_, worker_accuracy_, history_, net_
+        See :class:`crowdwise.learn.CrowdClassifier`.
+
+    References
+    ----------
+    Chen, Wang, Sun, Chen, Han, Liu and Yang (2020). Structured probabilistic end-to-end
+    learning from crowds. IJCAI. doi:10.24963/ijcai.2020/210
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> bool(SpeeLFC(random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    recipes = {
+        "mgc": {
+            "truth": "linear",
+            "diagonal": 4.7,
+            "training": Training(learning_rate=1e-3, batch_size=64, epochs=5000),
+        },
+        "spc": {
+            "truth": MLP(hidden=(1200,), dropout=0.5),
+            "diagonal": 1.4,
+            "training": Training(learning_rate=1e-4, batch_size=64, epochs=200),
+        },
+    }
+
+    def __init__(
+        self,
+        *,
+        truth: Any = "linear",
+        diagonal: float = 4.7,
+        off_diagonal: float = 1.0,
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.truth = truth
+        self.diagonal = diagonal
+        self.off_diagonal = off_diagonal
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        sizes = (data.n_workers, data.n_classes)
+        return WorkerConfusion(*sizes, self.diagonal, self.off_diagonal)

@@ -1,0 +1,135 @@
+"""SpeeLFC-D: worker skill times task ease decides how often a label is right."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from crowdwise._params import at_least, more_than
+from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._train import Training
+from crowdwise.learn.noise import Noise, WorkerEase
+from crowdwise.learn.truth import MLP
+from crowdwise.typing import Floats
+
+
+class SpeeLFCD(CrowdClassifier):
+    """Learn a classifier, one skill per worker and the ease of every task.
+
+    A label is right with probability ``sigmoid(skill * ease(x))``, where
+    ``ease(x) = least_ease + ease_range * sigmoid(g(x))`` and g is a small network; errors are
+    spread evenly. One number per worker makes it steadier than SpeeLFC when workers have few
+    labels, and blind to bias.
+
+    Parameters
+    ----------
+    truth : "linear", MLP, torch.nn.Module or function, default="linear"
+        The classifier.
+    ease : MLP, default=MLP(hidden=(32,), dropout=0.5)
+        The network g from features to one number.
+    skill : float, default=0.028
+        Where every worker's skill starts; with g at 0 the accuracy is then 0.80.
+    least_ease, ease_range : float, default=0.001 and 100
+        The paper's lambda_1 and lambda_2. Skill and ease share a scale: only their product
+        is identified.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train; ``SpeeLFCD.default_training`` if not given.
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    difficulty_ : ndarray of shape (n_tasks,)
+        Chance that the average worker errs on each training task.
+    skills_ : ndarray of shape (n_workers,)
+        Skill of each worker, the paper's alpha.
+    posterior_, confusion_, worker_accuracy_, history_, net_
+        See :class:`crowdwise.learn.CrowdClassifier`.
+
+    References
+    ----------
+    Chen, Wang, Sun, Chen, Han, Liu and Yang (2020). Structured probabilistic end-to-end
+    learning from crowds. IJCAI. doi:10.24963/ijcai.2020/210
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> bool(SpeeLFCD(random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **CrowdClassifier._parameter_constraints,
+        "ease": [MLP, None],
+        "skill": [more_than(0.0)],
+        "least_ease": [at_least(0.0)],
+        "ease_range": [more_than(0.0)],
+    }
+    # Skills are small numbers (0.03) that ease multiplies by fifty: they need smaller steps.
+    default_training = Training(learning_rate={"truth": 1e-2, "noise": 1e-3})
+    recipes = {
+        "mgc": {
+            "ease": MLP(hidden=(32,), dropout=0.5),
+            "training": Training(
+                learning_rate={"truth": 1e-3, "noise": 1e-4}, batch_size=64, epochs=5000
+            ),
+        },
+        "spc": {
+            "truth": MLP(hidden=(1200,), dropout=0.5),
+            "ease": MLP(hidden=(128,), dropout=0.5),
+            "training": Training(learning_rate=1e-4, batch_size=64, epochs=200),
+        },
+    }
+
+    def __init__(
+        self,
+        *,
+        truth: Any = "linear",
+        ease: MLP | None = None,
+        skill: float = 0.028,
+        least_ease: float = 0.001,
+        ease_range: float = 100.0,
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.truth = truth
+        self.ease = ease
+        self.skill = skill
+        self.least_ease = least_ease
+        self.ease_range = ease_range
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        network = (self.ease or MLP(hidden=(32,), dropout=0.5)).build(flat(data, n_in), 1)
+        return WorkerEase(
+            data.n_workers,
+            data.n_classes,
+            network if n_in is not None else nn.Sequential(nn.Flatten(), network),
+            skill=self.skill,
+            least=self.least_ease,
+            most=self.ease_range,
+        )
+
+    @torch.no_grad()
+    def _describe_noise(self, batch: Batch) -> None:
+        noise: Any = self.net_.noise
+        self.skills_: Floats = noise.skill.weight[:-1].double().numpy()
+        ease = noise.ease(self.net_.scaler(batch.x)).double().numpy()
+        self.difficulty_: Floats = 1.0 / (1.0 + np.exp(np.outer(ease, self.skills_)))
+        self.difficulty_ = self.difficulty_.mean(axis=1)
+
+
+def flat(data: CrowdData, n_in: int | None) -> int:
+    """Numbers per task, whatever the shape of its features."""
+    return n_in if n_in is not None else int(np.prod(data.features.shape))

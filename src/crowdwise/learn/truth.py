@@ -1,0 +1,134 @@
+"""Truth models: what the classes look like, as a network from features to logits."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+
+from crowdwise.errors import ParameterError, explain
+
+ACTIVATIONS = {"relu": nn.ReLU, "selu": nn.SELU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
+
+
+class MLP(BaseEstimator):
+    """A multi-layer perceptron, described; :meth:`build` makes it.
+
+    Parameters
+    ----------
+    hidden : tuple of int, default=(128,)
+        Sizes of the hidden layers; none makes a linear model.
+    activation : {"relu", "selu", "sigmoid", "tanh"}, default="relu"
+        What follows each hidden layer.
+    dropout : float, default=0
+        Share of hidden units silenced in training.
+
+    Examples
+    --------
+    >>> MLP(hidden=(8,), dropout=0.5).build(4, 3)
+    Sequential(
+      (0): Linear(in_features=4, out_features=8, bias=True)
+      (1): ReLU()
+      (2): Dropout(p=0.5, inplace=False)
+      (3): Linear(in_features=8, out_features=3, bias=True)
+    )
+    """
+
+    def __init__(
+        self, hidden: tuple[int, ...] = (128,), *, activation: str = "relu", dropout: float = 0.0
+    ) -> None:
+        self.hidden = hidden
+        self.activation = activation
+        self.dropout = dropout
+
+    def build(self, n_in: int, n_out: int) -> nn.Module:
+        if self.activation not in ACTIVATIONS:
+            raise ParameterError(
+                f"activation={self.activation!r} is unknown.\n"
+                f"  expected: {', '.join(sorted(ACTIVATIONS))}"
+            )
+        layers: list[nn.Module] = []
+        for size in self.hidden:
+            layers += [nn.Linear(n_in, size), ACTIVATIONS[self.activation]()]
+            if self.dropout:
+                layers.append(nn.Dropout(self.dropout))
+            n_in = size
+        return nn.Sequential(*layers, nn.Linear(n_in, n_out))
+
+
+class TaskEmbedding(nn.Module):
+    """A learned vector for every training task, where there are no features."""
+
+    def __init__(self, n_tasks: int, size: int, head: nn.Module) -> None:
+        super().__init__()
+        self.table = nn.Embedding(n_tasks, size)
+        nn.init.xavier_uniform_(self.table.weight)
+        self.head = head
+
+    def forward(self, task: Tensor) -> Tensor:
+        return self.head(self.table(task))
+
+
+class Standardize(nn.Module):
+    """Scale features to mean 0 and deviation 1 of the training rows."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, mean: Tensor, scale: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("scale", scale)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.mean) / self.scale
+
+    @classmethod
+    def of(cls, x: Tensor) -> Standardize:
+        """Measured on the rows of ``x``; a constant column is only centred."""
+        scale, mean = torch.std_mean(x, dim=0, correction=0)
+        return cls(mean, torch.where(scale > 1e-7, scale, torch.ones_like(scale)))
+
+
+def build_truth(truth: Any, n_in: int | None, n_classes: int) -> nn.Module:
+    """The truth model that ``truth`` asks for, freshly initialised.
+
+    ``"linear"``, an :class:`MLP`, a ``torch.nn.Module`` that ends in one logit per class, or a
+    function of (number of features, number of classes) that returns one.
+    """
+    if isinstance(truth, str) and truth == "linear":
+        return MLP(hidden=()).build(_known(n_in), n_classes)
+    if isinstance(truth, MLP):
+        return truth.build(_known(n_in), n_classes)
+    if isinstance(truth, nn.Module):
+        return reset(copy.deepcopy(truth))
+    if isinstance(truth, Callable):  # type: ignore[arg-type]  # mypy knows no callable type
+        return truth(n_in, n_classes)
+    raise ParameterError(
+        explain(
+            f"truth={truth!r} is not a truth model.",
+            expected="'linear', an MLP, a torch.nn.Module, or a function that makes one",
+        )
+    )
+
+
+def reset(module: nn.Module) -> nn.Module:
+    """Draw all parameters anew, so that restarts differ."""
+    for part in module.modules():
+        draw: Any = getattr(part, "reset_parameters", None)
+        if draw is not None:
+            draw()
+    return module
+
+
+def _known(n_in: int | None) -> int:
+    if n_in is None:
+        raise ParameterError(
+            "A linear or MLP truth model needs rows of numbers.\n"
+            "  fix:      flatten X, or pass your own torch.nn.Module as truth"
+        )
+    return n_in

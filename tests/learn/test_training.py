@@ -1,0 +1,175 @@
+"""The training loop: restarts, held-out labels, seeds, interruption and divergence."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from crowdwise.errors import ParameterError
+from crowdwise.learn import MLP, SpeeLFC, Training
+from crowdwise.learn import _train as training_module
+from crowdwise.learn._train import Ensemble, Loop, TrainingError, make_optimizer
+from crowdwise.simulate import label_by_crowd, one_coin_confusion
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    X, truth = make_classification(
+        200, 8, n_informative=5, n_classes=3, weights=[0.5, 0.3, 0.2], random_state=0
+    )
+    confusion = one_coin_confusion([0.9, 0.8, 0.7, 0.6, 0.4], 3)
+    return X, truth, label_by_crowd(truth, confusion, 3, random_state=0)
+
+
+def fit(crowd, *, truth="linear", seed=0, **settings):
+    X, _, votes = crowd
+    settings = {"epochs": 40, **settings}
+    return SpeeLFC(truth=truth, training=Training(**settings), random_state=seed).fit(X, votes)
+
+
+def test_training_lowers_the_loss(crowd):
+    loss = np.array(fit(crowd).history_.loss)[:, 0]
+    assert loss[-1] < loss[0] - 0.05
+    assert (np.diff(loss) < 1e-6).all()
+
+
+def test_one_seed_gives_one_result_and_leaves_torch_alone(crowd):
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    threads = torch.get_num_threads()
+    first, again = (fit(crowd, truth=MLP((8,), dropout=0.3), batch_size=50) for _ in range(2))
+    assert_array_equal(first.predict_proba(crowd[0]), again.predict_proba(crowd[0]))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+
+
+def test_other_seeds_give_other_results(crowd):
+    first, other = (fit(crowd, seed=seed) for seed in (0, 1))
+    assert np.abs(first.predict_proba(crowd[0]) - other.predict_proba(crowd[0])).max() > 1e-4
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "amsgrad", "adamw", "radam", "adadelta", "sgd"])
+def test_a_batched_restart_equals_a_lone_one(crowd, optimizer):
+    X, _, votes = crowd
+    settings = {"optimizer": optimizer, "epochs": 6, "learning_rate": 0.05, "batch_size": 70}
+    members, loops = [], []
+    for size in (3, 1):
+        learner = SpeeLFC(training=Training(**settings), random_state=0)
+        loops.append(loop_of(learner, X, votes, size))
+        members.append(loops[-1].ensemble.members)
+    with torch.no_grad():
+        for name, value in loops[1].ensemble.parameters.items():
+            value.copy_(loops[0].ensemble.parameters[name][1])
+    for loop in loops:
+        loop.run()
+    for name, value in loops[1].ensemble.parameters.items():
+        assert_allclose(
+            value.detach(), loops[0].ensemble.parameters[name][1].detach(), rtol=1e-4, atol=1e-5
+        )
+
+
+def loop_of(learner, X, votes, size):
+    from crowdwise.learn._data import as_data
+    from crowdwise.learn._features import as_features
+
+    learner.classes_, learner.workers_, learner.worker_features_ = (
+        votes.classes,
+        votes.workers,
+        None,
+    )
+    data = as_data(as_features(X, votes.tasks), votes, None, torch.device("cpu"))
+    torch.manual_seed(0)
+    members = [learner._member(data) for _ in range(size)]
+    phases, settings = learner._phases(learner.training), learner.training
+    history = training_module.History()
+    rng = np.random.RandomState(0)
+    return Loop(Ensemble(members), data, None, phases, settings, rng, history)
+
+
+def test_restarts_are_chosen_by_held_out_labels(crowd):
+    model = fit(crowd, n_restarts=4, learning_rate=0.1, epochs=30)
+    held = np.array(model.history_.held_out)
+    assert held.shape == (30, 4)
+    assert model.history_.best == held.min(axis=0).argmin()
+
+
+def test_patience_stops_early_and_keeps_the_best(crowd):
+    model = fit(crowd, truth=MLP((64,)), patience=5, learning_rate=0.05, epochs=400)
+    held = np.array(model.history_.held_out)[:, 0]
+    assert len(held) < 400
+    assert held.argmin() == len(held) - 6
+
+
+def test_cosine_ends_at_nothing(crowd):
+    X, _, votes = crowd
+    learner = SpeeLFC(training=Training(epochs=5, schedule="cosine", learning_rate=0.1))
+    loop = loop_of(learner, X, votes, 1)
+    loop.run()
+    assert loop.optimizer.param_groups[0]["lr"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_parts_may_have_their_own_rates():
+    parameters = {"net.truth.weight": torch.zeros(1), "net.noise.raw.weight": torch.zeros(1)}
+    settings = Training(learning_rate={"truth": 0.5, "noise": 0.25}, weight_decay={"noise": 0.1})
+    groups = make_optimizer(settings, parameters).param_groups
+    assert [(g["lr"], g["weight_decay"]) for g in groups] == [(0.5, 0.0), (0.25, 0.1)]
+
+
+def test_interruption_returns_the_best_so_far(crowd, monkeypatch):
+    real, count = Loop.epoch, []
+
+    def interrupted(self, loss):
+        count.append(1)
+        if len(count) > 7:
+            raise KeyboardInterrupt
+        real(self, loss)
+
+    monkeypatch.setattr(Loop, "epoch", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted after 7 epochs"):
+        model = fit(crowd)
+    assert model.predict_proba(crowd[0]).shape == (200, 3)
+
+
+def test_divergence_is_said(crowd):
+    with pytest.raises(TrainingError, match="lower the learning rate"):
+        fit(crowd, optimizer="sgd", learning_rate=float("inf"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"optimizer": "newton"},
+        {"schedule": "linear"},
+        {"n_restarts": 0},
+        {"batch_size": 0},
+        {"validation_fraction": 1.0},
+        {"device": "tpu9"},
+    ],
+    ids=str,
+)
+def test_refuses_settings_that_make_no_sense(crowd, settings):
+    with pytest.raises(ParameterError, match=next(iter(settings))):
+        fit(crowd, **settings)
+
+
+def test_worker_dropout_learns_the_unknown_worker(crowd):
+    X, _, votes = crowd
+    model = SpeeLFC(training=Training(epochs=150, worker_dropout=0.3), random_state=0).fit(X, votes)
+    average = SpeeLFC(training=Training(epochs=150), random_state=0).fit(X, votes)
+    for fitted in (model, average):
+        accuracy = fitted.predict_worker_accuracy(X, ["nobody"])
+        assert 0.5 < accuracy.mean() < 0.92
+    raw = average.net_.noise.raw.weight
+    assert_allclose(raw[-1].detach(), raw[:-1].mean(dim=0).detach())
+    assert not np.allclose(model.net_.noise.raw.weight[-1].detach(), raw[-1].detach(), atol=0.01)
+
+
+def test_nothing_is_said_unless_asked(crowd, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(crowd)
+    assert capsys.readouterr() == ("", "")
