@@ -95,7 +95,7 @@ def methods() -> dict[str, type]:
     return {name: getattr(aggregate, name) for name in aggregate.__all__}
 
 
-def summary(cls: type) -> str:
+def.about(cls: type) -> str:
     return inspect.getdoc(cls).splitlines()[0].rstrip(".")
 
 
@@ -121,7 +121,7 @@ def formats() -> str:
     from crowdwise.data.formats import FORMATS
 
     rows = ["| format | what it is |", "|---|---|"]
-    rows += [f"| `{f.name}` | {f.summary} |" for f in FORMATS]
+    rows += [f"| `{f.name}` | {f.about} |" for f in FORMATS]
     return "\n".join(rows) + "\n"
 
 

@@ -2,8 +2,11 @@
 
 from functools import cache
 
+import numpy as np
 import pytest
 import real_crowds
+
+from crowdwise.aggregate._base import tied
 
 cached = cache(real_crowds.load)
 
@@ -18,3 +21,17 @@ def real_crowd():
         return cached(name, **options)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def real_accuracy(real_crowd):
+    """Fit a method to a real crowd: the share of truths it finds, by 1 / m where m are tied."""
+
+    def score(method, name):
+        crowd = real_crowd(name)
+        probas = method.fit(crowd.annotations).probas_.loc[crowd.truth.index]
+        best = tied(probas.to_numpy())
+        found = best[np.arange(len(best)), probas.columns.get_indexer(crowd.truth)]
+        return (found / best.sum(axis=1)).mean()
+
+    return score

@@ -22,6 +22,7 @@
 
 #define BATCH 64
 #define SMALL 16 /* up to this many classes a task's row lives in registers */
+#define TIE 1e-9 /* log joints closer than this to the best one are tied with it */
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
@@ -114,7 +115,7 @@ INLINE double pass_over(const Pass *a, const int64_t k, double *restrict joint)
             evidence += top;
         }
         if (a->hard) {
-            for (int64_t i = 0; i < n * k; i++) joint[i] = joint[i] == 0.0 ? 1.0 : 0.0;
+            for (int64_t i = 0; i < n * k; i++) joint[i] = joint[i] >= -TIE ? 1.0 : 0.0;
         } else {
             for (int64_t i = 0; i < n * k; i++) joint[i] = exp_of_nonpositive(joint[i]);
         }

@@ -25,6 +25,7 @@ from crowdwise.typing import Floats
 
 MOST_BLOCKS = 16
 CELLS_A_BLOCK = 1 << 17
+TIE = 1e-9  # log joints closer than this to the best one are tied with it, as in _native.c
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ def em_pass(
     offset : ndarray of shape (n_tasks, n_truths), optional
         Added to each task's log joint; ``-inf`` rules a truth out (gold labels).
     hard : bool, default=False
-        Give all of a task's mass to its best truth, shared between exact ties.
+        Give all of a task's mass to its best truth, shared between ties. Rounding does not
+        break a tie: sums of the same terms in another order count as equal.
     counting, keep : bool
         Whether to count labels, and to keep the posterior.
     """
@@ -141,7 +143,7 @@ def _plain_pass(cells: Cells, prior: Floats, table: Floats, *rest: Any) -> float
         joint += offset[start:stop]
     top = joint.max(axis=1, keepdims=True)
     np.subtract(joint, top, out=joint)
-    share = (joint == 0.0).astype(np.float64) if hard else np.exp(joint)
+    share = (joint >= -TIE).astype(np.float64) if hard else np.exp(joint)
     total = share.sum(axis=1, keepdims=True)
     share /= total
     truths += share.sum(axis=0)

@@ -1,0 +1,130 @@
+"""Hard Dawid-Skene: confusion matrices counted from decisions, also known as Fast D&S."""
+
+from typing import Any
+
+import numpy as np
+
+from crowdwise._em import until_converged
+from crowdwise._params import at_least, more_than, one_of
+from crowdwise._steps import count, em_pass
+from crowdwise.aggregate._base import (
+    ConfusionModel,
+    Traits,
+    clamp,
+    gold_mask,
+    normalize,
+    posterior_of,
+    tied,
+)
+from crowdwise.aggregate.dawid_skene import given_prior, matrix_of
+from crowdwise.data import Annotations
+from crowdwise.typing import Floats, Ints
+
+SETTLED = 5e-3  # class shares that move by less than this, in sum, end the soft phase
+
+
+class HardDawidSkene(ConfusionModel):
+    """Infer truths with confusion matrices that are counted from decided labels.
+
+    The model is that of :class:`DawidSkene`, but every step first decides on one label per
+    task and then counts as if it were the truth (hard EM). It settles in fewer steps, and
+    for good, at some cost in accuracy where tasks are hard to decide. Tied classes share a
+    task in equal parts, so nothing is random.
+
+    Parameters
+    ----------
+    hybrid : bool, default=False
+        Whether to take soft steps, as :class:`DawidSkene` does, until the shares of the
+        classes have settled, and hard ones only then. Slower, and mostly more accurate.
+    smoothing : float or array of shape (n_classes, n_classes), default=0.01
+        Pseudo-counts added to every cell of a confusion matrix. Without any, one count of
+        zero would veto a class for ever.
+    class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
+        P(truth): learned, the same for all classes, or given.
+    max_iter : int, default=100
+        Most steps to take.
+    tol : float, default=1e-6
+        Stop once a step changes the objective by less than this fraction of it; 0 takes
+        ``max_iter`` steps.
+
+    Attributes
+    ----------
+    prior_ : ndarray of shape (n_classes,)
+        P(truth).
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth) of each worker; the axes are worker, truth, label.
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | labels) under the two, not rounded to the decisions.
+    skills_ : Series
+        Probability that each worker is right.
+    objective_ : list of float
+        Log-likelihood of labels and decisions, plus the log-prior, after each step. Never
+        falls, unless ``hybrid``: soft steps count all truths a task may have.
+    n_iter_ : int
+        Steps taken.
+
+    References
+    ----------
+    Sinha, Rao and Balasubramanian (2018). Fast Dawid-Skene: a fast vote aggregation scheme for
+    sentiment classification. doi:10.48550/arXiv.1803.02781
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 0]]  # tasks x workers
+    >>> HardDawidSkene().fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    traits = Traits(monotone=True, learns_from_gold=True)
+    _parameter_constraints = {
+        "hybrid": ["boolean"],
+        "smoothing": [more_than(0.0), "array-like"],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
+        "max_iter": [at_least(1)],
+        "tol": [at_least(0.0)],
+    }
+
+    def __init__(
+        self,
+        *,
+        hybrid: bool = False,
+        smoothing: Any = 0.01,
+        class_prior: Any = "estimate",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+    ) -> None:
+        self.hybrid = hybrid
+        self.smoothing = smoothing
+        self.class_prior = class_prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        n_classes, hard = annotations.n_classes, not self.hybrid
+        mask, fixed = gold_mask(gold, n_classes), given_prior(self.class_prior, n_classes)
+        pseudo = matrix_of(self.smoothing, n_classes, "smoothing")
+        smooth = float(pseudo.mean()) if fixed is None else 0.0
+        truths, counts = self._start(annotations, gold)
+        for em in until_converged(self.max_iter, self.tol):
+            self.prior_ = normalize(truths + smooth) if fixed is None else fixed
+            self.confusion_ = normalize(counts + pseudo)
+            log_prior, log_confusion = np.log(self.prior_), np.log(self.confusion_)
+            step = em_pass(annotations.cells, log_prior, log_confusion, offset=mask, hard=hard)
+            penalty = smooth * log_prior.sum() + (pseudo * log_confusion).sum()
+            em.record(step.evidence + penalty)
+            hard = hard or np.abs(normalize(step.truths) - normalize(truths)).sum() <= SETTLED
+            truths, counts = step.truths, step.counts
+        self.objective_, self.n_iter_ = em.objective, len(em.objective)
+        return posterior_of(annotations, self.prior_, self.confusion_, gold)
+
+    def _start(self, annotations: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+        """Truths and labels counted from a vote: its shares if soft, its winners if hard."""
+        shares = annotations.shares()
+        begin = clamp(shares if self.hybrid else decide(shares), gold)
+        n_workers, n_classes = annotations.n_workers, annotations.n_classes
+        return begin.sum(axis=0), count(annotations.cells, begin, n_workers, n_classes)
+
+
+def decide(posterior: Floats) -> Floats:
+    """All mass on the best class of each task, in equal parts where there are several."""
+    return normalize(tied(posterior).astype(np.float64))

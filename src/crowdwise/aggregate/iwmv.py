@@ -1,0 +1,54 @@
+"""Iterative weighted majority vote: weights that grow from chance."""
+
+from crowdwise._params import at_least
+from crowdwise.aggregate._weighted_vote import RepeatedVote, share
+from crowdwise.typing import Floats
+
+
+class IWMV(RepeatedVote):
+    """Infer truths by votes in which workers count by how far they are above chance.
+
+    With ``K`` classes, a worker whose labels agree with the vote before by a share ``a``
+    counts ``K * a - 1`` in the next: nothing at chance, and against the label below it. It
+    is a first-order stand-in for the log-odds that would be best if errors were even.
+
+    Parameters
+    ----------
+    max_iter : int, default=100
+        Most rounds of voting and weighing; they end once the weights have settled, mostly
+        within ten.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_workers,)
+        How much each worker counts; negative for one who is mostly wrong.
+    skills_ : Series
+        Share of each worker's labels that agree with the vote before, or with gold. A label
+        that is one of ``m`` tied for the lead agrees by ``1 / m``.
+    n_iter_ : int
+        Rounds taken.
+
+    References
+    ----------
+    Li and Yu (2014). Error rate bounds and iterative weighted majority voting for
+    crowdsourcing. doi:10.48550/arXiv.1411.4086
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 1], [-1, -1, 0]]  # tasks x workers
+    >>> IWMV().fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    _parameter_constraints = {"max_iter": [at_least(1)]}
+
+    def __init__(self, *, max_iter: int = 100) -> None:
+        self.max_iter = max_iter
+
+    def _weigh(self, agreed: Floats, given: Floats) -> Floats:
+        return above_chance(share(agreed, given), len(self.classes_))
+
+
+def above_chance(agreement: Floats, n_classes: int) -> Floats:
+    """Weight of a worker (their algorithm 1): 0 at chance, K - 1 for one who never errs."""
+    return n_classes * agreement - 1.0

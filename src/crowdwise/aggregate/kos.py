@@ -1,0 +1,165 @@
+"""KOS: message passing between tasks of two classes and workers."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise._params import at_least
+from crowdwise.aggregate._base import Aggregator, Traits, by_worker
+from crowdwise.data import Annotations
+from crowdwise.data.cells import shares_of
+from crowdwise.typing import Floats, Ints
+
+
+class Edges(NamedTuple):
+    """What each worker said on each task they labelled, all repeats together."""
+
+    task: Ints
+    worker: Ints
+    sign: Floats  # weight of labels of the second class less that of the first
+    mass: Floats  # weight of all labels
+
+
+class KOS(Aggregator):
+    """Infer truths of two classes by messages between tasks and workers.
+
+    A label is +1 or -1. A task tells each of its workers which way the labels of the others
+    lean, weighted by what they told; a worker tells each of its tasks how well its labels
+    on the others agree with that. The method is made for tasks that are given to workers at
+    random, and for errors that are even. Where a few workers label much more than the rest,
+    or lean to one class, messages may follow them instead of the truth. Where all workers
+    label all tasks, it amounts to the leading singular vector of the table of labels.
+
+    The probability of a class is its share of the labels, each weighted by all that its
+    worker was told, so that new tasks are decided like old ones; a label of negative weight
+    speaks for the other class. Where no message came, because workers share no other task,
+    all labels count the same. What a worker says twice on a task adds up, so a yes and a no
+    cancel out.
+
+    Parameters
+    ----------
+    center : bool, default=False
+        Whether to take each worker's mean label off first, which the paper does not. Helps
+        a lot where workers lean to one class, each in their own way; harms where the
+        classes are far from equally frequent.
+    max_iter : int, default=10
+        Rounds of messages.
+    random_state : int or RandomState, optional
+        Draws the first messages, around one.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_workers,)
+        How much each worker counts, in units of the largest message; negative for one who
+        is mostly wrong.
+    leaning_ : ndarray of shape (n_workers,)
+        Mean label of each worker, from -1 to 1, if ``center``; else 0.
+    skills_ : Series
+        ``weights_`` by worker.
+
+    References
+    ----------
+    Karger, Oh and Shah (2014). Budget-optimal task allocation for reliable crowdsourcing
+    systems. Operations Research 62(1). doi:10.1287/opre.2013.1235
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 1], [-1, -1, 0]]  # tasks x workers
+    >>> KOS(random_state=0).fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    traits = Traits(binary_only=True, stochastic=True)
+    _parameter_constraints = {
+        "center": ["boolean"],
+        "max_iter": [at_least(1)],
+        "random_state": ["random_state"],
+    }
+    _per_worker = ("weights_", "leaning_")
+
+    def __init__(
+        self, *, center: bool = False, max_iter: int = 10, random_state: Any = None
+    ) -> None:
+        self.center = center
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    @property
+    def skills_(self) -> pd.Series:
+        """How much each worker counts."""
+        check_is_fitted(self)
+        return by_worker(self.weights_, self.workers_)
+
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        edges, shape = edges_of(annotations), annotations.shape
+        leaning = mean_sign(edges, shape[1]) if self.center else np.zeros(shape[1])
+        edges = edges._replace(sign=edges.sign - leaning[edges.worker] * edges.mass)
+        message = check_random_state(self.random_state).normal(1.0, 1.0, len(edges.sign))
+        for _ in range(self.max_iter):
+            weights, message = exchange(edges, message, shape)
+        self.leaning_, self.weights_ = leaning, mostly_right(edges, weights, shape)
+        return self._posterior(annotations)
+
+    def _posterior(self, annotations: Annotations) -> Floats:
+        if annotations.n_classes < 2:
+            return np.ones((annotations.n_tasks, annotations.n_classes))
+        task, worker, sign, mass = edges_of(annotations)
+        voice = self.weights_[worker] * (sign - self.leaning_[worker] * mass)
+        sides = [np.maximum(-voice, 0.0), np.maximum(voice, 0.0)]
+        votes = np.stack([sums(side, task, annotations.n_tasks) for side in sides], axis=1)
+        heard = votes.sum(axis=1, keepdims=True) > 0
+        return np.where(heard, shares_of(votes), annotations.shares())
+
+
+def edges_of(annotations: Annotations) -> Edges:
+    """The annotations as signs, one for each task and worker."""
+    cells, n_workers, n_classes = annotations.cells, annotations.n_workers, annotations.n_classes
+    value = np.ones(len(cells.code)) if cells.value is None else cells.value
+    task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
+    worker, label = np.divmod(cells.code, n_classes)
+    pair, edge = np.unique(task * n_workers + worker, return_inverse=True)
+    sign, mass = (sums(part, edge, len(pair)) for part in (value * (2.0 * label - 1.0), value))
+    return Edges(pair // n_workers, pair % n_workers, sign, mass)
+
+
+def sums(values: Floats, group: Ints, n_groups: int) -> Floats:
+    """Sum of the values of each group."""
+    return np.bincount(group, values, n_groups).astype(np.float64)  # integers if there are none
+
+
+def exchange(edges: Edges, message: Floats, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    """One round: tasks to workers, and back. Returns the workers' totals and messages.
+
+    What comes from all others is the total less one's own, so a round costs O(n). Only
+    ratios of messages matter, so the largest is kept at one.
+    """
+    voice = edges.sign * message
+    to_worker = sums(voice, edges.task, shape[0])[edges.task] - voice
+    agreed = edges.sign * to_worker
+    total = sums(agreed, edges.worker, shape[1])
+    to_task = total[edges.worker] - agreed
+    largest = np.abs(to_task).max() or 1.0
+    return total / largest, to_task / largest
+
+
+def mean_sign(edges: Edges, n_workers: int) -> Floats:
+    """Mean label of each worker, 0 for one without any."""
+    sign, mass = (sums(part, edges.worker, n_workers) for part in (edges.sign, edges.mass))
+    return np.divide(sign, mass, out=np.zeros(n_workers), where=mass > 0)
+
+
+def mostly_right(edges: Edges, weights: Floats, shape: tuple[int, int]) -> Floats:
+    """The weights, turned around in each part of the crowd where they are negative on average.
+
+    Messages are the same up to a sign of each part, which their first values decide by luck.
+    """
+    pair = (edges.task, shape[0] + edges.worker)
+    graph = coo_array((np.ones(len(edges.task)), pair), shape=(sum(shape), sum(shape)))
+    part = connected_components(graph, directed=False)[1]
+    trust = sums(weights[edges.worker] * edges.mass, part[pair[1]], part.max() + 1)
+    return np.where(trust[part[shape[0] :]] < 0, -weights, weights)

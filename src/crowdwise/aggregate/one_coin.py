@@ -1,0 +1,134 @@
+"""One-coin Dawid-Skene: one accuracy per worker, fitted by EM."""
+
+from typing import Any
+
+import numpy as np
+
+from crowdwise._em import until_converged
+from crowdwise._params import at_least, more_than, one_of
+from crowdwise._steps import count, em_pass
+from crowdwise.aggregate._base import ConfusionModel, Traits, clamp, gold_mask, normalize
+from crowdwise.aggregate.dawid_skene import given_prior
+from crowdwise.data import Annotations
+from crowdwise.errors import ParameterError
+from crowdwise.simulate import one_coin_confusion
+from crowdwise.typing import Floats, Ints
+
+
+class OneCoin(ConfusionModel):
+    """Infer truths with one accuracy per worker.
+
+    Worker ``w`` is right with probability ``accuracy_[w]``, whatever the truth, and errs
+    evenly: every wrong label is as likely as another. With few labels per worker this is
+    steadier than a confusion matrix; it cannot see that a worker favours a class. EM starts
+    from each task's share of labels.
+
+    Parameters
+    ----------
+    smoothing : float or pair of floats, default=0.01
+        Right and wrong labels added to each worker's (a Beta prior on the accuracy), so
+        that no worker is ever certain. More right than wrong ones say that workers are
+        mostly right.
+    class_prior : {"uniform", "estimate"} or array of shape (n_classes,), default="uniform"
+        P(truth): the same for all classes, learned, or given. Learned, it can take all
+        tasks into one class where workers favour that class.
+    max_iter : int, default=100
+        Most EM steps to take.
+    tol : float, default=1e-6
+        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        ``max_iter`` steps.
+
+    Attributes
+    ----------
+    prior_ : ndarray of shape (n_classes,)
+        P(truth).
+    accuracy_ : ndarray of shape (n_workers,)
+        Probability that each worker is right.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        The same as P(label | truth); the axes are worker, truth, label.
+    skills_ : Series
+        ``accuracy_`` by worker.
+    objective_ : list of float
+        Log-posterior of ``prior_`` and ``accuracy_`` after each step, up to a constant.
+        Never falls.
+    n_iter_ : int
+        EM steps taken.
+
+    References
+    ----------
+    Zhang, Chen, Zhou and Jordan (2016). Spectral methods meet EM: a provably optimal algorithm
+    for crowdsourcing. JMLR 17(102). doi:10.48550/arXiv.1406.3824
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 0]]  # tasks x workers
+    >>> OneCoin().fit(labels).skills_.round(2).tolist()
+    [1.0, 1.0, 0.0]
+    """
+
+    traits = Traits(monotone=True, learns_from_gold=True)
+    _parameter_constraints = {
+        "smoothing": [more_than(0.0), "array-like"],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
+        "max_iter": [at_least(1)],
+        "tol": [at_least(0.0)],
+    }
+
+    def __init__(
+        self,
+        *,
+        smoothing: Any = 0.01,
+        class_prior: Any = "uniform",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+    ) -> None:
+        self.smoothing = smoothing
+        self.class_prior = class_prior
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        n_classes, pseudo = annotations.n_classes, right_and_wrong(self.smoothing)
+        fixed = given_prior(self.class_prior, n_classes)
+        smooth = float(pseudo.mean()) if fixed is None else 0.0
+        mask = gold_mask(gold, n_classes)
+        truths, accuracy = self._start(annotations, gold, pseudo)
+        for em in until_converged(self.max_iter, self.tol):
+            self.accuracy_, self.confusion_ = accuracy, one_coin_confusion(accuracy, n_classes)
+            self.prior_ = normalize(truths + smooth) if fixed is None else fixed
+            log_prior, log_confusion = np.log(self.prior_), np.log(self.confusion_)
+            step = em_pass(annotations.cells, log_prior, log_confusion, offset=mask)
+            em.record(step.evidence + smooth * log_prior.sum() + log_beta(accuracy, pseudo))
+            truths, accuracy = step.truths, accuracy_of(step.counts, pseudo)
+        self.objective_, self.n_iter_ = em.objective, len(em.objective)
+        return self._posterior(annotations)
+
+    def _start(
+        self, annotations: Annotations, gold: Ints | None, pseudo: Floats
+    ) -> tuple[Floats, Floats]:
+        """Expected number of tasks of each truth, and the accuracies, to begin with."""
+        shares = clamp(annotations.shares(), gold)
+        counts = count(annotations.cells, shares, annotations.n_workers, annotations.n_classes)
+        return shares.sum(axis=0), accuracy_of(counts, pseudo)
+
+
+def accuracy_of(counts: Floats, pseudo: Floats) -> Floats:
+    """M-step: share of right labels, from ``counts[worker, truth, label]``."""
+    right, given = np.einsum("wkk->w", counts), counts.sum(axis=(1, 2))
+    return (right + pseudo[0]) / (given + pseudo.sum())
+
+
+def log_beta(accuracy: Floats, pseudo: Floats) -> float:
+    """Log of the Beta prior of all accuracies, up to a constant."""
+    return float(pseudo[0] * np.log(accuracy).sum() + pseudo[1] * np.log1p(-accuracy).sum())
+
+
+def right_and_wrong(smoothing: Any) -> Floats:
+    """Pseudo-counts of right and of wrong labels, from one number or a pair."""
+    pair = np.asarray(smoothing, dtype=np.float64)
+    if pair.shape not in {(), (2,)} or not (pair > 0).all():
+        raise ParameterError(
+            f"smoothing={smoothing!r} is not one or two positive numbers.\n"
+            "  expected: one number, or a pair (right, wrong)"
+        )
+    return np.broadcast_to(pair, (2,))

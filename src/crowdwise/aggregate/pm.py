@@ -1,0 +1,86 @@
+"""PM, also known as CRH: weights from a loss that truths and weights minimise together."""
+
+import numpy as np
+
+from crowdwise._params import at_least, more_than, one_of
+from crowdwise.aggregate._weighted_vote import RepeatedVote
+from crowdwise.typing import Floats
+
+
+class PM(RepeatedVote):
+    """Infer truths that disagree least with workers, most of all with the reliable ones.
+
+    Truths and weights take turns at lowering the sum over workers of weight times loss,
+    where the loss counts labels that disagree with the truths. Given the losses, a weight
+    is minus the log of the worker's part in them. Also known as CRH.
+
+    Parameters
+    ----------
+    loss : {"count", "rate"}, default="count"
+        What a worker is charged with: the number of labels that disagree, which is what the
+        method truly minimises, or their share. A number costs those who gave many labels
+        their weight.
+    scale : {"max", "sum"}, default="max"
+        What a loss is a part of: the largest one, so that the worst worker counts for
+        nothing, or the sum of all, which makes weights nearly equal in a large crowd.
+    smoothing : float, default=0.5
+        Labels that disagree (and, for a rate, that agree) added to each worker's, so that
+        one who never disagreed has a finite weight.
+    max_iter : int, default=100
+        Most rounds of voting and weighing; they end once the weights have settled.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_workers,)
+        How much each worker counts.
+    skills_ : Series
+        Share of each worker's labels that agree with the vote before, or with gold. A label
+        that is one of ``m`` tied for the lead agrees by ``1 / m``.
+    n_iter_ : int
+        Rounds taken.
+
+    References
+    ----------
+    Li, Li, Gao, Zhao, Fan and Han (2014). Resolving conflicts in heterogeneous data by truth
+    discovery and source reliability estimation. SIGMOD. doi:10.1145/2588555.2610509
+
+    Aydin, Yilmaz, Li, Li, Gao and Demirbas (2014). Crowdsourcing for multiple-choice question
+    answering. IAAI.
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, -1, 0]]  # tasks x workers
+    >>> PM().fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    _parameter_constraints = {
+        "loss": [one_of("rate", "count")],
+        "scale": [one_of("max", "sum")],
+        "smoothing": [more_than(0.0)],
+        "max_iter": [at_least(1)],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str = "count",
+        scale: str = "max",
+        smoothing: float = 0.5,
+        max_iter: int = 100,
+    ) -> None:
+        self.loss = loss
+        self.scale = scale
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+
+    def _weigh(self, agreed: Floats, given: Floats) -> Floats:
+        loss = given - agreed + self.smoothing
+        if self.loss == "rate":
+            loss = loss / (given + 2.0 * self.smoothing)
+        return log_parts(loss, loss.max() if self.scale == "max" else loss.sum())
+
+
+def log_parts(loss: Floats, whole: float) -> Floats:
+    """Weight of each worker (CRH, eq. 5): minus the log of the part of ``whole``."""
+    return np.maximum(np.log(whole / loss), 0.0)  # rounding may leave a -0.0

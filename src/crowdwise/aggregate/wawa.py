@@ -1,0 +1,48 @@
+"""Wawa: worker agreement with aggregate, then a weighted vote."""
+
+from crowdwise._params import at_least
+from crowdwise.aggregate._weighted_vote import RepeatedVote, share
+from crowdwise.typing import Floats
+
+
+class Wawa(RepeatedVote):
+    """Infer truths by a vote in which workers count by their agreement with the majority.
+
+    A majority vote gives first labels, the share of a worker's labels that agree with them
+    is the worker's weight, and a weighted vote gives the result.
+
+    Parameters
+    ----------
+    max_iter : int, default=1
+        Rounds of weighing workers and voting again. More than one asks how workers agree
+        with the weighted vote before; rounds end early once the weights have settled.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_workers,)
+        How much each worker counts; the same as ``skills_``.
+    skills_ : Series
+        Share of each worker's labels that agree with the vote before, or with gold. A label
+        that is one of ``m`` tied for the lead agrees by ``1 / m``.
+    n_iter_ : int
+        Rounds taken.
+
+    References
+    ----------
+    Appen (2021). Calculating worker agreement with aggregate (Wawa).
+    https://success.appen.com/hc/en-us/articles/202703205
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, -1, 0]]  # tasks x workers
+    >>> Wawa().fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    _parameter_constraints = {"max_iter": [at_least(1)]}
+
+    def __init__(self, *, max_iter: int = 1) -> None:
+        self.max_iter = max_iter
+
+    def _weigh(self, agreed: Floats, given: Floats) -> Floats:
+        return share(agreed, given)

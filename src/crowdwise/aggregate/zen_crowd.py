@@ -1,0 +1,81 @@
+"""ZenCrowd: one reliability per worker, trusted from the start."""
+
+from typing import Any
+
+import numpy as np
+
+from crowdwise._params import at_least, between, more_than
+from crowdwise.aggregate.one_coin import OneCoin
+from crowdwise.data import Annotations
+from crowdwise.typing import Floats, Ints
+
+
+class ZenCrowd(OneCoin):
+    """Infer truths with one reliability per worker, all alike to begin with.
+
+    The model is that of :class:`OneCoin` with a uniform class prior. EM starts from an
+    E-step with every worker at ``start``, so the first posteriors are sharper than shares
+    of labels, and takes a fixed number of steps.
+
+    Parameters
+    ----------
+    start : float, default=0.8
+        Reliability of every worker in the first step, from 0.01 to 0.99. The higher, the
+        more the first majority decides.
+    smoothing : float or pair of floats, default=0.01
+        Right and wrong labels added to each worker's (a Beta prior on the reliability), so
+        that no worker is ever certain.
+    max_iter : int, default=20
+        Most EM steps to take.
+    tol : float, default=0
+        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        ``max_iter`` steps.
+
+    Attributes
+    ----------
+    prior_ : ndarray of shape (n_classes,)
+        P(truth), uniform.
+    accuracy_ : ndarray of shape (n_workers,)
+        Probability that each worker is right.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        The same as P(label | truth); the axes are worker, truth, label.
+    skills_ : Series
+        ``accuracy_`` by worker.
+    objective_ : list of float
+        Log-posterior of ``accuracy_`` after each step, up to a constant. Never falls.
+    n_iter_ : int
+        EM steps taken.
+
+    References
+    ----------
+    Demartini, Difallah and Cudré-Mauroux (2012). ZenCrowd: leveraging probabilistic reasoning
+    and crowdsourcing techniques for large-scale entity linking. WWW.
+    doi:10.1145/2187836.2187900
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 0]]  # tasks x workers
+    >>> ZenCrowd().fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    _parameter_constraints = {
+        "start": [between(0.01, 0.99)],
+        "smoothing": [more_than(0.0), "array-like"],
+        "max_iter": [at_least(1)],
+        "tol": [at_least(0.0)],
+    }
+    class_prior = "uniform"
+
+    def __init__(
+        self, *, start: float = 0.8, smoothing: Any = 0.01, max_iter: int = 20, tol: float = 0.0
+    ) -> None:
+        self.start = start
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _start(
+        self, annotations: Annotations, gold: Ints | None, pseudo: Floats
+    ) -> tuple[Floats, Floats]:
+        return np.zeros(annotations.n_classes), np.full(annotations.n_workers, self.start)

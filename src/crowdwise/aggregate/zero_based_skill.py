@@ -1,0 +1,85 @@
+"""Zero-based skill: weights that learn, from chance, how workers agree with the vote."""
+
+import numpy as np
+
+from crowdwise._params import at_least, between
+from crowdwise.aggregate._base import gold_mask
+from crowdwise.aggregate._weighted_vote import WeightedVote, agreement, settled, share
+from crowdwise.data import Annotations
+from crowdwise.typing import Floats, Ints
+
+
+class ZeroBasedSkill(WeightedVote):
+    """Infer truths by votes in which workers count by a skill that is learned step by step.
+
+    All skills start at chance. After each vote a skill takes a step towards the share of
+    the worker's labels that agree with it, which is a gradient step on their squared
+    difference.
+
+    Parameters
+    ----------
+    learning_rate : float, default=1.0
+        How much of the way a step goes; 1 goes all of it.
+    decay : float, default=0.5
+        What the learning rate is multiplied with every ``decay_every`` steps. With a
+        learning rate of 1 skills mostly settle before the first decay.
+    decay_every : int, default=20
+        Steps between two decays.
+    max_iter : int, default=100
+        Most steps; they end once the skills have settled, mostly within ten.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_workers,)
+        How much each worker counts.
+    skills_ : Series
+        ``weights_`` by worker: the share of labels that agree with the votes, or with gold,
+        averaged over steps. A label that is one of ``m`` tied for the lead agrees by
+        ``1 / m``.
+    n_iter_ : int
+        Steps taken.
+
+    References
+    ----------
+    Ustalov, Pavlichenko and Tseitlin (2024). Learning from crowds with Crowd-Kit. Journal of
+    Open Source Software 9(96). doi:10.21105/joss.06227
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, -1, 0]]  # tasks x workers
+    >>> ZeroBasedSkill().fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    _parameter_constraints = {
+        "learning_rate": [between(0.0, 1.0)],
+        "decay": [between(0.0, 1.0)],
+        "decay_every": [at_least(1)],
+        "max_iter": [at_least(1)],
+    }
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float = 1.0,
+        decay: float = 0.5,
+        decay_every: int = 20,
+        max_iter: int = 100,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.decay_every = decay_every
+        self.max_iter = max_iter
+
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        mask = gold_mask(gold, annotations.n_classes)
+        skill = np.full(annotations.n_workers, 1.0 / annotations.n_classes)
+        for number in range(1, self.max_iter + 1):
+            rate = self.learning_rate * self.decay ** (number // self.decay_every)
+            before = skill
+            skill = before + rate * (share(*agreement(annotations, before, mask)) - before)
+            if settled(before, skill):
+                break
+        self.n_iter_ = number
+        self.weights_ = self.agreement_ = skill
+        return self._posterior(annotations)
