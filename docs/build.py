@@ -7,7 +7,10 @@ what stands between them from the code or from benchmarks/results. The site is p
 one style sheet inside each page: it needs no network and opens from disk.
 """
 
+import contextlib
 import inspect
+import io
+import os
 import re
 import sys
 from html import escape
@@ -127,9 +130,21 @@ def formats() -> str:
 
 def commands() -> str:
     """The help text of every command."""
-    from crowdwise.cli import COMMANDS, help_of
+    from crowdwise.cli import COMMANDS
 
-    return "\n".join(f"## crowdwise {name}\n\n```text\n{help_of(name)}\n```\n" for name in COMMANDS)
+    parts = [f"## crowdwise {name}\n\n```text\n{help_of(name)}```\n" for name in COMMANDS]
+    return "\n".join(parts)
+
+
+def help_of(name: str) -> str:
+    """What ``crowdwise NAME --help`` prints, 92 columns wide."""
+    from crowdwise.cli import main
+
+    os.environ["COLUMNS"] = "92"
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        main([name, "--help"])
+    return text.getvalue()
 
 
 def build_site(folder: Path) -> None:

@@ -4,9 +4,17 @@ from numbers import Integral, Real
 from typing import Any
 
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
-__all__ = ["StrOptions", "at_least", "between", "checks_params", "more_than", "one_of"]
+__all__ = [
+    "InvalidParameterError",
+    "StrOptions",
+    "at_least",
+    "between",
+    "checks_params",
+    "more_than",
+    "one_of",
+]
 
 checks_params = _fit_context(prefer_skip_nested_validation=True)
 

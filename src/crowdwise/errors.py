@@ -38,6 +38,10 @@ class FileError(CrowdwiseError, OSError):
     """A file cannot be read or written."""
 
 
+class DownloadError(FileError):
+    """A file could not be fetched, or what came is not what was published."""
+
+
 class FormatError(CrowdwiseError, ValueError):
     """A file was read, but its contents are not what its format promises."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,6 +17,19 @@ from crowdwise.typing import Array, Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def _reader(format: str, tool: str) -> Any:
+    """A constructor that reads one tool's export."""
+
+    def from_export(cls: type[Any], /, export: Any, **options: Any) -> Annotations:
+        return cls.read(export, format, **options)
+
+    from_export.__doc__ = f"""Build from an export of {tool}: a path, or its content.
+
+    ``question=`` says which question to read; see :func:`crowdwise.data.read.read`.
+    """
+    return classmethod(from_export)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,11 +158,20 @@ class Annotations:
         return from_dict(labels, classes=classes, workers=workers)
 
     @classmethod
-    def read(cls, path: str | Path, format: str | None = None, **options: Any) -> Annotations:
+    def read(cls, path: Any, format: str | None = None, **options: Any) -> Annotations:
         """Read a file of any known format; see :func:`crowdwise.data.read.read`."""
         from crowdwise.data.read import read
 
         return read(path, format, **options)
+
+    from_label_studio = _reader("label_studio", "Label Studio")
+    from_prodigy = _reader("prodigy", "Prodigy")
+    from_argilla = _reader("argilla", "Argilla")
+    from_doccano = _reader("doccano", "doccano")
+    from_mturk = _reader("mturk", "Mechanical Turk")
+    from_appen = _reader("appen", "Appen")
+    from_toloka = _reader("toloka", "Toloka")
+    from_hugging_face = _reader("hugging_face", "the Hugging Face Hub")
 
     # -- how many ----------------------------------------------------------------------
 
@@ -200,6 +221,10 @@ class Annotations:
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("Annotations are not iterated over; use to_frame() for the rows.")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Each task's most frequent label: what scikit-learn's splitters stratify by."""
+        return self.classes[self.votes().argmax(axis=1)].astype(dtype or self.classes.dtype)
 
     def equals(self, other: Annotations) -> bool:
         """Whether two tables hold the same names, columns and rows in the same order."""

@@ -1,32 +1,33 @@
 """Which column is which: the words other tools use for task, worker and label."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from crowdwise.errors import AnnotationError
+from crowdwise.errors import AnnotationError, explain
 
 # Compared in lower case without spaces, dots, dashes and underscores at either end or inside.
 SYNONYMS = {
     "task": (
         "task", "taskid", "item", "itemid", "question", "questionid", "example", "exampleid",
-        "instance", "instanceid", "unit", "unitid", "hitid", "object", "objectid", "sample",
-        "sampleid", "doc", "docid", "document", "documentid", "image", "imageid", "text", "textid",
-        "sentence", "sentenceid", "commentid", "revid", "id",
+        "instance", "instanceid", "unit", "unitid", "hitid", "object", "objectid", "sampleid",
+        "docid", "documentid", "imageid", "textid", "sentenceid", "commentid", "tweetid", "postid",
+        "revid", "id", "sample", "doc", "document", "image", "text", "sentence", "comment", "tweet",
     ),
     "worker": (
         "worker", "workerid", "annotator", "annotatorid", "user", "userid", "username", "rater",
-        "raterid", "labeler", "labelerid", "labeller", "coder", "coderid", "performer", "judge",
-        "judgeid", "expert", "completedby", "turker", "amazonworkerids", "source", "model",
+        "raterid", "labeler", "labelerid", "labeller", "labellerid", "coder", "coderid",
+        "performer", "performerid", "judge", "judgeid", "expert", "expertid", "completedby",
+        "turker", "amazonworkerids", "source", "model",
     ),
     "label": (
         "label", "labels", "answer", "annotation", "value", "response", "rating", "vote",
         "judgment", "judgement", "category", "class", "choice", "score", "decision", "prediction",
     ),
-    "weight": ("weight", "trust", "confidence"),
+    "weight": ("weight",),
     "time": (
         "time", "timestamp", "datetime", "date", "createdat", "completetime", "submittime",
         "submittedat", "updatedat",
     ),
-    "gold": ("gold", "truth", "goldlabel", "groundtruth", "golden", "truelabel"),
+    "gold": ("gold", "truth", "goldlabel", "groundtruth", "truelabel"),
 }  # fmt: skip
 REQUIRED = ("task", "worker", "label")
 
@@ -36,32 +37,45 @@ def plain(name: object) -> str:
     return "".join(letter for letter in str(name).lower() if letter.isalnum())
 
 
-def recognise(columns: Iterable[object], given: dict[str, str | None]) -> dict[str, str]:
-    """Find the column for each role: as given, else by its own name, else by a synonym."""
-    names = [str(name) for name in columns]
-    found: dict[str, str] = {}
-    for role, name in given.items():
-        if name is not None:
-            found[role] = name
+def candidates(role: str, columns: Iterable[object]) -> list[str]:
+    """The columns that a role's synonyms name, the likeliest first."""
     by_plain: dict[str, str] = {}
-    for name in names:
+    for name in map(str, columns):
         by_plain.setdefault(plain(name), name)
-    for role, synonyms in SYNONYMS.items():
-        if role in found:
-            continue
+    return [by_plain[word] for word in SYNONYMS[role] if word in by_plain]
+
+
+def recognise(columns: Iterable[object], given: Mapping[str, str | None]) -> dict[str, str]:
+    """Find the column for each role: as given, else by its own name, else by a synonym."""
+    names = list(map(str, columns))
+    found = {role: name for role, name in given.items() if name is not None}
+    for role in SYNONYMS:
         taken = set(found.values())
-        matches = [by_plain[s] for s in synonyms if s in by_plain and by_plain[s] not in taken]
-        if matches:
-            found[role] = matches[0]
+        left = [name for name in candidates(role, names) if name not in taken]
+        if role not in found and left:
+            found[role] = left[0]
     return found
 
 
-def require(found: dict[str, str], columns: Iterable[object], where: str) -> None:
-    """Refuse a table that lacks a task, worker or label column."""
-    names = [str(name) for name in columns]
-    for role in REQUIRED:
-        if found.get(role) not in names:
-            fix = (
-                f"rename a column, or name it: {role}='…' in Python, --{role} … on the command line"
-            )
+def require(
+    found: Mapping[str, str],
+    columns: Iterable[object],
+    where: str,
+    needed: Iterable[str] = REQUIRED,
+) -> None:
+    """Refuse a table that lacks a column for a role that is needed, or one that was named."""
+    names = list(map(str, columns))
+    for role in dict.fromkeys((*needed, *found)):
+        name = found.get(role)
+        if name is None:
+            fix = f"rename a column, or name it: {role}='…' in Python, --{role} … in a shell"
+            fix += "; format='wide' if columns are workers" if role == "worker" else ""
             raise AnnotationError.missing_column(role, where=where, found=names, fix=fix)
+        if name not in names:
+            raise AnnotationError(
+                explain(
+                    f"{where} has no column {name!r} for the {role}.",
+                    found=", ".join(names) or "no columns",
+                    fix=f"check the spelling of {role}={name!r}",
+                )
+            )

@@ -60,17 +60,14 @@ def from_frame(
         raise ParameterError(f"repeats={repeats!r} is unknown.\n  expected: {', '.join(REPEATS)}")
     data = nw.from_native(frame, eager_only=True, pass_through=False)
     names = {"task": task, "worker": worker, "label": label}
+    extra = {"weight": weight, "time": time, "gold": gold}
+    names |= {role: name for role, name in extra.items() if name is not None}
     chances = None if soft is None else _soft(data, soft, where)
     if chances is not None:
         classes = classes if classes is not None else sorted(soft or {}, key=str)
         names.pop("label") if label not in data.columns else None
-    require({"label": task, **names}, data.columns, where)
+    require(names, data.columns, where, needed=())
     columns = {role: series(data, name) for role, name in names.items()}
-    extra = {"weight": weight, "time": time, "gold": gold}
-    for role, column in extra.items():
-        if column is not None:
-            require({**dict.fromkeys(("task", "worker", "label"), column)}, data.columns, where)
-            columns[role] = series(data, column)
     return _build(columns, chances, tasks, workers, classes, repeats, notes)
 
 
@@ -85,8 +82,6 @@ def _build(
 ) -> Annotations:
     task_names, task = encode(columns["task"], "task", tasks)
     worker_names, worker = encode(columns["worker"], "worker", workers)
-    _refuse_missing(task, "task", columns)
-    _refuse_missing(worker, "worker", columns)
     soft = None
     if chances is not None:
         class_names = as_names(classes)
@@ -95,12 +90,14 @@ def _build(
         label = soft.argmax(axis=1).astype(np.int32)
     else:
         class_names, label = encode(columns["label"], "label", classes)
+    _refuse_missing(task, label, "task", columns)
+    _refuse_missing(worker, label, "worker", columns)
     dropped = int((label < 0).sum())
     gold = None
     if "gold" in columns:
         class_names, label, gold = _gold(columns["gold"], class_names, label, task, len(task_names))
     if dropped:
-        notes = (*notes, f"{dropped:,} rows without a label left out")
+        notes = (*notes, f"rows without a label left out: {dropped:,}")
     optional = {k: columns[k].to_numpy() for k in ("weight", "time") if k in columns}
     built = Annotations.from_codes(
         task,
@@ -149,8 +146,8 @@ def guess_roles(frame: Any, given: dict[str, str | None]) -> dict[str, str]:
 
 
 def _soft(data: Any, soft: Mapping[Any, str], where: str) -> tuple[list[Any], Floats]:
-    for column in soft.values():
-        require(dict.fromkeys(("task", "worker", "label"), column), data.columns, where)
+    named = {f"probability of {name!r}": column for name, column in soft.items()}
+    require(named, data.columns, where, needed=())
     columns = [series(data, column).to_numpy(dtype=np.float64) for column in soft.values()]
     return list(soft), np.column_stack(columns)
 
@@ -166,7 +163,7 @@ def _gold(
     label = np.where(label < 0, -1, np.append(to_every, -1)[label])
     truth = np.append(pd.Index(every).get_indexer(pd.Index(own)), -1)[code]
     gold = np.full(n_tasks, -1, dtype=np.int32)
-    known = truth >= 0
+    known = (truth >= 0) & (task >= 0)
     gold[task[known]] = truth[known]
     clash = known & (gold[task] != truth)
     if clash.any():
@@ -181,8 +178,9 @@ def _gold(
     return every, label, gold
 
 
-def _refuse_missing(codes: Ints, role: str, columns: dict[str, pd.Series]) -> None:
-    missing = codes < 0
+def _refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Series]) -> None:
+    """Refuse labels of no task or by no worker; a row without a label may lack both."""
+    missing = (codes < 0) & (label >= 0)
     if missing.any():
         row = int(missing.argmax())
         shown = ", ".join(f"{name}={column.iloc[row]!r}" for name, column in columns.items())

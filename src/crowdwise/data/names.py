@@ -1,14 +1,14 @@
 """Names on the outside, running numbers on the inside."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from crowdwise.errors import AnnotationError
+from crowdwise.errors import AnnotationError, explain
 from crowdwise.typing import Array, Ints
 
+EXACT = 2.0**53  # floats below this hold every integer
 DENSE = 4  # a span of integers this many times the number of rows is worth a lookup table
 
 
@@ -18,6 +18,8 @@ def encode(values: Any, role: str, names: Any = None) -> tuple[Array, Ints]:
     Names come out sorted, so that the order of rows leaves no trace; or as given by
     ``names``, in which case any other value is refused.
     """
+    if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
+        return _encode_categories(pd.Series(values), role, names)
     if names is not None:
         return _encode_known(values, role, np.asarray(as_names(names)))
     array = np.asarray(values) if not isinstance(values, pd.Series) else values.to_numpy()
@@ -26,12 +28,7 @@ def encode(values: Any, role: str, names: Any = None) -> tuple[Array, Ints]:
         if dense is not None:
             return dense
     codes, uniques = pd.factorize(values)
-    found = as_names(uniques)
-    order = _sorted_order(found)
-    rank = np.empty(len(order) + 1, dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    rank[-1] = -1  # where a missing value's code of -1 looks
-    return found[order], rank[codes]
+    return _sorted(as_names(uniques), codes)
 
 
 def as_names(values: Any) -> Array:
@@ -39,8 +36,11 @@ def as_names(values: Any) -> Array:
     if isinstance(values, pd.Index | pd.Series | pd.api.extensions.ExtensionArray):
         values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     array = np.asarray(values)
-    if array.dtype.kind == "f" and np.all(np.mod(array, 1) == 0):
-        return array.astype(np.int64)
+    if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
+        array = np.array(list(values), dtype=object)  # 1 and "1" stay apart
+    if array.dtype.kind == "f" and np.all(np.isfinite(array)):
+        whole = np.all((np.abs(array) < EXACT) & (np.mod(array, 1) == 0))
+        return array.astype(np.int64) if whole else array
     if array.dtype.kind in "iub":
         return array.astype(np.int64) if array.dtype.kind == "i" else array
     if array.dtype.kind == "f":
@@ -55,7 +55,18 @@ def as_names(values: Any) -> Array:
 
 
 def unique_names(names: Array, role: str) -> Array:
-    """``names`` themselves, unless one of them occurs twice."""
+    """``names`` themselves, unless one of them is missing or occurs twice."""
+    missing = pd.isna(names)
+    if missing.any():
+        raise AnnotationError(
+            explain(
+                f"{int(missing.sum()):,} of {len(names):,} {role} names are missing.",
+                first=f"number {int(missing.argmax())}",
+                expected=f"a name for every {role}",
+            )
+        )
+    if _ascending(names):
+        return names
     repeated = pd.Index(names).duplicated()
     if repeated.any():
         raise AnnotationError(
@@ -63,6 +74,14 @@ def unique_names(names: Array, role: str) -> Array:
             f"  expected: each {role} once\n  fix:      remove the repetition"
         )
     return names
+
+
+def _ascending(names: Array) -> bool:
+    """Whether each name is greater than the one before, and so none occurs twice."""
+    try:
+        return bool(np.all(names[:-1] < names[1:]))
+    except TypeError:
+        return False
 
 
 def positions(names: Array, wanted: Any) -> Ints:
@@ -84,6 +103,29 @@ def _encode_dense(array: Array) -> tuple[Array, Ints] | None:
     return names, rank[shifted]
 
 
+def _encode_categories(values: pd.Series, role: str, names: Any) -> tuple[Array, Ints]:
+    """Encode each category once; categories that no row has are left out."""
+    codes = values.cat.codes.to_numpy()
+    own = as_names(values.cat.categories)
+    used = np.bincount(codes[codes >= 0], minlength=len(own)) > 0
+    if not used.all():
+        codes = np.append(np.cumsum(used) - 1, -1)[codes]
+        own = own[used]
+    if names is None:
+        return _sorted(own, codes)
+    found, place = _encode_known(own, role, np.asarray(as_names(names)))
+    return found, np.append(place, np.int32(-1))[codes]
+
+
+def _sorted(names: Array, codes: Ints) -> tuple[Array, Ints]:
+    """The names in order, and the codes that go with them; -1 stays -1."""
+    order = _sorted_order(names)
+    rank = np.empty(len(order) + 1, dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    rank[-1] = -1  # where a missing value's code of -1 looks
+    return names[order], rank[codes]
+
+
 def _encode_known(values: Any, role: str, names: Array) -> tuple[Array, Ints]:
     series = pd.Series(values)
     missing = series.isna().to_numpy()
@@ -103,8 +145,12 @@ def _encode_known(values: Any, role: str, names: Array) -> tuple[Array, Ints]:
 
 
 def _sorted_order(names: Array) -> Ints:
-    try:
+    if names.dtype != object:
         return np.argsort(names, kind="stable")
+    keys: list[Any] = names.tolist()
+    try:  # faster than numpy on objects
+        order = sorted(range(len(keys)), key=keys.__getitem__)
     except TypeError:  # names of several types, such as 1 and "1"
-        keys: Sequence[tuple[str, str]] = [(type(name).__name__, str(name)) for name in names]
-        return np.array(sorted(range(len(names)), key=keys.__getitem__), dtype=np.int64)
+        keys = [(type(name).__name__, str(name)) for name in keys]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+    return np.array(order, dtype=np.int64)

@@ -1,0 +1,84 @@
+"""Measure how much workers agree, and say what it means.
+
+crowdwise agreement votes.csv
+crowdwise agreement ratings.csv --level ordinal --classes bad,fair,good
+crowdwise agreement votes.csv --seed 1 -o agreement.json
+"""
+
+import textwrap
+import time
+from argparse import ArgumentParser, Namespace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from crowdwise.cli.outcome import say
+from crowdwise.cli.tables import add_output_options, between, columns_of, number, put, width
+from crowdwise.errors import AnnotationError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    from crowdwise.cli.options import add_input_options
+
+    add_input_options(parser)
+    add_output_options(parser, aligned=True)
+    group = parser.add_argument_group("measuring")
+    group.add_argument(
+        "--level",
+        choices=LEVELS,
+        default="nominal",
+        help="what labels are: names, ranks, numbers, numbers with a true zero "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="of the intervals (default: %(default)s)",
+    )
+    group.add_argument(
+        "--resamples",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="size of the bootstrap behind the intervals; 0 for none (default: %(default)s)",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the bootstrap")
+
+
+def run(args: Namespace) -> int:
+    from crowdwise.cli.options import read_input
+    from crowdwise.evaluate import agreement
+
+    annotations = read_input(args)
+    if not annotations.n_annotations:
+        raise AnnotationError("There are no annotations.\n  expected: at least one with a label")
+    start = time.perf_counter()
+    table = agreement(
+        annotations,
+        level=args.level,
+        n_resamples=args.resamples,
+        confidence=args.confidence,
+        random_state=args.seed,
+    )
+    put(table.reset_index(), args, partial(aligned, confidence=args.confidence))
+    say(args, f"agreement measured in {time.perf_counter() - start:.1f} s")
+    return 0
+
+
+def aligned(table: "pd.DataFrame", confidence: float) -> str:
+    """The numbers, and under each of them what it means."""
+    head = ["measure", "value", f"{confidence:.0%} interval", "tasks"]
+    rows = [
+        [row.measure, number(row.value), between(row.low, row.high), f"{row.n_tasks:,}"]
+        for row in table.itertuples()
+    ]
+    lines = columns_of([head, *rows], right={1, 3}).splitlines()
+    wrap = partial(textwrap.fill, width=width(), initial_indent="  ", subsequent_indent="  ")
+    told = [f"{line}\n{wrap(text)}" for line, text in zip(lines[1:], table["reading"], strict=True)]
+    return "\n".join([lines[0], *told])

@@ -1,0 +1,86 @@
+"""List, describe and fetch real crowds.
+
+crowdwise datasets list
+crowdwise datasets info labelme
+crowdwise datasets fetch labelme
+crowdwise datasets where
+"""
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from crowdwise.cli import common_options
+from crowdwise.cli.tables import columns_of
+
+if TYPE_CHECKING:
+    from crowdwise.datasets import Info
+
+COUNTS = ("tasks", "workers", "annotations", "classes", "truths", "features")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def action(name: str, text: str) -> ArgumentParser:
+        return actions.add_parser(name, help=text, description=text, parents=[common_options()])
+
+    action("list", "every set, its size and its licence")
+    about = action("info", "what a set holds, its traps, whom to cite")
+    about.add_argument("name", metavar="NAME")
+    about.add_argument("--files", action="store_true", help="list every file with its sha256")
+    fetch = action("fetch", "fetch sets into the cache; print where their files are")
+    fetch.add_argument("names", metavar="NAME", nargs="+")
+    fetch.add_argument("--variant", help="which variant to fetch, where files differ")
+    where = action("where", "the cache folder, or where a set's files are in it")
+    where.add_argument("name", metavar="NAME", nargs="?")
+
+
+def run(args: Namespace) -> int:
+    from crowdwise import datasets
+
+    if args.action == "list":
+        print(listed([datasets.info(name) for name in datasets.names()]))
+    elif args.action == "info":
+        print(described(datasets.info(args.name), files=args.files))
+    elif args.action == "fetch":
+        for name in args.names:
+            show = False if args.quiet else None
+            paths = datasets.fetch(name, variant=args.variant, progress=show)
+            print(*paths.values(), sep="\n")
+    elif args.name is None:
+        print(datasets.cache_folder())
+    else:
+        for file, path in datasets.where(args.name).items():
+            print(path, file, "fetched" if path.exists() else "missing", sep="\t")
+    return 0
+
+
+def listed(sets: "list[Info]") -> str:
+    """One line a set; a dash where there is nothing to count."""
+    rows = [["name", *COUNTS[:5], "megabytes", "licence"]]
+    for about in sets:
+        licence = about.licence.partition(" (")[0]
+        if not about.licence_stated and not licence.startswith("not stated"):
+            licence = "not stated for all of it"
+        counts = [f"{about.counts[key]:,}" if key in about.counts else "-" for key in COUNTS[:5]]
+        rows.append([about.name, *counts, f"{about.size / 1e6:.1f}", licence])
+    return columns_of(rows, right=set(range(1, 7)))
+
+
+def described(about: "Info", *, files: bool) -> str:
+    """Everything the registry says about a set."""
+    counts = [f"{about.counts[key]:,} {key}" for key in COUNTS if key in about.counts]
+    lines = [about.title, "", about.about, ", ".join(counts), ""]
+    facts = {"licence": about.licence, "features": about.features, "home": about.home}
+    lines += [f"{name}: {text}" for name, text in facts.items() if text]
+    for name, choices in (("truth", about.truths), ("variant", about.variants)):
+        if choices:
+            lines += ["", f"{name} (the first is the default):"]
+            lines += [f"  {choice}: {meaning}" for choice, meaning in choices.items()]
+    for name, texts in (("mind", about.warnings), ("cite", about.citation)):
+        if texts:
+            lines += ["", f"{name}:", *(f"  - {text}" for text in texts)]
+    lines += ["", f"files: {len(about.files)}, {about.size:,} bytes"]
+    if files:
+        lines += [f"  {f.url}  {f.size:,} bytes  sha256 {f.sha256}" for f in about.files]
+    return "\n".join(lines)

@@ -1,0 +1,61 @@
+"""Flags shared by every command that reads annotations."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from crowdwise.data import Annotations
+from crowdwise.data.formats import FORMATS
+from crowdwise.data.gold import with_gold_file
+from crowdwise.data.read import read
+
+REPEATS = ("all", "first", "last", "majority")
+COLUMNS = ("task", "worker", "label", "weight", "time", "gold")
+
+
+def add_input_options(parser: ArgumentParser) -> None:
+    """Add the file to read, and the flags that say how to read it."""
+    parser.add_argument("annotations", help="file or folder of annotations; - is standard input")
+    group = parser.add_argument_group("reading", "All of this is recognised; a flag overrules it.")
+    names = [form.name for form in FORMATS]
+    group.add_argument("--format", choices=names, metavar="NAME", help=", ".join(names))
+    for role in COLUMNS:
+        group.add_argument(f"--{role}", metavar="COLUMN", help=f"column that holds the {role}")
+    group.add_argument("--question", metavar="NAME", help="which question of a tool's export")
+    group.add_argument("--gold-file", metavar="FILE", help="table of task and true label")
+    group.add_argument("--classes", metavar="A,B,…", help="all labels there are, in this order")
+    group.add_argument("--missing", metavar="VALUE", help="label that means no label")
+    group.add_argument(
+        "--repeats",
+        choices=REPEATS,
+        default="all",
+        help="what to keep when a worker labels a task more than once (default: %(default)s)",
+    )
+    group.add_argument("--rejected", action="store_true", help="take rejected annotations too")
+
+
+def read_input(args: Namespace) -> Annotations:
+    """Read what the flags name; say on standard error what was taken for what."""
+    source: Any = sys.stdin.buffer if args.annotations == "-" else args.annotations
+    options = {name: getattr(args, name) for name in (*COLUMNS, "question", "repeats", "rejected")}
+    if args.classes is not None:
+        options["classes"] = args.classes.split(",")
+    if args.missing is not None:
+        options["missing"] = args.missing
+    annotations = read(source, args.format, **options)
+    if args.gold_file is not None:
+        annotations = with_gold_file(annotations, args.gold_file)
+    if not getattr(args, "quiet", False):
+        _tell(annotations)
+    return annotations
+
+
+def _tell(annotations: Annotations) -> None:
+    for note in (str(annotations).strip("<>"), *annotations.notes):
+        print(note, file=sys.stderr)
+    if annotations.n_repeats:
+        print(
+            f"{annotations.n_repeats:,} annotations repeat a worker on a task and all count; "
+            "--repeats first, last or majority keeps one",
+            file=sys.stderr,
+        )

@@ -1,0 +1,68 @@
+"""Tables on the screen, or in a file."""
+
+import shutil
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def add_output_options(parser: ArgumentParser, *, aligned: bool = False) -> None:
+    """Add the flags that say where a table goes."""
+    group = parser.add_argument_group("writing")
+    group.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write here; .csv, .tsv, .json, .jsonl or .parquet, also .gz (default: the screen)",
+    )
+    if aligned:
+        group.add_argument("--table", action="store_true", help="aligned columns, even in a pipe")
+
+
+def put(
+    frame: "pd.DataFrame", args: Namespace, aligned: Callable[[Any], str] | None = None
+) -> None:
+    """Write a table to the file that was asked for, or to standard output.
+
+    On a terminal the table is shown as ``aligned`` has it; in a pipe it is CSV.
+    """
+    from crowdwise.data.write import write_labels
+
+    if args.output is not None and args.output != "-":
+        write_labels(args.output, frame)
+    elif aligned is not None and (args.table or sys.stdout.isatty()):
+        print(aligned(frame))
+    else:
+        write_labels(sys.stdout, frame, "csv")
+
+
+def columns_of(rows: list[list[str]], right: set[int]) -> str:
+    """Rows of text as aligned columns; those numbered in ``right`` end together."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if k in right else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number in few digits, a dash where there is none."""
+    return "-" if value != value else f"{value:.{digits}f}"  # noqa: PLR0124  # NaN is not itself
+
+
+def between(low: float, high: float, digits: int = 3) -> str:
+    """An interval in few digits, empty where there is none."""
+    return "" if low != low else f"{low:.{digits}f} to {high:.{digits}f}"  # noqa: PLR0124  # NaN
+
+
+def width() -> int:
+    """How many letters fit on a line."""
+    return min(shutil.get_terminal_size((100, 24)).columns, 120)

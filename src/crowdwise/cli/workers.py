@@ -1,0 +1,102 @@
+"""Say how good each worker is, and who needs a second look.
+
+crowdwise workers votes.csv
+crowdwise workers votes.csv -o workers.csv
+crowdwise workers votes.csv --gold-file truth.csv --min-labels 20
+"""
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from crowdwise.cli.method import add_method_options, chosen_method, fitted, gold_of
+from crowdwise.cli.outcome import say
+from crowdwise.cli.tables import add_output_options, between, columns_of, number, put
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_ROWS = 50  # on a terminal
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    from crowdwise.cli.options import add_input_options
+
+    add_input_options(parser)
+    add_method_options(parser)
+    add_output_options(parser, aligned=True)
+    group = parser.add_argument_group("judging")
+    group.add_argument(
+        "--min-labels",
+        type=int,
+        default=10,
+        metavar="N",
+        help="with fewer labels nothing is said of a worker (default: %(default)s)",
+    )
+    group.add_argument(
+        "--max-skill",
+        type=float,
+        default=0.3,
+        metavar="X",
+        help="skill that someone who answers at random surely lacks (default: %(default)s)",
+    )
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="of the intervals (default: %(default)s)",
+    )
+
+
+def run(args: Namespace) -> int:
+    from crowdwise.cli.options import read_input
+    from crowdwise.evaluate import worker_quality
+
+    model = chosen_method(args)
+    annotations = read_input(args)
+    start = time.perf_counter()
+    gold = gold_of(annotations)
+    fitted(model, annotations, gold)
+    quality = worker_quality(
+        annotations,
+        model,
+        gold,
+        confidence=args.confidence,
+        min_labels=args.min_labels,
+        max_skill=args.max_skill,
+    )
+    put(quality.reset_index(), args, aligned)
+    seconds = time.perf_counter() - start
+    say(args, f"{summary(quality)} ({seconds:.1f} s)")
+    return 0
+
+
+def aligned(quality: "pd.DataFrame") -> str:
+    """The main columns, flagged workers first, then those with most labels."""
+    order = quality.assign(fine=quality["flag"] == "")
+    order = order.sort_values(["fine", "flag", "n_labels"], ascending=[True, True, False])
+    rows = [["worker", "labels", "accuracy", "", "agreement", "skill", "", "flag"]]
+    for _, row in order.head(MOST_ROWS).iterrows():
+        rows.append(
+            [
+                str(row["worker"]),
+                f"{row['n_labels']:,}",
+                number(row["accuracy"], 2),
+                between(row["accuracy_low"], row["accuracy_high"], 2),
+                number(row["agreement"], 2),
+                number(row["skill"], 2),
+                between(row["skill_low"], row["skill_high"], 2),
+                row["flag"],
+            ]
+        )
+    text = columns_of(rows, right={1, 2, 4, 5})
+    left = len(quality) - MOST_ROWS
+    return text if left <= 0 else f"{text}\n… and {left:,} more; -o FILE writes all of them"
+
+
+def summary(quality: "pd.DataFrame") -> str:
+    """How many workers have which flag."""
+    counts = quality["flag"].value_counts()
+    parts = [f"{counts[flag]:,} {flag!r}" for flag in counts.index if flag]
+    return f"{len(quality):,} workers: " + (", ".join(parts) or "nothing to say against any")

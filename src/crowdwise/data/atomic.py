@@ -1,0 +1,56 @@
+"""Files that are written whole or not at all."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from crowdwise.errors import FileError, explain
+
+
+@contextmanager
+def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
+    """Open a temporary file beside ``path``, and move it there once all is written.
+
+    If anything goes wrong before, what was there stays and the temporary file goes.
+    """
+    target = Path(path).expanduser()
+    with _writing(target):
+        target = target.resolve()  # through a link, to the file it stands for
+        if target.is_dir():
+            raise IsADirectoryError(None, "a folder of this name is in the way")
+        options: dict[str, Any] = {"mode": "wb"} if binary else _TEXT
+        if target.exists() and not target.is_file():  # a pipe or a device: nothing to keep
+            with target.open(**options) as direct:
+                yield direct
+            return
+        mode = target.stat().st_mode if target.exists() else None
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as beside:
+            unfinished = Path(beside) / target.name
+            with unfinished.open(**options) as file:
+                yield file
+            if mode is not None:
+                unfinished.chmod(mode)
+            unfinished.replace(target)
+
+
+_TEXT = {"mode": "w", "encoding": "utf-8", "newline": ""}
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn what the operating system says into a :class:`FileError`."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(
+            explain(
+                f"{path} cannot be written.",
+                first=error.strerror or str(error),
+                expected="a file in a folder that exists and that this user may write to",
+                fix="make the folder, or choose another path",
+            )
+        ) from error

@@ -1,0 +1,39 @@
+"""A label matrix, one row a task and one column a worker: .npy, Snorkel's, plain text."""
+
+import pandas as pd
+
+from crowdwise.data.annotations import Annotations
+from crowdwise.data.content import Content, Long, Matrix, Options
+from crowdwise.data.wide import from_matrix
+from crowdwise.errors import FormatError, explain
+
+
+def matches(content: Content) -> bool:
+    """Whether the file holds an array."""
+    return isinstance(content, Matrix)
+
+
+def parse(content: Matrix, options: Options) -> Long:
+    """One row for each cell with a label; -1 is none, unless ``missing`` says otherwise."""
+    array = content.array
+    if array.ndim != 2 or array.dtype.kind not in "iufbUO":
+        raise FormatError(
+            explain(
+                f"{content.name} holds {array.dtype} of shape {array.shape}.",
+                expected="two dimensions: rows are tasks, columns are workers",
+            )
+        )
+    return long_of(from_matrix(array, options.missing))
+
+
+def long_of(annotations: Annotations, notes: tuple[str, ...] = ()) -> Long:
+    """Annotations as a table again, which keeps tasks and workers without any label."""
+    names = {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.classes}
+    frame = pd.DataFrame(
+        {
+            role: pd.Categorical.from_codes(getattr(annotations, role), categories=pd.Index(own))
+            for role, own in names.items()
+        }
+    )
+    declared = {"tasks": annotations.tasks, "workers": annotations.workers}
+    return Long(frame, notes, names=declared)

@@ -1,0 +1,266 @@
+"""Agreement between workers, corrected for chance in the usual ways."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array, hstack
+
+from crowdwise.evaluate.cohen import cohen_from
+from crowdwise.evaluate.counts import (
+    LabelCounts,
+    alike,
+    label_counts,
+    level_kernel,
+    once_per_worker,
+    quadratic,
+    weight_kernel,
+)
+from crowdwise.evaluate.intervals import Estimate, bootstrap, check_interval
+from crowdwise.evaluate.readings import reading, why_undefined
+from crowdwise.typing import Array, Floats
+
+KAPPA_WEIGHTS = {
+    "nominal": "identity",
+    "ordinal": "linear",
+    "interval": "quadratic",
+    "ratio": "quadratic",
+}
+
+
+def agreement(
+    annotations: Any,
+    *,
+    level: str = "nominal",
+    n_resamples: int = 1000,
+    confidence: float = 0.95,
+    random_state: Any = 0,
+) -> pd.DataFrame:
+    """Measure how much workers agree, in all the usual ways, and say what it means.
+
+    Agreement is between different workers: one who labels a task again counts once, with
+    the last label; weights are not used, but an annotation of weight 0 is left out.
+    Intervals come from drawing tasks again (Cohen's kappa: from each task's influence).
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        Whatever :func:`crowdwise.data.as_annotations` takes.
+    level : {"nominal", "ordinal", "interval", "ratio"}, default="nominal"
+        What the classes are: mere names, ranks, numbers, or numbers with a true zero.
+        Classes that are no numbers are ranked in the order of ``annotations.classes``.
+        Kappas weigh near misses linearly for ranks, quadratically for numbers.
+    n_resamples : int, default=1000
+        Size of the bootstrap; 0 for no intervals.
+    confidence : float, default=0.95
+        How often the interval should hold the truth.
+    random_state : int or RandomState, default=0
+        The seed.
+
+    Returns
+    -------
+    DataFrame
+        One row a measure; the columns are value, low, high, n_tasks and reading. A measure
+        that is not defined for these data is NaN, and its reading says why.
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 0], [1, 1, 0], [0, 0, -1], [1, 1, 1], [0, 1, 0]]  # tasks x workers
+    >>> agreement(labels)["value"].round(3).to_dict()  # doctest: +NORMALIZE_WHITESPACE
+    {'observed agreement': 0.733, "Fleiss' kappa": 0.444, "Cohen's kappa": nan,
+     "Krippendorff's alpha": 0.458, "Gwet's AC1": 0.487}
+    """
+    data = once_per_worker(annotations)
+    table = label_counts(data)
+    kernel = weight_kernel(KAPPA_WEIGHTS.get(level, "identity"), table.classes)
+    distances = level_kernel(level, table)
+    settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
+    found = {
+        "observed agreement": _estimate(table, observed_rows(table), observed_value, settings),
+        "Fleiss' kappa": _fleiss(table, kernel, settings),
+        "Cohen's kappa": cohen_from(data, kernel, **settings),
+        "Krippendorff's alpha": _alpha(table, distances, settings),
+        "Gwet's AC1" if kernel is None else "Gwet's AC2": _gwet(table, kernel, settings),
+    }
+    rows = {
+        name: [e.value, e.low, e.high, e.n_tasks, reading(name, e, table, level)]
+        for name, e in found.items()
+    }
+    columns = ["value", "low", "high", "n_tasks", "reading"]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return frame.rename_axis(index="measure")
+
+
+def observed_agreement(annotations: Any, **settings: Any) -> Estimate:
+    """How often two workers give the same task the same label.
+
+    The mean over tasks with two labels or more. ``settings`` are ``n_resamples``,
+    ``confidence`` and ``random_state``, as for :func:`agreement`.
+    """
+    table = label_counts(once_per_worker(annotations))
+    return _estimate(table, observed_rows(table), observed_value, settings)
+
+
+def fleiss_kappa(annotations: Any, *, weights: Any = "identity", **settings: Any) -> Estimate:
+    """Agreement beyond that of workers who all draw labels from the crowd's shares.
+
+    Tasks may have any numbers of labels: agreement is the mean over tasks with two or more,
+    and a class's share is the mean over tasks of its share there (Gwet's rule).
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        Whatever :func:`crowdwise.data.as_annotations` takes.
+    weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
+        How much a near miss counts as agreement.
+    **settings
+        ``n_resamples``, ``confidence`` and ``random_state``, as for :func:`agreement`.
+
+    References
+    ----------
+    Fleiss (1971). Measuring nominal scale agreement among many raters. Psychological
+    Bulletin 76(5). doi:10.1037/h0031619
+    """
+    table = label_counts(once_per_worker(annotations))
+    return _fleiss(table, weight_kernel(weights, table.classes), settings)
+
+
+def gwet_ac(annotations: Any, *, weights: Any = "identity", **settings: Any) -> Estimate:
+    """Gwet's AC1, or AC2 with other weights: agreement that rare classes do not upset.
+
+    Chance agreement is low when nearly all labels are of one class, where kappa's and
+    alpha's is high. Classes that are declared but not used count as possible labels.
+    Parameters are those of :func:`fleiss_kappa`.
+
+    References
+    ----------
+    Gwet (2008). Computing inter-rater reliability and its variance in the presence of high
+    agreement. Br. J. Math. Stat. Psychol. 61(1). doi:10.1348/000711006X126600
+    """
+    table = label_counts(once_per_worker(annotations))
+    return _gwet(table, weight_kernel(weights, table.classes), settings)
+
+
+def krippendorff_alpha(annotations: Any, *, level: str = "nominal", **settings: Any) -> Estimate:
+    """One minus the disagreement within tasks over that between any two labels.
+
+    Only tasks with two labels or more count. In the interval of an ordinal alpha, ranks are
+    those of the whole data.
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        Whatever :func:`crowdwise.data.as_annotations` takes.
+    level : {"nominal", "ordinal", "interval", "ratio"}, default="nominal"
+        How the distance between two classes is measured.
+    **settings
+        ``n_resamples``, ``confidence`` and ``random_state``, as for :func:`agreement`.
+
+    References
+    ----------
+    Krippendorff (2011). Computing Krippendorff's alpha-reliability.
+    https://repository.upenn.edu/handle/20.500.14332/2089
+
+    Examples
+    --------
+    >>> labels = [[1, 1, -1, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2]]
+    >>> print(f"{float(krippendorff_alpha(labels)):.3f}")
+    0.838
+    """
+    table = label_counts(once_per_worker(annotations))
+    return _alpha(table, level_kernel(level, table), settings)
+
+
+def observed_rows(table: LabelCounts, kernel: Floats | None = None) -> Floats:
+    """Of each task: whether two workers labelled it, and how alike two of its labels are."""
+    pairs = table.size * (table.size - 1)
+    same = np.divide(
+        alike(table, kernel) - table.size, pairs, out=np.zeros_like(pairs), where=pairs > 0
+    )
+    return np.column_stack([table.shared, same])
+
+
+def observed_value(sums: Floats) -> Floats:
+    """Mean likeness over the tasks that two workers labelled."""
+    return _ratio(sums[:, 1], sums[:, 0])
+
+
+def share_rows(table: LabelCounts, kernel: Floats | None) -> csr_array:
+    """Of each task: what :func:`observed_rows` gives, then the share of each class."""
+    shares = table.counts.multiply(1 / table.size[:, None])
+    return hstack([csr_array(observed_rows(table, kernel)), shares], format="csr")
+
+
+def fleiss_value(sums: Floats, kernel: Floats | None) -> Floats:
+    """Kappa when chance is two draws from the crowd's shares."""
+    shares = _ratio(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
+    return beyond_chance(observed_value(sums), quadratic(shares, kernel))
+
+
+def gwet_value(sums: Floats, kernel: Floats | None) -> Floats:
+    """AC1 or AC2: chance is a random label on the tasks that are hard to tell."""
+    shares = _ratio(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
+    n_classes = shares.shape[1]
+    if n_classes < 2:
+        return np.full(len(sums), np.nan)
+    likeness = n_classes if kernel is None else kernel.sum()
+    doubt = (shares * (1 - shares)).sum(axis=1)
+    return beyond_chance(observed_value(sums), likeness / (n_classes * (n_classes - 1)) * doubt)
+
+
+def alpha_rows(table: LabelCounts, kernel: Floats | None) -> csr_array:
+    """Of each shared task: its labels, its disagreement, and its labels of each class."""
+    apart = (table.size**2 - alike(table, kernel)) / np.maximum(table.size - 1, 1)
+    columns = [csr_array(np.column_stack([table.size, apart])), table.counts]
+    return hstack(columns, format="csr")[np.flatnonzero(table.shared)]
+
+
+def alpha_value(sums: Floats, kernel: Floats | None) -> Floats:
+    """Krippendorff's alpha: 1 - observed / expected disagreement."""
+    size, apart = sums[:, 0], sums[:, 1]
+    possible = size**2 - quadratic(sums[:, 2:], kernel)
+    possible[possible <= 1e-9 * size**2] = 0
+    return 1 - _ratio((size - 1) * apart, possible)
+
+
+def beyond_chance(observed: Floats, chance: Floats) -> Floats:
+    """How far from chance to perfect, NaN where chance itself is perfect."""
+    room = 1 - chance
+    room[room <= 1e-9] = 0
+    return _ratio(observed - chance, room)
+
+
+def _ratio(top: Array, bottom: Array) -> Floats:
+    out = np.full(np.broadcast_shapes(top.shape, bottom.shape), np.nan)
+    return np.divide(top, bottom, out=out, where=bottom != 0)
+
+
+def _estimate(
+    table: LabelCounts,
+    rows: Any,
+    statistic: Callable[[Floats], Floats],
+    settings: dict[str, Any],
+) -> Estimate:
+    check_interval(settings.get("n_resamples", 0), settings.get("confidence", 0.95))
+    n_shared = int(table.shared.sum())
+    value = float(statistic(np.asarray(rows.sum(axis=0), dtype=np.float64)[None])[0])
+    if not n_shared or np.isnan(value):
+        return Estimate(np.nan, n_tasks=n_shared, note=why_undefined(table))
+    return Estimate(value, *bootstrap(rows, statistic, **settings), n_shared)
+
+
+def _fleiss(table: LabelCounts, kernel: Floats | None, settings: dict[str, Any]) -> Estimate:
+    statistic = partial(fleiss_value, kernel=kernel)
+    return _estimate(table, share_rows(table, kernel), statistic, settings)
+
+
+def _gwet(table: LabelCounts, kernel: Floats | None, settings: dict[str, Any]) -> Estimate:
+    statistic = partial(gwet_value, kernel=kernel)
+    return _estimate(table, share_rows(table, kernel), statistic, settings)
+
+
+def _alpha(table: LabelCounts, kernel: Floats | None, settings: dict[str, Any]) -> Estimate:
+    statistic = partial(alpha_value, kernel=kernel)
+    return _estimate(table, alpha_rows(table, kernel), statistic, settings)

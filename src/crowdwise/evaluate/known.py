@@ -1,0 +1,147 @@
+"""Predictions beside the truths that are known, task by task."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from crowdwise.aggregate._base import tied
+from crowdwise.data.frames import guess_roles
+from crowdwise.data.names import as_names, encode, positions
+from crowdwise.errors import AnnotationError, explain, listing
+from crowdwise.typing import Array, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Known:
+    """The tasks that have both a prediction and a truth."""
+
+    classes: Array
+    posterior: Floats  # (task, class)
+    truth: Ints  # (task,)
+    hard: bool  # whether the prediction was a label, not a distribution
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.truth)
+
+
+def known_tasks(predicted: Any, truth: Any) -> Known:
+    """Line up predictions and truths by task; a class that either names is a class.
+
+    Parameters
+    ----------
+    predicted : fitted aggregator, DataFrame or Series
+        A model with ``probas_``; a frame of tasks x classes; or a series of labels by task,
+        in which None is no label.
+    truth : mapping, Series or frame
+        True label by task; a frame has the columns task and label. Tasks without a
+        prediction, and predictions without a truth, are passed over.
+    """
+    frame = getattr(predicted, "probas_", predicted)
+    if not isinstance(frame, pd.DataFrame | pd.Series):
+        raise AnnotationError(
+            explain(
+                f"A {type(predicted).__name__} cannot be scored.",
+                expected="a fitted aggregator, a frame of tasks x classes, or a series of labels",
+            )
+        )
+    known = truth_by_task(truth)
+    place = positions(as_names(frame.index), known.index)
+    if not (place >= 0).any():
+        raise AnnotationError(
+            explain(
+                f"None of the {len(known):,} truths is for a task that was predicted.",
+                first=f"truth names {listing(as_names(known.index), 3)}",
+                expected=f"tasks such as {listing(as_names(frame.index), 3)}",
+                fix="check that both use the same ids, and the same type (numbers or text)",
+            )
+        )
+    chosen, known = frame.iloc[place[place >= 0]], known[place >= 0]
+    hard = isinstance(chosen, pd.Series)
+    names = chosen.dropna() if hard else chosen.columns
+    classes = _all_classes(as_names(names), as_names(known))
+    posterior = _one_hot(chosen, classes) if hard else _widened(chosen, classes)
+    return Known(classes, posterior, positions(classes, known), hard)
+
+
+def truth_by_task(truth: Any) -> pd.Series:
+    """Known truths as a series by task, each task once."""
+    if isinstance(truth, Mapping):
+        truth = pd.Series(truth)
+    if not isinstance(truth, pd.Series):
+        frame = nw.from_native(truth, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            raise AnnotationError(
+                explain(
+                    f"A {type(truth).__name__} does not say which task a truth is for.",
+                    expected="a mapping or series by task, or a frame with task and label",
+                )
+            )
+        roles = guess_roles(truth, {})
+        label = roles.get("label") or roles.get("gold")
+        if "task" not in roles or label is None:
+            raise AnnotationError.missing_column(
+                "label" if "task" in roles else "task",
+                where="The table of truths",
+                found=frame.columns,
+                fix="give a table with the columns task and label",
+            )
+        table = frame.to_pandas()
+        truth = pd.Series(table[label].to_numpy(), index=table[roles["task"]].to_numpy())
+    truth = truth.dropna()
+    if truth.index.has_duplicates:
+        pairs = pd.DataFrame({"task": truth.index, "label": truth.to_numpy()}).drop_duplicates()
+        twice = pairs["task"][pairs["task"].duplicated()]
+        if len(twice):
+            raise AnnotationError(
+                explain(
+                    f"{len(twice):,} tasks have two different truths.",
+                    first=f"task={twice.iloc[0]!r}",
+                    expected="one truth per task",
+                )
+            )
+        truth = truth[~truth.index.duplicated()]
+    return truth
+
+
+def chosen_shares(posterior: Floats) -> Floats:
+    """One for the best class of each task, shared by tied ones; zeros where there is none."""
+    best = tied(posterior) & (posterior.sum(axis=1, keepdims=True) > 0)
+    return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+
+
+def rightness(posterior: Floats, truth: Ints) -> Floats:
+    """Whether each task's label is right; with tied labels, how likely it is to be."""
+    return chosen_shares(posterior)[np.arange(len(truth)), truth]
+
+
+def _all_classes(predicted: Array, true: Array) -> Array:
+    own, known = encode(predicted, "label")[0], encode(true, "label")[0]
+    strange = positions(own, known) < 0
+    if strange.all():
+        raise AnnotationError(
+            explain(
+                "None of the true labels was ever predicted.",
+                first=f"truth has {listing(known)}",
+                expected=f"classes such as {listing(own)}",
+                fix="check that both use the same names, and the same type (numbers or text)",
+            )
+        )
+    return np.concatenate([own.astype(object), known[strange].astype(object)])
+
+
+def _widened(frame: pd.DataFrame, classes: Array) -> Floats:
+    wide = np.zeros((len(frame), len(classes)))
+    wide[:, positions(classes, frame.columns)] = frame.to_numpy(dtype=np.float64)
+    return wide
+
+
+def _one_hot(labels: pd.Series, classes: Array) -> Floats:
+    given = labels.notna().to_numpy()
+    wide = np.zeros((len(labels), len(classes)))
+    wide[np.flatnonzero(given), positions(classes, labels[given])] = 1.0
+    return wide

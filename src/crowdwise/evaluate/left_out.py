@@ -1,0 +1,94 @@
+"""The truth of each task as the other workers have it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from crowdwise._steps import count
+from crowdwise.aggregate._base import gold_mask, normalize
+from crowdwise.data import Annotations
+from crowdwise.typing import Floats, Ints
+
+POOLING = 1.0  # labels' worth of the crowd's own habits in each row of a confusion matrix
+ROWS_AT_ONCE = 1 << 19
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One block of annotations beside the truth that the other workers of the task imply."""
+
+    rows: slice  # of the annotations
+    worker: Ints  # (row,)
+    label: Ints  # (row,)
+    truth: Floats  # (row, class): P(truth | the others' labels)
+    plurality: Ints  # (row,): the class most of the others gave, or gold
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Goes over the annotations, each time without the one it looks at.
+
+    A worker's own label sways the truth that is inferred from it, so that a spammer looks
+    informed when tasks have few labels. Here the own label's evidence is taken out again.
+    """
+
+    annotations: Annotations
+    table: Floats  # (worker * class + label, truth): log P(label | truth)
+    log_prior: Floats  # (truth,)
+    gold: Ints | None  # (task,): class number, -1 where unknown
+    mask: Floats | None  # (task, truth): log of 0 where gold rules a truth out
+
+    @classmethod
+    def of(cls, annotations: Annotations, posterior: Floats, gold: Ints | None) -> Self:
+        """Prepare from any method's posterior: one step of Dawid and Skene's, pooled."""
+        n_workers, n_classes = annotations.n_workers, annotations.n_classes
+        counts = count(annotations.cells, posterior, n_workers, n_classes)
+        crowd = normalize(counts.sum(axis=0) + 1.0 / n_classes)
+        confusion = normalize(counts + POOLING * crowd)
+        table = np.log(confusion).swapaxes(1, 2).reshape(-1, n_classes)
+        prior = normalize(posterior.sum(axis=0) + 1.0 / n_classes)
+        return cls(
+            annotations,
+            np.ascontiguousarray(table),
+            np.log(prior),
+            gold,
+            gold_mask(gold, n_classes),
+        )
+
+    def blocks(self) -> Iterator[LeftOut]:
+        """All annotations, some whole tasks at a time."""
+        data, n_classes = self.annotations, self.annotations.n_classes
+        start, step = 0, max(ROWS_AT_ONCE * 4 // max(n_classes, 4), 1)
+        while start < data.n_tasks:
+            stop = int(np.searchsorted(data.indptr, data.indptr[start] + step, side="right")) - 1
+            stop = min(max(stop, start + 1), data.n_tasks)
+            yield self._block(start, stop)
+            start = stop
+
+    def _block(self, start: int, stop: int) -> LeftOut:
+        data = self.annotations
+        rows = slice(int(data.indptr[start]), int(data.indptr[stop]))
+        joint = data.cells.matrix(start, stop, len(self.table)) @ self.table + self.log_prior
+        if self.mask is not None:
+            joint += self.mask[start:stop]
+        task = np.repeat(np.arange(stop - start), data.redundancy[start:stop])
+        worker, label = data.worker[rows], data.label[rows].astype(np.int64)
+        others = joint[task] - self.table[data.cells.code[rows]]
+        others -= others.max(axis=1, keepdims=True)
+        np.exp(others, out=others)
+        others /= others.sum(axis=1, keepdims=True)
+        return LeftOut(rows, worker, label, others, self._plurality(start, stop, task, label))
+
+    def _plurality(self, start: int, stop: int, task: Ints, label: Ints) -> Ints:
+        """What most of the others say: no model, so nothing of the own label is left in it."""
+        n_classes = self.annotations.n_classes
+        votes = np.bincount(task * n_classes + label, minlength=(stop - start) * n_classes)
+        others = votes.reshape(-1, n_classes)[task]
+        others[np.arange(len(label)), label] -= 1
+        best = others.argmax(axis=1)
+        if self.gold is None:
+            return best
+        truth = self.gold[start:stop][task]
+        return np.where(truth >= 0, truth, best)

@@ -1,0 +1,103 @@
+"""What an agreement number means, in words."""
+
+import numpy as np
+
+from crowdwise.evaluate.counts import LabelCounts, as_numbers
+from crowdwise.evaluate.intervals import Estimate
+
+# Landis and Koch (1977), doi:10.2307/2529310; from the top down.
+KAPPA_WORDS = (
+    (0.8, "almost perfect"),
+    (0.6, "substantial"),
+    (0.4, "moderate"),
+    (0.2, "fair"),
+    (0.0, "slight"),
+)
+# Krippendorff (2004), doi:10.1111/j.1468-2958.2004.tb00738.x
+ALPHA_WORDS = (
+    (0.8, "enough to rely on"),
+    (0.667, "enough for tentative conclusions only"),
+    (0.0, "too little to rely on single labels"),
+)
+PARADOX = 0.85, 0.6  # observed agreement above, and chance-corrected below
+FEW_TASKS = 30
+
+
+def reading(measure: str, estimate: Estimate, table: LabelCounts, level: str) -> str:
+    """One or two plain sentences about a number of :func:`~.agreement.agreement`."""
+    if np.isnan(estimate.value):
+        return f"Not defined. {estimate.note}"
+    if measure == "observed agreement":
+        return " ".join([_observed(estimate), *_caveats(estimate)])
+    words = ALPHA_WORDS if "alpha" in measure else KAPPA_WORDS
+    grade = next((word for low, word in words if estimate.value >= low), "")
+    if not grade:
+        text = "Workers agree less than chance would have them: some contradict the others."
+    else:
+        far = f"{estimate.value:.0%} of the way from chance to perfect"
+        text = f"{far}: {grade}."
+    return " ".join([text, *_caveats(estimate), *_paradox(measure, estimate, table), *_order(
+        table, level
+    )])  # fmt: skip
+
+
+def why_undefined(table: LabelCounts) -> str:
+    """Why there is no number for these annotations."""
+    if not table.counts.shape[0]:
+        return "There are no annotations."
+    if not table.shared.any():
+        who = "there is only one worker" if table.n_workers == 1 else "no two workers share a task"
+        return f"No task has two labels ({who}), so nobody can agree or disagree."
+    return (
+        f"Every label is {_plain(table.used[0])}: with one class, agreement by chance is certain "
+        "and there is nothing beyond it to measure. The observed agreement is 100%."
+    )
+
+
+def _observed(estimate: Estimate) -> str:
+    return (
+        f"Two workers who label the same task give the same label {estimate.value:.0%} of the time."
+    )
+
+
+def _caveats(estimate: Estimate) -> list[str]:
+    found = []
+    if estimate.low == estimate.high:
+        found.append(
+            "No task was seen that differs, so the interval cannot tell how far off it is."
+        )
+    elif estimate.n_tasks < FEW_TASKS:
+        found.append(f"From {estimate.n_tasks} tasks only: mind the interval.")
+    if estimate.note:
+        found.append(estimate.note)
+    return found
+
+
+def _paradox(measure: str, estimate: Estimate, table: LabelCounts) -> list[str]:
+    """Explain a low number beside high agreement, which rare classes cause."""
+    if "Gwet" in measure or not table.shared.any():
+        return []
+    size = table.size[table.shared]
+    counts = table.counts[np.flatnonzero(table.shared)]
+    same = float(np.mean((np.asarray(counts.power(2).sum(axis=1)) - size) / (size * (size - 1))))
+    often, low = PARADOX
+    if same < often or estimate.value >= low:
+        return []
+    share = np.asarray(counts.sum(axis=0)) / size.sum()
+    top = int(share.argmax())
+    return [
+        f"It is low although {same:.0%} of pairs agree, because {share[top]:.0%} of the labels are "
+        f"{_plain(table.classes[top])} and would mostly agree by chance; the rare labels are "
+        "what workers disagree on. Read Gwet's coefficient beside it."
+    ]
+
+
+def _order(table: LabelCounts, level: str) -> list[str]:
+    """Say which order was used where it is not that of numbers."""
+    if level != "ordinal" or as_numbers(table.classes) is not None:
+        return []
+    return [f"Order taken: {' < '.join(map(str, table.classes.tolist()))}."]
+
+
+def _plain(name: object) -> str:
+    return repr(name.item() if hasattr(name, "item") else name)

@@ -1,0 +1,214 @@
+"""How good labels and their probabilities are, where the truth is known."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array, hstack
+
+from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.evaluate.calibration import bin_edges, bin_rows, calibration_error, confidence_auroc
+from crowdwise.evaluate.intervals import Estimate, bootstrap, check_interval, wilson
+from crowdwise.evaluate.known import Known, chosen_shares, known_tasks, rightness
+from crowdwise.typing import Floats, Ints
+
+
+def score(
+    predicted: Any,
+    truth: Any,
+    *,
+    minority: Any = None,
+    n_bins: int = 10,
+    bins: str = "mass",
+    floor: float = 1e-6,
+    n_resamples: int = 1000,
+    confidence: float = 0.95,
+    random_state: Any = 0,
+) -> pd.DataFrame:
+    """Score predictions on the tasks whose truth is known.
+
+    A task with tied labels is right by one over their number, as a random choice among
+    them would be on average.
+
+    Parameters
+    ----------
+    predicted : fitted aggregator, DataFrame or Series
+        A model with ``probas_``; a frame of tasks x classes; or a series of labels by task,
+        which has no scores that need probabilities.
+    truth : mapping, Series or frame
+        True label by task; truths of other tasks are passed over.
+    minority : label, optional
+        The class to look at on its own; the rarest true class by default.
+    n_bins, bins : int, {"mass", "width"}
+        For the calibration error: how many bins of confidence, of as many tasks or of the
+        same width each.
+    floor : float, default=1e-6
+        Least probability that the log loss believes in. A truth that was ruled out costs
+        ``-log(floor)``, and not infinity.
+    n_resamples, confidence, random_state
+        For the intervals: drawn from tasks again, but Wilson's for accuracy and from the
+        influence of each task for the AUROC.
+
+    Returns
+    -------
+    DataFrame
+        One row a score; the columns are value, low, high and n_tasks.
+
+        * accuracy, balanced accuracy (mean recall of the true classes), macro F1 (mean over
+          all classes that occur), F1 and recall of the minority class: higher is better;
+        * log loss (nats), Brier score (0 to 2), calibration error (mean gap between
+          confidence and accuracy, too high when tasks are few): lower is better;
+        * confidence AUROC: the chance that a right label has more confidence than a wrong
+          one; 0.5 says that confidence is of no use.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> proba = pd.DataFrame({"no": [0.9, 0.4, 0.5], "yes": [0.1, 0.6, 0.5]}, index=list("abc"))
+    >>> scores = score(proba, {"a": "no", "b": "no", "c": "yes"})
+    >>> print(f"{scores.loc['accuracy', 'value']:.2f}")
+    0.50
+    """
+    check_interval(n_resamples, confidence)
+    known = known_tasks(predicted, truth)
+    rare = _minority(known, minority)
+    rows = class_rows(known.posterior, known.truth)
+    settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
+    drawn = partial(_drawn, settings=settings)
+    right = float(rightness(known.posterior, known.truth).sum())
+    low, high = wilson(right, known.n_tasks, confidence)
+    found = {
+        "accuracy": Estimate(right / known.n_tasks, float(low), float(high), known.n_tasks),
+        "balanced accuracy": drawn(rows, _balanced),
+        "macro F1": drawn(rows, _macro_f1),
+        "minority F1": drawn(rows, lambda sums: _f1(sums)[:, rare]),
+        "minority recall": drawn(rows, lambda sums: _recall(sums)[:, rare]),
+    }
+    if not known.hard:
+        edges = bin_edges(known.posterior.max(axis=1), n_bins, bins)
+        found["log loss"] = drawn(loss_rows(known.posterior, known.truth, floor), _mean)
+        found["Brier score"] = drawn(brier_rows(known.posterior, known.truth), _mean)
+        found["calibration error"] = drawn(
+            bin_rows(known.posterior, known.truth, edges), calibration_error
+        )
+        found["confidence AUROC"] = confidence_auroc(known.posterior, known.truth, confidence)
+    table = {name: [e.value, e.low, e.high, known.n_tasks] for name, e in found.items()}
+    columns = ["value", "low", "high", "n_tasks"]
+    return pd.DataFrame.from_dict(table, orient="index", columns=columns).rename_axis("score")
+
+
+def accuracy(posterior: Floats, truth: Ints) -> float:
+    """Share of right labels; a tie counts one over the number tied."""
+    return float(rightness(posterior, truth).mean())
+
+
+def balanced_accuracy(posterior: Floats, truth: Ints) -> float:
+    """Mean over the true classes of how many of their tasks are right."""
+    return _value(class_rows(posterior, truth), _balanced)
+
+
+def macro_f1(posterior: Floats, truth: Ints) -> float:
+    """Mean F1 of all classes that are true or predicted somewhere."""
+    return _value(class_rows(posterior, truth), _macro_f1)
+
+
+def class_f1(posterior: Floats, truth: Ints) -> Floats:
+    """F1 of each class, NaN where it is neither true nor predicted."""
+    return _f1(_sums(class_rows(posterior, truth)))[0]
+
+
+def class_recall(posterior: Floats, truth: Ints) -> Floats:
+    """Of each class's tasks, how many are right; NaN where it has none."""
+    return _recall(_sums(class_rows(posterior, truth)))[0]
+
+
+def log_loss(posterior: Floats, truth: Ints, *, floor: float = 1e-6) -> float:
+    """Mean of -log P(truth), in nats, with no probability below ``floor``."""
+    return _value(loss_rows(posterior, truth, floor), _mean)
+
+
+def brier_score(posterior: Floats, truth: Ints) -> float:
+    """Mean squared distance from the posterior to the truth, from 0 to 2."""
+    return _value(brier_rows(posterior, truth), _mean)
+
+
+def class_rows(posterior: Floats, truth: Ints) -> csr_array:
+    """Of each task, by class: whether it is true, whether it is predicted, and both."""
+    n_classes = posterior.shape[1]
+    one = csr_array(
+        (np.ones(len(truth)), truth, np.arange(len(truth) + 1)), shape=(len(truth), n_classes)
+    )
+    chosen = csr_array(chosen_shares(posterior))
+    return hstack([one, chosen, one.multiply(chosen)], format="csr")
+
+
+def loss_rows(posterior: Floats, truth: Ints, floor: float) -> Floats:
+    """Of each task: one, and the log loss."""
+    if not 0 < floor < 1:
+        raise ParameterError(f"floor={floor} is out of range.\n  expected: between 0 and 1")
+    own = posterior[np.arange(len(truth)), truth]
+    return np.column_stack([np.ones(len(truth)), -np.log(np.maximum(own, floor))])
+
+
+def brier_rows(posterior: Floats, truth: Ints) -> Floats:
+    """Of each task: one, and the squared distance to the truth."""
+    own = posterior[np.arange(len(truth)), truth]
+    return np.column_stack([np.ones(len(truth)), (posterior**2).sum(axis=1) - 2 * own + 1])
+
+
+def _parts(sums: Floats) -> tuple[Floats, Floats, Floats]:
+    """Tasks of each true class, labels of each class, and how many are right."""
+    true, predicted, right = np.split(sums, 3, axis=1)
+    return true, predicted, right
+
+
+def _recall(sums: Floats) -> Floats:
+    true, _, right = _parts(sums)
+    return np.divide(right, true, out=np.full_like(right, np.nan), where=true > 0.5)
+
+
+def _f1(sums: Floats) -> Floats:
+    true, predicted, right = _parts(sums)
+    out = np.full_like(right, np.nan)
+    return np.divide(2 * right, true + predicted, out=out, where=true + predicted > 1e-9)
+
+
+def _balanced(sums: Floats) -> Floats:
+    return np.nanmean(_recall(sums), axis=1)
+
+
+def _macro_f1(sums: Floats) -> Floats:
+    return np.nanmean(_f1(sums), axis=1)
+
+
+def _mean(sums: Floats) -> Floats:
+    return sums[:, 1] / sums[:, 0]
+
+
+def _sums(rows: Any) -> Floats:
+    return np.asarray(rows.sum(axis=0), dtype=np.float64)[None]
+
+
+def _value(rows: Any, statistic: Callable[[Floats], Floats]) -> float:
+    return float(statistic(_sums(rows))[0])
+
+
+def _drawn(rows: Any, statistic: Callable[[Floats], Floats], settings: dict[str, Any]) -> Estimate:
+    return Estimate(_value(rows, statistic), *bootstrap(rows, statistic, **settings))
+
+
+def _minority(known: Known, name: Any) -> int:
+    """Number of the class to look at on its own."""
+    if name is None:
+        count = np.bincount(known.truth, minlength=len(known.classes))
+        return int(np.where(count > 0, count, count.max() + 1).argmin())
+    found = [k for k, own in enumerate(known.classes.tolist()) if own == name]
+    if not found:
+        raise ParameterError(
+            explain(
+                f"minority={name!r} is not a class.", expected=f"one of {listing(known.classes)}"
+            )
+        )
+    return found[0]

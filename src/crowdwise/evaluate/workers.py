@@ -1,0 +1,208 @@
+"""How good each worker is, how sure we are of it, and who needs a second look."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from crowdwise.aggregate import DawidSkene
+from crowdwise.aggregate._base import clamp
+from crowdwise.data import Annotations, as_gold
+from crowdwise.data.names import as_names, positions
+from crowdwise.errors import AnnotationError, explain
+from crowdwise.evaluate.counts import once_per_worker
+from crowdwise.evaluate.independence import signal
+from crowdwise.evaluate.intervals import check_interval, credible, wilson
+from crowdwise.evaluate.left_out import LeaveOneOut
+from crowdwise.evaluate.skill import skill_of
+from crowdwise.typing import Array, Floats, Ints
+
+
+def worker_quality(
+    annotations: Any,
+    model: Any = None,
+    gold: Any = None,
+    *,
+    confidence: float = 0.95,
+    min_labels: int = 10,
+    same_share: float = 0.98,
+    min_misses: int = 5,
+    max_skill: float = 0.3,
+    significance: float = 0.01,
+) -> pd.DataFrame:
+    """Judge every worker from labels alone, and from gold where there is some.
+
+    A worker who labels a task again counts once, with the last label; weights are not used,
+    but an annotation of weight 0 is left out.
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        Whatever :func:`crowdwise.data.as_annotations` takes.
+    model : fitted aggregator, optional
+        Whose ``probas_`` stand for the truth (a frame like these will do as well);
+        by default, :class:`~crowdwise.aggregate.DawidSkene` fitted here.
+    gold : mapping, Series, frame or array, optional
+        Known truths of some tasks.
+    confidence : float, default=0.95
+        How often the intervals should hold the truth.
+    min_labels : int, default=10
+        "too few labels to say": fewer than this on tasks that others labelled too; or
+        ``skill`` may as well be 0 as ``max_skill``.
+    same_share, min_misses : float, int
+        "always the same label": at least this share of a worker's labels is one class,
+        though on this many tasks most of the others have another.
+    max_skill, significance : float
+        "answers as if at random": nothing shows skill (``skill_low`` is not above 0) and
+        ``skill_high`` is below ``max_skill``. "often contradicts the rest": ``skill_high``
+        is below 0; or nothing shows skill, and labels are right less often than luck has
+        it; or all is as at random, but ``p_random`` is below ``significance``, so that the
+        labels do depend on the truth.
+
+    Returns
+    -------
+    DataFrame
+        One row a worker; the columns are
+
+        * n_labels, and n_shared: of these, on tasks that others labelled too;
+        * accuracy, accuracy_low, accuracy_high: expected share of right labels when the
+          model's posterior is the truth, with a credible interval that knows how few
+          labels there are and how unsure the truths. It takes the posterior at its word,
+          and is too narrow where that is too sure, as with two labels a task;
+        * agreement, agreement_low, agreement_high: how often another worker of the task
+          gives the same label;
+        * skill, skill_low, skill_high: 0 is a worker who ignores the task, 1 one who knows
+          every truth, below 0 one who avoids it. The truth is what the other workers
+          imply, and skill allows for their errors;
+        * signal: Raykar and Yu's score of the confusion matrix, 0 for a spammer of any
+          kind, 1 for a worker from whose labels every truth can be told;
+        * p_random: chance of labels that depend on the truth (as the others have it) at
+          least this much, if they did not depend on it at all;
+        * n_gold, gold_accuracy, gold_low, gold_high: only with ``gold``;
+        * flag: plain words, empty if there is nothing to say.
+
+    References
+    ----------
+    Raykar and Yu (2012). Eliminating spammers and ranking annotators for crowdsourced
+    labeling tasks. JMLR 13. https://jmlr.org/papers/v13/raykar12a.html
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth = np.tile([0, 1, 1, 0, 1], 8)
+    >>> labels = np.column_stack([truth, truth, truth, np.ones(40, dtype=int)])
+    >>> worker_quality(labels)["flag"].tolist()
+    ['', '', '', 'always the same label']
+    """
+    check_interval(0, confidence)
+    check_interval(0, significance)
+    data = once_per_worker(annotations)
+    known = None if gold is None else as_gold(gold, data)
+    posterior = clamp(_posterior(data, model, gold), known)
+    shared = data.redundancy[data.task] > 1
+    skill = skill_of(LeaveOneOut.of(data, posterior, known), shared)
+    columns: dict[str, Array] = {
+        "n_labels": np.bincount(data.worker, minlength=data.n_workers),
+        "n_shared": skill.n_shared,
+        **_spread("accuracy", *expected_accuracy(data, posterior, confidence)),
+        **_spread("agreement", *agreement_with_others(data, confidence)),
+        **_spread("skill", skill.value, *skill.interval(confidence)),
+        "signal": signal(data, posterior),
+        "p_random": skill.p_random,
+    }
+    if known is not None:
+        columns |= _on_gold(data, known, confidence)
+    frame = pd.DataFrame(columns, index=pd.Index(data.workers, name="worker"))
+    same = (skill.same >= same_share) & (skill.misses >= min_misses)
+    unlucky = skill.worse_than_luck(confidence)
+    return frame.assign(flag=flag_of(frame, same, unlucky, min_labels, max_skill, significance))
+
+
+def expected_accuracy(
+    data: Annotations, posterior: Floats, confidence: float
+) -> tuple[Floats, Array, Array]:
+    """Expected share of right labels; doubt about the truth counts as fewer labels."""
+    right = posterior[data.task, data.label]
+    n = np.bincount(data.worker, minlength=data.n_workers).astype(np.float64)
+    total = np.bincount(data.worker, right, minlength=data.n_workers)
+    doubt = np.bincount(data.worker, right * (1 - right), minlength=data.n_workers)
+    share = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+    # A share of n labels has variance s (1 - s) / n; unsure truths add doubt / n^2 to it.
+    own = (total + 0.5) * (n - total + 0.5) / (n + 1)
+    worth = n * own / (own + doubt)
+    low, high = credible(np.nan_to_num(share) * worth, worth, confidence)
+    return share, low, high
+
+
+def agreement_with_others(data: Annotations, confidence: float) -> tuple[Floats, Array, Array]:
+    """How often another worker of the same task gives the same label."""
+    size = data.redundancy[data.task]
+    shared = size > 1
+    same = (data.votes()[data.task, data.label] - 1)[shared] / (size[shared] - 1)
+    total = np.bincount(data.worker[shared], same, minlength=data.n_workers)
+    n = np.bincount(data.worker[shared], minlength=data.n_workers)
+    low, high = wilson(total, n, confidence)
+    return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0), low, high
+
+
+def flag_of(
+    frame: pd.DataFrame,
+    same: Array,
+    unlucky: Array,
+    min_labels: int,
+    max_skill: float,
+    significance: float,
+) -> Array:
+    """Plain words about each worker, empty if there is nothing to say."""
+    low, high = frame["skill_low"].to_numpy(), frame["skill_high"].to_numpy()
+    unproven = ~(low > 0)
+    random = unproven & (high < max_skill)
+    depends = frame["p_random"].to_numpy() < significance
+    contrary = (high < 0) | (unproven & unlucky & ~random) | (random & depends)
+    cases = {
+        "too few labels to say": frame["n_shared"].to_numpy() < min_labels,
+        "always the same label": unproven & same,
+        "often contradicts the rest": contrary,
+        "answers as if at random": random,
+    }
+    words = np.select(list(cases.values()), list(cases), default="").astype(object)
+    words[(words == "") & unproven] = "too few labels to say"
+    return words
+
+
+def _posterior(data: Annotations, model: Any, gold: Any) -> Floats:
+    """P(truth) of each task as a model has it, in the order of the annotations."""
+    if not data.n_annotations:
+        return data.shares()
+    if model is None:
+        return DawidSkene(max_iter=500).fit(data, gold).posterior_
+    if not isinstance(model, pd.DataFrame):
+        fitted = hasattr(model, "posterior_")
+        model = (model if fitted else clone(model).fit(data, gold)).probas_
+    row = positions(as_names(model.index), data.tasks)
+    column = positions(as_names(model.columns), data.classes)
+    if (row < 0).any() or (column < 0).any():
+        raise AnnotationError(
+            explain(
+                f"The model does not know {int((row < 0).sum()):,} of {data.n_tasks:,} tasks and "
+                f"{int((column < 0).sum())} of {data.n_classes} classes.",
+                expected="a model fitted to the same annotations",
+                fix="fit it to these annotations, or leave model out",
+            )
+        )
+    return model.to_numpy(dtype=np.float64)[np.ix_(row, column)]
+
+
+def _spread(name: str, value: Floats, low: Array, high: Array) -> dict[str, Array]:
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
+
+
+def _on_gold(data: Annotations, gold: Ints, confidence: float) -> dict[str, Array]:
+    truth = gold[data.task]
+    asked = truth >= 0
+    n = np.bincount(data.worker[asked], minlength=data.n_workers)
+    right = np.bincount(data.worker[asked & (data.label == truth)], minlength=data.n_workers)
+    share = np.divide(right, n, out=np.full(len(n), np.nan), where=n > 0)
+    low, high = wilson(right, n, confidence)
+    return {"n_gold": n, "gold_accuracy": share, "gold_low": low, "gold_high": high}
