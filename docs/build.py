@@ -98,7 +98,7 @@ def methods() -> dict[str, type]:
     return {name: getattr(aggregate, name) for name in aggregate.__all__}
 
 
-def.about(cls: type) -> str:
+def summary(cls: type) -> str:
     return inspect.getdoc(cls).splitlines()[0].rstrip(".")
 
 
