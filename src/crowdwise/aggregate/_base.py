@@ -33,6 +33,7 @@ class Traits:
     weighted: bool = True  # a weight of two equals a repeated row
     resists_noise: bool = True  # a worker who labels at random moves little
     learns_from_gold: bool = False  # gold labels inform more than their own tasks
+    ordinal: bool = False  # the order of the classes matters, though not its direction
 
 
 class Aggregator(BaseEstimator, ABC):
@@ -173,7 +174,7 @@ class Aggregator(BaseEstimator, ABC):
 class ConfusionModel(Aggregator):
     """A method whose workers have ``confusion_[worker, truth, label]`` and truths ``prior_``."""
 
-    _per_worker = ("confusion_",)
+    _per_worker: ClassVar[tuple[str, ...]] = ("confusion_",)
     prior_: Floats
     confusion_: Floats
 

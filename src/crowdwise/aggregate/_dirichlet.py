@@ -1,0 +1,50 @@
+"""Beliefs about probabilities, as counts: what the variational methods share."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from crowdwise.errors import ParameterError
+from crowdwise.typing import Floats
+
+
+def expected_log(counts: Floats) -> Floats:
+    """E[log p] when p has a Dirichlet distribution with these counts on the last axis."""
+    return digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True))
+
+
+def divergence(counts: Floats, prior: Floats) -> float:
+    """KL(Dirichlet(counts) || Dirichlet(prior)), summed over all rows."""
+    distance = ((counts - prior) * expected_log(counts)).sum(axis=-1)
+    return float((distance + _log_beta(prior) - _log_beta(counts)).sum())
+
+
+def worker_prior(smoothing: Any, n_classes: int) -> Floats:
+    """Pseudo-counts of truth x label from one number, (right, wrong), or a whole matrix."""
+    value = np.asarray(smoothing, dtype=np.float64)
+    shapes = ((), (2,), (n_classes, n_classes))
+    if value.shape not in shapes or not (value > 0).all():
+        raise ParameterError(
+            f"smoothing has shape {value.shape} for {n_classes} classes.\n"
+            "  expected: a positive number, a pair (right, wrong) of them, or one for each "
+            "truth (row) and label (column)"
+        )
+    if value.ndim == 2:
+        return value
+    right, wrong = np.broadcast_to(value, 2)
+    return np.where(np.eye(n_classes, dtype=bool), right, wrong)
+
+
+def positive_pair(value: Any, name: str, meaning: str) -> Floats:
+    """Two positive numbers."""
+    pair = np.asarray(value, dtype=np.float64)
+    if pair.shape != (2,) or not (pair > 0).all():
+        raise ParameterError(
+            f"{name}={value!r} cannot be used.\n  expected: two positive numbers, {meaning}"
+        )
+    return pair
+
+
+def _log_beta(counts: Floats) -> Floats:
+    return gammaln(counts).sum(axis=-1) - gammaln(counts.sum(axis=-1))

@@ -1,0 +1,206 @@
+"""EBCC: IBCC with subtypes of every class, so that workers may err together."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from crowdwise._em import until_converged
+from crowdwise._params import at_least, more_than, one_of
+from crowdwise._steps import count, em_pass
+from crowdwise.aggregate._base import ConfusionModel, Traits, clamp, gold_mask, normalize
+from crowdwise.aggregate._dirichlet import divergence, expected_log, worker_prior
+from crowdwise.aggregate._restarts import Run, best_of
+from crowdwise.data import Annotations, Cells
+from crowdwise.typing import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Dirichlet parameters of everything unknown but the truths; also of their prior."""
+
+    classes: Floats  # (truth,)
+    subtypes: Floats  # (truth, subtype)
+    confusion: Floats  # (worker, truth, subtype, label)
+
+
+class EBCC(ConfusionModel):
+    """Infer truths with subtypes of every class, on which workers err together.
+
+    A task of class ``k`` belongs to a hidden subtype ``m`` with probability
+    ``subtypes_[k, m]``, and worker ``w`` gives it the label ``l`` with a probability that
+    depends on both. Workers who err on the same tasks are thereby explained by the tasks
+    instead of counted as independent witnesses. Fitted by variational Bayes from several
+    random starts, of which the one with the best bound is kept; on real crowds the starts
+    differ by points of accuracy, and so does the result for one seed and another.
+
+    Parameters
+    ----------
+    n_subtypes : int, default=10
+        Subtypes a class may have; those that are not needed empty out. Time and memory grow
+        with it: a step costs ``n_subtypes`` times one of :class:`IBCC`, and a table of
+        worker x truth x subtype x label is kept.
+    smoothing : float, pair or array of shape (n_classes, n_classes), default=(4, 1)
+        Pseudo-counts of every confusion matrix, as in :class:`IBCC`.
+    subtype_smoothing : float, default=0.1
+        Pseudo-count of a class's subtypes, shared evenly between them. The smaller, the
+        fewer of them survive.
+    class_smoothing : "votes" or float, default="votes"
+        Pseudo-count of every class: its share of the labels over all tasks plus one, which
+        ties the learned class prior to the votes, or one number for all classes.
+    n_restarts : int, default=5
+        Random starts. Time grows with it; more make the result depend less on the seed.
+    max_iter : int, default=500
+        Most steps to take from each start.
+    tol : float, default=1e-6
+        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        ``max_iter`` steps.
+    random_state : int or RandomState, optional
+        Draws the starts.
+
+    Attributes
+    ----------
+    subtypes_ : ndarray of shape (n_classes, n_subtypes)
+        Mean P(subtype | truth).
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        Mean P(label | truth) over the subtypes; the axes are worker, truth, label.
+    prior_ : ndarray of shape (n_classes,)
+        Mean P(truth).
+    counts_ : ndarray of shape (n_workers, n_classes, n_subtypes, n_classes)
+        Dirichlet parameters of P(label | truth, subtype); the axes are worker, truth,
+        subtype, label.
+    log_prior_ : ndarray of shape (n_classes, n_subtypes)
+        E[log P(truth, subtype)].
+    skills_ : Series
+        Probability that each worker is right.
+    objective_ : list of float
+        Lower bound on the log-evidence (ELBO) after each step of the best start. Never
+        falls.
+    n_iter_ : int
+        Steps taken from the best start.
+
+    References
+    ----------
+    Li, Rubinstein and Cohn (2019). Exploiting worker correlation for label aggregation in
+    crowdsourcing. ICML, PMLR 97. https://proceedings.mlr.press/v97/li19i.html
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 0]]  # tasks x workers
+    >>> EBCC(n_subtypes=2, random_state=0).fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    traits = Traits(monotone=True, stochastic=True, learns_from_gold=True)
+    _parameter_constraints = {
+        "n_subtypes": [at_least(1)],
+        "smoothing": [more_than(0.0), "array-like"],
+        "subtype_smoothing": [more_than(0.0)],
+        "class_smoothing": [one_of("votes"), more_than(0.0)],
+        "n_restarts": [at_least(1)],
+        "max_iter": [at_least(1)],
+        "tol": [at_least(0.0)],
+        "random_state": ["random_state"],
+    }
+    _per_worker = ("confusion_", "counts_")
+
+    def __init__(
+        self,
+        *,
+        n_subtypes: int = 10,
+        smoothing: Any = (4.0, 1.0),
+        subtype_smoothing: float = 0.1,
+        class_smoothing: Any = "votes",
+        n_restarts: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.n_subtypes = n_subtypes
+        self.smoothing = smoothing
+        self.subtype_smoothing = subtype_smoothing
+        self.class_smoothing = class_smoothing
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        shares, rng = clamp(annotations.shares(), gold), check_random_state(self.random_state)
+        prior, mask = self._prior(shares.sum(axis=0)), gold_mask(gold, annotations.n_classes)
+        if mask is not None:
+            mask = np.repeat(mask, self.n_subtypes, axis=1)
+
+        def run() -> Run[Belief]:
+            luck = rng.dirichlet(np.ones(self.n_subtypes), shares.shape)
+            start = first_belief(annotations, prior, shares[:, :, None] * luck)
+            return climb(annotations.cells, start, prior, mask, self.max_iter, self.tol)
+
+        best = best_of(self.n_restarts, run)
+        belief = best.end
+        self.counts_, self.log_prior_ = belief.confusion, log_weights(belief)
+        self.prior_, self.subtypes_ = normalize(belief.classes), normalize(belief.subtypes)
+        self.confusion_ = np.einsum("wkml,km->wkl", normalize(self.counts_), self.subtypes_)
+        self.objective_, self.n_iter_ = best.objective, len(best.objective)
+        return self._posterior(annotations)
+
+    def _prior(self, votes: Floats) -> Belief:
+        """What is believed before workers are known."""
+        n_classes, even = len(votes), self.subtype_smoothing / self.n_subtypes
+        by_votes = isinstance(self.class_smoothing, str)
+        classes = votes + 1.0 if by_votes else np.full(n_classes, float(self.class_smoothing))
+        subtypes = np.full((n_classes, self.n_subtypes), even)
+        return Belief(classes, subtypes, worker_prior(self.smoothing, n_classes)[:, None])
+
+    def _posterior(self, annotations: Annotations) -> Floats:
+        log_prior, log_confusion = self.log_prior_.ravel(), flat(expected_log(self.counts_))
+        step = em_pass(annotations.cells, log_prior, log_confusion, counting=False, keep=True)
+        return step.posterior.reshape(-1, *self.log_prior_.shape).sum(axis=2)
+
+
+def climb(
+    cells: Cells, belief: Belief, prior: Belief, mask: Floats | None, max_iter: int, tol: float
+) -> Run[Belief]:
+    """Update the truths and the beliefs in turn until the bound stands still."""
+    for em in until_converged(max_iter, tol, name="EBCC"):
+        tables = log_weights(belief).ravel(), flat(expected_log(belief.confusion))
+        step = em_pass(cells, *tables, offset=mask)
+        em.record(step.evidence - distance(belief, prior))
+        last, belief = belief, updated(prior, step.truths, step.counts)
+    return Run(last, em.objective)
+
+
+def first_belief(annotations: Annotations, prior: Belief, start: Floats) -> Belief:
+    """Beliefs that follow from a share of every task, truth and subtype."""
+    flattened = start.reshape(len(start), -1)
+    counts = count(annotations.cells, flattened, annotations.n_workers, annotations.n_classes)
+    return updated(prior, flattened.sum(axis=0), counts)
+
+
+def updated(prior: Belief, truths: Floats, counts: Floats) -> Belief:
+    """Add the expected counts of (truth, subtype), and of labels given them, to the prior."""
+    shape = prior.subtypes.shape
+    tasks, labels = truths.reshape(shape), counts.reshape(len(counts), *shape, shape[0])
+    return Belief(
+        prior.classes + tasks.sum(axis=1), prior.subtypes + tasks, prior.confusion + labels
+    )
+
+
+def log_weights(belief: Belief) -> Floats:
+    """E[log P(truth, subtype)]."""
+    return expected_log(belief.classes)[:, None] + expected_log(belief.subtypes)
+
+
+def distance(belief: Belief, prior: Belief) -> float:
+    """How far the beliefs are from the prior: the penalty in the bound."""
+    return (
+        divergence(belief.classes, prior.classes)
+        + divergence(belief.subtypes, prior.subtypes)
+        + divergence(belief.confusion, prior.confusion)
+    )
+
+
+def flat(table: Floats) -> Floats:
+    """Each (truth, subtype) as a truth of its own: (worker, truth x subtype, label)."""
+    return table.reshape(len(table), -1, table.shape[-1])

@@ -1,0 +1,126 @@
+"""IBCC: Dawid-Skene with doubt, a distribution over every confusion matrix."""
+
+from typing import Any
+
+import numpy as np
+
+from crowdwise._em import until_converged
+from crowdwise._params import at_least, more_than, one_of
+from crowdwise._steps import count, em_pass
+from crowdwise.aggregate._base import ConfusionModel, Traits, clamp, gold_mask, normalize
+from crowdwise.aggregate._dirichlet import divergence, expected_log, worker_prior
+from crowdwise.aggregate.dawid_skene import given_prior
+from crowdwise.data import Annotations
+from crowdwise.typing import Floats, Ints
+
+
+class IBCC(ConfusionModel):
+    """Infer truths with a distribution over every worker's confusion matrix.
+
+    As in Dawid-Skene, worker ``w`` gives a task of true class ``k`` the label ``l`` with
+    probability ``confusion_[w, k, l]``; but the matrices and the class prior are unknowns
+    with Dirichlet priors, and their uncertainty is averaged over (mean-field variational
+    Bayes) instead of settled. A worker with few labels therefore stays close to the prior,
+    and counts for little. A sound first choice: it does not collapse on thin data.
+
+    Parameters
+    ----------
+    smoothing : float, pair or array of shape (n_classes, n_classes), default=(4, 1)
+        Pseudo-counts of every confusion matrix: one number for all cells, one for being
+        right (the diagonal) and one for each way of being wrong, or a matrix of truth x
+        label. The higher the diagonal, the more a new worker is trusted.
+    class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
+        P(truth): learned, the same for all classes, or given.
+    class_smoothing : float, default=1
+        Pseudo-count of every class, when the prior is learned.
+    max_iter : int, default=500
+        Most steps to take.
+    tol : float, default=1e-6
+        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        ``max_iter`` steps.
+
+    Attributes
+    ----------
+    counts_ : ndarray of shape (n_workers, n_classes, n_classes)
+        Dirichlet parameters of each worker's rows, expected label counts plus
+        ``smoothing``; the axes are worker, truth, label.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        Mean P(label | truth) of each worker; the axes are worker, truth, label.
+    log_prior_ : ndarray of shape (n_classes,)
+        E[log P(truth)], what the posterior is computed from.
+    prior_ : ndarray of shape (n_classes,)
+        Mean P(truth).
+    skills_ : Series
+        Probability that each worker is right.
+    objective_ : list of float
+        Lower bound on the log-evidence (ELBO) after each step. Never falls.
+    n_iter_ : int
+        Steps taken.
+
+    References
+    ----------
+    Kim and Ghahramani (2012). Bayesian classifier combination. AISTATS, PMLR 22.
+    https://proceedings.mlr.press/v22/kim12.html
+
+    Simpson, Roberts, Psorakis and Smith (2013). Dynamic Bayesian combination of multiple
+    imperfect classifiers. doi:10.1007/978-3-642-36406-8_1
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 0]]  # tasks x workers
+    >>> model = IBCC().fit(labels)
+    >>> model.labels_.tolist(), model.skills_.round(2).tolist()
+    ([0, 1, 0, 1], [0.85, 0.85, 0.58])
+    """
+
+    traits = Traits(monotone=True, learns_from_gold=True)
+    _parameter_constraints = {
+        "smoothing": [more_than(0.0), "array-like"],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
+        "class_smoothing": [more_than(0.0)],
+        "max_iter": [at_least(1)],
+        "tol": [at_least(0.0)],
+    }
+    _per_worker = ("confusion_", "counts_")
+
+    def __init__(
+        self,
+        *,
+        smoothing: Any = (4.0, 1.0),
+        class_prior: Any = "estimate",
+        class_smoothing: float = 1.0,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+    ) -> None:
+        self.smoothing = smoothing
+        self.class_prior = class_prior
+        self.class_smoothing = class_smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        cells, n_classes = annotations.cells, annotations.n_classes
+        mask, shares = gold_mask(gold, n_classes), clamp(annotations.shares(), gold)
+        fixed, smooth = given_prior(self.class_prior, n_classes), self.class_smoothing
+        pseudo = worker_prior(self.smoothing, n_classes)
+        counts = count(cells, shares, annotations.n_workers, n_classes)
+        truths = shares.sum(axis=0)
+        del shares
+        for em in until_converged(self.max_iter, self.tol, name="IBCC"):
+            self.counts_ = counts + pseudo
+            self.prior_ = normalize(truths + smooth) if fixed is None else fixed
+            self.log_prior_ = expected_log(truths + smooth) if fixed is None else np.log(fixed)
+            step = em_pass(cells, self.log_prior_, expected_log(self.counts_), offset=mask)
+            bound = step.evidence - divergence(self.counts_, pseudo)
+            if fixed is None:
+                bound -= divergence(truths + smooth, np.full(n_classes, smooth))
+            truths, counts = step.truths, step.counts
+            em.record(bound)
+        self.confusion_ = normalize(self.counts_)
+        self.objective_, self.n_iter_ = em.objective, len(em.objective)
+        return self._posterior(annotations)
+
+    def _posterior(self, annotations: Annotations) -> Floats:
+        log_confusion = expected_log(self.counts_)
+        tables = annotations.cells, self.log_prior_, log_confusion
+        return em_pass(*tables, counting=False, keep=True).posterior

@@ -1,0 +1,216 @@
+"""MACE: workers who know, and workers who make it up."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise._em import until_converged
+from crowdwise._params import at_least, more_than, one_of
+from crowdwise._steps import em_pass
+from crowdwise.aggregate._base import Aggregator, Traits, by_worker, gold_mask, normalize
+from crowdwise.aggregate._dirichlet import divergence, expected_log, positive_pair
+from crowdwise.aggregate._restarts import Run, best_of
+from crowdwise.data import Annotations
+from crowdwise.typing import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Labels by what workers did, expected or as a prior; or the logs of their shares."""
+
+    knowing: Floats  # (worker, 2): knew the truth, made it up
+    spam: Floats  # (worker, label): made up, by label
+
+    def plus(self, other: "Counts") -> "Counts":
+        return Counts(self.knowing + other.knowing, self.spam + other.spam)
+
+
+class MACE(Aggregator):
+    """Infer truths with workers who know the truth at times and make it up otherwise.
+
+    On every task worker ``w`` knows the truth and gives it with probability ``skills_[w]``;
+    otherwise the label is drawn from ``spam_[w]``, whatever the task. All classes are as
+    likely beforehand. EM is started at random ``n_restarts`` times, each from its own draw,
+    and the end with the best objective is kept.
+
+    Parameters
+    ----------
+    inference : {"vb", "em"}, default="vb"
+        Average over the parameters (variational Bayes), or settle on their most probable
+        values. The first is kinder to workers with few labels.
+    knowing_prior : pair of float, default=(0.5, 0.5)
+        Beta prior of "vb" on knowing: pseudo-counts of labels known and made up. Below one,
+        workers are drawn to either extreme.
+    spam_prior : float, default=10
+        Dirichlet prior of "vb" on ``spam_``: pseudo-count of every class. The larger, the
+        more evenly labels are taken to be made up.
+    smoothing : float, optional
+        Pseudo-count of "em" on every probability, 0.01 / n_classes by default.
+    n_restarts : int, default=10
+        Random starts. Time grows with it.
+    max_iter : int, default=200
+        Most steps to take from each start.
+    tol : float, default=1e-6
+        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        ``max_iter`` steps.
+    random_state : int or RandomState, optional
+        Draws the starts.
+
+    Attributes
+    ----------
+    skills_ : Series
+        Competence: probability that each worker knows the truth. Not the same as being
+        right, which also happens by luck; see the diagonal of ``confusion_``.
+    spam_ : ndarray of shape (n_workers, n_classes)
+        Strategy: P(label | the worker makes it up); the axes are worker, label.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth) that follows from both; the axes are worker, truth, label.
+    knowing_counts_ : ndarray of shape (n_workers, 2)
+        Expected labels known and made up, prior included; ``skills_`` are their shares.
+    spam_counts_ : ndarray of shape (n_workers, n_classes)
+        Expected labels made up of each class, prior included; ``spam_`` are their shares.
+    objective_ : list of float
+        After each step of the best start: with "vb" the lower bound on the log-evidence
+        (ELBO), with "em" the log-posterior up to a constant. Never falls.
+    n_iter_ : int
+        Steps taken from the best start.
+
+    References
+    ----------
+    Hovy, Berg-Kirkpatrick, Vaswani and Hovy (2013). Learning whom to trust with MACE.
+    NAACL-HLT. https://aclanthology.org/N13-1132
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 1]]  # tasks x workers
+    >>> model = MACE(inference="em", random_state=0).fit(labels)
+    >>> model.labels_.tolist(), model.skills_.round(2).tolist()
+    ([0, 1, 0, 1], [1.0, 1.0, 0.0])
+    """
+
+    traits = Traits(monotone=True, stochastic=True, learns_from_gold=True)
+    _parameter_constraints = {
+        "inference": [one_of("vb", "em")],
+        "knowing_prior": ["array-like"],
+        "spam_prior": [more_than(0.0)],
+        "smoothing": [more_than(0.0), None],
+        "n_restarts": [at_least(1)],
+        "max_iter": [at_least(1)],
+        "tol": [at_least(0.0)],
+        "random_state": ["random_state"],
+    }
+    _per_worker = ("knowing_counts_", "spam_counts_")
+
+    def __init__(
+        self,
+        *,
+        inference: str = "vb",
+        knowing_prior: Any = (0.5, 0.5),
+        spam_prior: float = 10.0,
+        smoothing: float | None = None,
+        n_restarts: int = 10,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.inference = inference
+        self.knowing_prior = knowing_prior
+        self.spam_prior = spam_prior
+        self.smoothing = smoothing
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @property
+    def skills_(self) -> pd.Series:
+        check_is_fitted(self)
+        return by_worker(normalize(self.knowing_counts_)[:, 0], self.workers_)
+
+    @property
+    def spam_(self) -> Floats:
+        check_is_fitted(self)
+        return normalize(self.spam_counts_)
+
+    @property
+    def confusion_(self) -> Floats:
+        known = self.skills_.to_numpy()[:, None, None]
+        return known * np.eye(len(self.classes_)) + (1.0 - known) * self.spam_[:, None]
+
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        n_workers, n_classes = annotations.n_workers, annotations.n_classes
+        rng, mask = check_random_state(self.random_state), gold_mask(gold, n_classes)
+
+        def run() -> Run[Counts]:
+            knowing, spam = (rng.uniform(1, 2.5, (n_workers, n)) for n in (2, n_classes))
+            return self._climb(annotations, mask, Counts(knowing, spam))
+
+        best = best_of(self.n_restarts, run)
+        self.knowing_counts_, self.spam_counts_ = best.end.knowing, best.end.spam
+        self.objective_, self.n_iter_ = best.objective, len(best.objective)
+        return self._posterior(annotations)
+
+    def _climb(self, annotations: Annotations, mask: Floats | None, start: Counts) -> Run[Counts]:
+        """EM from one start."""
+        prior, log_classes = self._prior(annotations.n_classes), even(annotations.n_classes)
+        rates = log_rates(start, variational=False)
+        step = em_pass(annotations.cells, log_classes, log_confusion(rates), offset=mask)
+        for em in until_converged(self.max_iter, self.tol, name="MACE"):
+            counts = expected_counts(step.counts, rates).plus(prior)
+            rates = log_rates(counts, variational=self.inference == "vb")
+            step = em_pass(annotations.cells, log_classes, log_confusion(rates), offset=mask)
+            em.record(step.evidence - self._penalty(counts, rates, prior))
+        return Run(counts, em.objective)
+
+    def _prior(self, n_classes: int) -> Counts:
+        """Pseudo-counts of every worker."""
+        if self.inference == "em":
+            smoothing = self.smoothing or 0.01 / n_classes
+            return Counts(np.full(2, smoothing), np.full(n_classes, smoothing))
+        knowing = positive_pair(self.knowing_prior, "knowing_prior", "labels known and made up")
+        return Counts(knowing, np.full(n_classes, float(self.spam_prior)))
+
+    def _penalty(self, counts: Counts, rates: Counts, prior: Counts) -> float:
+        """How far the workers are from the prior."""
+        if self.inference == "em":
+            return -float((prior.knowing * rates.knowing).sum() + (prior.spam * rates.spam).sum())
+        return divergence(counts.knowing, prior.knowing) + divergence(counts.spam, prior.spam)
+
+    def _posterior(self, annotations: Annotations) -> Floats:
+        counts = Counts(self.knowing_counts_, self.spam_counts_)
+        table = log_confusion(log_rates(counts, variational=self.inference == "vb"))
+        log_classes = even(annotations.n_classes)
+        return em_pass(annotations.cells, log_classes, table, counting=False, keep=True).posterior
+
+
+def even(n_classes: int) -> Floats:
+    """Log of a uniform class prior."""
+    return np.full(n_classes, -np.log(n_classes))
+
+
+def log_rates(counts: Counts, *, variational: bool) -> Counts:
+    """M-step: log of the rates (EM), or their expected log, which sums to less than one (VB)."""
+    if variational:
+        return Counts(expected_log(counts.knowing), expected_log(counts.spam))
+    return Counts(np.log(normalize(counts.knowing)), np.log(normalize(counts.spam)))
+
+
+def log_confusion(rates: Counts) -> Floats:
+    """Log P(label | truth) = log(knows [label = truth] + (1 - knows) spam[label])."""
+    made_up = rates.knowing[:, 1:] + rates.spam  # (worker, label)
+    right = np.logaddexp(rates.knowing[:, :1], made_up)
+    same = np.eye(made_up.shape[1], dtype=bool)
+    return np.where(same, right[:, None], made_up[:, None])  # (worker, truth, label)
+
+
+def expected_counts(counts: Floats, rates: Counts) -> Counts:
+    """E-step: what was known, and what was made up, from counts[worker, truth, label]."""
+    made_up = rates.knowing[:, 1:] + rates.spam
+    knew = np.exp(rates.knowing[:, :1] - np.logaddexp(rates.knowing[:, :1], made_up))
+    known = np.einsum("wll->wl", counts) * knew  # only a right label can have been known
+    spam = np.maximum(counts.sum(axis=1) - known, 0.0)
+    return Counts(np.stack([known.sum(axis=1), spam.sum(axis=1)], axis=1), spam)

@@ -1,0 +1,189 @@
+"""MMSR: workers' skills from how often each pair of them agrees."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
+
+from crowdwise._params import at_least, one_of
+from crowdwise.aggregate._base import ConfusionModel, by_worker, normalize
+from crowdwise.aggregate._trimmed import trimmed_mean
+from crowdwise.data import Annotations
+from crowdwise.simulate import one_coin_confusion
+from crowdwise.typing import Floats, Ints
+
+SIGN_STEPS = 100  # steps of the power iteration that tells liars from the rest
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of workers with tasks in common, as sparse symmetric matrices worker x worker."""
+
+    agreement: csr_array  # chance-corrected: 1 always agree, 0 as often as by chance
+    common: csr_array  # tasks in common; the same cells as agreement
+
+    @property
+    def degree(self) -> Ints:
+        """How many others each worker shares tasks with."""
+        return np.diff(self.common.indptr)
+
+
+class MMSR(ConfusionModel):
+    """Infer truths by weighing workers, whose skills come from how pairs of them agree.
+
+    When errors fall evenly on the other classes, the chance-corrected agreement of two
+    workers is the product of their skills. So the matrix of agreements has rank one, and
+    the skills are read off it without a guess at any truth; entries that are far off are
+    trimmed, so that a minority of colluding or erratic workers does no harm. Truths follow
+    by weighted vote. Memory grows with the number of pairs of workers that meet.
+
+    Parameters
+    ----------
+    n_trimmed : "auto" or int, default="auto"
+        How many of a worker's pairs to set aside on each side, the largest and smallest
+        ones beyond the current estimate. ``"auto"`` is as many as the least connected
+        worker can spare (half of its pairs less one); 0 trims nothing.
+    max_iter : int, default=1000
+        Most rounds to take.
+    tol : float, default=1e-5
+        Stop once a round changes no skill by more than this; 0 takes ``max_iter`` rounds.
+
+    Attributes
+    ----------
+    skills_ : Series
+        Probability that each worker is right; below 1 / n_classes for one who is more
+        often wrong than chance. A worker who shares no task has the average.
+    weights_ : Series
+        Weight of each worker's vote, log((n_classes - 1) skill / (1 - skill)).
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth) that follows; the axes are worker, truth, label.
+    prior_ : ndarray of shape (n_classes,)
+        P(truth), uniform.
+    n_iter_ : int
+        Rounds taken.
+
+    References
+    ----------
+    Ma and Olshevsky (2020). Adversarial crowdsourcing through robust rank-one matrix
+    completion. NeurIPS 33. https://arxiv.org/abs/2010.12181
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 0, 1], [1, 1, 1, 0], [0, 0, 1, 1], [1, 1, 1, 0], [0, 1, 0, 1]]
+    >>> model = MMSR().fit(labels)  # tasks x workers; the last worker lies
+    >>> model.labels_.tolist(), bool(model.weights_[3] < 0)
+    ([0, 1, 0, 1, 0], True)
+    """
+
+    _parameter_constraints = {
+        "n_trimmed": [one_of("auto"), at_least(0)],
+        "max_iter": [at_least(1)],
+        "tol": [at_least(0.0)],
+    }
+
+    def __init__(self, *, n_trimmed: Any = "auto", max_iter: int = 1000, tol: float = 1e-5) -> None:
+        self.n_trimmed = n_trimmed
+        self.max_iter = max_iter
+        self.tol = tol
+
+    @property
+    def weights_(self) -> pd.Series:
+        skill, n_others = self.skills_.to_numpy(), max(len(self.classes_) - 1, 1)
+        with np.errstate(divide="ignore"):  # with a single class nobody can be wrong
+            weight = np.log(n_others * skill / (1.0 - skill))
+        return by_worker(weight, self.workers_, "weight")
+
+    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+        n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
+        pairs = pairs_of(annotations)
+        margin = 1.0 / np.sqrt(n_tasks + 1.0)  # nobody is known to be perfect
+        size, self.n_iter_ = rank_one(pairs, self._spared(pairs), margin, self.max_iter, self.tol)
+        skill = np.clip(size * signs(pairs), margin - 1.0 / max(n_classes - 1, 1), 1.0 - margin)
+        self.prior_ = normalize(np.ones(n_classes))
+        accuracy = (1.0 + (n_classes - 1) * skill) / n_classes
+        self.confusion_ = one_coin_confusion(accuracy, n_classes)
+        return self._posterior(annotations)
+
+    def _spared(self, pairs: Pairs) -> int:
+        """How many pairs each worker sets aside on each side."""
+        if not isinstance(self.n_trimmed, str):
+            return int(self.n_trimmed)
+        return max(int(pairs.degree.min()) // 2 - 1, 0)
+
+
+def pairs_of(annotations: Annotations) -> Pairs:
+    """Agreement of each pair of workers, rescaled to be 0 by chance and 1 at best."""
+    cells, n_classes = annotations.cells, annotations.n_classes
+    worker, label = np.divmod(cells.code, n_classes)
+    task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
+    common = meetings(task, worker, cells.value, annotations.n_workers)
+    agreed = meetings(task * n_classes + label, worker, cells.value, annotations.n_workers)
+    share = (agreed + common).data / common.data - 1.0  # the sum has all cells of common
+    corrected = (n_classes * share - 1.0) / max(n_classes - 1, 1)
+    return Pairs(csr_array((corrected, common.indices, common.indptr), common.shape), common)
+
+
+def meetings(place: Ints, worker: Ints, value: Floats | None, n_workers: int) -> csr_array:
+    """How often two workers meet in one place, as a matrix worker x worker less its diagonal."""
+    weight = np.ones(len(place)) if value is None else value
+    shape = int(place.max()) + 1, n_workers
+    present = csr_array((weight, (place, worker)), shape=shape)
+    met = (present.T @ present).tocoo()
+    row, column = met.coords
+    apart = row != column
+    return csr_array((met.data[apart], (row[apart], column[apart])), shape=met.shape)
+
+
+def rank_one(
+    pairs: Pairs, n_trimmed: int, least: float, max_iter: int, tol: float
+) -> tuple[Floats, int]:
+    """Sizes whose products are about ``|agreement|``, and the rounds it took to find them.
+
+    Two copies take turns: with one held, each of a worker's pairs claims what the other
+    has to be, and the claims' trimmed mean is taken.
+    """
+    magnitude, alone = abs(pairs.agreement), pairs.degree == 0
+    left = right = np.ones(len(alone))
+    changes: list[float] = []
+    for _ in range(max_iter):
+        before = left
+        right = np.maximum(trimmed_mean(claims(magnitude, left), right, n_trimmed), least)
+        left = np.maximum(trimmed_mean(claims(magnitude, right), left, n_trimmed), least)
+        changes.append(float(np.abs(left - before).max()))
+        if changes[-1] < tol:
+            break
+    if changes[-1] >= tol > 0:
+        warnings.warn(
+            f"MMSR stopped after max_iter={max_iter} rounds while skills still changed by "
+            f"{changes[-1]:.1e} a round (tol={tol:.1e}). Raise max_iter, or raise tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    size = np.sqrt(left * right)
+    size[alone] = 1.0 if alone.all() else size[~alone].mean()
+    return size, len(changes)
+
+
+def claims(magnitude: csr_array, held: Floats) -> csr_array:
+    """What each of a worker's pairs claims the worker's size to be."""
+    ratio = magnitude.data / held[magnitude.indices]
+    return csr_array((ratio, magnitude.indices, magnitude.indptr), shape=magnitude.shape)
+
+
+def signs(pairs: Pairs) -> Floats:
+    """Which workers agree with the bulk (1) and which oppose it (-1).
+
+    Power iteration on the signed graph of agreements, from a crowd that means well; each
+    island of workers is thereby judged by itself.
+    """
+    evidence = pairs.agreement * pairs.common
+    strength = np.maximum(abs(evidence).sum(axis=1), np.finfo(float).tiny)
+    side = np.ones(len(strength))
+    for _ in range(SIGN_STEPS):
+        side = side + (evidence @ side) / strength
+        side /= max(np.abs(side).max(), np.finfo(float).tiny)
+    return np.where(side < -1e-12, -1.0, 1.0)
