@@ -78,6 +78,8 @@ def worker_names_are_only_names(method: Aggregator, annotations: Annotations) ->
 def class_names_are_only_names(method: Aggregator, annotations: Annotations) -> None:
     """Renaming and reordering the classes reorders the columns and does nothing else."""
     order = np.random.default_rng(3).permutation(annotations.n_classes)
+    if method.traits.ordinal:
+        order = np.arange(annotations.n_classes)[::-1]
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     names = np.array([f"class-{i}" for i in order], dtype=object)
