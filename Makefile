@@ -10,6 +10,8 @@ PEERS  := .venv-peers
 
 # Real crowds, when this machine has them; tests that need one are skipped elsewhere.
 export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
+# The bytes that the data sets' public addresses serve, likewise.
+export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench bench-accuracy bench-speed bench-limit docs clean

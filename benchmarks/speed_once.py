@@ -60,8 +60,9 @@ def main() -> None:
     labels = fit()
     seconds = time.perf_counter() - start
     accuracy = float(np.mean(labels == data["truth"]))
-    found = {"seconds": seconds, "extra_mb": peak_mb() - before, "accuracy": accuracy}
-    sys.stdout.write(json.dumps({**found, "built": built}))
+    memory = {"extra_mb": peak_mb() - before, "peak_mb": peak_mb()}
+    found = {"seconds": seconds, **memory, "accuracy": accuracy, "built": built}
+    sys.stdout.write(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ __all__ = [
     "aggregate",
     "cli",
     "data",
+    "datasets",
     "errors",
     "evaluate",
     "laws",

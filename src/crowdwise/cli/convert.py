@@ -1,12 +1,15 @@
 """Turn annotations of any known format into another one.
 
 crowdwise convert export.json votes.csv --question sentiment
+crowdwise convert votes.csv votes.parquet
+crowdwise convert votes.csv - --to nested > answers.json
 """
 
 import sys
 from argparse import ArgumentParser, Namespace
 
 from crowdwise.cli.options import add_input_options, read_input
+from crowdwise.cli.outcome import say
 from crowdwise.data.write import WRITERS, write_annotations
 
 
@@ -22,5 +25,5 @@ def run(args: Namespace) -> int:
     annotations = read_input(args)
     target = sys.stdout if args.output == "-" else args.output
     write_annotations(target, annotations, args.to)
-    print(f"{annotations.n_annotations:,} annotations written", file=sys.stderr)
+    say(args, f"{annotations.n_annotations:,} annotations written")
     return 0

@@ -8,6 +8,7 @@ from crowdwise.data import Annotations
 from crowdwise.data.formats import FORMATS
 from crowdwise.data.gold import with_gold_file
 from crowdwise.data.read import read
+from crowdwise.data.values import typed_names
 
 REPEATS = ("all", "first", "last", "majority")
 COLUMNS = ("task", "worker", "label", "weight", "time", "gold")
@@ -39,7 +40,7 @@ def read_input(args: Namespace) -> Annotations:
     source: Any = sys.stdin.buffer if args.annotations == "-" else args.annotations
     options = {name: getattr(args, name) for name in (*COLUMNS, "question", "repeats", "rejected")}
     if args.classes is not None:
-        options["classes"] = args.classes.split(",")
+        options["classes"] = typed_names(args.classes.split(","))
     if args.missing is not None:
         options["missing"] = args.missing
     annotations = read(source, args.format, **options)

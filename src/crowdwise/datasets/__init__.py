@@ -1,0 +1,32 @@
+"""Real crowds in one line: fetched from their publishers once, checked, parsed.
+
+Files are kept in the platform's cache folder, or in ``$CROWDWISE_CACHE``. With
+``$CROWDWISE_MIRROR``, the address of a server or a folder that holds files named
+``<sha256>.<ext>``, that is asked first; a cache can serve as one.
+
+>>> from crowdwise import datasets
+>>> "labelme" in datasets.names()
+True
+>>> print(datasets.info("labelme").warnings[0])
+The file names in items contain the true class: never use them as a feature.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from crowdwise.datasets.download import cache_folder
+from crowdwise.datasets.loading import fetch, load, where
+from crowdwise.datasets.registry import Info, info, names
+
+if TYPE_CHECKING:
+    from crowdwise.datasets.crowd import Crowd
+
+__all__ = ["Crowd", "Info", "cache_folder", "fetch", "info", "load", "names", "where"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the class when it is first used: listing and fetching need no pandas."""
+    if name == "Crowd":
+        from crowdwise.datasets.crowd import Crowd
+
+        return Crowd
+    raise AttributeError(f"module 'crowdwise.datasets' has no attribute {name!r}")

@@ -1,0 +1,115 @@
+"""One loaded set: a crowd's annotations with everything that is published beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.data import Annotations
+from crowdwise.data.names import positions
+from crowdwise.datasets.registry import Info
+from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.typing import Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Crowd:
+    """A real crowd.
+
+    Attributes
+    ----------
+    annotations : Annotations
+        Who gave which label to which task. People are running numbers. Empty where a set
+        has features and truth only.
+    truth : Series by task, or None
+        The truth of the tasks that have one, labelled or not.
+    X : ndarray of shape (n, n_features), or None
+        Features; row ``i`` describes ``X_tasks[i]``. The tasks of ``annotations`` are in
+        the same order, but may be only some of them: :meth:`part` makes all of them agree.
+    X_tasks : ndarray of shape (n,), or None
+        The tasks of ``X``.
+    items : DataFrame by task, or None
+        What the workers saw, as far as it is published.
+    split : Series by task, or None
+        The part that each task belongs to, such as ``train``.
+    workers : DataFrame by worker, or None
+        What is known about the workers.
+    extra : dict
+        What else is published, by name; ``info`` says what it is.
+    info : Info
+        Licence, citation, counts, and the traps of this set.
+    """
+
+    name: str
+    annotations: Annotations
+    info: Info
+    truth: pd.Series | None = None
+    X: Array | None = None
+    X_tasks: Array | None = None
+    items: pd.DataFrame | None = None
+    split: pd.Series | None = None
+    workers: pd.DataFrame | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        about = [str(self.annotations).strip("<>").removeprefix("Annotations: ")]
+        if self.truth is not None:
+            about.append(f"truth of {len(self.truth):,}")
+        if self.X is not None:
+            about.append("X {:,} x {:,}".format(*self.X.shape))
+        if self.split is not None:
+            about.append("split " + ", ".join(map(str, self.split.unique())))
+        return f"<{self.name}: {'; '.join(about)}>"
+
+    def part(self, name: str) -> Crowd:
+        """Only the tasks of one part of the split, everything in the same order.
+
+        Row ``i`` of ``X`` then describes ``annotations.tasks[i]``; a task nobody labelled
+        is there without annotations. ``truth`` and ``items`` are cut to the same tasks.
+        """
+        parts = [] if self.split is None else list(self.split.unique())
+        if self.split is None or name not in parts:
+            raise ParameterError(
+                explain(
+                    f"{self.name} has no part {name!r}.",
+                    expected=listing(parts) or "a set with a split; this one has none",
+                )
+            )
+        tasks = self.split.index[self.split == name]
+        if self.X_tasks is not None:
+            described = pd.Index(self.X_tasks)
+            tasks = described[described.isin(tasks)]
+        rows = None if self.X_tasks is None else positions(self.X_tasks, tasks)
+        return replace(
+            self,
+            annotations=with_tasks(self.annotations, tasks),
+            truth=_cut(self.truth, tasks),
+            X=None if self.X is None or rows is None else self.X[rows],
+            X_tasks=None if self.X_tasks is None else self.X_tasks[rows],
+            items=_cut(self.items, tasks),
+            split=self.split.loc[tasks],
+        )
+
+
+def with_tasks(annotations: Annotations, tasks: Any) -> Annotations:
+    """The annotations of these tasks, in this order; the rest is left out."""
+    place = positions(np.asarray(tasks), annotations.tasks)[annotations.task]
+    kept = place >= 0
+    weight = annotations.weight
+    return Annotations.from_codes(
+        place[kept],
+        annotations.worker[kept],
+        annotations.label[kept],
+        tasks=np.asarray(tasks),
+        workers=annotations.workers,
+        classes=annotations.classes,
+        weight=None if weight is None else weight[kept],
+        notes=annotations.notes,
+    )
+
+
+def _cut(table: Any, tasks: pd.Index) -> Any:
+    return None if table is None else table.loc[tasks[tasks.isin(table.index)]]

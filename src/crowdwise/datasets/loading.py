@@ -1,0 +1,115 @@
+"""From a name to a crowd: fetch what is missing, parse it, hide who people are."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crowdwise.datasets import download as cached
+from crowdwise.datasets.progress import Progress, megabytes
+from crowdwise.datasets.registry import Info, info
+from crowdwise.errors import DownloadError, explain
+
+if TYPE_CHECKING:
+    from crowdwise.datasets.crowd import Crowd
+
+logger = logging.getLogger("crowdwise.datasets")
+
+
+def load(
+    name: str,
+    *,
+    truth: str | None = None,
+    variant: str | None = None,
+    download: bool = True,
+    progress: bool | None = None,
+) -> Crowd:
+    """Load a real crowd, fetching it first if it is not in the cache.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    truth : str, optional
+        Which truth to take, where there are several; ``info(name).truths`` says what they
+        mean, and the first is the default.
+    variant : str, optional
+        Which variant to take, where there are several; see ``info(name).variants``.
+    download : bool, default=True
+        Whether files may be fetched. What is fetched, and that a licence is not stated, is
+        said by the logger ``crowdwise.datasets``.
+    progress : bool, optional
+        Whether to draw a bar on standard error; by default if that is a terminal.
+
+    Returns
+    -------
+    Crowd
+        ``annotations``, ``truth``, ``X``, ``items``, ``split``, ``workers`` and ``info``.
+
+    Examples
+    --------
+    >>> digits = load("digits")  # part of scikit-learn: no network is needed
+    >>> digits
+    <digits: 0 annotations of 1,797 tasks by 0 workers, 10 classes; truth of 1,797; X 1,797 x 64>
+    """
+    from crowdwise.datasets.assemble import assemble
+    from crowdwise.datasets.parsers import parser
+
+    about = info(name)
+    choices = {**about.choose("truth", truth), **about.choose("variant", variant)}
+    files = _obtain(about, choices.get("variant"), download, progress)
+    how = {"download": download} if about.openml else {}
+    return assemble(about, parser(about.parser)(files, **about.options, **choices, **how))
+
+
+def fetch(
+    name: str, *, variant: str | None = None, progress: bool | None = None
+) -> dict[str, Path]:
+    """Fetch the files of a set into the cache, unless they are there; return their paths."""
+    about = info(name)
+    if about.openml:
+        load(name)
+        return where(name)
+    return _obtain(about, about.choose("variant", variant).get("variant"), True, progress)
+
+
+def where(name: str) -> dict[str, Path]:
+    """Where the files of a set are, or will be, in the cache."""
+    if info(name).openml:
+        return {f"{name}.npz": cached.cache_folder() / f"{name}.npz"}
+    return {file.name: cached.path_of(file) for file in info(name).files}
+
+
+def _obtain(
+    about: Info, variant: str | None, download: bool, progress: bool | None
+) -> dict[str, Path]:
+    """The paths of all files of a variant, by file name; what is missing is fetched."""
+    if not about.licence_stated:
+        logger.warning("%s: its licence: %s", about.name, about.licence)
+    files = about.files_of(variant)
+    missing = [file for file in files if not cached.is_intact(file)]
+    size = sum(file.size for file in missing)
+    if missing and not download:
+        raise DownloadError(
+            explain(
+                f"{about.name} is not in the cache, and download=False.",
+                first=f"{len(missing)} of {len(files)} files are missing ({megabytes(size)})",
+                expected=f"them in {cached.cache_folder()}",
+                fix=f"allow the download, or run: crowdwise datasets fetch {about.name}",
+            )
+        )
+    if missing:
+        # A warning, because nothing should be fetched without a user seeing it.
+        logger.warning(
+            "%s: fetching %s in %d file(s) into %s, first of all %s",
+            about.name,
+            megabytes(size),
+            len(missing),
+            cached.cache_folder(),
+            cached.addresses(missing[0])[0],
+        )
+        with Progress(about.name, size, progress) as bar:
+            for file in missing:
+                cached.fetch(file, bar)
+    return {file.name: cached.path_of(file) for file in files}

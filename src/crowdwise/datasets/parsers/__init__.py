@@ -1,0 +1,19 @@
+"""One module a publisher: the published bytes in, :class:`~crowdwise.datasets.tables.Tables` out.
+
+A parser is a function ``(files, **options)``; ``files`` maps file names to paths. The registry
+names it as ``module`` (its function ``parse``) or ``module:function`` and gives the options.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from crowdwise.datasets.tables import Tables
+
+
+def parser(name: str) -> Callable[..., Tables]:
+    """The parser that the registry calls ``name``."""
+    module, _, function = name.partition(":")
+    found: Callable[..., Tables] = getattr(
+        import_module(f"crowdwise.datasets.parsers.{module}"), function or "parse"
+    )
+    return found

@@ -1,0 +1,48 @@
+"""What a parser hands over: the published tables, still with their published ids."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import pandas as pd
+
+from crowdwise.typing import Array
+
+Files = Mapping[str, Path]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """One set as it is published; every id and label may still be text.
+
+    ``annotations`` has the columns ``task``, ``worker``, ``label`` (and ``weight``);
+    ``truth`` and ``split`` are series by task; ``items`` is a frame by task, ``workers``
+    one by worker; row ``i`` of ``X`` describes ``X_tasks[i]``; ``extra`` holds whatever else
+    the authors publish, by name.
+    """
+
+    annotations: pd.DataFrame | None = None
+    truth: pd.Series | None = None
+    X: Array | None = None
+    X_tasks: Any = None
+    items: pd.DataFrame | None = None
+    split: pd.Series | None = None
+    workers: pd.DataFrame | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read_table(source: Path | IO[bytes], **options: Any) -> pd.DataFrame:
+    """Read a delimited file as text; nothing is taken for a number or a gap."""
+    return pd.read_csv(source, dtype=str, keep_default_na=False, **options)
+
+
+def by_task(tasks: Any, values: Any, name: str) -> pd.Series:
+    """A series of one value per task."""
+    return pd.Series(values, index=pd.Index(tasks, name="task"), name=name)
+
+
+def truth_of(rows: pd.DataFrame, column: str = "truth") -> pd.Series:
+    """One truth per task, from a table that repeats it on every annotation."""
+    once = rows.drop_duplicates("task")
+    return by_task(once["task"].to_numpy(), once[column].to_numpy(), "truth")
