@@ -9,6 +9,7 @@ python benchmarks/speed.py --peer .venv-peers/bin/python
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,8 @@ def compare(method: str, file: Path, size: int, peer: str | None) -> list[dict[s
     if size > TOO_LARGE.get(method, np.inf):
         return []
     tools = {"crowdwise": sys.executable}
+    if method == "DawidSkene" and size <= 1e7:
+        tools["crowdwise, plain"] = sys.executable
     if peer and size <= peer_limit:
         tools["crowd-kit"] = peer
     found = []
@@ -83,8 +86,9 @@ def compare(method: str, file: Path, size: int, peer: str | None) -> list[dict[s
 def once(python: str, tool: str, method: str, file: Path, steps: int) -> dict[str, object]:
     """What one fit took, or why it did not finish."""
     script = Path(__file__).with_name("speed_once.py")
-    command = [python, str(script), tool, method, str(file), str(steps)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [python, str(script), tool.partition(",")[0], method, str(file), str(steps)]
+    environment = {**os.environ, "CROWDWISE_NATIVE": "0" if "plain" in tool else "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         return {"error": done.stderr.strip().splitlines()[-1][:80] if done.stderr else "killed"}
     return dict(json.loads(done.stdout))
@@ -111,7 +115,11 @@ def timed(work) -> float:
 
 
 def report(rows: list[dict], limits: list[dict]) -> str:
-    ours = {(r["method"], r["annotations"]): r for r in rows if r["tool"] == "crowdwise"}
+    ours = {
+        (r["method"] + r["tool"].removeprefix("crowdwise"), r["annotations"]): r
+        for r in rows
+        if r["tool"].startswith("crowdwise")
+    }
     peers = {(r["method"], r["annotations"]): r for r in rows if r["tool"] == "crowd-kit"}
     header = ["method", "annotations", "seconds", "ns per annotation and step", "extra MB"]
     header += ["accuracy", "crowd-kit seconds", "extra MB", "accuracy", "times faster"]

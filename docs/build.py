@@ -22,7 +22,9 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = {
     "index": "Start here",
     "methods": "Methods",
+    "learning": "Learning from crowds",
     "formats": "Files and formats",
+    "datasets": "Data sets",
     "command-line": "Command line",
     "accuracy": "Accuracy",
     "speed": "Speed",
@@ -70,9 +72,20 @@ def refreshed(text: str) -> str:
 
 
 def method_table() -> str:
-    """One line per method, from the code."""
+    """One line per aggregator, from the code."""
+    return table_of(methods())
+
+
+def learner_table() -> str:
+    """One line per learner, from the code."""
+    from crowdwise import learn
+
+    return table_of({name: getattr(learn, name) for name in learn.LEARNERS})
+
+
+def table_of(classes: dict[str, type]) -> str:
     rows = ["| method | what it does | reference |", "|---|---|---|"]
-    for name, cls in methods().items():
+    for name, cls in classes.items():
         rows.append(f"| `{name}` | {summary(cls)} | {reference(cls)} |")
     return "\n".join(rows) + "\n"
 
@@ -128,6 +141,19 @@ def formats() -> str:
     return "\n".join(rows) + "\n"
 
 
+def datasets() -> str:
+    from crowdwise.datasets import info, names
+
+    rows = ["| set | what it is | tasks | workers | annotations | licence |"]
+    rows.append("|---|---|---:|---:|---:|---|")
+    for name in names():
+        about = info(name)
+        sizes = [about.counts.get(key, "") for key in ("tasks", "workers", "annotations")]
+        shown = " | ".join(f"{size:,}" if size != "" else "" for size in sizes)
+        rows.append(f"| `{name}` | {about.title} | {shown} | {about.licence} |")
+    return "\n".join(rows) + "\n"
+
+
 def commands() -> str:
     """The help text of every command."""
     from crowdwise.cli import COMMANDS
@@ -163,7 +189,9 @@ def build_site(folder: Path) -> None:
 PARTS = {
     "methods": method_table,
     "method pages": method_pages,
+    "learners": learner_table,
     "formats": formats,
+    "datasets": datasets,
     "commands": commands,
     "accuracy": lambda: results("accuracy"),
     "speed": lambda: results("speed"),
