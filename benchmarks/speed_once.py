@@ -23,6 +23,8 @@ def crowdwise_fit(method, task, worker, label, steps):
     annotations = Annotations.from_codes(task, worker, label)
     built = time.perf_counter() - start
     limits = {"max_iter": steps, "tol": 0.0} if steps else {}
+    if method == "MACE":
+        limits["n_restarts"] = 1
     model = getattr(aggregate, method)(**limits)
     return lambda: model.fit(annotations).posterior_.argmax(axis=1), built
 

@@ -11,12 +11,18 @@ __all__ = [
     "StrOptions",
     "at_least",
     "between",
+    "check_params",
     "checks_params",
     "more_than",
     "one_of",
 ]
 
 checks_params = _fit_context(prefer_skip_nested_validation=True)
+
+
+def check_params(estimator: Any) -> None:
+    """Refuse parameters that ``fit`` would refuse."""
+    estimator._validate_params()
 
 
 def at_least(low: float) -> Any:

@@ -10,13 +10,14 @@ SYNONYMS = {
         "task", "taskid", "item", "itemid", "question", "questionid", "example", "exampleid",
         "instance", "instanceid", "unit", "unitid", "hitid", "object", "objectid", "sampleid",
         "docid", "documentid", "imageid", "textid", "sentenceid", "commentid", "tweetid", "postid",
-        "revid", "id", "sample", "doc", "document", "image", "text", "sentence", "comment", "tweet",
+        "revid", "origid", "id", "sample", "doc", "document", "image", "text", "sentence",
+        "comment", "tweet",
     ),
     "worker": (
         "worker", "workerid", "annotator", "annotatorid", "user", "userid", "username", "rater",
         "raterid", "labeler", "labelerid", "labeller", "labellerid", "coder", "coderid",
         "performer", "performerid", "judge", "judgeid", "expert", "expertid", "completedby",
-        "turker", "amazonworkerids", "source", "model",
+        "turker", "amtworkerids", "source", "model",
     ),
     "label": (
         "label", "labels", "answer", "annotation", "value", "response", "rating", "vote",
@@ -30,6 +31,7 @@ SYNONYMS = {
     "gold": ("gold", "truth", "goldlabel", "groundtruth", "truelabel"),
 }  # fmt: skip
 REQUIRED = ("task", "worker", "label")
+MOST = 20  # columns named in an error
 
 
 def plain(name: object) -> str:
@@ -65,17 +67,21 @@ def require(
 ) -> None:
     """Refuse a table that lacks a column for a role that is needed, or one that was named."""
     names = list(map(str, columns))
+    shown = names[:MOST] + [f"… {len(names):,} in all"] * (len(names) > MOST)
     for role in dict.fromkeys((*needed, *found)):
         name = found.get(role)
         if name is None:
             fix = f"rename a column, or name it: {role}='…' in Python, --{role} … in a shell"
-            fix += "; format='wide' if columns are workers" if role == "worker" else ""
-            raise AnnotationError.missing_column(role, where=where, found=names, fix=fix)
+            if not found:
+                fix += "; the first line must name the columns"
+            elif role == "worker":
+                fix += "; worker='rater_*' if every such column is a worker"
+            raise AnnotationError.missing_column(role, where=where, found=shown, fix=fix)
         if name not in names:
             raise AnnotationError(
                 explain(
                     f"{where} has no column {name!r} for the {role}.",
-                    found=", ".join(names) or "no columns",
+                    found=", ".join(shown) or "no columns",
                     fix=f"check the spelling of {role}={name!r}",
                 )
             )

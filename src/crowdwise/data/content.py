@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,7 +44,8 @@ class Table(Content):
 
     def refuse_twins(self, columns: list[str]) -> None:
         """Refuse to take a column whose name another one has too."""
-        twins = [name for name in columns if list(self.columns).count(name) > 1]
+        times = Counter(self.columns)
+        twins = [name for name in columns if times[name] > 1]
         if twins:
             raise FormatError(
                 explain(
@@ -68,7 +70,8 @@ class Frame(Table):
 
     def frame(self, columns: list[str]) -> pd.DataFrame:
         self.refuse_twins(columns)
-        places = [self.columns.index(name) for name in dict.fromkeys(columns)]
+        place = {name: number for number, name in enumerate(self.columns)}
+        places = [place[name] for name in dict.fromkeys(columns)]
         chosen = self.whole.iloc[:, places].reset_index(drop=True)
         return chosen.set_axis(list(dict.fromkeys(columns)), axis=1)
 

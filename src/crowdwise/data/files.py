@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
-from crowdwise.errors import FileError, FormatError, explain
+from crowdwise.errors import FileError, FormatError, ParameterError, explain
 
 # A packed file may unpack to this many times its size, or to this many bytes if that is more.
 RATIO = 200
@@ -30,7 +31,7 @@ class File:
 
     name: str
     path: Path | None = None
-    data: bytes | None = None
+    data: bytes = b""
 
     @property
     def stem(self) -> str:
@@ -44,10 +45,10 @@ class File:
 
     @property
     def size(self) -> int:
-        return len(self.data) if self.path is None else self.path.stat().st_size  # type: ignore[arg-type]  # one of the two is there
+        return len(self.data) if self.path is None else self.path.stat().st_size
 
     def open(self) -> BinaryIO:
-        return io.BytesIO(self.data or b"") if self.path is None else self.path.open("rb")
+        return io.BytesIO(self.data) if self.path is None else self.path.open("rb")
 
     def read(self, most: int = -1) -> bytes:
         with reading(self.name), self.open() as handle:
@@ -67,6 +68,13 @@ def files_of(source: Any) -> list[File]:
         return [file for part in source for file in files_of(part)]
     if hasattr(source, "read"):
         return _from_stream(source, str(getattr(source, "name", "the stream")))
+    if not isinstance(source, str | PathLike):
+        raise ParameterError(
+            explain(
+                f"A {type(source).__name__} cannot be read as annotations.",
+                expected="a path, a list of paths, a binary stream, a frame or a list of dicts",
+            )
+        )
     path = Path(source).expanduser()
     with reading(path):
         if path.is_dir():
@@ -139,7 +147,8 @@ def _in_folder(folder: Path) -> list[File]:
 
 
 def _readable(name: str) -> bool:
-    return not name.startswith((".", "_")) and name.lower().endswith(READABLE)
+    plain = name.lower()
+    return not plain.startswith((".", "_", "readme", "license")) and plain.endswith(READABLE)
 
 
 def _from_stream(stream: Any, name: str) -> list[File]:
@@ -173,11 +182,14 @@ def _unzip(data: bytes, name: str) -> list[File]:
                 content = _bounded(handle, f"{name}/{member}", left)
             left -= len(content)
             files.append(File(f"{name}/{member}", data=content))
+        excel = any(member.startswith("xl/") for member in archive.namelist())
     if not files:
         raise FormatError(
             explain(
-                f"The archive {name} has no file of annotations.",
+                f"{name} is an archive without a file of annotations.",
+                found="an Excel workbook" if excel else "",
                 expected=f"files that end in {', '.join(READABLE)}",
+                fix="save its sheet as CSV in UTF-8" if excel else "name the file itself",
             )
         )
     return files

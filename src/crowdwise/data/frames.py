@@ -82,14 +82,7 @@ def _build(
 ) -> Annotations:
     task_names, task = encode(columns["task"], "task", tasks)
     worker_names, worker = encode(columns["worker"], "worker", workers)
-    soft = None
-    if chances is not None:
-        class_names = as_names(classes)
-        place = [list(chances[0]).index(name) for name in class_names]
-        soft = chances[1][:, place]
-        label = soft.argmax(axis=1).astype(np.int32)
-    else:
-        class_names, label = encode(columns["label"], "label", classes)
+    class_names, label, soft = _labels(columns, chances, classes)
     _refuse_missing(task, label, "task", columns)
     _refuse_missing(worker, label, "worker", columns)
     dropped = int((label < 0).sum())
@@ -113,6 +106,17 @@ def _build(
         notes=notes,
     )
     return built if repeats == "all" else built.without_repeats(repeats)
+
+
+def _labels(
+    columns: dict[str, pd.Series], chances: tuple[list[Any], Floats] | None, classes: Any
+) -> tuple[Array, Ints, Floats | None]:
+    """Class names, the label on each row, and the distributions if there are any."""
+    if chances is None:
+        return *encode(columns["label"], "label", classes), None
+    names = as_names(classes)
+    soft = chances[1][:, [chances[0].index(name) for name in names]]
+    return names, soft.argmax(axis=1).astype(np.int32), soft
 
 
 def to_frame(annotations: Annotations) -> pd.DataFrame:

@@ -22,6 +22,7 @@ def encode(values: Any, role: str, names: Any = None) -> tuple[Array, Ints]:
         return _encode_categories(pd.Series(values), role, names)
     if names is not None:
         return _encode_known(values, role, np.asarray(as_names(names)))
+    values = values if hasattr(values, "dtype") else pd.Series(values)
     array = np.asarray(values) if not isinstance(values, pd.Series) else values.to_numpy()
     if array.dtype.kind in "iu" and len(array):
         dense = _encode_dense(array)

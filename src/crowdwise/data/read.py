@@ -60,7 +60,8 @@ def read(
         A name in ``crowdwise.data.formats.FORMATS``, or a kind of file: csv, tsv, json, jsonl,
         parquet, npy.
     task, worker, label, weight, time, gold : str, optional
-        Names of the columns, or fields such as ``meta.id`` of JSON records.
+        Names of the columns, or fields such as ``meta.id`` of JSON records. In a wide table
+        a pattern such as ``worker="rater_*"`` names the columns of workers.
     question : str, optional
         Which question to read, where an export has several.
     missing : value or list of values, default="auto"
@@ -106,6 +107,8 @@ def _missing(missing: Any) -> Any:
 
 def _contents(source: Any, container: str | None) -> list[Content]:
     """What a path, a stream, a frame or an object holds; several for several files."""
+    if hasattr(source, "to_pandas"):  # of polars, Arrow or Hugging Face
+        source = source.to_pandas()
     if isinstance(source, pd.DataFrame):
         return [Frame(source)]
     paths = isinstance(source, list | tuple) and source and isinstance(source[0], str | Path)
@@ -124,12 +127,15 @@ def _one_array(contents: list[Content], question: str | None) -> list[Content]:
 
 def _recognised(content: Content, options: Options) -> Format:
     """The first format that the content looks like; a table that looks like none is long."""
+    by_name = {form.name: form for form in FORMATS}
+    if isinstance(content, Table) and "*" in (options.worker or ""):
+        return by_name["wide"]
     named = options.worker or options.asked
     for form in FORMATS:
         if not (form.name == "wide" and named) and _looks_like(form, content):
             return form
     if isinstance(content, Table):
-        return next(form for form in FORMATS if form.name == "long")
+        return by_name["long"]
     raise FormatError(
         explain(
             f"{content.name} is of no known format.",

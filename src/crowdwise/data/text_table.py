@@ -53,7 +53,8 @@ class TextTable(Table):
 
     def frame(self, columns: list[str]) -> pd.DataFrame:
         self.refuse_twins(columns)
-        wanted = {name: self.columns.index(name) for name in columns}
+        place = {name: number for number, name in enumerate(self.columns)}
+        wanted = {name: place[name] for name in columns}
         if self.file.size >= BIG and (parsed := self._with_arrow(wanted)) is not None:
             return parsed
         return self._with_pandas(wanted)
@@ -117,11 +118,15 @@ class TextTable(Table):
             return None
         columns = {}
         for name, place in zip(wanted, places, strict=True):
-            column = table[place].dictionary_encode().combine_chunks()
+            columns[name] = _from_arrow(table[place])
             table = table.drop_columns([place])  # to free its memory
-            codes = column.indices.fill_null(-1).to_numpy()
-            columns[name] = _categories(codes, column.dictionary.to_numpy(zero_copy_only=False))
         return pd.DataFrame(columns)
+
+
+def _from_arrow(column: Any) -> pd.Categorical:
+    whole = column.dictionary_encode().combine_chunks()
+    codes = whole.indices.fill_null(-1).to_numpy()
+    return _categories(codes, whole.dictionary.to_numpy(zero_copy_only=False))
 
 
 def _categories(codes: Any, texts: Any) -> pd.Categorical:

@@ -23,29 +23,37 @@ def from_matrix(
     workers: Any = None,
     classes: Any = None,
 ) -> Annotations:
-    """Build annotations from a wide array or frame."""
-    values, rows, columns = _as_grid(matrix)
-    tasks, workers = (
-        tasks if tasks is not None else rows,
-        workers if workers is not None else columns,
-    )
-    for role, names, size in (("task", tasks, len(values)), ("worker", workers, values.shape[1])):
-        if names is not None and len(names) != size:
-            raise AnnotationError(
-                f"The matrix has shape {values.shape}, but {len(names)} {role}s are named.\n"
-                f"  expected: rows are tasks, columns are workers"
-            )
-    present = _present(values, missing)
-    task, worker = np.nonzero(present)
-    names, label = encode(_simplest(values[present]), "label", classes)
+    """Build annotations from a wide array or frame; of a sparse one, only stored cells count."""
+    if hasattr(matrix, "tocoo"):
+        stored = matrix.tocoo()
+        values, shape, rows, columns = stored.data, stored.shape, None, None
+        present = _present(values, missing)
+        task, worker = stored.row[present], stored.col[present]
+    else:
+        values, rows, columns = _as_grid(matrix)
+        shape, present = values.shape, _present(values, missing)
+        task, worker = np.nonzero(present)
+    class_names, label = encode(_simplest(values[present]), "label", classes)
     return Annotations.from_codes(
         task.astype(np.int32),
         worker.astype(np.int32),
         label,
-        tasks=np.arange(len(values)) if tasks is None else tasks,
-        workers=np.arange(values.shape[1]) if workers is None else workers,
-        classes=names,
+        tasks=_names_of("task", tasks, rows, shape),
+        workers=_names_of("worker", workers, columns, shape),
+        classes=class_names,
     )
+
+
+def _names_of(role: str, given: Any, own: Any, shape: tuple[int, ...]) -> Any:
+    """The names that were given, else the table's own, else numbers."""
+    size = shape[0] if role == "task" else shape[1]
+    names = next((names for names in (given, own) if names is not None), range(size))
+    if len(names) != size:
+        raise AnnotationError(
+            f"The matrix has shape {shape}, but {len(names)} {role}s are named.\n"
+            f"  expected: rows are tasks, columns are workers"
+        )
+    return names
 
 
 def from_dict(
@@ -118,8 +126,6 @@ def _as_grid(matrix: Any) -> tuple[Array, Any, Any]:
     frame = nw.from_native(matrix, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return frame.to_pandas().to_numpy(), None, frame.columns
-    if hasattr(matrix, "toarray"):
-        return _from_sparse(matrix), None, None
     try:
         values = np.asarray(matrix)
     except ValueError:  # rows of different lengths
@@ -132,14 +138,6 @@ def _as_grid(matrix: Any) -> tuple[Array, Any, Any]:
             )
         )
     return values, None, None
-
-
-def _from_sparse(matrix: Any) -> Array:
-    """A sparse matrix with its unstored cells as -1, so that a stored zero is a label."""
-    stored = matrix.tocoo()
-    grid = np.full(stored.shape, -1, dtype=np.int64)
-    grid[stored.row, stored.col] = stored.data
-    return grid
 
 
 def _present(values: Array, missing: Any) -> Array:
@@ -164,9 +162,11 @@ def _present(values: Array, missing: Any) -> Array:
 
 
 def _equal(values: Array, value: Any) -> Array:
+    same = ~pd.isna(values)  # pd.NA may not be compared
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return np.zeros(values.shape, dtype=bool)
-    return np.asarray(values == value, dtype=bool)
+    same[same] = values[same] == value
+    return same
 
 
 def _simplest(labels: Array) -> Any:

@@ -19,9 +19,10 @@ def take(
     require(columns, table.columns, table.name, needed=())
     frame = table.frame(list(columns.values()))
     cells = {role: frame[name] for role, name in columns.items()} | computed
-    renamed = (f"{role} from column {name!r}" for role, name in columns.items() if name != role)
+    worth = {r: n for r, n in columns.items() if n != r or r in ("weight", "time", "gold")}
+    taken = (f"{role} from column {name!r}" for role, name in worth.items())
     untyped = UNTYPED if table.untyped else ()
-    return Long(pd.DataFrame(cells), (*renamed, *notes), untyped)
+    return Long(pd.DataFrame(cells), (*taken, *notes), untyped)
 
 
 def present(roles: Mapping[str, str], table: Table) -> dict[str, str]:

@@ -13,20 +13,21 @@ from crowdwise.data.formats._rows import choose
 from crowdwise.data.formats._tables import present, take
 from crowdwise.data.values import as_coded, coded, is_true, joined
 
-ANSWER, FORM = "Answer.", "Answer.taskAnswers"
-ROLES = {"task": "HITId", "worker": "WorkerId", "time": "SubmitTime"}
+INPUT, ANSWER, FORM = "Input.", "Answer.", "Answer.taskAnswers"
+ROLES = {"task": "HITId", "time": "SubmitTime"}
 ZONES = {"PST": "-08:00", "PDT": "-07:00", "UTC": "+00:00", "GMT": "+00:00"}
 STAMP = re.compile(r"\w{3} (\w{3}) +(\d+) (\d\d:\d\d:\d\d) (\w{3}) (\d{4})").fullmatch
 
 
 def matches(content: Content) -> bool:
-    """Whether there are columns for the HIT and the worker, as Amazon writes them."""
-    return {"HITId", "WorkerId"} <= set(content.columns)
+    """Whether there are columns for the worker and an answer, as Amazon writes them."""
+    columns = {str(name).lower() for name in content.columns}
+    return "workerid" in columns and any(name.startswith("answer.") for name in columns)
 
 
 def parse(content: Table, options: Options) -> Long:
     """One row for each assignment that was not rejected."""
-    roles = present(ROLES, content) | options.columns
+    roles = _roles(content, options)
     if options.asked not in content.columns:
         questions = _questions(content)
         question = choose(_asked(options, questions), questions, content.name)
@@ -40,6 +41,16 @@ def parse(content: Table, options: Options) -> Long:
         return long
     status = content.frame(["AssignmentStatus"])["AssignmentStatus"]
     return long.without(status.isin(["Rejected"]).to_numpy(bool), "rejected assignments")
+
+
+def _roles(table: Table, options: Options) -> dict[str, str]:
+    """The columns of an assignment; without a HIT, its only input is the task."""
+    worker = next(name for name in table.columns if name.lower() == "workerid")
+    roles = present(ROLES, table) | {"worker": worker} | options.columns
+    if "task" not in roles:
+        inputs = [name for name in table.columns if name.startswith(INPUT)]
+        roles["task"] = choose(None, inputs, table.name, "input column", "task")
+    return roles
 
 
 def _asked(options: Options, questions: Mapping[str, Any]) -> str | None:

@@ -1,11 +1,14 @@
 """A wide table, one row a task and one column a worker."""
 
+from collections import Counter
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from crowdwise.data.columns import SYNONYMS, plain, recognise
+from crowdwise.data.columns import SYNONYMS, plain, recognise, require
 from crowdwise.data.content import Content, Long, Options, Table
 from crowdwise.data.formats.matrix import long_of
 from crowdwise.data.values import as_coded, typed
@@ -20,35 +23,44 @@ def matches(content: Content) -> bool:
     named = {"worker", "label"} & recognise(content.columns, {}).keys()
     if named or not isinstance(content, Table):
         return False
-    values = [_values(content, name) for name in _workers(content, Options())]
+    values = (_values(content, name) for name in _workers(content, Options()))
     known = [own for own in values if own]
-    shared = all(any(own & other for other in known if other is not own) for own in known)
-    return len(known) > 1 and shared and len(set().union(*known)) <= MOST_LABELS
+    times = Counter(value for own in known for value in own)
+    shared = all(any(times[value] > 1 for value in own) for own in known)
+    return len(known) > 1 and shared and len(times) <= MOST_LABELS
 
 
 def parse(content: Table, options: Options) -> Long:
     """One row for each cell with a label."""
-    task, gold = _task(content, options), _gold(content, options)
-    workers = _workers(content, options)
-    content.refuse_twins(workers)
-    extra = [name for name in (task, gold) if name is not None]
-    frame = content.frame([*workers, *extra])
-    labelled = [*workers, gold] if gold else workers
-    labels = [as_coded(frame[name], "label", content.name) for name in labelled]
-    if content.untyped:
-        labels = typed(*labels)
+    task, gold, workers = (
+        _task(content, options),
+        _gold(content, options),
+        _workers(content, options),
+    )
+    named = {role: name for role, name in (("task", task), ("gold", gold)) if name is not None}
+    require(
+        {**named, "worker": next(iter(workers), options.worker or "")},
+        content.columns,
+        content.name,
+        (),
+    )
+    frame = content.frame([*workers, *named.values()])
+    labels = _columns(content, frame, [*workers, gold] if gold else workers, "label")
     grid = np.column_stack([column.astype(object) for column in labels[: len(workers)]])
-    own = np.arange(len(frame)) if task is None else as_coded(frame[task], "task", content.name)
-    if content.untyped and task is not None:
-        own = typed(own)[0]
+    own = np.arange(len(frame)) if task is None else _columns(content, frame, [task], "task")[0]
     built = from_matrix(grid, options.missing, tasks=own, workers=workers)
     long = long_of(built, (f"task from {'row number' if task is None else f'column {task!r}'}",))
     if gold is None:
         return long
-    column = labels[-1].array.take(built.task)
-    note = f"gold from column {gold!r}"
-    frame, notes = long.frame.assign(gold=column), (*long.notes, note)
-    return replace(long, frame=frame, notes=notes, guessed=True)
+    truths = labels[-1].array.take(built.task)
+    notes = (*long.notes, f"gold from column {gold!r}")
+    return replace(long, frame=long.frame.assign(gold=truths), notes=notes, guessed=True)
+
+
+def _columns(table: Table, frame: pd.DataFrame, names: list[str], role: str) -> list[pd.Series]:
+    """Columns of one role, all of one type."""
+    columns = [as_coded(frame[name], role, table.name) for name in names]
+    return typed(*columns) if table.untyped else columns
 
 
 def _task(table: Table, options: Options) -> str | None:
@@ -67,9 +79,12 @@ def _gold(table: Table, options: Options) -> str | None:
 
 
 def _workers(table: Table, options: Options) -> list[str]:
+    """The columns of workers: those that a pattern such as ``rater_*`` names, or the rest."""
+    if options.worker:
+        return [name for name in table.columns if fnmatchcase(name, options.worker)]
     aside = {_task(table, options), _gold(table, options)}
-    about = [name for name in table.columns if plain(name) in SYNONYMS["task"]]
-    return [name for name in table.columns if name not in aside and name not in about]
+    about = set(SYNONYMS["task"])  # a text beside its id
+    return [name for name in table.columns if name not in aside and plain(name) not in about]
 
 
 def _values(table: Table, name: str) -> set[Any]:

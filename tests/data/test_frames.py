@@ -1,0 +1,151 @@
+"""Long frames of every make."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from crowdwise import Annotations
+from crowdwise.errors import AnnotationError, ParameterError
+
+DATA = {
+    "task": ["b", "a", "b", "a"],
+    "worker": [7, 7, 5, 5],
+    "label": ["x", "y", None, "x"],
+    "w": [1.0, 2.0, 3.0, 4.0],
+    "t": [4, 3, 2, 1],
+    "truth": ["x", None, "x", "z"],
+}
+
+
+@pytest.fixture(params=["pandas", "polars", "arrow", "categorical"])
+def frame(request):
+    makers = {
+        "pandas": pd.DataFrame,
+        "polars": pl.DataFrame,
+        "arrow": pa.table,
+        "categorical": lambda data: pd.DataFrame(data).astype(
+            {"task": "category", "label": "category"}
+        ),
+    }
+    return makers[request.param](DATA)
+
+
+def test_reads_frames_of_any_make(frame, triples):
+    annotations = Annotations.from_frame(frame, weight="w", time="t", gold="truth")
+    assert triples(annotations) == [("a", 7, "y"), ("a", 5, "x"), ("b", 7, "x")]
+    assert annotations.weight.tolist() == [2, 4, 1]
+    assert annotations.time.tolist() == [3, 1, 4]
+    assert annotations.classes.tolist() == ["x", "y", "z"]  # z is only in gold
+    assert annotations.gold.tolist() == [2, 0]
+    assert annotations.notes == ("rows without a label left out: 1",)
+
+
+def test_order_of_rows_leaves_no_trace():
+    data = pd.DataFrame(DATA)
+    assert Annotations.from_frame(data[::-1]).classes.tolist() == ["x", "y"]
+    assert Annotations.from_frame(data[::-1]).tasks.tolist() == ["a", "b"]
+
+
+def test_columns_of_any_name():
+    frame = pd.DataFrame(DATA).rename(columns={"task": "q", "worker": "who", "label": "said"})
+    assert Annotations.from_frame(frame, "q", "who", "said").n_annotations == 3
+    with pytest.raises(AnnotationError, match=r"no column 'task' for the task(.|\n)*q, who, said"):
+        Annotations.from_frame(frame)
+    with pytest.raises(AnnotationError, match="no column 'v' for the weight"):
+        Annotations.from_frame(pd.DataFrame(DATA), weight="v")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda d: pd.DataFrame(d).astype("category")])
+def test_declared_names(make):
+    frame = make({"task": ["a"], "worker": ["w"], "label": ["y"]})
+    annotations = Annotations.from_frame(
+        frame, tasks=["b", "a"], workers=["w", "v"], classes=["y", "x"]
+    )
+    assert annotations.tasks.tolist() == ["b", "a"]
+    assert annotations.shape == (2, 2)
+    assert (annotations.task[0], annotations.worker[0], annotations.label[0]) == (1, 0, 0)
+    with pytest.raises(
+        AnnotationError, match=r"1 of 1 .* unknown label(.|\n)*label='y'(.|\n)*\['n'\]"
+    ):
+        Annotations.from_frame(frame, classes=["n"])
+
+
+def test_categories_that_no_row_has_are_left_out():
+    column = pd.Categorical(["b", None, "b"], categories=["c", "b", "a"])
+    frame = pd.DataFrame({"task": [1, 1, 2], "worker": [1, 2, 1], "label": column})
+    assert Annotations.from_frame(frame).classes.tolist() == ["b"]
+
+
+def test_missing_tasks_and_workers():
+    frame = pd.DataFrame({"task": ["a", None], "worker": ["w", "w"], "label": [1, 1]})
+    with pytest.raises(
+        AnnotationError, match=r"1 of 2 annotations have no task(.|\n)*row 1: task="
+    ):
+        Annotations.from_frame(frame)
+    frame = pd.DataFrame({"task": ["a", "a"], "worker": [1.0, np.nan], "label": [1, 1]})
+    with pytest.raises(AnnotationError, match="1 of 2 annotations have no worker"):
+        Annotations.from_frame(frame)
+
+
+def test_a_row_without_a_label_may_lack_anything_else():
+    frame = pd.DataFrame(
+        {"task": ["a", "b", None], "worker": ["w", None, None], "label": [1, None, None]}
+    )
+    annotations = Annotations.from_frame(frame)
+    assert annotations.tasks.tolist() == ["a", "b"]
+    assert annotations.n_annotations == 1
+
+
+def test_gold_must_be_one_per_task():
+    frame = pd.DataFrame(
+        {"task": [1, 1], "worker": [1, 2], "label": ["x", "y"], "gold": ["x", "y"]}
+    )
+    with pytest.raises(AnnotationError, match=r"1 rows give a task two different gold labels"):
+        Annotations.from_frame(frame, gold="gold")
+
+
+def test_gold_without_a_task_is_passed_over():
+    frame = pd.DataFrame(
+        {"task": ["a", None], "worker": [1, 2], "label": ["x", None], "gold": [None, "x"]}
+    )
+    assert Annotations.from_frame(frame, gold="gold").gold.tolist() == [-1]
+
+
+def test_times_of_every_kind():
+    frame = pd.DataFrame({"task": [1, 2], "worker": [1, 1], "label": [0, 1]})
+    text = frame.assign(t=["2024-05-01T10:00:00+02:00", "2024-05-01 09:00"])
+    annotations = Annotations.from_frame(text, time="t")
+    assert annotations.time.astype("datetime64[h]").tolist() == [
+        np.datetime64("2024-05-01T08", "h").item(), np.datetime64("2024-05-01T09", "h").item(),
+    ]  # fmt: skip
+    with pytest.raises(AnnotationError, match=r"cannot be read as times(.|\n)*2024-05-31"):
+        Annotations.from_frame(frame.assign(t=["soon", "later"]), time="t")
+
+
+def test_soft_labels():
+    frame = pd.DataFrame({"task": [1, 2], "worker": [1, 1], "p": [1.0, 3.0], "q": [3.0, 1.0]})
+    annotations = Annotations.from_frame(frame, soft={"yes": "p", "no": "q"})
+    assert annotations.classes.tolist() == ["no", "yes"]
+    assert annotations.soft.tolist() == [[0.75, 0.25], [0.25, 0.75]]
+    assert annotations.label.tolist() == [0, 1]
+    ordered = Annotations.from_frame(frame, soft={"yes": "p", "no": "q"}, classes=["yes", "no"])
+    assert ordered.soft.tolist() == [[0.25, 0.75], [0.75, 0.25]]
+    with pytest.raises(AnnotationError, match="no column 'r' for the probability of 'yes'"):
+        Annotations.from_frame(frame, soft={"yes": "r"})
+
+
+def test_repeats():
+    frame = pd.DataFrame({"task": [1, 1], "worker": [1, 1], "label": ["x", "y"]})
+    assert Annotations.from_frame(frame).n_repeats == 1
+    assert Annotations.from_frame(frame, repeats="last").label.tolist() == [1]
+    with pytest.raises(ParameterError, match=r"repeats='some' is unknown(.|\n)*all, first"):
+        Annotations.from_frame(frame, repeats="some")
+
+
+def test_an_empty_frame():
+    assert Annotations.from_frame(pd.DataFrame({"task": [], "worker": [], "label": []})).shape == (
+        0,
+        0,
+    )
