@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-accuracy bench-same bench-speed bench-limit docs clean
+.PHONY: help demo test check bench bench-accuracy bench-same bench-speed bench-reading bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -40,7 +40,7 @@ test: check  ## Run every test, doctest, example and README block
 	@echo "==> Tests"
 	@$(BIN)/python -m pytest --numprocesses 2 --quiet
 
-bench: bench-accuracy bench-same bench-speed  ## Rebuild the tables under benchmarks/results
+bench: bench-accuracy bench-same bench-speed bench-reading  ## Rebuild the tables under benchmarks/results
 
 bench-accuracy: $(READY)  ## Accuracy, calibration and time of every method on every real crowd
 	$(BIN)/python benchmarks/accuracy.py
@@ -50,6 +50,9 @@ bench-same: $(READY) $(PEERS)/.ready  ## Where our results equal crowd-kit's, se
 
 bench-speed: $(READY) $(PEERS)/.ready  ## Time and memory against crowd-kit, 10^4 to 10^7 annotations
 	$(BIN)/python benchmarks/speed.py --peer $(PEERS)/bin/python
+
+bench-reading: $(READY)  ## Time and memory to read a CSV of up to 10^7 rows
+	$(BIN)/python benchmarks/reading.py
 
 bench-limit: $(READY)  ## 10^8 annotations, once: a machine with 16 GB is enough
 	$(BIN)/python benchmarks/speed.py --sizes 1e8 --methods DawidSkene --output speed-1e8

@@ -195,6 +195,7 @@ PARTS = {
     "commands": commands,
     "accuracy": lambda: results("accuracy"),
     "speed": lambda: results("speed"),
+    "reading": lambda: results("reading"),
     "speed at 10^8": lambda: results("speed-1e8"),
     "peers": lambda: results("same-as-crowdkit"),
 }
