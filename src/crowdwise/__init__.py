@@ -12,7 +12,11 @@ from typing import Any
 
 __version__ = version("crowdwise")
 
-_NAMES = {"Annotations": "crowdwise.data", "CrowdwiseError": "crowdwise.errors"}
+_NAMES = {
+    "Annotations": "crowdwise.data",
+    "CrowdwiseError": "crowdwise.errors",
+    "load": "crowdwise.persist",
+}
 
 __all__ = [
     "Annotations",
@@ -25,6 +29,9 @@ __all__ = [
     "errors",
     "evaluate",
     "laws",
+    "learn",
+    "load",
+    "plot",
     "simulate",
 ]
 

@@ -16,6 +16,7 @@ from crowdwise.data import Annotations, as_annotations, as_gold
 from crowdwise.data.coerce import aligned
 from crowdwise.data.names import positions
 from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.persist import Savable
 from crowdwise.typing import Array, Floats, Ints
 
 TIE = 1e-9  # classes closer than this to the best one are tied with it
@@ -36,7 +37,7 @@ class Traits:
     ordinal: bool = False  # the order of the classes matters, though not its direction
 
 
-class Aggregator(BaseEstimator, ABC):
+class Aggregator(Savable, BaseEstimator, ABC):
     """Turn a crowd's labels into one distribution over the classes per task.
 
     A method file fills in ``_fit`` and ``_posterior``; the rest lives here. Learned arrays

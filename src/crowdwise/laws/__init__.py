@@ -6,9 +6,11 @@ when the method breaks it. Run all of them over your own aggregator::
     for law in crowdwise.laws.AGGREGATOR_LAWS:
         law(MyAggregator(), annotations)
 
-A method that cannot promise a law says so in its ``traits``.
+A law of learners takes features as well: ``law(MyLearner(), X, annotations)`` for every one in
+``LEARNER_LAWS``. A method that cannot promise a law says so in its ``traits``.
 """
 
 from crowdwise.laws.aggregators import AGGREGATOR_LAWS
+from crowdwise.laws.learners import LEARNER_LAWS
 
-__all__ = ["AGGREGATOR_LAWS"]
+__all__ = ["AGGREGATOR_LAWS", "LEARNER_LAWS"]

@@ -52,7 +52,7 @@ def row_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> Non
     """Shuffling the table changes nothing."""
     frame = annotations.to_frame()
     before, after = (
-        _rebuilt(annotations, table) for table in (frame, frame.sample(frac=1, random_state=0))
+        rebuilt(annotations, table) for table in (frame, frame.sample(frac=1, random_state=0))
     )
     assert_allclose(proba_of(method, after), proba_of(method, before), rtol=1e-6, atol=1e-8)
 
@@ -95,7 +95,7 @@ def duplicated_rows_equal_weights_of_two(method: Aggregator, annotations: Annota
     weighted = replace(annotations, weight=np.where(twice, 2.0, 1.0).astype(np.float32))
     frame = annotations.to_frame()
     rows = np.repeat(np.arange(len(frame)), np.where(twice, 2, 1))
-    repeated = _rebuilt(annotations, frame.iloc[rows])
+    repeated = rebuilt(annotations, frame.iloc[rows])
     _agree(method, proba_of(method, repeated), proba_of(method, weighted))
 
 
@@ -112,10 +112,10 @@ def objective_never_falls(method: Aggregator, annotations: Annotations) -> None:
 
 def one_seed_gives_one_result(method: Aggregator, annotations: Annotations) -> None:
     """Two fits with the same seed are identical, and the global generator is untouched."""
-    watched = _global_state()
+    watched = global_state()
     first = proba_of(method, annotations)
     assert_array_equal(proba_of(method, annotations), first)
-    assert_array_equal(_global_state(), watched)
+    assert_array_equal(global_state(), watched)
 
 
 def a_unanimous_crowd_keeps_its_labels(method: Aggregator, annotations: Annotations) -> None:
@@ -256,7 +256,8 @@ def odd_crowds() -> list[Annotations]:
     ]
 
 
-def _rebuilt(annotations: Annotations, frame: Any) -> Annotations:
+def rebuilt(annotations: Annotations, frame: Any) -> Annotations:
+    """Annotations of the same names from another table."""
     return Annotations.from_frame(
         frame,
         tasks=annotations.tasks,
@@ -265,7 +266,7 @@ def _rebuilt(annotations: Annotations, frame: Any) -> Annotations:
     )
 
 
-def _global_state() -> Array:
+def global_state() -> Array:
     """State of numpy's global generator, which no method may use."""
     state: Any = np.random.get_state()  # noqa: NPY002
     return state[1].copy()

@@ -13,21 +13,80 @@ except ImportError as error:
 
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._train import Training
+from crowdwise.learn.annot_mix import AnnotMix
+from crowdwise.learn.clustered_personal_classifier import ClusteredPersonalClassifier
+from crowdwise.learn.conal import CoNAL
+from crowdwise.learn.crowd_ar import CrowdAR
+from crowdwise.learn.crowd_lab import CrowdLab
 from crowdwise.learn.crowd_layer import CrowdLayer
+from crowdwise.learn.geo_crowd_net import GeoCrowdNet
 from crowdwise.learn.lia import LIA
+from crowdwise.learn.lia_ml import LIAML
+from crowdwise.learn.madl import MaDL
+from crowdwise.learn.malr import MALR
+from crowdwise.learn.max_mig import MaxMIG
+from crowdwise.learn.mbem import MBEM
+from crowdwise.learn.net_classifier import NetClassifier
+from crowdwise.learn.personal_classifier import PersonalClassifier
+from crowdwise.learn.raykar import Raykar
+from crowdwise.learn.response import ResponseModel
+from crowdwise.learn.soft_prob import SoftProb
 from crowdwise.learn.speelfc import SpeeLFC
 from crowdwise.learn.speelfc_d import SpeeLFCD
+from crowdwise.learn.trace_reg import TraceReg
 from crowdwise.learn.truth import MLP
+from crowdwise.learn.two_stage import TwoStage
+from crowdwise.learn.union_net import UnionNet
 
-LEARNERS = ["CrowdLayer", "LIA", "SpeeLFC", "SpeeLFCD"]
+LEARNERS = [
+    "AnnotMix",
+    "ClusteredPersonalClassifier",
+    "CoNAL",
+    "CrowdAR",
+    "CrowdLab",
+    "CrowdLayer",
+    "GeoCrowdNet",
+    "LIA",
+    "MALR",
+    "MBEM",
+    "MaDL",
+    "MaxMIG",
+    "PersonalClassifier",
+    "Raykar",
+    "SoftProb",
+    "SpeeLFC",
+    "SpeeLFCD",
+    "TraceReg",
+    "TwoStage",
+    "UnionNet",
+]
 
 __all__ = [
     "LEARNERS",
     "LIA",
+    "LIAML",
+    "MALR",
+    "MBEM",
     "MLP",
+    "AnnotMix",
+    "ClusteredPersonalClassifier",
+    "CoNAL",
+    "CrowdAR",
     "CrowdClassifier",
+    "CrowdLab",
     "CrowdLayer",
+    "GeoCrowdNet",
+    "MaDL",
+    "MaxMIG",
+    "NetClassifier",
+    "PersonalClassifier",
+    "Raykar",
+    "ResponseModel",
+    "SoftProb",
     "SpeeLFC",
     "SpeeLFCD",
+    "TraceReg",
     "Training",
+    "TwoStage",
+    "UnionNet",
 ]

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import copy
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise._params import checks_params
-from crowdwise.data import Annotations, as_annotations, as_gold
-from crowdwise.data.names import positions
-from crowdwise.errors import AnnotationError
+from crowdwise.data import as_annotations, as_gold
+from crowdwise.data.names import as_names
+from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn._data import Batch, CrowdData, as_data
 from crowdwise.learn._features import Features, as_features
+from crowdwise.learn._learner import CrowdLearner
+from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._train import History, Phase, Training, pick_device, seeded, train
-from crowdwise.learn.noise import Noise, WorkerTable
+from crowdwise.learn.noise import Noise, WorkerFeatures, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
 from crowdwise.learn.truth import MLP, Standardize, build_truth
-from crowdwise.typing import Array, Floats
+from crowdwise.typing import Array, Floats, Ints
 
 ROWS_AT_ONCE = 8192
 
 
-class CrowdClassifier(ClassifierMixin, BaseEstimator, ABC):
+class CrowdClassifier(SavedNet, CrowdLearner):
     """Learn a classifier from features and disagreeing labels.
 
     A method says what its noise model and its objective are; training, prediction and
@@ -48,6 +50,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator, ABC):
         How often each worker is right on the training tasks, by this model.
     history_ : History
         Loss and held-out loss per epoch and restart.
+    feature_shape_ : tuple of int
+        Shape of one task's features.
     net_ : torch.nn.Module
         The fitted truth and noise models.
     """
@@ -95,6 +99,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator, ABC):
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
         self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
         self.worker_features_ = _worker_table(worker_features, votes.workers)
+        self.feature_shape_ = features.shape
         data = as_data(features, votes, known, device)
         with seeded(int(rng.randint(2**31 - 1)), device, work_of(data, settings)):
             members = [self._member(data).to(device) for _ in range(settings.n_restarts)]
@@ -105,35 +110,57 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def predict_proba(self, X: Any) -> Floats:
         """P(truth | features) of every row, shape (n_rows, n_classes)."""
-        return self._over_rows(X, lambda x: self.net_.log_truth(x).exp())
+        # In double precision, so that rows sum to one as closely as scikit-learn's metrics ask.
+        return self._over_rows(X, lambda x: self.net_.log_truth(x).double().softmax(dim=-1))
 
-    def predict(self, X: Any) -> Array:
-        """Most probable class of every row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+    def predict_worker_proba(
+        self, X: Any, workers: Any = None, worker_features: Any = None
+    ) -> Floats:
+        """What each worker would say, shape (n_rows, n_workers, n_classes).
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy against truths; mean log-likelihood per label against annotations."""
-        if isinstance(y, Annotations):
-            return self.log_likelihood(X, y)
-        return float(super().score(X, y, sample_weight))
-
-    def log_likelihood(self, X: Any, annotations: Any) -> float:
-        """Mean log P(label | features, worker) of annotations, an honest score without truth."""
-        votes = as_annotations(annotations)
-        proba = self.predict_worker_proba(X, self.workers_)  # (task, worker, label)
-        everyone = np.concatenate([proba, proba.mean(axis=1, keepdims=True)], axis=1)
-        worker = positions(self.workers_, votes.workers)[votes.worker]
-        label = positions(self.classes_, votes.classes)[votes.label]
-        with np.errstate(divide="ignore"):
-            return float(np.log(everyone[votes.task, worker, label]).mean())
-
-    def predict_worker_proba(self, X: Any, workers: Any = None) -> Floats:
-        """What each worker would say, shape (n_rows, n_workers, n_classes)."""
+        A worker never seen is the unknown one; or, where the model was learned with worker
+        features, what the features given here make of a new worker (see :meth:`for_workers`).
+        """
+        if worker_features is not None:
+            return self.for_workers(workers, worker_features).predict_worker_proba(X)
         return self._over_rows(X, lambda x: self._worker_labels(x, self._codes(workers)))
 
-    def predict_worker_accuracy(self, X: Any, workers: Any = None) -> Floats:
+    def predict_worker_accuracy(
+        self, X: Any, workers: Any = None, worker_features: Any = None
+    ) -> Floats:
         """How likely each worker is right, shape (n_rows, n_workers)."""
+        if worker_features is not None:
+            return self.for_workers(workers, worker_features).predict_worker_accuracy(X)
         return self._over_rows(X, lambda x: self._worker_rights(x, self._codes(workers)))
+
+    def for_workers(self, workers: Any, worker_features: Any) -> Self:
+        """The same model for other workers, of whom it knows only features.
+
+        Parameters
+        ----------
+        workers : array or None
+            Their names; None for the index of ``worker_features``.
+        worker_features : array or frame
+            One row per worker, with the columns that the model was learned with.
+        """
+        check_is_fitted(self)
+        names = pd.DataFrame(worker_features).index if workers is None else workers
+        other = copy.copy(self)
+        other.workers_ = np.atleast_1d(as_names(names))
+        table = other.worker_features_ = _worker_table(worker_features, other.workers_)
+        other.net_ = copy.deepcopy(self.net_)
+        for learned in ("confusion_", "worker_accuracy_", "embedding_"):  # of workers in training
+            other.__dict__.pop(learned, None)
+        readers = [part for part in other.net_.modules() if isinstance(part, WorkerFeatures)]
+        if not readers or table is None:
+            raise ParameterError(
+                f"This {type(self).__name__} knows nothing of worker features.\n"
+                "  fix:      use a method that reads them (LIA, MaDL, AnnotMix), and give\n"
+                "            fit(X, annotations, worker_features=…)"
+            )
+        for part in readers:
+            part.meet(table)
+        return other
 
     # -- what a method fills in ----------------------------------------------------------
 
@@ -216,11 +243,21 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator, ABC):
         return torch.einsum("tk,twkk->tw", truth, self._tables(x, workers))
 
     def _codes(self, workers: Any) -> Tensor:
-        """Numbers of the named workers; a name never seen is the unknown worker."""
-        if workers is None:
-            return torch.arange(len(self.workers_))
-        found = positions(self.workers_, np.atleast_1d(np.asarray(workers)))
-        return torch.as_tensor(np.where(found < 0, len(self.workers_), found))
+        return torch.as_tensor(self._worker_codes(workers))
+
+    @torch.no_grad()
+    def _label_proba(self, X: Any, row: Ints, worker: Ints) -> Floats:
+        check_is_fitted(self)
+        features, parts = as_features(X), [np.empty((0, len(self.classes_)))]
+        for start in range(0, len(row), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            rows, at = np.unique(row[some], return_inverse=True)
+            who = torch.as_tensor(worker[some]).long()
+            log_labels = self.net_.log_labels(
+                features.rows(torch.as_tensor(rows).long()), torch.as_tensor(at), who
+            )
+            parts.append(log_labels.double().exp().numpy())
+        return np.concatenate(parts)
 
     @torch.no_grad()
     def _over_rows(self, X: Any, work: Any) -> Floats:

@@ -108,6 +108,13 @@ class CrowdData:
         )
 
 
+def as_shares(label: Tensor, n_classes: int) -> Tensor:
+    """Labels as distributions over the classes, (row, label)."""
+    if label.ndim > 1:
+        return label
+    return torch.eye(n_classes, device=label.device)[label]
+
+
 def as_data(
     features: Features, annotations: Annotations, gold: Ints | None, device: torch.device
 ) -> CrowdData:

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from scipy.sparse import issparse
 from torch import Tensor
-from torch.utils.data import Dataset, default_collate
+from torch.utils.data import Dataset, Subset, default_collate
 
 from crowdwise.data.names import positions
 from crowdwise.errors import AnnotationError, explain
@@ -61,6 +61,8 @@ def as_features(X: Any, tasks: Array | None = None) -> Features:
     have one row per task, in the order of the tasks.
     """
     order = None
+    if isinstance(X, Features):
+        return X
     if X is None:
         source: Any = torch.arange(0 if tasks is None else len(tasks))
     elif isinstance(X, Dataset) or issparse(X):
@@ -68,19 +70,36 @@ def as_features(X: Any, tasks: Array | None = None) -> Features:
     elif isinstance(X, Tensor):
         source = X.float() if X.is_floating_point() or X.ndim > 1 else X
     else:
-        order = _by_name(X, tasks)
+        order = order_by_name(X, tasks)
         source = torch.as_tensor(_as_array(X), dtype=torch.float32)
     features = Features(source, order)
-    if tasks is not None and features.n_tasks != len(tasks):
-        raise AnnotationError(
-            explain(
-                f"X has {features.n_tasks:,} rows, but there are {len(tasks):,} tasks.",
-                expected="one row per task, in the order of annotations.tasks",
-                fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
-            )
-        )
+    if tasks is not None:
+        _refuse_other_rows(features.n_tasks, tasks)
     _refuse_missing(features)
     return features
+
+
+def in_task_order(X: Any, tasks: Array) -> Any:
+    """The same X, of any kind, with one row per task in their order."""
+    if isinstance(X, Features):
+        return X
+    order = order_by_name(X, tasks)
+    if order is not None:
+        return X.iloc[order]
+    if X is not None:
+        _refuse_other_rows(X.shape[0] if hasattr(X, "shape") else len(X), tasks)
+    return X
+
+
+def take(X: Any, rows: Ints) -> Any:
+    """Some rows of X, of any kind."""
+    if isinstance(X, Dataset):
+        return Subset(X, rows.tolist())
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "shape"):
+        return X.tocsr()[rows] if issparse(X) else X[rows]
+    return [X[row] for row in rows]
 
 
 def _features_only(item: Any) -> Any:
@@ -113,11 +132,25 @@ def _as_array(X: Any) -> Array:
     return array
 
 
-def _by_name(X: Any, tasks: Array | None) -> Ints | None:
+def order_by_name(X: Any, tasks: Array | None) -> Ints | None:
+    """The row of each task in a frame that is indexed by task; None for anything else."""
     if tasks is None or not isinstance(X, pd.DataFrame) or isinstance(X.index, pd.RangeIndex):
         return None
+    if not X.index.is_unique:
+        return None
     place = positions(X.index.to_numpy(), tasks)
-    return place if (place >= 0).all() and X.index.is_unique else None
+    return place if (place >= 0).all() else None
+
+
+def _refuse_other_rows(n_rows: int, tasks: Array) -> None:
+    if n_rows != len(tasks):
+        raise AnnotationError(
+            explain(
+                f"X has {n_rows:,} rows, but there are {len(tasks):,} tasks.",
+                expected="one row per task, in the order of annotations.tasks",
+                fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
+            )
+        )
 
 
 def _refuse_missing(features: Features) -> None:

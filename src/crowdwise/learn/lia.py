@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from crowdwise._params import at_least, one_of
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._train import Phase, Training
 from crowdwise.learn.noise import Noise, Tensors, WorkerEmbedding, WorkerFeatures
 from crowdwise.learn.objectives import (
@@ -68,6 +69,8 @@ class LIA(CrowdClassifier):
     ----------
     difficulty_ : ndarray of shape (n_tasks,)
         Chance that the average worker errs on each training task.
+    embedding_ : ndarray of shape (n_workers, n_classes * n_classes * n_slots)
+        Competence tensor of each worker, as a row.
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
@@ -87,6 +90,7 @@ class LIA(CrowdClassifier):
     True
     """
 
+    traits = LearnerTraits(luck=("worker",))  # embeddings of workers start at random
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
         "difficulty": [MLP, nn.Module, callable],
@@ -177,6 +181,8 @@ class LIA(CrowdClassifier):
         table = self.net_.log_noise(batch.x, at, everyone).exp().double()
         right = torch.einsum("tkk,tk->t", table, torch.as_tensor(self.posterior_))
         self.difficulty_ = 1.0 - right.numpy()
+        competence: Any = self.net_.noise.competence
+        self.embedding_ = competence(torch.arange(len(self.workers_))).double().numpy()
 
 
 class LIAObjective(Expected):

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, log_softmax, logsigmoid
 
+from crowdwise.errors import AnnotationError
 from crowdwise.learn.truth import MLP
 
 
@@ -119,8 +120,12 @@ class Tensors(Noise):
         self.shape, self.combine = (n_classes, n_classes, n_slots), combine
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        difficulty = self.difficulty(x).reshape(-1, *self.shape)[at]  # (row, truth, label, slot)
-        competence = self.competence(worker).reshape(-1, *self.shape)
+        return self.combined(self.difficulty(x)[at], self.competence(worker))
+
+    def combined(self, difficulty: Tensor, competence: Tensor) -> Tensor:
+        """Log P(label | truth) from both tensors, flat, of each row."""
+        difficulty = difficulty.reshape(-1, *self.shape)  # (row, truth, label, slot)
+        competence = competence.reshape(-1, *self.shape)
         if self.combine == "dot":
             return log_softmax((difficulty * competence).sum(dim=-1), dim=-1)
         return log_softmax(torch.logsumexp(difficulty + competence, dim=-1), dim=-1)
@@ -152,6 +157,15 @@ class WorkerFeatures(nn.Module):
 
     def forward(self, worker: Tensor) -> Tensor:
         return self.network(self.table[worker])
+
+    def meet(self, features: Tensor) -> None:
+        """Know other workers in place of those it was trained with; the unknown one stays."""
+        if features.shape[1] != self.table.shape[1]:
+            raise AnnotationError(
+                f"worker_features have {features.shape[1]} columns.\n"
+                f"  expected: the {self.table.shape[1]} columns that the model was learned with"
+            )
+        self.table = torch.cat([features, self.table[-1:]])
 
 
 class FreeMatrix(nn.Module):

@@ -9,6 +9,7 @@ from torch import nn
 from crowdwise._params import at_least, more_than
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._train import Training
 from crowdwise.learn.noise import Noise, WorkerEase
 from crowdwise.learn.truth import MLP
@@ -66,6 +67,7 @@ class SpeeLFCD(CrowdClassifier):
     True
     """
 
+    traits = LearnerTraits(luck=("task",))  # dropout in the network of ease
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
         "ease": [MLP, None],

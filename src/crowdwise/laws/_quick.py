@@ -1,0 +1,78 @@
+"""Learners cut short, for laws that are not about how good they are; and what to check."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from crowdwise.data import Annotations
+from crowdwise.errors import CrowdwiseError
+from crowdwise.typing import Array, Floats
+
+if TYPE_CHECKING:
+    from crowdwise.learn._learner import CrowdLearner
+
+# Most of what parameters may ask for, by the end of their names.
+SHORT = {"epochs": 5, "rounds": 2, "max_iter": 20}
+ROUNDING = 1e-4  # what sums in another order come to, after some steps in single precision
+LUCK = 0.1  # mean difference that other random numbers may make
+
+
+def quick(learner: CrowdLearner) -> Any:
+    """A seeded copy that trains briefly on the CPU, on all labels at once.
+
+    Parameters that count epochs, rounds or steps are cut to a few; so is ``training``.
+    """
+    copy: Any = clone(learner)
+    changes: dict[str, Any] = {}
+    for name, value in copy.get_params(deep=False).items():
+        for word, most in SHORT.items():
+            if name.endswith(word) and isinstance(value, int):
+                changes[name] = min(value, most)
+    if "training" in copy.get_params(deep=False):
+        usual = clone(copy.training if copy.training is not None else copy.default_training)
+        brief = min(usual.epochs, SHORT["epochs"])
+        changes["training"] = usual.set_params(epochs=brief, batch_size=None, device="cpu")
+    if "random_state" in copy.get_params(deep=False):
+        changes["random_state"] = 0
+    return copy.set_params(**changes)
+
+
+def fitted(learner: CrowdLearner, X: Any, votes: Annotations) -> Any:
+    """A quick copy, fitted; that it ran out of steps is not a breach."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return quick(learner).fit(X, votes)
+
+
+def agree(learner: CrowdLearner, order: str, found: Any, expected: Any, X: Floats) -> None:
+    """Equal to rounding; alike where the learner draws luck for each row, task or worker."""
+    for one, other in (
+        (found.predict_proba(X), expected.predict_proba(X)),
+        (found.posterior_, expected.posterior_),
+    ):
+        if order in learner.traits.luck:
+            assert np.abs(one - other).mean() < LUCK
+        else:
+            assert_allclose(one, other, atol=ROUNDING)
+
+
+def is_distribution(proba: Array) -> None:
+    """Rows are finite, non-negative and sum to one."""
+    assert np.isfinite(proba).all()
+    assert (proba > -1e-9).all()
+    assert_allclose(proba.sum(axis=-1), 1, atol=1e-5)
+
+
+def refuses(learner: CrowdLearner, X: Floats, votes: Annotations, what: str) -> None:
+    """Learning from this is a ``CrowdwiseError``."""
+    try:
+        fitted(learner, X, votes)
+    except CrowdwiseError:
+        return
+    raise AssertionError(f"{what} went unnoticed")

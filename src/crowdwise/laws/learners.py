@@ -1,0 +1,286 @@
+"""Laws of learning from features and labels.
+
+Training is cut short (see ``_quick``), since none of the laws is about how good a learner is.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from crowdwise.data import Annotations
+from crowdwise.errors import CrowdwiseError
+from crowdwise.laws._quick import agree, fitted, is_distribution, quick, refuses
+from crowdwise.laws.aggregators import global_state, odd_crowds, rebuilt
+from crowdwise.typing import Floats
+
+if TYPE_CHECKING:
+    from crowdwise.learn._learner import CrowdLearner
+
+
+def probabilities_are_distributions(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Rows of ``predict_proba`` and ``posterior_`` are finite, non-negative and sum to one."""
+    model = fitted(learner, X, votes)
+    for proba in (model.predict_proba(X), model.posterior_):
+        assert proba.shape == (votes.n_tasks, votes.n_classes)
+        is_distribution(proba)
+    assert set(model.predict(X)) <= set(votes.classes)
+
+
+def each_row_is_predicted_alone(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Rows of X say nothing of each other, and there may be any number of them."""
+    model = fitted(learner, X, votes)
+    assert_allclose(model.predict_proba(X[:3]), model.predict_proba(X)[:3], atol=1e-6)
+    assert_allclose(model.predict_proba(X[[5]]), model.predict_proba(X)[[5]], atol=1e-6)
+
+
+def row_order_is_irrelevant(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Shuffling the table changes nothing."""
+    frame = votes.to_frame()
+    before, after = (
+        rebuilt(votes, table) for table in (frame, frame.sample(frac=1, random_state=0))
+    )
+    agree(learner, "row", fitted(learner, X, after), fitted(learner, X, before), X)
+
+
+def task_order_is_irrelevant(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Renaming and reordering the tasks reorders the result and does nothing else."""
+    order = np.random.default_rng(1).permutation(votes.n_tasks)
+    moved = replace(votes[order], tasks=np.array([f"task-{i}" for i in order], dtype=object))
+    before, after = fitted(learner, X, votes), fitted(learner, X[order], moved)
+    after.posterior_ = after.posterior_[np.argsort(order)]
+    agree(learner, "task", after, before, X)
+
+
+def worker_names_are_only_names(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Renaming and reordering the workers reorders what is said of them."""
+    order = np.random.default_rng(2).permutation(votes.n_workers)
+    place = np.argsort(order)
+    names = np.array([f"worker-{i}" for i in order], dtype=object)
+    moved = replace(votes, workers=names, worker=place[votes.worker].astype(np.int32))
+    before, after = fitted(learner, X, votes), fitted(learner, X, moved)
+    assert_array_equal(after.worker_accuracy_.index, names)
+    agree(learner, "worker", after, before, X)
+
+
+def class_names_are_only_names(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Renaming the classes renames the predictions and does nothing else."""
+    names = np.array([f"class-{name}" for name in votes.classes], dtype=object)
+    before, after = fitted(learner, X, votes), fitted(learner, X, replace(votes, classes=names))
+    assert_array_equal(after.predict_proba(X), before.predict_proba(X))
+    assert set(after.predict(X)) <= set(names)
+
+
+def a_frame_by_task_may_be_in_any_order(
+    learner: CrowdLearner, X: Floats, votes: Annotations
+) -> None:
+    """The rows of a frame that is indexed by task find their tasks."""
+    named = replace(votes, tasks=np.array([f"task-{i}" for i in votes.tasks], dtype=object))
+    frame = pd.DataFrame(X, index=named.tasks).sample(frac=1, random_state=3)
+    before, after = fitted(learner, X, named), fitted(learner, frame, named)
+    assert_allclose(after.predict_proba(X), before.predict_proba(X), atol=1e-6)
+
+
+def one_seed_gives_one_result(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Two fits with the same seed are identical, whatever the global generators, which stay."""
+    import torch
+
+    threads = torch.get_num_threads()
+    found = []
+    with torch.random.fork_rng(devices=[]):
+        for seed in (11, 12):
+            torch.manual_seed(seed)
+            before = torch.get_rng_state(), global_state()
+            found.append(fitted(learner, X, votes))
+            assert torch.equal(torch.get_rng_state(), before[0])
+            assert_array_equal(global_state(), before[1])
+    first, again = found
+    assert_array_equal(again.predict_proba(X), first.predict_proba(X))
+    assert_array_equal(again.posterior_, first.posterior_)
+    assert torch.get_num_threads() == threads
+
+
+def tasks_without_labels_are_allowed(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """A task that nobody labeled gets a distribution too, and harms no other."""
+    silent = votes.filter((votes.task > 2) & (votes.task != 7))
+    model = fitted(learner, X, silent)
+    assert model.posterior_.shape == (votes.n_tasks, votes.n_classes)
+    is_distribution(model.posterior_)
+    is_distribution(model.predict_proba(X))
+
+
+def odd_crowds_give_an_answer_or_one_clear_error(
+    learner: CrowdLearner, _X: Floats, _votes: Annotations
+) -> None:
+    """Thin, lopsided and tiny data end in a finite answer or a ``CrowdwiseError``."""
+    rng = np.random.default_rng(4)
+    for odd in odd_crowds():
+        table = rng.normal(size=(odd.n_tasks, 2))
+        try:
+            model = fitted(learner, table, odd)
+            found = [model.posterior_, model.predict_proba(table)]
+        except CrowdwiseError:
+            continue
+        for proba in found:
+            assert proba.shape == (odd.n_tasks, odd.n_classes)
+            is_distribution(proba)
+
+
+def bad_features_are_refused(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Missing and infinite values, and other numbers of rows, are a ``CrowdwiseError``."""
+    for value in (np.nan, np.inf):
+        broken = X.copy()
+        broken[1, 0] = value
+        refuses(learner, broken, votes, f"X with {value}")
+    for rows in (X[:-1], np.concatenate([X, X[:1]]), X[:0]):
+        refuses(learner, rows, votes, f"X with {len(rows)} rows")
+
+
+def no_annotations_are_refused(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """There is nothing to learn from tasks alone."""
+    nothing = votes.filter(np.zeros(votes.n_annotations, dtype=bool))
+    refuses(learner, X, nothing, "a table without annotations")
+
+
+def duplicated_rows_equal_weights_of_two(
+    learner: CrowdLearner, X: Floats, votes: Annotations
+) -> None:
+    """Repeating some rows is the same as giving them a weight of two."""
+    twice = np.random.default_rng(5).random(votes.n_annotations) < 0.3
+    weighted = replace(votes, weight=np.where(twice, 2.0, 1.0).astype(np.float32))
+    rows = np.repeat(np.arange(votes.n_annotations), np.where(twice, 2, 1))
+    repeated = rebuilt(votes, votes.to_frame().iloc[rows])
+    agree(learner, "row", fitted(learner, X, repeated), fitted(learner, X, weighted), X)
+
+
+def certain_soft_labels_are_labels(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """A soft label with all its mass on one class is that class."""
+    soft = replace(votes, soft=np.eye(votes.n_classes)[votes.label])
+    agree(learner, "none", fitted(learner, X, soft), fitted(learner, X, votes), X)
+
+
+def restarts_are_trained_together(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Several restarts run as one batch, and one of them is kept."""
+    copy = quick(learner)
+    if "training" not in copy.get_params(deep=False):
+        return
+    copy.set_params(training=clone(copy.training).set_params(n_restarts=2))
+    model = fitted(copy, X, votes)
+    assert np.shape(model.history_.loss)[1] == np.shape(model.history_.held_out)[1] == 2
+    is_distribution(model.predict_proba(X))
+    is_distribution(model.posterior_)
+
+
+def gold_labels_are_kept(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """A task with a gold label has that label in ``posterior_``, whatever the crowd says."""
+    gold = dict(zip(votes.tasks[:2], votes.classes[[-1, 0]], strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        posterior = quick(learner).fit(X, votes, gold=gold).posterior_
+    expected = np.zeros((2, votes.n_classes))
+    expected[0, -1] = expected[1, 0] = 1.0
+    assert_allclose(posterior[:2], expected, atol=1e-6)
+    is_distribution(posterior)
+
+
+def workers_are_predicted(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """What workers would say are distributions; how likely they are right are probabilities."""
+    model = fitted(learner, X, votes)
+    asked = [votes.workers[1], "never seen", votes.workers[0]]
+    for workers, size in ((None, votes.n_workers), (asked, 3)):
+        proba = model.predict_worker_proba(X, workers)
+        assert proba.shape == (votes.n_tasks, size, votes.n_classes)
+        is_distribution(proba)
+        right = model.predict_worker_accuracy(X, workers)
+        assert right.shape == (votes.n_tasks, size)
+        assert (right > -1e-6).all()
+        assert (right < 1 + 1e-6).all()
+    some, everyone = (model.predict_worker_proba(X, names) for names in (asked[:1], None))
+    assert_allclose(some[:, 0], everyone[:, 1], atol=1e-6)
+    is_distribution(model.confusion_)
+    assert_array_equal(model.worker_accuracy_.index, votes.workers)
+
+
+def scores_are_finite(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Annotations have a finite log-likelihood, also those of strangers; truths an accuracy."""
+    model = fitted(learner, X, votes)
+    assert -50 < model.score(X, votes) <= 0
+    strangers = np.array([f"stranger-{i}" for i in range(votes.n_workers)], dtype=object)
+    assert -50 < model.score(X, replace(votes, workers=strangers)) <= 0
+    assert 0 <= model.score(X, votes.classes[np.arange(votes.n_tasks) % votes.n_classes]) <= 1
+
+
+def copies_are_equal(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """``clone`` and ``set_params`` keep parameters and drop what was learned."""
+    model = fitted(learner, X, votes)
+    again = clone(model)
+    assert str(again.get_params()) == str(model.get_params())
+    assert not any(name.endswith("_") for name in vars(again))
+    assert again.set_params(**model.get_params(deep=False)) is again
+    assert_array_equal(fitted(again, X, votes).predict_proba(X), model.predict_proba(X))
+
+
+def a_saved_model_predicts_the_same(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """What comes back from a file is the model that was saved."""
+    from crowdwise.persist import load
+
+    model = fitted(learner, X, votes)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        again = load(Path(folder) / "model")
+    assert type(again) is type(model)
+    assert str(again.get_params()) == str(model.get_params())
+    # Arrays may lie in memory the other way round, which sums notice in their last digit.
+    for one, other in (
+        (again.predict_proba(X), model.predict_proba(X)),
+        (again.predict_worker_proba(X), model.predict_worker_proba(X)),
+        (again.posterior_, model.posterior_),
+        (again.score(X, votes), model.score(X, votes)),
+    ):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def the_input_is_untouched(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """Fitting changes neither the data nor the learner's parameters."""
+    columns = {name: getattr(votes, name).copy() for name in ("indptr", "worker", "label")}
+    table, params = X.copy(), str(learner.get_params())
+    fitted(learner, X, votes)
+    assert_array_equal(X, table)
+    for name, column in columns.items():
+        assert_array_equal(getattr(votes, name), column)
+    assert str(learner.get_params()) == params
+
+
+LEARNER_LAWS: list[Callable[[CrowdLearner, Floats, Annotations], None]] = [
+    probabilities_are_distributions,
+    each_row_is_predicted_alone,
+    row_order_is_irrelevant,
+    task_order_is_irrelevant,
+    worker_names_are_only_names,
+    class_names_are_only_names,
+    a_frame_by_task_may_be_in_any_order,
+    one_seed_gives_one_result,
+    tasks_without_labels_are_allowed,
+    odd_crowds_give_an_answer_or_one_clear_error,
+    bad_features_are_refused,
+    no_annotations_are_refused,
+    duplicated_rows_equal_weights_of_two,
+    certain_soft_labels_are_labels,
+    restarts_are_trained_together,
+    gold_labels_are_kept,
+    workers_are_predicted,
+    scores_are_finite,
+    copies_are_equal,
+    a_saved_model_predicts_the_same,
+    the_input_is_untouched,
+]

@@ -1,0 +1,131 @@
+"""What learners share that train any classifier of scikit-learn's kind."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from crowdwise.errors import AnnotationError, ParameterError, explain, listing
+from crowdwise.learn._features import take
+from crowdwise.learn._learner import PlainLearner
+from crowdwise.learn._linear import as_table
+from crowdwise.typing import Floats, Ints
+
+
+class ClassifierLearner(PlainLearner):
+    """A learner that trains a classifier of the user's on labels that it makes.
+
+    Attributes
+    ----------
+    classifier_ : estimator
+        The fitted classifier, which knows classes by their numbers in ``classes_``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"classifier": [BaseEstimator, None]}
+    classifier: Any
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(truth | features) of every row; 0 or 1 where the classifier only says which."""
+        check_is_fitted(self)
+        return class_proba(self.classifier_, self._table(X), len(self.classes_))
+
+    def _table(self, X: Any) -> Any:
+        """Numbers for the classifier that is ours; a classifier of yours gets X as it is."""
+        return as_table(X) if self.classifier is None else X
+
+    def _unfitted(self, table: Any) -> Any:
+        return default_classifier(table) if self.classifier is None else clone(self.classifier)
+
+    def _learn_classifier(self, X: Any, row: Ints, label: Ints, weight: Floats | None) -> None:
+        """Fit the classifier to some rows, with their class numbers and weights."""
+        refuse_one_class(self.classes_[np.unique(label)])
+        table = self._table(X)
+        classifier = self._unfitted(table)
+        how = {} if weight is None else {weight_name(classifier): weight}
+        self.classifier_ = classifier.fit(take(table, row), label, **how)
+
+    def _out_of_sample(self, X: Any, told: Ints, label: Ints, cv: int, rng: Any) -> Floats:
+        """What the classifier says of each task when it is trained on other tasks.
+
+        ``told`` are the tasks to be trained on, and ``label`` their class numbers.
+        """
+        refuse_too_few(len(told))
+        table, n_classes = self._table(X), len(self.classes_)
+        proba = np.zeros((len(self.tasks_), n_classes))
+        # Parts hold their share of every class: classes in a row, dealt out in turn.
+        part = np.empty(len(told), dtype=np.int64)
+        part[np.lexsort((rng.random_sample(len(told)), label))] = np.arange(len(told))
+        part %= min(cv, len(told))
+        silent = np.setdiff1d(np.arange(len(self.tasks_)), told)
+        for number in range(-1 if len(silent) else 0, part.max() + 1):
+            inside, asked = part != number, told[part == number] if number >= 0 else silent
+            several = len(np.unique(label[inside])) > 1  # most classifiers refuse a single class
+            model = self._unfitted(table) if several else DummyClassifier()
+            model.fit(take(table, told[inside]), label[inside])
+            proba[asked] = class_proba(model, take(table, asked), n_classes)
+        return proba
+
+
+def class_proba(classifier: Any, table: Any, n_classes: int) -> Floats:
+    """What a classifier says of every class, also of those it never saw."""
+    if not hasattr(classifier, "predict_proba"):
+        return np.eye(n_classes)[classifier.predict(table)]
+    found = np.asarray(classifier.predict_proba(table), dtype=np.float64)
+    proba = np.zeros((len(found), n_classes))
+    proba[:, classifier.classes_] = found
+    return proba
+
+
+def default_classifier(X: Any) -> Pipeline:
+    """Logistic regression on scaled features; centring would fill a sparse matrix."""
+    scaler = StandardScaler(with_mean=not issparse(X))
+    return make_pipeline(scaler, LogisticRegression(max_iter=1000))
+
+
+def weight_name(classifier: Any) -> str:
+    """What a classifier, or the last step of a pipeline, calls the weights of examples."""
+    if isinstance(classifier, Pipeline):
+        name, last = classifier.steps[-1]
+        return f"{name}__{weight_name(last)}"
+    if not has_fit_parameter(classifier, "sample_weight"):
+        raise ParameterError(
+            explain(
+                f"{type(classifier).__name__} takes no weights.",
+                expected="a classifier whose fit takes sample_weight",
+                fix='use targets="hard", or another classifier',
+            )
+        )
+    return "sample_weight"
+
+
+def refuse_one_class(found: Any) -> None:
+    """A classifier needs something to tell apart."""
+    if len(found) < 2:
+        raise AnnotationError(
+            explain(
+                "All tasks with labels come out as one class, so there is nothing to learn.",
+                first=listing(found),
+                expected="two classes or more",
+                fix="choose another aggregator, or gather labels of the other classes",
+            )
+        )
+
+
+def refuse_too_few(n_told: int) -> None:
+    """Leaving tasks out needs at least two of them."""
+    if n_told < 2:
+        raise AnnotationError(
+            explain(
+                f"{n_told} task has labels, which is too few to leave one out.",
+                expected="two tasks with labels, or more",
+                fix="give pred_probs, or use a method of crowdwise.aggregate",
+            )
+        )

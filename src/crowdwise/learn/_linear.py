@@ -1,0 +1,102 @@
+"""What learners with a linear classifier share: scaled features and softmax regression."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from scipy.sparse import csr_array, hstack, issparse
+from scipy.special import log_softmax, softmax
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.errors import AnnotationError, explain
+from crowdwise.learn._features import as_features
+from crowdwise.learn._learner import PlainLearner
+from crowdwise.typing import Floats
+
+
+class LinearLearner(PlainLearner):
+    """A learner whose classifier is a softmax regression on scaled features.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features + 1, n_classes)
+        Weights of the scaled features; the last row is the intercept.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"scale": ["boolean"]}
+    scale: bool
+    weights_: Floats
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(truth | features) of every row, shape (n_rows, n_classes)."""
+        check_is_fitted(self)
+        return softmax(self._design(X) @ self.weights_, axis=1)
+
+    def _learn_design(self, X: Any) -> Any:
+        """The design matrix of the training rows, which decide the scale."""
+        table = as_table(X)
+        self.n_features_in_ = table.shape[1]
+        # Centring would fill a sparse matrix, so that one is only scaled.
+        self.scaler_ = StandardScaler(with_mean=not issparse(table)).fit(table)
+        return self._design(X)
+
+    def _design(self, X: Any) -> Any:
+        """Scaled features and a column of ones."""
+        table = as_table(X)
+        if table.shape[1] != self.n_features_in_:
+            raise AnnotationError(
+                explain(
+                    f"X has {table.shape[1]:,} features.",
+                    expected=f"the {self.n_features_in_:,} features that were there in fit",
+                )
+            )
+        if self.scale:
+            table = self.scaler_.transform(table)
+        ones = np.ones((table.shape[0], 1))
+        return hstack([table, ones], format="csr") if issparse(table) else np.hstack([table, ones])
+
+
+def as_table(X: Any) -> Any:
+    """Features as a matrix of doubles, sparse if they are."""
+    if issparse(X):
+        return csr_array(X, dtype=np.float64)
+    features = as_features(X)
+    if len(features.shape) != 1:
+        raise AnnotationError(
+            explain(
+                f"Features of shape {features.shape} are no rows of numbers.",
+                expected="a table, one row a task",
+                fix="flatten X, or choose a method with a truth model of your own",
+            )
+        )
+    return features.rows(torch.arange(features.n_tasks)).double().numpy()
+
+
+def softmax_regression(design: Any, target: Floats, ridge: float, start: Floats) -> Floats:
+    """The weights that raise ``sum target * log softmax(design @ w) - ridge / 2 |w|^2`` most.
+
+    ``target`` holds each row's weight of every class; rows need not sum to one. The last
+    column of the design is the intercept's, which is not penalised.
+    """
+    mass = target.sum(axis=1, keepdims=True)
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        weights = flat.reshape(start.shape)
+        log_class = log_softmax(design @ weights, axis=1)
+        slope = design.T @ (mass * np.exp(log_class) - target)
+        slope[:-1] += ridge * weights[:-1]
+        value = penalty(weights, ridge) - (target * log_class).sum()
+        return value, slope.reshape(-1)
+
+    options = {"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-6 * max(mass.sum(), 1.0)}
+    found = minimize(loss, start.reshape(-1), jac=True, method="L-BFGS-B", options=options)
+    return found.x.reshape(start.shape)
+
+
+def penalty(weights: Floats, ridge: float) -> float:
+    """Half the ridge times the squared weights, the intercept's left out."""
+    return 0.5 * ridge * float((weights[:-1] ** 2).sum())

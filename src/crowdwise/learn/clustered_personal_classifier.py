@@ -1,0 +1,223 @@
+"""Clustered personal classifiers: workers who label alike come to share one."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from crowdwise._em import until_converged
+from crowdwise._params import at_least, more_than
+from crowdwise.aggregate._base import by_worker
+from crowdwise.data import Annotations
+from crowdwise.errors import ParameterError, explain
+from crowdwise.learn._learner import judged
+from crowdwise.learn._personal import Labeled, PersonalLearner
+from crowdwise.typing import Array, Floats, Ints
+
+ARRAYS_OF_PAIRS = 5  # the pairs' differences and multipliers, and three in passing
+ROUNDS_OF_BALANCING = 50  # afterwards the step is left alone, so that the method converges
+
+
+class ClusteredPersonalClassifier(PersonalLearner):
+    """Learn a logistic regression per worker, with equal ones for workers who label alike.
+
+    As in :class:`PersonalClassifier`, but the distance of every pair of classifiers, the
+    shared one among them, is penalised and not its square, so that some distances become
+    exactly 0. The problem is convex; it is solved by the alternating direction method
+    of multipliers. Time and memory grow with the square of the number of workers.
+
+    Parameters
+    ----------
+    fusion : float, default=50
+        Penalty on the distances, the paper's mu, shared out over the workers; more makes
+        larger clusters.
+    ridge : float, default=10
+        Penalty on the squared weights of the shared classifier, the paper's eta.
+    step : float, default=1
+        First step size of the multipliers, the paper's rho; it is then balanced as it goes.
+        It changes the way, not the result.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    max_iter : int, default=200
+        Most rounds to take.
+    tol : float, default=1e-4
+        Stop once a round changes the objective by less than this fraction of it; 0 takes
+        ``max_iter`` rounds.
+    max_memory : float, default=2
+        Gigabytes that the pairs of workers may take; beyond it fitting is refused.
+
+    Attributes
+    ----------
+    clusters_ : Series
+        Cluster of each worker: workers with one number share a classifier, and number 0 is
+        that of the shared classifier.
+    posterior_, confusion_, worker_accuracy_, weights_, worker_weights_
+        See :class:`PersonalClassifier`.
+    objective_ : list of float
+        Minus the penalised loss after each round. It settles, but may fall on the way.
+    n_iter_ : int
+        Rounds taken.
+
+    References
+    ----------
+    Kajino, Tsuboi and Kashima (2013). Clustering crowds. AAAI.
+    doi:10.1609/aaai.v27i1.8546
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> bool(ClusteredPersonalClassifier().fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **PersonalLearner._parameter_constraints,
+        "fusion": [at_least(0.0)],
+        "ridge": [at_least(0.0)],
+        "step": [more_than(0.0)],
+        "max_iter": [at_least(1)],
+        "tol": [at_least(0.0)],
+        "max_memory": [more_than(0.0)],
+    }
+
+    def __init__(
+        self,
+        *,
+        fusion: float = 50.0,
+        ridge: float = 10.0,
+        step: float = 1.0,
+        scale: bool = True,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        max_memory: float = 2.0,
+    ) -> None:
+        self.fusion = fusion
+        self.ridge = ridge
+        self.step = step
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_memory = max_memory
+
+    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+        design = self._learn_design(X)
+        pairs = Pairs.of(votes.n_workers + 1)
+        size = (design.shape[1], votes.n_classes)
+        refuse_too_many(len(pairs.first), int(np.prod(size)), self.max_memory)
+        labeled, price = Labeled.of(design, votes, gold), self.fusion / votes.n_workers
+        weights, step = np.zeros((votes.n_workers + 1, *size)), self.step
+        apart, multiplier = (np.zeros((len(pairs.first), *size)) for _ in range(2))
+        for admm in until_converged(self.max_iter, self.tol, name="ADMM"):
+            drawn = pairs.gather(multiplier + step * apart)
+            weights = descend(weights, labeled, drawn, self.ridge, step)
+            gap, before = pairs.differences(weights), apart
+            apart = shrink(step * gap - multiplier, price) / step
+            multiplier += step * (apart - gap)
+            value = labeled.loss(weights)[0] + 0.5 * self.ridge * (weights[0] ** 2).sum()
+            admm.record(-value - price * norms(gap).sum())
+            if len(admm.objective) < ROUNDS_OF_BALANCING:
+                moved = step * pairs.gather(apart - before)
+                step = balanced(step, norms(apart - gap), norms(moved))
+        self.objective_, self.n_iter_ = admm.objective, len(admm.objective)
+        self.weights_, self.worker_weights_ = weights[0], weights[1:]
+        cluster = pairs.clusters(norms(apart) == 0.0)
+        self.clusters_: pd.Series = by_worker(cluster[1:], votes.workers, "cluster")
+        return judged(votes, self.predict_proba(X), gold)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every pair of classifiers, once."""
+
+    first: Ints
+    second: Ints
+    incidence: csr_array  # (classifier, pair): 1 for the first of the pair, -1 for the second
+
+    @classmethod
+    def of(cls, n: int) -> Self:
+        first, second = np.triu_indices(n, 1)
+        pair, ones = np.arange(len(first)), np.ones(len(first))
+        columns = (np.concatenate([first, second]), np.concatenate([pair, pair]))
+        signs = coo_array((np.concatenate([ones, -ones]), columns), shape=(n, len(first)))
+        return cls(first, second, signs.tocsr())
+
+    def differences(self, weights: Floats) -> Floats:
+        """The first classifier of each pair minus the second."""
+        return weights[self.first] - weights[self.second]
+
+    def gather(self, value: Floats) -> Floats:
+        """Sum over each classifier's pairs, with the sign of its place in them."""
+        flat = self.incidence @ value.reshape(len(value), -1)
+        return flat.reshape(-1, *value.shape[1:])
+
+    def clusters(self, equal: Array) -> Ints:
+        """Number of each classifier's cluster, that of the first one being 0."""
+        n = self.incidence.shape[0]
+        ends = (self.first[equal], self.second[equal])
+        graph = coo_array((np.ones(len(ends[0])), ends), shape=(n, n))
+        return pd.factorize(connected_components(graph, directed=False)[1])[0]
+
+
+def descend(weights: Floats, labeled: Labeled, drawn: Floats, ridge: float, step: float) -> Floats:
+    """Lower the loss of the classifiers, given where the pairs draw them.
+
+    The sum of squares over all pairs needs no pairs: with n classifiers it is n times the sum
+    of squares less the square of the sum.
+    """
+    shape, n = weights.shape, len(weights)
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        now = flat.reshape(shape)
+        value, slope = labeled.loss(now)
+        spread = n * now - now.sum(axis=0)
+        value += 0.5 * step * (now * spread).sum() - (drawn * now).sum()
+        value += 0.5 * ridge * (now[0] ** 2).sum()
+        slope += step * spread - drawn
+        slope[0] += ridge * now[0]
+        return float(value), slope.reshape(-1)
+
+    options = {"maxiter": 20, "gtol": 1e-3}  # the next round goes on from here
+    found = minimize(loss, weights.reshape(-1), jac=True, method="L-BFGS-B", options=options)
+    return found.x.reshape(shape)
+
+
+def shrink(value: Floats, by: float) -> Floats:
+    """Shorten every matrix by ``by``; those that are no longer become 0."""
+    length = norms(value)
+    share = np.divide(by, length, out=np.ones_like(length), where=length > by)
+    return value * (1.0 - share)[:, None, None]
+
+
+def balanced(step: float, primal: Floats, dual: Floats) -> float:
+    """A step that keeps the two residuals of the method within a factor of ten."""
+    broken, moving = np.sqrt((primal**2).sum()), np.sqrt((dual**2).sum())
+    if broken > 10.0 * moving:
+        return 2.0 * step
+    return step / 2.0 if moving > 10.0 * broken else step
+
+
+def norms(value: Floats) -> Floats:
+    """Length of each matrix, taken as one vector."""
+    return np.sqrt((value**2).sum(axis=(1, 2)))
+
+
+def refuse_too_many(n_pairs: int, n_weights: int, max_memory: float) -> None:
+    """Say how much memory the pairs would take, where it is too much."""
+    needed = ARRAYS_OF_PAIRS * 8 * n_pairs * n_weights / 1e9
+    if needed > max_memory:
+        raise ParameterError(
+            explain(
+                f"{n_pairs:,} pairs of workers with {n_weights:,} weights each take about "
+                f"{needed:,.1f} GB.",
+                expected=f"at most max_memory={max_memory:g} GB",
+                fix="use PersonalClassifier, fewer features or workers, or raise max_memory",
+            )
+        )

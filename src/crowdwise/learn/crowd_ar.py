@@ -1,0 +1,176 @@
+"""CrowdAR: how reliable each annotation is decides how much of it is believed."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid, softplus
+
+from crowdwise._params import between
+from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn._data import Batch, CrowdData, as_shares
+from crowdwise.learn._learner import LearnerTraits
+from crowdwise.learn._recipes import MAML
+from crowdwise.learn._train import Training
+from crowdwise.learn.noise import FreeLayer, FreeMatrix, Noise, WorkerTable
+from crowdwise.learn.objectives import CrowdNet, Direct, Objective, total
+from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.typing import Floats
+
+
+class CrowdAR(CrowdClassifier):
+    """Learn a classifier, a layer per worker and the reliability of every annotation.
+
+    An annotation is reliable with probability ``sigmoid(w . ((e - d) * q) + b)``: the worker's
+    expertise ``e`` less the task's difficulty ``d``, class by class, weighed by the class
+    probabilities ``q`` and by ``w >= 0``. With ``m`` for this, Crowd-Layer's matrices are fitted
+    to ``m`` parts of the label and ``1 - m`` parts of the uniform distribution, and ``m`` is
+    fitted to whether the label is the classifier's best guess.
+
+    Parameters
+    ----------
+    truth : "linear", MLP, torch.nn.Module or function, default="linear"
+        The classifier.
+    difficulty : MLP and others, default=MLP(hidden=(128,), activation="sigmoid")
+        Network from features to one difficulty per class, before a sigmoid.
+    trust : float, default=0.9
+        Weight of the label's loss; the rest is the weight of the reliability's loss. With 1,
+        nothing ties reliability to the classifier's guesses.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train; ``CrowdAR.default_training`` if not given.
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    expertise_ : ndarray of shape (n_workers, n_classes)
+        Expertise of each worker in each class, between 0 and 1.
+    difficulty_ : ndarray of shape (n_tasks,)
+        Difficulty of each training task, averaged over classes by ``posterior_``, between 0
+        and 1. Only the difference from expertise has a meaning.
+    posterior_, confusion_, worker_accuracy_, history_, net_
+        See :class:`crowdwise.learn.CrowdClassifier`. ``predict_worker_accuracy`` is the
+        reliability; ``confusion_`` is what the layers make of a task whose class is certain.
+
+    Notes
+    -----
+    The weights ``w`` are a softplus of free ones, where the authors clip them after each step.
+    The task's difficulty is a function of its features, not of a layer of the classifier.
+
+    References
+    ----------
+    Cao, Chen, Huang, Shen and Huang (2023). Learning from crowds with annotation reliability.
+    SIGIR. doi:10.1145/3539618.3592007
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> bool(CrowdAR(random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    traits = LearnerTraits(luck=("worker",))  # expertise starts at random
+    _parameter_constraints = {
+        **CrowdClassifier._parameter_constraints,
+        "difficulty": [MLP, nn.Module, callable],
+        "trust": [between(0.0, 1.0)],
+    }
+    recipes = {"maml": MAML}
+
+    def __init__(
+        self,
+        *,
+        truth: Any = "linear",
+        difficulty: Any = MLP(hidden=(128,), activation="sigmoid"),  # noqa: B008  never changed
+        trust: float = 0.9,
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.truth = truth
+        self.difficulty = difficulty
+        self.trust = trust
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        difficulty = build_truth(self.difficulty, n_in, data.n_classes)
+        return ReliableLayer(data.n_workers, data.n_classes, difficulty)
+
+    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+        return Reliability(net, data, self.trust)
+
+    @torch.no_grad()
+    def _describe_noise(self, batch: Batch) -> None:
+        noise: Any = self.net_.noise
+        self.expertise_: Floats = torch.sigmoid(noise.expertise.weight[:-1]).double().numpy()
+        hard = torch.sigmoid(noise.difficulty(self.net_.scaler(batch.x))).double().numpy()
+        self.difficulty_: Floats = (hard * self.posterior_).sum(axis=1)
+
+    def _worker_rights(self, x: Tensor, workers: Tensor) -> Tensor:
+        noise: Any = self.net_.noise
+        at = torch.arange(len(x)).repeat_interleave(len(workers))
+        logit = noise.reliability(
+            self.net_.log_truth(x).exp(), self.net_.scaler(x), at, workers.repeat(len(x))
+        )
+        return torch.sigmoid(logit).reshape(len(x), len(workers))
+
+
+class ReliableLayer(FreeLayer):
+    """Crowd-Layer's matrices, and how reliable each annotation is."""
+
+    def __init__(self, n_workers: int, n_classes: int, difficulty: nn.Module) -> None:
+        super().__init__(FreeMatrix(n_workers, n_classes), n_classes)
+        self.expertise = WorkerTable(n_workers, torch.zeros(n_classes))
+        nn.init.xavier_normal_(self.expertise.weight)
+        self.difficulty = difficulty
+        self.weight = nn.Parameter(torch.full((n_classes,), 0.5))
+        self.bias = nn.Parameter(torch.zeros(()))
+
+    def reliability(self, truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Eqs. 1 and 2: log odds that each row's label is right, (row,)."""
+        ahead = torch.sigmoid(self.expertise(worker)) - torch.sigmoid(self.difficulty(x))[at]
+        return (ahead * truth[at] * softplus(self.weight)).sum(dim=-1) + self.bias
+
+
+class Reliability(Direct):
+    """Labels believed as far as they are reliable, and reliability by the classifier's guess."""
+
+    def __init__(self, net: CrowdNet, data: CrowdData, trust: float) -> None:
+        super().__init__(net, data)
+        self.trust = trust
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Eq. 5, per annotation."""
+        x, noise = self.net.scaler(batch.x), self.net.noise
+        assert isinstance(noise, ReliableLayer)
+        log_truth = torch.log_softmax(self.net.truth(x), dim=-1)
+        log_labels = noise.labels(log_truth, x, batch.at, batch.worker)
+        logit = noise.reliability(log_truth.exp(), x, batch.at, batch.worker)
+        share = as_shares(batch.label, log_truth.shape[-1]).to(log_truth.dtype)
+        guess = (log_truth + self.gold[batch.task]).argmax(dim=-1)[batch.at]  # (row,)
+        losses = self.trust * soft_loss(log_labels, share, torch.sigmoid(logit))
+        losses = losses + (1.0 - self.trust) * agreement(logit, share, guess)
+        return (losses * batch.weight).sum() / total(batch)
+
+    def held_out(self, batch: Batch) -> Tensor:
+        return super().loss(batch)
+
+
+def soft_loss(log_labels: Tensor, share: Tensor, reliable: Tensor) -> Tensor:
+    """Eqs. 3 and 4: cross entropy with a label that is uniform where it is unreliable."""
+    target = reliable[:, None] * share + (1.0 - reliable[:, None]) / share.shape[-1]
+    return -(target * log_labels).sum(dim=-1)
+
+
+def agreement(logit: Tensor, share: Tensor, guess: Tensor) -> Tensor:
+    """Cross entropy of the reliability with whether the label is the guess."""
+    agrees = share.gather(1, guess[:, None])[:, 0]
+    return -(agrees * logsigmoid(logit) + (1.0 - agrees) * logsigmoid(-logit))

@@ -1,0 +1,222 @@
+"""CROWDLAB: a classifier and the workers as one weighted vote, with a quality for each."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise._params import at_least, one_of
+from crowdwise.aggregate._base import by_worker
+from crowdwise.data import Annotations
+from crowdwise.errors import ParameterError, explain
+from crowdwise.learn._classifier import ClassifierLearner
+from crowdwise.learn._learner import LearnerTraits, counted_confusion
+from crowdwise.learn._weighed_vote import (
+    Ballot,
+    Judgement,
+    judge,
+    majority,
+    scaled,
+    temperature,
+    worker_quality,
+)
+from crowdwise.typing import Floats, Ints
+
+
+class CrowdLab(ClassifierLearner):
+    """Judge labels, workers and tasks with the help of any classifier.
+
+    The classifier's predictions for tasks it was not trained on count as one more worker's.
+    Everyone has a weight, by how often they agree with the others compared to always
+    naming the most frequent class; the weighted average is the posterior. Nothing is iterated,
+    and no likelihood is assumed, so that it works with labels that are few.
+
+    Parameters
+    ----------
+    classifier : estimator, optional
+        Any classifier with scikit-learn's interface; by default a logistic regression on
+        standardised features. It is cross-validated on the majority's labels.
+    cv : int, default=5
+        How many parts the tasks are cut into for that.
+    consensus : {"best_quality", "majority"}, default="best_quality"
+        Whether a task's label is the most probable class of the posterior, or the majority's.
+    calibrate : bool, default=False
+        Whether the classifier's probabilities are first brought to the temperature that fits
+        the labels best. Scores for active learning always do so.
+    random_state : int or RandomState, optional
+        Decides the parts, and ties that nothing else breaks.
+
+    Attributes
+    ----------
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | features, labels) of the training tasks.
+    labels_, label_quality_ : Series
+        Label of each task, and how likely it is right.
+    annotation_quality_ : ndarray of shape (n_annotations,)
+        How likely each annotation is right.
+    worker_quality_ : Series
+        How good each worker's labels are, by the posterior and by agreement.
+    worker_weight_, model_weight_ : Series and float
+        How much the workers and the classifier count.
+    pred_probs_ : ndarray of shape (n_tasks, n_classes)
+        What the classifier says of tasks it was not trained on.
+    classifier_ : estimator
+        The classifier fitted to ``labels_``, which knows classes by their numbers.
+    confusion_, worker_accuracy_
+        P(label | truth), counted by ``posterior_``; and how often each worker is right.
+
+    References
+    ----------
+    Goh, Tkachenko and Mueller (2022). CROWDLAB: supervised learning to infer consensus labels
+    and quality scores for data with multiple annotators. doi:10.48550/arXiv.2210.06812
+
+    Goh and Mueller (2023). ActiveLab: active learning with re-labeling by multiple
+    annotators. doi:10.48550/arXiv.2301.11856
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> model = CrowdLab(random_state=0).fit(X, votes)
+    >>> bool(model.score(X, truth) > 0.9)
+    True
+    >>> next_ones = model.active_learning_scores().nsmallest(5).index  # label these next
+    """
+
+    traits = LearnerTraits(luck=("task",))
+    _parameter_constraints = {
+        **ClassifierLearner._parameter_constraints,
+        "cv": [at_least(2)],
+        "consensus": [one_of("best_quality", "majority")],
+        "calibrate": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        cv: int = 5,
+        consensus: str = "best_quality",
+        calibrate: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.cv = cv
+        self.consensus = consensus
+        self.calibrate = calibrate
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        annotations: Any,
+        worker_features: Any = None,
+        gold: Any = None,
+        pred_probs: Any = None,
+    ) -> Self:
+        """Judge annotations; see :class:`PlainLearner` for the first four parameters.
+
+        Parameters
+        ----------
+        pred_probs : array of shape (n_tasks, n_classes), optional
+            What a classifier says of tasks that it was not trained on. Then none is
+            cross-validated, and X may be None (but there is no ``predict`` without it).
+        """
+        self._given = pred_probs
+        try:
+            return super().fit(X, annotations, worker_features, gold)
+        finally:
+            del self._given
+
+    def active_learning_scores(self, X: Any = None, pred_probs: Any = None) -> pd.Series:
+        """How settled each task is; label those with the lowest scores next (ActiveLab).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame, optional
+            Tasks that nobody labeled yet; without it, the training tasks.
+        pred_probs : array of shape (n_rows, n_classes), optional
+            What a classifier says of them, in place of X.
+        """
+        check_is_fitted(self)
+        if X is None and pred_probs is None:
+            return pd.Series(self.settled_, index=pd.Index(self.tasks_, name="task"), name="score")
+        proba = self.predict_proba(X) if pred_probs is None else np.asarray(pred_probs)
+        best = scaled(proba, self.temperature_).max(axis=1)
+        return pd.Series(settled(best, *self.active_weights_, proba.shape[1]), name="score")
+
+    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+        rng, ballot = check_random_state(self.random_state), Ballot.of(votes)
+        known = np.full(votes.n_tasks, -1) if gold is None else gold
+        luck = rng.random_sample(ballot.votes.shape)
+        told = np.flatnonzero((votes.redundancy > 0) | (known >= 0))
+        if self._given is None:
+            label = np.where(known >= 0, known, majority(ballot, None, luck))
+            proba = self._out_of_sample(X, told, label[told], self.cv, rng)
+        else:
+            proba = checked(self._given, ballot.votes.shape)
+        self.temperature_ = 1.0
+        if (ballot.size > 1).any():
+            here = votes.redundancy > 0
+            self.temperature_ = temperature(votes.shares()[here], proba[here])
+        best = {"best_quality": self.consensus == "best_quality"}
+        cool = scaled(proba, self.temperature_)
+        self.pred_probs_ = cool if self.calibrate else proba
+        judged = judge(ballot, self.pred_probs_, known, luck, **best)
+        self._describe(votes, ballot, judged)
+        self._settle(ballot, judge(ballot, cool, known, luck, best_quality=True))
+        if X is not None:
+            self._learn_classifier(X, told, judged.consensus[told], None)
+        return judged.posterior, counted_confusion(votes, judged.posterior)
+
+    def _describe(self, votes: Annotations, ballot: Ballot, judged: Judgement) -> None:
+        index = pd.Index(votes.tasks, name="task")
+        labels = votes.classes[judged.consensus]
+        self.labels_ = pd.Series(labels, index=index, name="agg_label")
+        self.label_quality_ = pd.Series(judged.quality, index=index, name="quality")
+        mine = judged.posterior[votes.task]  # (annotation, class)
+        self.annotation_quality_: Floats = (
+            mine[np.arange(len(mine)), votes.label]
+            if votes.soft is None
+            else (mine * votes.soft).sum(axis=1)
+        )
+        quality = worker_quality(ballot, judged)
+        self.worker_quality_ = by_worker(quality, votes.workers, "quality")
+        self.worker_weight_ = by_worker(judged.worker, votes.workers, "weight")
+        self.model_weight_ = judged.model
+
+    def _settle(self, ballot: Ballot, judged: Judgement) -> None:
+        """Scores of the training tasks, and what those of other tasks need."""
+        active = ballot.by_worker(np.ones(len(ballot.rows.task))) > 0
+        usual = float(judged.worker[active].mean())
+        heard = ballot.by_class(judged.worker[ballot.rows.worker]).sum(axis=1)
+        n_classes = ballot.votes.shape[1]
+        self.settled_ = settled(judged.quality, judged.model + heard, usual, n_classes)
+        self.active_weights_ = (judged.model, usual)
+
+
+def settled(quality: Floats, weight: Any, usual: float, n_classes: int) -> Floats:
+    """Quality of the labels, drawn to chance by the weight of one more worker."""
+    return (quality * weight + usual / n_classes) / (weight + usual)
+
+
+def checked(pred_probs: Any, shape: tuple[int, ...]) -> Floats:
+    """Probabilities that fit the tasks and classes."""
+    proba = np.asarray(pred_probs, dtype=np.float64)
+    if proba.shape != shape or not (proba >= 0).all() or not (abs(proba.sum(1) - 1) < 1e-3).all():
+        raise ParameterError(
+            explain(
+                f"pred_probs of shape {proba.shape} are not probabilities of these classes.",
+                expected=f"shape {shape}: a row for each task, in order, that sums to one",
+                fix="declare all classes when the annotations are made, with classes=[…]",
+            )
+        )
+    return proba

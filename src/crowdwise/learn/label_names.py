@@ -1,0 +1,90 @@
+"""Networks that are told which label name they are about, in the last column of their input."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from crowdwise.learn.noise import Tensors
+
+
+class LabelHeads(nn.Module):
+    """A body that all label names share, then a linear head for each."""
+
+    def __init__(self, body: nn.Module, n_names: int, size: int, n_out: int) -> None:
+        super().__init__()
+        self.body = body
+        heads = [nn.Linear(size, n_out) for _ in range(n_names)]
+        self.weight = nn.Parameter(torch.stack([head.weight for head in heads]).detach())
+        self.bias = nn.Parameter(torch.stack([head.bias for head in heads]).detach())
+
+    def forward(self, x: Tensor) -> Tensor:
+        name = x[:, -1].long()
+        hidden = self.body(x[:, :-1])
+        return torch.einsum("rs,ros->ro", hidden, self.weight[name]) + self.bias[name]
+
+
+class LabelVectors(nn.Module):
+    """A vector for each label name: learned, or a linear function of its features."""
+
+    table: Tensor | None
+
+    def __init__(self, n_names: int, size: int, features: Tensor | None) -> None:
+        super().__init__()
+        self.register_buffer("table", features)
+        self.layer = nn.Embedding(n_names, size) if features is None else None
+        self.map = None if features is None else nn.Linear(features.shape[1], size)
+
+    def forward(self, name: Tensor) -> Tensor:
+        if self.map is None or self.table is None:
+            assert self.layer is not None
+            return self.layer(name)
+        return self.map(self.table[name])
+
+
+class LabelInput(nn.Module):
+    """A network whose input is the features and the label name's vector."""
+
+    def __init__(self, network: nn.Module, vectors: LabelVectors) -> None:
+        super().__init__()
+        self.network, self.vectors = network, vectors
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.network(torch.cat([x[:, :-1], self.vectors(x[:, -1].long())], dim=1))
+
+
+class PairCompetence(nn.Module):
+    """Competence of a worker in a label name."""
+
+    def __init__(self, worker: nn.Module, head: nn.Module) -> None:
+        super().__init__()
+        self.worker, self.head = worker, head
+
+    def forward(self, worker: Tensor, name: Tensor) -> Tensor:
+        return self.head(torch.cat([self.worker(worker), name[:, None]], dim=1))
+
+
+class PairTensors(Tensors):
+    """LIA's tensors, where competence depends on the label name too."""
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        competence = self.competence(worker, x[at, -1])
+        return self.combined(self.difficulty(x)[at], competence)
+
+
+def by_name(
+    table: Tensor, posterior: Tensor, name: Tensor, worker: Tensor, sizes: tuple[int, int]
+) -> Tensor:
+    """Average of the rows' tables by posterior, (name, worker, truth, label).
+
+    Cells without a row get the average of all workers' rows of the name.
+    """
+    n_names, n_workers = sizes
+    cell = name * n_workers + worker
+    total = table.new_zeros(n_names * n_workers, 2, 2).index_add(
+        0, cell, table * posterior[:, :, None]
+    )
+    count = table.new_zeros(n_names * n_workers, 2).index_add(0, cell, posterior)
+    total, count = total.reshape(*sizes, 2, 2), count.reshape(*sizes, 2, 1)
+    everybody = (total.sum(dim=1, keepdim=True) + 0.5e-6) / (count.sum(dim=1, keepdim=True) + 1e-6)
+    return torch.where(count > 1e-6, total / count.clamp_min(1e-6), everybody)

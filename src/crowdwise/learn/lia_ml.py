@@ -1,0 +1,292 @@
+"""LIA-ML: LIA for several yes-or-no labels of a task, which learn from each other."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from crowdwise._params import one_of
+from crowdwise.errors import ParameterError, explain
+from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._features import as_features
+from crowdwise.learn._multilabel import PairFeatures, as_pair_gold, as_pairs, label_table
+from crowdwise.learn._train import Training
+from crowdwise.learn.embedded import worker_vectors
+from crowdwise.learn.label_names import (
+    LabelHeads,
+    LabelInput,
+    LabelVectors,
+    PairCompetence,
+    PairTensors,
+    by_name,
+)
+from crowdwise.learn.lia import EMBEDDING, LIA
+from crowdwise.learn.noise import Noise
+from crowdwise.learn.objectives import Objective
+from crowdwise.learn.truth import MLP, Standardize, build_truth
+from crowdwise.typing import Floats
+
+
+class LIAML(LIA):
+    """Learn several yes-or-no labels of a task at once: LIA with a shared body.
+
+    Every pair of a task and a label name has a truth. Classifier, difficulty and competence are
+    LIA's, with one body for all label names and either a head for each or an embedding of the
+    label name as an additional input.
+
+    ``annotations`` are ``{label name: annotations}``, or a long frame with the label name in one
+    more column; labels are 0 and 1, or any two values of which the second in order means yes.
+
+    Parameters
+    ----------
+    heads : {"per_label", "embedding"}, default="per_label"
+        A linear head per label name (the authors' code), or an embedding of the label name beside
+        the features (the paper). With embeddings and ``fit(…, label_features=…)``, label names
+        that were never seen can be predicted for.
+    column : str, default="label_name"
+        Which column of a long frame has the label names.
+    truth, difficulty, n_slots, combine, em_rounds, em_epochs, marginal, marginal_epochs, \
+    column_norm, e_step_prior, hard, scale, training, random_state
+        See :class:`crowdwise.learn.LIA`. A batch counts pairs of a task and a label name; only
+        pairs with a label or a known truth are learned from.
+
+    Attributes
+    ----------
+    label_names_, tasks_, workers_, classes_ : ndarray
+        Names, in the order of every learned array.
+    posterior_ : DataFrame of shape (n_tasks, n_label_names)
+        P(yes | features, labels) of the training tasks.
+    confusion_ : ndarray of shape (n_label_names, n_workers, 2, 2)
+        P(label | truth); the axes are label name, worker, truth, label. The average over the
+        tasks that a worker labeled; over everybody's where there are none.
+    worker_accuracy_ : DataFrame of shape (n_workers, n_label_names)
+        How often each worker is right about each label name.
+    history_, net_
+        See :class:`crowdwise.learn.CrowdClassifier`.
+
+    References
+    ----------
+    Platanios, Al-Shedivat, Xing and Mitchell (2020). Learning from imperfect annotations.
+    arXiv:2004.03473. doi:10.48550/arXiv.2004.03473
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.8, 0.7, 0.6], n_classes=2)
+    >>> votes = {
+    ...     "setosa": label_by_crowd((truth == 0) * 1, confusion, per_task=3, random_state=0),
+    ...     "large": label_by_crowd((X[:, 2] > 4) * 1, confusion, per_task=3, random_state=1),
+    ... }
+    >>> model = LIAML(random_state=0).fit(X, votes)
+    >>> model.predict_proba(X).columns.tolist()
+    ['setosa', 'large']
+    """
+
+    _parameter_constraints = {
+        **LIA._parameter_constraints,
+        "heads": [one_of("per_label", "embedding")],
+        "column": [str],
+    }
+    _axes = {
+        "posterior_": ("tasks_", "label_names_"),
+        "confusion_": ("label_names_", "workers_", "classes_", "classes_"),
+    }
+
+    def __init__(
+        self,
+        *,
+        heads: str = "per_label",
+        column: str = "label_name",
+        truth: Any = MLP(hidden=(16, 16, 16, 16), activation="selu"),  # noqa: B008  never changed
+        difficulty: Any = MLP(hidden=(16, 16, 16, 16), activation="selu"),  # noqa: B008  never changed
+        n_slots: int = 1,
+        combine: str = "logsumexp",
+        em_rounds: int = 5,
+        em_epochs: int = 40,
+        marginal: str | None = "annotation",
+        marginal_epochs: int = 100,
+        column_norm: bool = False,
+        e_step_prior: bool = True,
+        hard: bool = False,
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            truth=truth,
+            difficulty=difficulty,
+            n_slots=n_slots,
+            combine=combine,
+            em_rounds=em_rounds,
+            em_epochs=em_epochs,
+            marginal=marginal,
+            marginal_epochs=marginal_epochs,
+            column_norm=column_norm,
+            e_step_prior=e_step_prior,
+            hard=hard,
+            scale=scale,
+            training=training,
+            random_state=random_state,
+        )
+        self.heads = heads
+        self.column = column
+
+    def fit(
+        self,
+        X: Any,
+        annotations: Any,
+        worker_features: Any = None,
+        gold: Any = None,
+        label_features: Any = None,
+    ) -> Self:
+        """Learn from features and annotations of several label names.
+
+        ``gold`` is ``{label name: {task: truth}}`` or a frame tasks x label names;
+        ``label_features`` an array or frame with one row per label name.
+        """
+        pairs = as_pairs(annotations, self.column)
+        self.label_names_ = pairs.names
+        self.label_features_ = label_table(label_features, pairs.names)
+        known = None if gold is None else as_pair_gold(gold, pairs)
+        used = pairs.annotations.redundancy > 0
+        used[list(known or ())] = True
+        order = np.flatnonzero(used)  # a pair nobody labeled has nothing to teach
+        features = PairFeatures(as_features(X, pairs.tasks), order, len(pairs.names))
+        super().fit(features, pairs.annotations[order], worker_features, known)
+        self.tasks_ = pairs.tasks
+        self.posterior_.index = pd.Index(pairs.tasks, name="task")
+        return self
+
+    def predict_proba(self, X: Any, label_names: Any = None, label_features: Any = None) -> Any:
+        """P(yes | features) of every row and label name, a frame.
+
+        ``label_names`` and their ``label_features`` ask for names that were never seen.
+        """
+        if label_names is not None:
+            return self.for_labels(label_names, label_features).predict_proba(X)
+        proba = super().predict_proba(self._pairs(X))[:, 1].reshape(-1, len(self.label_names_))
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame(proba, index, pd.Index(self.label_names_))
+
+    def predict(self, X: Any) -> Any:
+        """Whether each label name applies to every row, a frame of the two classes."""
+        proba = self.predict_proba(X)
+        chosen = self.classes_[(proba.to_numpy() > 0.5).astype(int)]
+        return pd.DataFrame(chosen, proba.index, proba.columns)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of right predictions; ``y`` has truths, tasks x label names, NaN if unknown."""
+        truth = y[list(self.label_names_)] if isinstance(y, pd.DataFrame) else pd.DataFrame(y)
+        known = truth.notna().to_numpy()
+        right = (self.predict(X).to_numpy() == truth.to_numpy()) & known
+        weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight)
+        return float((right.sum(axis=1) @ weight) / (known.sum(axis=1) @ weight))
+
+    def log_likelihood(self, X: Any, annotations: Any) -> float:
+        """Mean log P(label | features, worker) of annotations, an honest score without truth."""
+        pairs = as_pairs(annotations, self.column, self.label_names_)
+        features = PairFeatures(as_features(X, pairs.tasks), n_names=len(self.label_names_))
+        return super().log_likelihood(features, pairs.annotations)
+
+    def predict_worker_proba(
+        self, X: Any, workers: Any = None, worker_features: Any = None
+    ) -> Floats:
+        """P(yes) by each worker, shape (n_rows, n_workers, n_label_names)."""
+        model = self if worker_features is None else self.for_workers(workers, worker_features)
+        codes = model._codes(workers if model is self else None)
+        proba = self._over_rows(self._pairs(X), lambda x: model._worker_labels(x, codes))
+        return self._by_worker(proba[:, :, 1])
+
+    def predict_worker_accuracy(
+        self, X: Any, workers: Any = None, worker_features: Any = None
+    ) -> Floats:
+        """How likely each worker is right, shape (n_rows, n_workers, n_label_names)."""
+        model = self if worker_features is None else self.for_workers(workers, worker_features)
+        codes = model._codes(workers if model is self else None)
+        return self._by_worker(
+            self._over_rows(self._pairs(X), lambda x: model._worker_rights(x, codes))
+        )
+
+    def for_labels(self, label_names: Any, label_features: Any) -> Self:
+        """The same model for other label names, of which it knows only features."""
+        other = copy.copy(self)
+        other.label_names_ = np.asarray(label_names)
+        table = label_table(label_features, other.label_names_)
+        if self.heads != "embedding" or self.label_features_ is None or table is None:
+            raise ParameterError(
+                explain(
+                    "This model cannot tell new label names apart.",
+                    expected="heads='embedding', and label_features in fit and here",
+                )
+            )
+        other.net_ = copy.deepcopy(self.net_)
+        for part in other.net_.modules():
+            if isinstance(part, LabelVectors):
+                part.table = table
+        return other
+
+    # -- the model -------------------------------------------------------------------------
+
+    def _member(self, data: CrowdData) -> Objective:
+        objective = super()._member(data)
+        scaler = objective.net.scaler
+        if isinstance(scaler, Standardize):  # the last feature is the number of a label name
+            scaler.mean[-1], scaler.scale[-1] = 0.0, 1.0
+        return objective
+
+    def _network(self, kind: Any, data: CrowdData, n_in: int | None, n_out: int) -> nn.Module:
+        if n_in is None:
+            raise ParameterError("LIAML needs rows of numbers.\n  fix:      flatten X")
+        return self._head(lambda width, size: build_truth(kind, width, size), n_in - 1, n_out)
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        n_out = data.n_classes**2 * self.n_slots
+        difficulty = self._network(self.difficulty, data, n_in, n_out)
+        worker = worker_vectors(data.n_workers, EMBEDDING, self.worker_features_)
+        competence = PairCompetence(worker, self._head(nn.Linear, EMBEDDING, n_out))
+        return PairTensors(difficulty, competence, data.n_classes, self.n_slots, self.combine)
+
+    def _head(self, body: Any, width: int, n_out: int) -> nn.Module:
+        """A network from ``width`` features and a label name to ``n_out`` numbers."""
+        n_names = len(self.label_names_)
+        if self.heads == "per_label":
+            return LabelHeads(body(width, EMBEDDING), n_names, EMBEDDING, n_out)
+        vectors = LabelVectors(n_names, EMBEDDING, self.label_features_)
+        return LabelInput(body(width + EMBEDDING, n_out), vectors)
+
+    # -- the rest --------------------------------------------------------------------------
+
+    def _pairs(self, X: Any) -> PairFeatures:
+        return PairFeatures(as_features(X), n_names=len(self.label_names_))
+
+    def _by_worker(self, values: Floats) -> Floats:
+        """From (row x name, worker) to (row, worker, name)."""
+        return values.reshape(-1, len(self.label_names_), values.shape[1]).swapaxes(1, 2)
+
+    @torch.no_grad()
+    def _describe(self, data: CrowdData) -> None:
+        here = data.of_tasks(torch.arange(data.n_tasks, device=data.device))
+        batch = Batch(*(getattr(here, name).cpu() for name in Batch.__dataclass_fields__))
+        posterior = self._objective_.posterior(batch).exp().double()  # (pair, truth)
+        table = self.net_.log_noise(batch.x, batch.at, batch.worker).exp().double()
+        n_names, columns = len(self.label_names_), pd.Index(self.label_names_)
+        name = batch.x[batch.at, -1].long()
+        sizes = (n_names, len(self.workers_))
+        self.confusion_ = by_name(table, posterior[batch.at], name, batch.worker, sizes).numpy()
+        assert isinstance(data.features, PairFeatures)
+        everything = PairFeatures(data.features.source.to(batch.x.device), None, n_names)
+        yes = super().predict_proba(everything)[:, 1]
+        yes[data.features.order] = posterior[:, 1].numpy()
+        yes = yes.reshape(-1, n_names)
+        share = np.stack([1.0 - yes.mean(axis=0), yes.mean(axis=0)], axis=1)  # (name, truth)
+        right = np.einsum("nwkk,nk->wn", self.confusion_, share)
+        index = pd.Index(self.workers_, name="worker")
+        self.worker_accuracy_: Any = pd.DataFrame(right, index, columns)
+        self.posterior_: Any = pd.DataFrame(yes, None, columns)

@@ -1,0 +1,218 @@
+"""MBEM: train on the posterior, count confusions by the network's own predictions, repeat."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crowdwise._params import at_least, more_than, one_of
+from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn._data import Batch, CrowdData, as_shares
+from crowdwise.learn._train import Phase, Training
+from crowdwise.learn.noise import Noise, pick
+from crowdwise.learn.objectives import CrowdNet, Objective, joint, per_annotation
+
+
+class MBEM(CrowdClassifier):
+    """Learn a classifier by bootstrapping it with what its predictions say of workers.
+
+    A round trains the classifier on a distribution over classes for each task, at first its
+    share of labels. Its most probable classes, taken for the truth, give every worker's
+    confusion matrix by counting, and these the distributions for the next round. Made
+    for tasks with a single label, where the labels alone do not tell who is good.
+
+    Parameters
+    ----------
+    truth : "linear", MLP, torch.nn.Module or function, default="linear"
+        The classifier.
+    rounds : int, default=2
+        How often the classifier is trained; it goes on from where the last round left it.
+    class_prior : {"uniform", "estimate"}, default="uniform"
+        P(truth) when the posterior is made: the same for all classes (the authors' code), or
+        how often each is predicted (the paper). Where tasks have one label and classes
+        differ in size, the latter drives the classifier to the largest class.
+    self_training : bool, default=False
+        Whether each round ends by training once more on the classifier's own most probable
+        classes, as the authors' code does. It drives unbalanced data to the largest class.
+    smoothing : float, default=0.01
+        Pseudo-count added to every cell of a confusion matrix and to every class.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train in each round; ``MBEM.default_training`` if not given. Batches are
+        made of tasks.
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | labels) of the training tasks, by the confusion matrices.
+    confusion_, worker_accuracy_, history_, net_
+        See :class:`crowdwise.learn.CrowdClassifier`.
+
+    References
+    ----------
+    Khetan, Lipton and Anandkumar (2018). Learning from noisy singly-labeled data. ICLR.
+    arXiv:1712.04577. doi:10.48550/arXiv.1712.04577
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> bool(MBEM(random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **CrowdClassifier._parameter_constraints,
+        "rounds": [at_least(1)],
+        "class_prior": [one_of("uniform", "estimate")],
+        "self_training": ["boolean"],
+        "smoothing": [more_than(0.0)],
+    }
+
+    def __init__(
+        self,
+        *,
+        truth: Any = "linear",
+        rounds: int = 2,
+        class_prior: str = "uniform",
+        self_training: bool = False,
+        smoothing: float = 0.01,
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.truth = truth
+        self.rounds = rounds
+        self.class_prior = class_prior
+        self.self_training = self_training
+        self.smoothing = smoothing
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        return CountedConfusion(data.n_workers, data.n_classes)
+
+    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+        uniform = self.class_prior == "uniform"
+        return Bootstrapped(net, data, smoothing=self.smoothing, uniform=uniform)
+
+    def _phases(self, settings: Training) -> Sequence[Phase]:
+        first, later = (Phase(settings.epochs, expect=step) for step in ("shares", "e_step"))
+        own = [Phase(settings.epochs, expect="classes", hard=True)] if self.self_training else []
+        return [first, *own, *[later, *own] * (self.rounds - 1)]
+
+    @torch.no_grad()
+    def _describe(self, data: CrowdData) -> None:
+        noise: Any = self.net_.noise
+        objective: Any = self._objective_
+        batch = data.whole()
+        here = Batch(*(getattr(batch, name).cpu() for name in Batch.__dataclass_fields__))
+        noise.take(objective.confusion(objective.counts(objective.predicted(here), here)))
+        super()._describe(data)
+
+
+class CountedConfusion(Noise):
+    """Confusion matrices that are counted, not trained; the last is the average of all."""
+
+    log_table: Tensor
+
+    def __init__(self, n_workers: int, n_classes: int) -> None:
+        super().__init__()
+        shape = (n_workers + 1, n_classes, n_classes)
+        self.register_buffer("log_table", torch.zeros(shape).log_softmax(dim=-1))
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        return self.log_table[worker]  # (row, truth, label)
+
+    def take(self, confusion: Tensor) -> None:
+        """Hold these matrices, (worker, truth, label)."""
+        everyone = torch.cat([confusion, confusion.mean(dim=0, keepdim=True)])
+        self.log_table.copy_(everyone.log())
+
+
+class Bootstrapped(Objective):
+    """Cross-entropy with a posterior that comes from the classifier's own predictions."""
+
+    by = "task"
+    target: Tensor
+
+    def __init__(self, net: CrowdNet, data: CrowdData, *, smoothing: float, uniform: bool) -> None:
+        super().__init__(net, data)
+        self.register_buffer("target", torch.zeros_like(data.gold))  # (task, truth)
+        self.smoothing, self.uniform, self.n_workers = smoothing, uniform, data.n_workers
+        self.everything = (data.task, data.worker, data.label, data.weight)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Mean over the tasks that have labels; of others there is nothing to learn."""
+        given = (self.target[batch.task] * self.net.log_truth(batch.x)).sum(dim=-1)  # (task,)
+        weight = torch.zeros_like(given).index_add(0, batch.at, batch.weight)
+        told = (weight > 0) | self.known(batch)
+        return -(given * told).sum() / told.sum().clamp_min(1)
+
+    def shares(self, batch: Batch) -> Tensor:
+        """Log of each task's share of labels, uniform where it has none: the first posterior."""
+        label = as_shares(batch.label, self.gold.shape[-1]) * batch.weight[:, None]
+        votes = torch.zeros_like(self.gold[batch.task]).index_add(0, batch.at, label)
+        votes = torch.where(votes.sum(dim=-1, keepdim=True) > 0, votes, 1.0)
+        votes = torch.where(self.known(batch)[:, None], self.gold[batch.task].exp(), votes)
+        return (votes / votes.sum(dim=-1, keepdim=True)).log()
+
+    def e_step(self, batch: Batch) -> Tensor:
+        """Log P(truth | labels), (task, truth), under confusions that predictions imply."""
+        predicted = self.predicted(batch)
+        confusion = self.confusion(self.counts(predicted, batch))
+        often = predicted.sum(dim=0) * (0.0 if self.uniform else 1.0) + self.smoothing
+        log_prior = torch.log_softmax(often.log(), dim=-1) + self.gold[batch.task]
+        score = pick(confusion.log()[batch.worker], batch.label)
+        return torch.log_softmax(joint(log_prior, score, batch), dim=-1)
+
+    def posterior(self, batch: Batch) -> Tensor:
+        return self.e_step(batch)
+
+    def held_out(self, batch: Batch) -> Tensor:
+        """Negative log-likelihood of labels that took no part in counting confusions.
+
+        The objective knows all labels, so those of the batch are taken out of its counts.
+        """
+        predicted, rest = self.predicted(batch), Batch(batch.x, batch.task, *self.everything)
+        counts = self.counts(predicted, rest) - self.counts(predicted, batch)
+        confusion = self.confusion(counts.clamp_min(0.0))
+        score = pick(confusion.log()[batch.worker], batch.label)
+        return -per_annotation(self.classes(batch), score, batch)
+
+    def classes(self, batch: Batch) -> Tensor:
+        """Log P(truth | features), (task, truth), without what gold rules out."""
+        return self.net.log_truth(batch.x) + self.gold[batch.task]
+
+    def predicted(self, batch: Batch) -> Tensor:
+        """The most probable class of each task, one-hot."""
+        log_truth = self.classes(batch)
+        number = torch.arange(log_truth.shape[-1], device=log_truth.device)
+        return (log_truth.argmax(dim=-1, keepdim=True) == number).to(log_truth.dtype)
+
+    def counts(self, truth: Tensor, batch: Batch) -> Tensor:
+        """Weight of each worker's labels by truth, (worker, truth, label)."""
+        rows, n_classes = truth[batch.at] * batch.weight[:, None], truth.shape[-1]
+        if batch.label.ndim > 1:
+            none = rows.new_zeros(self.n_workers, n_classes, n_classes)
+            return none.index_add(0, batch.worker, rows[:, :, None] * batch.label[:, None, :])
+        none = rows.new_zeros(self.n_workers * n_classes, n_classes)
+        by_label = none.index_add(0, batch.worker * n_classes + batch.label, rows)
+        return by_label.reshape(self.n_workers, n_classes, n_classes).transpose(1, 2)
+
+    def confusion(self, counts: Tensor) -> Tensor:
+        """P(label | truth) of each worker, from counts."""
+        smooth = counts + self.smoothing
+        return smooth / smooth.sum(dim=-1, keepdim=True)
+
+    def known(self, batch: Batch) -> Tensor:
+        """Which of the batch's tasks have a gold label."""
+        return torch.isinf(self.gold[batch.task]).any(dim=-1)

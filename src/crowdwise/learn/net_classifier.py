@@ -1,0 +1,130 @@
+"""A network as a plain classifier, for the second of two stages."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from crowdwise._params import checks_params
+from crowdwise.data import Annotations
+from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn._data import CrowdData
+from crowdwise.learn._features import take
+from crowdwise.learn._train import Training
+from crowdwise.learn.noise import Noise
+from crowdwise.learn.objectives import CrowdNet, Direct, Objective
+from crowdwise.typing import Array, Floats
+
+
+class NetClassifier(ClassifierMixin, BaseEstimator):
+    """Learn a truth model from one label per row, as scikit-learn's classifiers do.
+
+    The same truth models and the same training as the learners from crowds, so that
+    ``TwoStage(MajorityVote(), NetClassifier(truth=…))`` is a fair baseline of theirs.
+
+    Parameters
+    ----------
+    truth : "linear", MLP, torch.nn.Module or function, default="linear"
+        The classifier.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train; ``CrowdClassifier.default_training`` if not given.
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, sorted.
+    learner_ : CrowdClassifier
+        The fitted network, with ``net_`` and ``history_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(NetClassifier(random_state=0).fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    _parameter_constraints = CrowdClassifier._parameter_constraints
+
+    def __init__(
+        self,
+        *,
+        truth: Any = "linear",
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.truth = truth
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    @checks_params
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows of features and their classes."""
+        self.classes_, code = np.unique(np.asarray(y), return_inverse=True)
+        weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight)
+        counts = np.flatnonzero(weight > 0)
+        labels = Annotations.from_codes(
+            np.arange(len(counts)),
+            np.zeros(len(counts), dtype=np.int64),
+            code[counts],
+            classes=np.arange(len(self.classes_)),
+            weight=weight[counts],
+        )
+        rows = X if len(counts) == len(weight) else take(X, counts)
+        if hasattr(rows, "reset_index"):  # rows are told by their place, whatever they are named
+            rows = rows.reset_index(drop=True)
+        self.learner_ = OneWorker(**self.get_params(deep=False)).fit(rows, labels)
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | features) of every row, shape (n_rows, n_classes)."""
+        check_is_fitted(self)
+        return self.learner_.predict_proba(X)
+
+    def predict(self, X: Any) -> Array:
+        """Most probable class of every row."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+class OneWorker(CrowdClassifier):
+    """A crowd of one, who is always right."""
+
+    def __init__(
+        self, *, truth: Any, scale: bool, training: Training | None, random_state: Any
+    ) -> None:
+        self.truth = truth
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        return NoNoise(data.n_classes)
+
+    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+        return Direct(net, data)
+
+
+class NoNoise(Noise):
+    """Labels that are the truth."""
+
+    def __init__(self, n_classes: int) -> None:
+        super().__init__()
+        self.n_classes = n_classes
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        table = torch.eye(self.n_classes, device=x.device, dtype=x.dtype).log()
+        return table.expand(len(worker), -1, -1)
+
+    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        return log_truth[at]

@@ -1,0 +1,114 @@
+"""TraceReg: SpeeLFC's likelihood with a price on trusting the workers."""
+
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from crowdwise._params import at_least
+from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._recipes import MAML
+from crowdwise.learn._train import Training
+from crowdwise.learn.noise import Noise, WorkerConfusion
+from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
+
+
+class TraceReg(CrowdClassifier):
+    """Learn a classifier and the noisiest confusion matrices that explain the labels.
+
+    The likelihood is SpeeLFC's; the loss also has ``penalty`` times the mean trace of
+    ``confusion_``. Classifier and confusion can trade noise between them without changing the
+    likelihood: a small trace puts the noise into the workers and leaves the classifier sure.
+
+    Parameters
+    ----------
+    truth : "linear", MLP, torch.nn.Module or function, default="linear"
+        The classifier.
+    penalty : float, default=0.01
+        Weight of the mean trace beside the mean loss of a label; 0 is SpeeLFC. Too large a
+        weight makes workers look worse than they are.
+    diagonal, off_diagonal : float, default=1.0 and -5.0
+        Where the free matrices start: before anything is learned a worker is right with
+        probability ``1 / (1 + (n_classes - 1) * exp(off_diagonal - diagonal))``, above 0.9 up to
+        45 classes.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train; ``TraceReg.default_training`` if not given.
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    posterior_, confusion_, worker_accuracy_, history_, net_
+        See :class:`crowdwise.learn.CrowdClassifier`.
+
+    References
+    ----------
+    Tanno, Saeedi, Sankaranarayanan, Alexander and Silberman (2019). Learning from noisy labels
+    by regularized estimation of annotator confusion. CVPR. doi:10.1109/CVPR.2019.01150
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> bool(TraceReg(random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **CrowdClassifier._parameter_constraints,
+        "penalty": [at_least(0.0)],
+        "diagonal": [Real],
+        "off_diagonal": [Real],
+    }
+    recipes = {"maml": MAML}
+
+    def __init__(
+        self,
+        *,
+        truth: Any = "linear",
+        penalty: float = 0.01,
+        diagonal: float = 1.0,
+        off_diagonal: float = -5.0,
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.truth = truth
+        self.penalty = penalty
+        self.diagonal = diagonal
+        self.off_diagonal = off_diagonal
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        sizes = (data.n_workers, data.n_classes)
+        return WorkerConfusion(*sizes, self.diagonal, self.off_diagonal)
+
+    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+        return Traced(net, data, self.penalty)
+
+
+class Traced(PerAnnotation):
+    """Minus the likelihood of each annotation, plus the mean trace of the confusion matrices."""
+
+    def __init__(self, net: CrowdNet, data: CrowdData, penalty: float) -> None:
+        super().__init__(net, data)
+        self.penalty = penalty
+
+    def loss(self, batch: Batch) -> Tensor:
+        raw: Any = self.net.noise.raw
+        return super().loss(batch) + self.penalty * mean_trace(raw.weight[:-1])
+
+
+def mean_trace(raw: Tensor) -> Tensor:
+    """Mean over workers of the trace of their confusion matrices, rows by softmax."""
+    table = torch.softmax(raw, dim=-1)  # (worker, truth, label)
+    return table.diagonal(dim1=-2, dim2=-1).sum(dim=-1).mean()

@@ -1,0 +1,113 @@
+"""Two stages: aggregate the labels, then train any classifier on the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from crowdwise._params import one_of
+from crowdwise.aggregate import IBCC
+from crowdwise.aggregate._base import Aggregator
+from crowdwise.data import Annotations
+from crowdwise.data.names import positions
+from crowdwise.learn._classifier import ClassifierLearner
+from crowdwise.learn._learner import counted_confusion
+from crowdwise.typing import Floats, Ints
+
+
+class TwoStage(ClassifierLearner):
+    """Learn any classifier from the result of any aggregator.
+
+    The aggregator sees the labels and no features, the classifier its result and no workers:
+    what every end-to-end method should beat. Tasks without labels are left out of the
+    training.
+
+    Parameters
+    ----------
+    aggregator : Aggregator, optional
+        Any method of :mod:`crowdwise.aggregate`; ``IBCC()`` if not given.
+    classifier : estimator, optional
+        Any classifier with scikit-learn's interface, or a network as a
+        :class:`crowdwise.learn.NetClassifier`; by default a logistic regression on
+        standardised features.
+    targets : {"hard", "soft", "weighted"}, default="hard"
+        What the classifier is given: each task's most probable class; every class of a task
+        as an example of its own, weighted by its probability; or the most probable class,
+        weighted by its probability. The latter two need a classifier that takes
+        ``sample_weight``.
+
+    Attributes
+    ----------
+    aggregator_, classifier_ : estimator
+        The fitted stages; the classifier knows classes by their numbers in ``classes_``.
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | labels) of the training tasks, from the aggregator.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth), the aggregator's if it has one, else counted by ``posterior_``; the
+        axes are worker, truth, label.
+    worker_accuracy_ : Series
+        How often each worker is right on the training tasks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from crowdwise.aggregate import MajorityVote
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> forest = RandomForestClassifier(max_depth=3, random_state=0)
+    >>> bool(TwoStage(MajorityVote(), forest).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **ClassifierLearner._parameter_constraints,
+        "aggregator": [Aggregator, None],
+        "targets": [one_of("hard", "soft", "weighted")],
+    }
+
+    def __init__(
+        self, aggregator: Any = None, classifier: Any = None, *, targets: str = "hard"
+    ) -> None:
+        self.aggregator = aggregator
+        self.classifier = classifier
+        self.targets = targets
+
+    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+        told = votes.redundancy > 0
+        if gold is not None:
+            told |= gold >= 0
+        first = IBCC() if self.aggregator is None else clone(self.aggregator)
+        self.aggregator_ = first.fit(votes, names_of(gold, votes))
+        posterior: Floats = self.aggregator_.posterior_
+        chosen = positions(votes.classes, self.aggregator_.labels_.to_numpy())
+        told &= chosen >= 0  # an aggregator may abstain
+        row, label, weight = examples(posterior, chosen, np.flatnonzero(told), self.targets)
+        self._learn_classifier(X, row, label, None if self.targets == "hard" else weight)
+        confusion = getattr(self.aggregator_, "confusion_", None)
+        if confusion is None or confusion.shape[1:] != (votes.n_classes, votes.n_classes):
+            confusion = counted_confusion(votes, posterior)
+        return posterior, confusion
+
+
+def examples(
+    posterior: Floats, chosen: Ints, told: Ints, targets: str
+) -> tuple[Ints, Ints, Floats]:
+    """Which rows of X the classifier learns from, their class numbers and weights."""
+    if targets == "soft":
+        at, label = np.nonzero(posterior[told] > 0)
+        return told[at], label, posterior[told][at, label]
+    label = chosen[told]
+    return told, label, posterior[told, label]
+
+
+def names_of(gold: Ints | None, votes: Annotations) -> pd.Series | None:
+    """Known truths by name, as an aggregator takes them."""
+    if gold is None:
+        return None
+    return pd.Series(votes.classes[gold[gold >= 0]], index=votes.tasks[gold >= 0])

@@ -1,0 +1,132 @@
+"""UnionNet: who answers and what, as one draw from the union of all workers' labels."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import log_softmax
+
+from crowdwise._params import between
+from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._recipes import MAML
+from crowdwise.learn._train import Training
+from crowdwise.learn.noise import Noise, WorkerTable, pick
+from crowdwise.learn.objectives import CrowdNet, Direct, Objective, per_annotation
+
+
+class UnionNet(CrowdClassifier):
+    """Learn a classifier and one matrix over the union of all workers' labels.
+
+    An annotation is a draw of a pair (worker, label): its probability under truth ``k`` is an
+    entry of one matrix with a row for every pair, and each *column* is a softmax over the whole
+    union. So the matrix also learns how often a worker answers when the truth is ``k``, and that
+    counts as evidence in ``posterior_``; ``confusion_`` is the matrix normalised within each
+    worker. This is the variant the authors call UnionNet-B.
+
+    Parameters
+    ----------
+    truth : "linear", MLP, torch.nn.Module or function, default="linear"
+        The classifier.
+    error : float, default=1e-5
+        The matrix starts at ``1 - error`` for right pairs and ``error / (n_classes - 1)`` for
+        wrong ones. These go through the softmax, so a worker starts out right with probability
+        of about ``e / (e + n_classes - 1)`` only.
+    scale : bool, default=True
+        Whether to standardise features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train; ``UnionNet.default_training`` if not given.
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    posterior_, confusion_, worker_accuracy_, history_, net_
+        See :class:`crowdwise.learn.CrowdClassifier`. ``history_.loss`` is about pairs of worker
+        and label, ``history_.held_out`` about labels alone, as for other methods.
+
+    References
+    ----------
+    Wei, Xie, Feng, Han and An (2022). Deep learning from multiple noisy annotators as a union.
+    IEEE Transactions on Neural Networks and Learning Systems. doi:10.1109/TNNLS.2022.3168696
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> bool(UnionNet(random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **CrowdClassifier._parameter_constraints,
+        "error": [between(0.0, 1.0)],
+    }
+    recipes = {"maml": MAML}
+
+    def __init__(
+        self,
+        *,
+        truth: Any = "linear",
+        error: float = 1e-5,
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.truth = truth
+        self.error = error
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
+        return UnionConfusion(data.n_workers, data.n_classes, self.error)
+
+    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+        return PerPair(net, data)
+
+
+class UnionConfusion(Noise):
+    """One matrix, (worker, label) by truth, whose columns are softmaxes over the union."""
+
+    def __init__(self, n_workers: int, n_classes: int, error: float) -> None:
+        super().__init__()
+        start = torch.full((n_classes, n_classes), error / max(n_classes - 1, 1))
+        self.raw = WorkerTable(n_workers, start.fill_diagonal_(1.0 - error))
+
+    def union(self) -> Tensor:
+        """Log P(worker, label | truth), (worker, truth, label).
+
+        The unknown worker in the last row is no part of the union; it answers as often as the
+        average worker.
+        """
+        known = self.raw.weight[:-1]
+        column = torch.logsumexp(known, dim=(0, 2))  # (truth,)
+        unknown = log_softmax(self.raw.weight[-1:], dim=-1) - math.log(len(known))
+        return torch.cat([known - column[None, :, None], unknown])
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | truth, worker): the union within each worker."""
+        return log_softmax(self.raw(worker), dim=-1)
+
+    def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
+        return pick(self.union()[worker], label)
+
+    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | features, worker): a worker who answers says something of the truth."""
+        pairs = torch.logsumexp(log_truth[at][:, :, None] + self.union()[worker], dim=1)
+        return log_softmax(pairs, dim=-1)
+
+
+class PerPair(Direct):
+    """Likelihood of each pair of worker and label; held-out labels are judged alone."""
+
+    def loss(self, batch: Batch) -> Tensor:
+        return -per_annotation(*self.scores(batch), batch)
+
+    def held_out(self, batch: Batch) -> Tensor:
+        return super().loss(batch)

@@ -1,0 +1,20 @@
+"""Models in files without pickle: arrays as safetensors, the rest as JSON in their header.
+
+A file is data and nothing else. The classes it names are looked up in a fixed list, so reading
+one runs no code that came with it; whatever is wrong with a file is one ``CrowdwiseError``.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> from crowdwise.aggregate import DawidSkene
+>>> model = DawidSkene().fit([[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 0]])
+>>> with tempfile.TemporaryDirectory() as folder:
+...     model.save(Path(folder) / "model.safetensors")
+...     again = load(Path(folder) / "model.safetensors")
+>>> again.labels_.tolist()
+[0, 1, 0, 1]
+"""
+
+from crowdwise.persist.models import load, save
+from crowdwise.persist.savable import Savable
+
+__all__ = ["Savable", "load", "save"]

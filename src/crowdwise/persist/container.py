@@ -1,0 +1,122 @@
+"""One file: named arrays, a text about them, and a checksum over both."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import crowdwise
+from crowdwise.data.atomic import replacing
+from crowdwise.data.files import reading
+from crowdwise.errors import FileError, FormatError, MissingExtraError, ParameterError, explain
+from crowdwise.typing import Array
+
+FORMAT = "crowdwise model"
+VERSION = 1  # of the file's layout; raised when older code could no longer read it
+MOST_TEXT = 90_000_000  # safetensors refuses to read a header of 100 MB
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file holds."""
+
+    text: str
+    arrays: Mapping[str, Array]
+    writer: str = crowdwise.__version__  # version of crowdwise that wrote it
+
+
+def write(path: str | Path, content: Content) -> None:
+    """Write a file whole or not at all."""
+    library = _safetensors()
+    if len(content.text) > MOST_TEXT:
+        raise ParameterError(
+            f"The model's parameters take {len(content.text):,} characters of text.\n"
+            f"  expected: {MOST_TEXT:,} at most\n  fix:      give arrays instead of lists and dicts"
+        )
+    metadata = {
+        "format": FORMAT,
+        "format_version": str(VERSION),
+        "crowdwise_version": content.writer,
+        "model": content.text,
+    }
+    metadata["sha256"] = checksum(metadata, content.arrays)
+    data = library.save(dict(content.arrays), metadata)
+    with replacing(path, binary=True) as file:
+        file.write(data)
+
+
+def read(path: str | Path) -> Content:
+    """Read a file that :func:`write` made; anything else is a :class:`FormatError`."""
+    _safetensors()
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path).expanduser()
+    with reading(path):
+        if not path.is_file():
+            raise FileError(explain(f"There is no file {path}.", expected="a model that was saved"))
+        try:
+            with safe_open(path, framework="np") as file:
+                metadata = file.metadata() or {}
+                _refuse_foreign(path, metadata)
+                arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118  it is no dict
+        except (SafetensorError, AttributeError, TypeError, ValueError) as error:
+            if isinstance(error, FormatError):
+                raise
+            raise damaged(path, str(error)) from error
+    if metadata.pop("sha256", None) != checksum(metadata, arrays) or "model" not in metadata:
+        raise damaged(path, "the contents do not match their checksum")
+    return Content(metadata["model"], arrays, metadata.get("crowdwise_version", "unknown"))
+
+
+def checksum(metadata: Mapping[str, str], arrays: Mapping[str, Array]) -> str:
+    """SHA-256 of everything in a file, in an order of its own."""
+    digest = hashlib.sha256()
+    for name, text in sorted(metadata.items()):
+        digest.update(repr((name, text)).encode("utf-8", "surrogatepass"))
+    for name, array in sorted(arrays.items()):
+        digest.update(repr((name, array.dtype.str, array.shape)).encode("utf-8", "surrogatepass"))
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def damaged(path: str | Path, what: str) -> FormatError:
+    """The error for a file that is ours and cannot be used, or is not ours at all."""
+    return FormatError(
+        explain(
+            f"{path} is not a whole crowdwise model.",
+            first=f"{what:.200}",
+            expected="a file written by save, complete and unchanged",
+            fix="copy or download it again, or save the model again",
+        )
+    )
+
+
+def _refuse_foreign(path: Path, metadata: Mapping[str, str]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise damaged(path, "it holds tensors, but nothing says that they are a crowdwise model")
+    number = metadata.get("format_version", "")
+    if not (number.isdecimal() and len(number) < 10):
+        raise damaged(path, f"its format has the number {number!r}")
+    if not 1 <= int(number) <= VERSION:
+        writer = metadata.get("crowdwise_version", "unknown")
+        raise FormatError(
+            explain(
+                f"{path} has format {number}, written by crowdwise {writer:.40}.",
+                expected=f"a format from 1 to {VERSION}, which crowdwise "
+                f"{crowdwise.__version__} reads",
+                fix="pip install --upgrade crowdwise",
+            )
+        )
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise MissingExtraError.of("Saving and loading models", "safetensors", "torch") from error
+    return safetensors.numpy

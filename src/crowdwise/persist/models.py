@@ -1,0 +1,136 @@
+"""Models to files and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise._params import check_params
+from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain, listing
+from crowdwise.persist import container
+from crowdwise.persist.container import Content, damaged
+from crowdwise.persist.registry import name_of
+from crowdwise.persist.savable import Savable
+from crowdwise.persist.values import Arrays, build, decode, encode
+
+
+def save(model: Any, path: str | Path) -> None:
+    """Write a fitted model of crowdwise to one file; see :meth:`Savable.save`."""
+    check_is_fitted(model)
+    name, ours = name_of(type(model)), isinstance(model, Savable)
+    if name is None or not ours:
+        raise ParameterError(
+            explain(
+                f"A {type(model).__name__} cannot be saved.",
+                expected="a fitted model of crowdwise.aggregate or crowdwise.learn",
+            )
+        )
+    arrays: Arrays = {}
+    params = {
+        key: {"kind": "yours", "what": _describe(value)}
+        if callable(value)
+        else encode(value, f"params.{key}", arrays)
+        for key, value in model.get_params(deep=False).items()
+    }
+    learned = {key: encode(value, key, arrays) for key, value in model._learned().items()}
+    text = json.dumps({"name": name, "params": params, "learned": learned})
+    container.write(path, Content(text, arrays))
+
+
+def load(path: str | Path, **yours: Any) -> Any:
+    """Bring back a model that was saved.
+
+    Nothing in the file is run: it names one of crowdwise's own classes, and the rest is numbers
+    and text. A file that is damaged, foreign or forged is one
+    :class:`~crowdwise.errors.CrowdwiseError`.
+
+    Parameters
+    ----------
+    path : str or Path
+        What ``model.save(path)`` wrote.
+    **yours
+        Parameters that were your own code, under their names: ``truth=my_module`` for a model
+        learned with a ``torch.nn.Module`` of yours. What it learned is in the file.
+    """
+    content = container.read(path)
+    try:
+        return _model(content, yours)
+    except FormatError as error:
+        raise damaged(path, _with_writer(error, content)) from error
+    except CrowdwiseError:
+        raise
+    except Exception as error:  # whatever a forged file makes of sound code
+        raise damaged(path, _with_writer(error, content)) from error
+
+
+def _model(content: Content, yours: dict[str, Any]) -> Any:
+    tree = json.loads(content.text)
+    arrays = dict(content.arrays)
+    wanted = {
+        key: value["what"]
+        for key, value in tree["params"].items()
+        if isinstance(value, dict) and value.get("kind") == "yours"
+    }
+    _refuse_other(tree["name"], wanted, yours)
+    params = {
+        key: yours[key] if key in wanted else decode(value, arrays)
+        for key, value in tree["params"].items()
+    }
+    learned = {key: decode(value, arrays) for key, value in tree["learned"].items()}
+    model = build(tree["name"], params, learned)
+    check_params(model)
+    refuse_misfits(model)
+    return model
+
+
+def refuse_misfits(model: Any) -> None:
+    """A model whose learned arrays have other sizes than its names."""
+    axes = {axis for names in model._axes.values() for axis in names} | {"tasks_", "workers_"}
+    for axis in sorted(axes):
+        if np.ndim(getattr(model, axis)) != 1:
+            raise FormatError(f"{axis} is no list of names.")
+    rows: dict[str, tuple[str, ...]] = {
+        **dict.fromkeys(getattr(model, "_per_worker", ()), ("workers_",)),
+        **dict.fromkeys(getattr(model, "_per_task", ()), ("tasks_",)),
+    }
+    for name, names in {**rows, **model._axes}.items():
+        if name in vars(model):
+            expected = tuple(len(getattr(model, axis)) for axis in names)
+            found = np.shape(vars(model)[name])
+            if (found if name in model._axes else found[:1]) != expected:
+                raise FormatError(f"{name} has the shape {found}, its names {expected}.")
+
+
+def _refuse_other(name: str, wanted: dict[str, str], yours: dict[str, Any]) -> None:
+    missing, extra = sorted(wanted.keys() - yours.keys()), sorted(yours.keys() - wanted.keys())
+    if missing:
+        example = ", ".join(f"{key}=…" for key in missing)
+        raise ParameterError(
+            explain(
+                f"This {name} was learned with code of yours, which a file cannot hold.",
+                first=f"{missing[0]}: {wanted[missing[0]]}",
+                fix=f"crowdwise.load(path, {example}), built as it was",
+            )
+        )
+    if extra:
+        raise ParameterError(
+            explain(
+                f"{listing(extra)} was given, but the file holds its own.",
+                expected=f"only {listing(sorted(wanted))}" if wanted else "nothing but the path",
+                fix="load the model first, then use set_params",
+            )
+        )
+
+
+def _describe(value: Any) -> str:
+    name = getattr(value, "__qualname__", type(value).__qualname__)
+    return f"{'a function' if hasattr(value, '__qualname__') else 'an object'} {name}"
+
+
+def _with_writer(error: Exception, content: Content) -> str:
+    what = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"{what} (written by crowdwise {content.writer:.40})"

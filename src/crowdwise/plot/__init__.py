@@ -1,0 +1,19 @@
+"""Pictures of models: what they learned, how they got there, and whether to trust them.
+
+Every function draws into the axes it is given, or into a new figure, and returns the axes;
+nothing is shown and no global state is touched. ``axes.figure.savefig("picture.png")`` saves one.
+"""
+
+from crowdwise.errors import MissingExtraError
+
+try:
+    import matplotlib  # noqa: F401  only to say early that it is missing
+except ImportError as error:
+    raise MissingExtraError.of("crowdwise.plot", "matplotlib", "plot") from error
+
+from crowdwise.plot.calibration import plot_calibration
+from crowdwise.plot.confusions import plot_confusions
+from crowdwise.plot.training import plot_training
+from crowdwise.plot.worker_map import plot_worker_map
+
+__all__ = ["plot_calibration", "plot_confusions", "plot_training", "plot_worker_map"]

@@ -1,0 +1,123 @@
+"""Confusion matrices, as learned and as counted."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise._steps import count
+from crowdwise.data import Annotations, as_annotations, as_gold
+from crowdwise.data.coerce import aligned
+from crowdwise.data.names import positions
+from crowdwise.errors import ParameterError, listing
+from crowdwise.plot._axes import grid_of_axes
+from crowdwise.typing import Array, Floats, Ints
+
+MOST_NUMBERS = 8  # classes up to which a cell's number can be read
+CELL = (1.7, 2.1)
+
+
+def plot_confusions(
+    model: Any,
+    annotations: Any = None,
+    truth: Any = None,
+    *,
+    workers: Any = None,
+    n_workers: int = 6,
+    axes: Any = None,
+) -> Array:
+    """Draw the confusion matrices of workers as a model learned them, above what was counted.
+
+    Parameters
+    ----------
+    model : fitted aggregator or learner
+        With ``confusion_``, whose axes are worker, truth, label.
+    annotations : Annotations, frame, array, dict or path, optional
+        Labels to count, with ``truth`` or else with the model's own ``posterior_``. Truths that a
+        worker never met are left blank. Without annotations nothing is counted.
+    truth : mapping, Series, frame or array, optional
+        True label of each task, or of some.
+    workers : list of names, optional
+        Whom to draw; by default the busiest in the annotations, or the first.
+    n_workers : int, default=6
+        How many, where ``workers`` does not say.
+    axes : array of Axes, optional
+        Where to draw: one column a worker; one row, or two with annotations.
+
+    Returns
+    -------
+    array of Axes
+        Of shape (1 or 2, workers).
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "confusion_"):
+        raise ParameterError(f"A {type(model).__name__} has no confusion matrices.")
+    rows: list[tuple[str, Floats]] = [("learned", model.confusion_)]
+    busy: Ints = np.zeros(len(model.workers_), dtype=np.int64)
+    if annotations is not None:
+        known, _ = aligned(as_annotations(annotations), model.workers_, model.classes_, "ignore")
+        busy = np.bincount(known.worker, minlength=len(busy))
+        rows.append(("counted", counted(known, _truths(model, known, truth))))
+    chosen = _chosen(model.workers_, workers, busy, n_workers)
+    grid = grid_of_axes(axes, len(rows), len(chosen), CELL)
+    for (what, tables), line in zip(rows, grid, strict=True):
+        for worker, ax in zip(chosen, line, strict=True):
+            picture = draw_matrix(ax, tables[worker], model.classes_)
+            times = f" ({busy[worker]:,})" if what == "counted" else ""
+            ax.set_title(f"{model.workers_[worker]}{times}")
+        line[0].set_ylabel(f"{what}\ntruth")
+    for ax in grid[-1]:
+        ax.set_xlabel("label")
+    for ax in grid[:-1].flat:
+        ax.tick_params(labelbottom=False)
+    for ax in grid[:, 1:].flat:
+        ax.tick_params(labelleft=False)
+    if axes is None:
+        grid[0, 0].figure.colorbar(picture, ax=grid, label="P(label | truth)", shrink=0.8)
+    return grid
+
+
+def counted(annotations: Annotations, truths: Floats) -> Floats:
+    """Share of each label by worker and truth; NaN for truths that a worker never met."""
+    sizes = (annotations.n_workers, annotations.n_classes)
+    counts = count(annotations.cells, truths, *sizes)  # (worker, truth, label)
+    total = counts.sum(axis=2, keepdims=True)
+    return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
+
+
+def draw_matrix(ax: Axes, table: Floats, classes: Array) -> Any:
+    """One matrix, with its numbers if they can be read."""
+    picture = ax.imshow(table, vmin=0.0, vmax=1.0, cmap="Blues")
+    names, small = [str(name) for name in classes], len(classes) <= 2 * MOST_NUMBERS
+    ax.set_xticks(range(len(names)), names if small else [""] * len(names), rotation=90)
+    ax.set_yticks(range(len(names)), names if small else [""] * len(names))
+    if len(classes) <= MOST_NUMBERS:
+        for (row, column), value in np.ndenumerate(table):
+            if np.isfinite(value):
+                shade = "white" if value > 0.6 else "black"
+                text = f"{100 * value:.0f}"
+                ax.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
+    return picture
+
+
+def _truths(model: Any, known: Annotations, truth: Any) -> Floats:
+    """Truths of the annotated tasks as distributions; zeros where nothing is known."""
+    if truth is not None:
+        codes = as_gold(truth, known)
+        return (codes[:, None] == np.arange(known.n_classes)).astype(np.float64)
+    place = positions(model.tasks_, known.tasks)
+    nothing = np.zeros((1, known.n_classes))
+    return np.concatenate([model.posterior_, nothing])[place]
+
+
+def _chosen(names: Array, workers: Any, busy: Ints, n_workers: int) -> Ints:
+    if workers is None:
+        return np.argsort(-busy, kind="stable")[: max(n_workers, 1)]
+    place = positions(names, np.atleast_1d(np.asarray(workers, dtype=object)))
+    if (place < 0).any():
+        raise ParameterError(
+            f"The model knows no worker {workers[int((place < 0).argmax())]!r}.\n"
+            f"  expected: workers such as {listing(names)}"
+        )
+    return place
