@@ -75,7 +75,7 @@ def test_like_workers_share_a_classifier(crowd):
 
 def test_more_fusion_makes_fewer_clusters(crowd):
     n_clusters = [
-        ClusteredPersonalClassifier(fusion=f, tol=1e-3)
+        ClusteredPersonalClassifier(fusion=f, ridge=10.0, tol=1e-3)
         .fit(crowd.X, crowd.votes)
         .clusters_.nunique()
         for f in (1.0, 20.0, 5000.0)

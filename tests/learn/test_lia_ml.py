@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from torch import nn
 
-from crowdwise import Annotations
+from crowdwise import Annotations, load
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn import LIA, LIAML, MLP, Training
 from crowdwise.learn._features import as_features
@@ -231,6 +231,14 @@ def test_rows_and_columns_keep_their_names(relations, fitted):
     frame = pd.DataFrame(X, index=[f"q{i}" for i in range(300)])
     assert fitted.predict_proba(frame).index.tolist() == frame.index.tolist()
     assert fitted.posterior_.index.tolist() == list(range(300))
+
+
+def test_comes_back_from_a_file(relations, fitted, tmp_path):
+    X, _, _, _, _ = relations
+    fitted.save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    assert_allclose(again.predict_proba(X), fitted.predict_proba(X))
+    assert again.posterior_.equals(fitted.posterior_)
 
 
 def test_gold_is_kept(relations):

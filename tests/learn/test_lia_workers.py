@@ -12,6 +12,9 @@ from crowdwise.learn import LIA, MLP, AnnotMix, MaDL, SpeeLFC, Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 SMALL = MLP((8,), activation="selu")
+QUICK = Training(
+    learning_rate={"truth": 0.1, "noise": 3e-3}, weight_decay={"noise": 1e-2}, epochs=100
+)
 
 
 def make_lia():
@@ -40,7 +43,7 @@ def described():
 @pytest.mark.parametrize("method", [LIA, MaDL, AnnotMix], ids=lambda m: m.__name__)
 def test_features_tell_of_workers_never_seen(described, method):
     X, truth, seen, later, features, skill = described
-    model = make_lia() if method is LIA else method(random_state=0)
+    model = make_lia() if method is LIA else method(training=QUICK, random_state=0)
     model.fit(X, seen, worker_features=features.loc[seen.workers])
     known = model.for_workers(later.workers, features)
     assert known.score(X, later) > model.score(X, later) + 0.03

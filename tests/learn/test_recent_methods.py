@@ -18,6 +18,7 @@ from crowdwise.learn import (
     Training,
     UnionNet,
 )
+from crowdwise.learn._data import Batch
 from crowdwise.learn._train import Ensemble
 
 METHODS = [AnnotMix, CoNAL, CrowdAR, GeoCrowdNet, MaDL, MaxMIG, TraceReg, UnionNet]
@@ -100,6 +101,17 @@ def test_a_batched_restart_equals_a_lone_one(lopsided, method):
     together = Ensemble(members)("loss", data.whole())
     alone = torch.stack([member("loss", data.whole()) for member in members])
     assert_allclose(together.detach(), alone.detach(), rtol=1e-5)
+
+
+@each_method
+def test_the_loss_stays_on_its_device(lopsided, method):
+    """Torch's device without memory refuses to mix with any other, as a GPU would."""
+    learner, data = method(), lopsided.data_of(lopsided.votes())
+    learner.worker_features_ = None
+    objective, here = learner._member(data).to("meta"), data.whole()
+    batch = Batch(*(getattr(here, name).to("meta") for name in Batch.__dataclass_fields__))
+    for what in ("loss", "held_out", "posterior"):
+        assert objective(what, batch).device.type == "meta"
 
 
 @each_method

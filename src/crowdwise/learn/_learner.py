@@ -23,6 +23,8 @@ from crowdwise.learn._features import in_task_order
 from crowdwise.persist import Savable
 from crowdwise.typing import Array, Floats, Ints
 
+ROWS_AT_ONCE = 1 << 16
+
 
 @dataclass(frozen=True)
 class LearnerTraits:
@@ -146,7 +148,12 @@ class PlainLearner(CrowdLearner):
         return np.einsum("tk,wkk->tw", self.predict_proba(X), tables)
 
     def _label_proba(self, X: Any, row: Ints, worker: Ints) -> Floats:
-        return np.einsum("rk,rkl->rl", self.predict_proba(X)[row], self._tables()[worker])
+        truth, tables = self.predict_proba(X), self._tables()
+        labels = np.empty((len(row), len(self.classes_)))
+        for start in range(0, len(row), ROWS_AT_ONCE):  # each row needs a whole matrix in passing
+            some = slice(start, start + ROWS_AT_ONCE)
+            labels[some] = np.einsum("rk,rkl->rl", truth[row[some]], tables[worker[some]])
+        return labels
 
     def _tables(self) -> Floats:
         """The confusion matrices, and their average for a worker never seen."""

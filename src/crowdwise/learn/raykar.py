@@ -21,8 +21,9 @@ class Raykar(LinearLearner):
 
     A task's truth ``k`` has probability ``softmax(x @ weights_)[k]``, and worker ``w`` turns it
     into label ``l`` with probability ``confusion_[w, k, l]``; all labels of a task share one
-    truth. Without a prior (``smoothing=0``) workers with few labels are taken to be certain,
-    and the method fails on thin crowds with many classes; a small prior mends it.
+    truth. Without a prior (``smoothing=0``) a class that a worker never met leaves a row of
+    their matrix without labels. Such rows are uniform here; as 0 / 0 they break the method
+    on thin crowds with many classes.
 
     Parameters
     ----------
