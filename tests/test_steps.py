@@ -1,5 +1,6 @@
 """The two steps, compiled and plain, against each other and against loops."""
 
+import shutil
 from itertools import pairwise
 
 import numpy as np
@@ -69,6 +70,7 @@ def either(request, monkeypatch):
     monkeypatch.setenv("CROWDWISE_NATIVE", request.param)
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
 def test_the_compiled_loops_are_there():
     assert native() is not None, "build them: pip install -e . needs a C compiler"
 

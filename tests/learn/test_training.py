@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise.errors import ParameterError
 from crowdwise.learn import MLP, SpeeLFC, Training
 from crowdwise.learn import _train as training_module
-from crowdwise.learn._train import Ensemble, Loop, TrainingError, make_optimizer
+from crowdwise.learn._settings import make_optimizer
+from crowdwise.learn._train import Ensemble, Loop, TrainingError
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 

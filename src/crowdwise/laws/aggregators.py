@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from crowdwise._steps import count
 from crowdwise.aggregate._base import Aggregator, tied
 from crowdwise.data import Annotations
 from crowdwise.errors import CrowdwiseError
@@ -161,6 +162,19 @@ def odd_crowds_give_an_answer_or_one_clear_error(method: Aggregator, _: Annotati
         assert_allclose(proba.sum(axis=1), 1)
 
 
+def blocks_of_tasks_add_up_to_the_whole(method: Aggregator, annotations: Annotations) -> None:
+    """Posteriors need only their own tasks, and label counts add up over blocks of them."""
+    model = fitted(method, annotations)
+    cut = annotations.n_tasks // 3
+    blocks = [annotations[:cut], annotations[cut:]]
+    parts = [model.predict_proba(block).to_numpy() for block in blocks]
+    whole = model.predict_proba(annotations).to_numpy()
+    assert_allclose(np.concatenate(parts), whole, rtol=1e-6, atol=1e-8)
+    size = (annotations.n_workers, annotations.n_classes)
+    counts = [count(block.cells, part, *size) for block, part in zip(blocks, parts, strict=True)]
+    assert_allclose(sum(counts), count(annotations.cells, whole, *size), rtol=1e-6, atol=1e-8)
+
+
 def gold_labels_are_kept(method: Aggregator, annotations: Annotations) -> None:
     """A task with a gold label has that label, whatever the crowd says."""
     gold = dict(zip(annotations.tasks[:2], annotations.classes[[-1, 0]], strict=True))
@@ -217,6 +231,7 @@ AGGREGATOR_LAWS: list[Callable[[Aggregator, Annotations], None]] = [
     a_unanimous_crowd_keeps_its_labels,
     a_random_worker_moves_little,
     odd_crowds_give_an_answer_or_one_clear_error,
+    blocks_of_tasks_add_up_to_the_whole,
     gold_labels_are_kept,
     unknown_workers_are_declared,
     copies_are_equal,

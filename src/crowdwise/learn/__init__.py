@@ -12,7 +12,7 @@ except ImportError as error:
     raise MissingExtraError.of("crowdwise.learn", "PyTorch", "torch") from error
 
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.annot_mix import AnnotMix
 from crowdwise.learn.clustered_personal_classifier import ClusteredPersonalClassifier
 from crowdwise.learn.conal import CoNAL

@@ -22,7 +22,8 @@ from crowdwise.learn._data import Batch, CrowdData, as_data
 from crowdwise.learn._features import Features, as_features
 from crowdwise.learn._learner import CrowdLearner
 from crowdwise.learn._saved import SavedNet
-from crowdwise.learn._train import History, Phase, Training, pick_device, seeded, train
+from crowdwise.learn._settings import Training, pick_device
+from crowdwise.learn._train import History, Phase, seeded, train
 from crowdwise.learn.noise import Noise, WorkerFeatures, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
 from crowdwise.learn.truth import MLP, Standardize, build_truth

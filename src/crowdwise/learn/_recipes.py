@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.truth import MLP
 
 # One recipe for all methods, from the comparison in the maml package of Herde and others;

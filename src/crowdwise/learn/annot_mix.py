@@ -11,7 +11,7 @@ from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData, as_shares
 from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._recipes import CAREFUL, MAML
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
 from crowdwise.learn.madl import refuse_certainty
 from crowdwise.learn.noise import Noise

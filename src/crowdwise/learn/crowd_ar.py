@@ -11,7 +11,7 @@ from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData, as_shares
 from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import FreeLayer, FreeMatrix, Noise, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective, total
 from crowdwise.learn.truth import MLP, build_truth

@@ -10,7 +10,8 @@ from crowdwise._params import at_least, one_of
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._learner import LearnerTraits
-from crowdwise.learn._train import Phase, Training
+from crowdwise.learn._settings import Training
+from crowdwise.learn._train import Phase
 from crowdwise.learn.noise import Noise, Tensors, WorkerEmbedding, WorkerFeatures
 from crowdwise.learn.objectives import (
     CrowdNet,

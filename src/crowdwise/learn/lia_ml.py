@@ -15,7 +15,7 @@ from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._features import as_features
 from crowdwise.learn._multilabel import PairFeatures, as_pair_gold, as_pairs, label_table
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.embedded import worker_vectors
 from crowdwise.learn.label_names import (
     LabelHeads,

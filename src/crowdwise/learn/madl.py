@@ -12,7 +12,7 @@ from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._recipes import CAREFUL, MAML
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation, total

@@ -11,7 +11,7 @@ from crowdwise.errors import ParameterError
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.lia import label_shares
 from crowdwise.learn.noise import Noise, WorkerTable, pick
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective, joint

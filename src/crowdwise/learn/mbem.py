@@ -9,7 +9,8 @@ from torch import Tensor
 from crowdwise._params import at_least, more_than, one_of
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData, as_shares
-from crowdwise.learn._train import Phase, Training
+from crowdwise.learn._settings import Training
+from crowdwise.learn._train import Phase
 from crowdwise.learn.noise import Noise, pick
 from crowdwise.learn.objectives import CrowdNet, Objective, joint, per_annotation
 

@@ -15,7 +15,7 @@ from crowdwise.data import Annotations
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import CrowdData
 from crowdwise.learn._features import take
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective
 from crowdwise.typing import Array, Floats

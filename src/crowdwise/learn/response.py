@@ -19,7 +19,8 @@ from crowdwise.data.names import positions
 from crowdwise.errors import AnnotationError
 from crowdwise.learn._data import Batch, CrowdData, as_data
 from crowdwise.learn._features import as_features
-from crowdwise.learn._train import Phase, Training, pick_device, seeded, train
+from crowdwise.learn._settings import Training, pick_device
+from crowdwise.learn._train import Phase, seeded, train
 from crowdwise.learn.lia import label_shares
 from crowdwise.learn.noise import WorkerTable
 from crowdwise.learn.objectives import Objective

@@ -4,7 +4,7 @@ from typing import Any
 
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import CrowdData
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerConfusion
 from crowdwise.learn.truth import MLP
 

@@ -10,7 +10,7 @@ from crowdwise._params import at_least, more_than
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._learner import LearnerTraits
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerEase
 from crowdwise.learn.truth import MLP
 from crowdwise.typing import Floats

@@ -10,7 +10,7 @@ from crowdwise._params import at_least
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerConfusion
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
 

@@ -11,7 +11,7 @@ from crowdwise._params import between
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._train import Training
+from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerTable, pick
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective, per_annotation
 

@@ -17,7 +17,7 @@ PARTS: Mapping[str, str] = {
     "OneWorker": "crowdwise.learn.net_classifier",
     "Pipeline": "sklearn.pipeline",
     "StandardScaler": "sklearn.preprocessing",
-    "Training": "crowdwise.learn._train",
+    "Training": "crowdwise.learn._settings",
     "WorkerHistory": "crowdwise.aggregate.dawid_skene",
 }
 MODELS = {"crowdwise.aggregate": "__all__", "crowdwise.learn": "LEARNERS"}  # and their lists
