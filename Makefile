@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-accuracy bench-same bench-speed bench-reading bench-limit docs clean
+.PHONY: help demo test check bench bench-accuracy bench-same bench-speed bench-reading bench-learning bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -53,6 +53,9 @@ bench-speed: $(READY) $(PEERS)/.ready  ## Time and memory against crowd-kit, 10^
 
 bench-reading: $(READY)  ## Time and memory to read a CSV of up to 10^7 rows
 	$(BIN)/python benchmarks/reading.py
+
+bench-learning: $(READY)  ## Learners on one set over ten seeds: TABLE=mgc or labelme
+	$(BIN)/python benchmarks/learning.py $(or $(TABLE),mgc)
 
 bench-limit: $(READY)  ## 10^8 annotations, once: a machine with 16 GB is enough
 	$(BIN)/python benchmarks/speed.py --sizes 1e8 --methods DawidSkene --output speed-1e8

@@ -195,6 +195,8 @@ PARTS = {
     "commands": commands,
     "accuracy": lambda: results("accuracy"),
     "speed": lambda: results("speed"),
+    "learning on mgc": lambda: results("learning-mgc"),
+    "learning on labelme": lambda: results("learning-labelme"),
     "reading": lambda: results("reading"),
     "speed at 10^8": lambda: results("speed-1e8"),
     "peers": lambda: results("same-as-crowdkit"),
