@@ -24,7 +24,8 @@ from sklearn.preprocessing import StandardScaler
 from crowdwise import aggregate, learn
 from crowdwise.learn import MLP, Training
 
-SHARED = Training(learning_rate=1e-2, epochs=200)
+# Held-out labels, never truth, say when to stop.
+SHARED = Training(learning_rate=1e-2, epochs=1000, patience=50)
 BATCHES = Training(learning_rate=1e-3, batch_size=64, epochs=50)
 NET = MLP(hidden=(128,), dropout=0.5)
 
@@ -50,7 +51,9 @@ TABLES = {
             "SpeeLFC": (lambda: learn.SpeeLFC(training=SHARED), 0.6923),
             "SpeeLFCD": (
                 lambda: learn.SpeeLFCD(
-                    training=Training(learning_rate={"truth": 1e-2, "noise": 1e-3}, epochs=200)
+                    training=Training(
+                        learning_rate={"truth": 1e-2, "noise": 1e-3}, epochs=1000, patience=50
+                    )
                 ),
                 0.6833,
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,16 +32,16 @@ class Content:
         return []
 
 
-class Table(Content):
+class Table(Content, ABC):
     """Rows and named columns."""
 
+    @abstractmethod
     def frame(self, columns: list[str]) -> pd.DataFrame:
         """These columns of all rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """All rows as dicts."""
-        raise NotImplementedError
 
     def refuse_twins(self, columns: list[str]) -> None:
         """Refuse to take a column whose name another one has too."""
