@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
