@@ -41,6 +41,10 @@ class HardDawidSkene(ConfusionModel):
         zero would veto a class for ever.
     class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
         P(truth): learned, the same for all classes, or given.
+    ties : {"share", "first"}, default="share"
+        What becomes of a task whose vote is tied to begin with: its best classes share it, or
+        the first in ``classes_`` takes it, as in the reference code. The first makes the
+        names of the classes matter.
     max_iter : int, default=100
         Most steps to take.
     tol : float, default=1e-6
@@ -80,6 +84,7 @@ class HardDawidSkene(ConfusionModel):
         "hybrid": ["boolean"],
         "smoothing": [more_than(0.0), "array-like"],
         "class_prior": [one_of("estimate", "uniform"), "array-like"],
+        "ties": [one_of("share", "first")],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
     }
@@ -90,12 +95,14 @@ class HardDawidSkene(ConfusionModel):
         hybrid: bool = False,
         smoothing: Any = 0.01,
         class_prior: Any = "estimate",
+        ties: str = "share",
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
         self.hybrid = hybrid
         self.smoothing = smoothing
         self.class_prior = class_prior
+        self.ties = ties
         self.max_iter = max_iter
         self.tol = tol
 
@@ -120,11 +127,14 @@ class HardDawidSkene(ConfusionModel):
     def _start(self, annotations: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         """Truths and labels counted from a vote: its shares if soft, its winners if hard."""
         shares = annotations.shares()
-        begin = clamp(shares if self.hybrid else decide(shares), gold)
+        begin = clamp(shares if self.hybrid else decide(shares, self.ties), gold)
         n_workers, n_classes = annotations.n_workers, annotations.n_classes
         return begin.sum(axis=0), count(annotations.cells, begin, n_workers, n_classes)
 
 
-def decide(posterior: Floats) -> Floats:
-    """All mass on the best class of each task, in equal parts where there are several."""
-    return normalize(tied(posterior).astype(np.float64))
+def decide(posterior: Floats, ties: str) -> Floats:
+    """All mass on the best class of each task; the first of several, or in equal parts."""
+    best = tied(posterior)
+    if ties == "first":
+        return np.eye(posterior.shape[1])[best.argmax(axis=1)]
+    return normalize(best.astype(np.float64))
