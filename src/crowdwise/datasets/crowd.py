@@ -98,7 +98,7 @@ def with_tasks(annotations: Annotations, tasks: Any) -> Annotations:
     """The annotations of these tasks, in this order; the rest is left out."""
     place = positions(np.asarray(tasks), annotations.tasks)[annotations.task]
     kept = place >= 0
-    weight = annotations.weight
+    columns = {name: getattr(annotations, name) for name in ("weight", "time", "soft")}
     return Annotations.from_codes(
         place[kept],
         annotations.worker[kept],
@@ -106,8 +106,8 @@ def with_tasks(annotations: Annotations, tasks: Any) -> Annotations:
         tasks=np.asarray(tasks),
         workers=annotations.workers,
         classes=annotations.classes,
-        weight=None if weight is None else weight[kept],
         notes=annotations.notes,
+        **{name: None if column is None else column[kept] for name, column in columns.items()},
     )
 
 

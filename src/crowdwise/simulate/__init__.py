@@ -1,11 +1,54 @@
-"""Crowds with known truth."""
+"""Crowds with known truth: workers of many kinds, papers' sets, stand-ins, a classroom."""
 
-from crowdwise.simulate.crowds import (
-    Crowd,
-    confused_crowd,
-    label_by_crowd,
+from crowdwise.simulate.behaviour import Behaviour
+from crowdwise.simulate.calibrate import crowd_with_kappa
+from crowdwise.simulate.catalogue import SETS, made_to_order, make
+from crowdwise.simulate.classroom import classroom
+from crowdwise.simulate.crowds import Crowd, confused_crowd, label_by_crowd, simulate_crowd
+from crowdwise.simulate.features import class_features, margin_difficulty
+from crowdwise.simulate.files import write_set
+from crowdwise.simulate.iced import ImbalancedCrowd, iced
+from crowdwise.simulate.neucrowd import neucrowd
+from crowdwise.simulate.stand_ins import stand_in
+from crowdwise.simulate.workers import (
+    Adversary,
+    Colluder,
+    ConfusedWorker,
+    DirichletWorker,
+    Drifter,
+    ModelWorker,
+    OneCoinWorker,
+    Spammer,
+    Worker,
     one_coin_confusion,
-    simulate_crowd,
 )
 
-__all__ = ["Crowd", "confused_crowd", "label_by_crowd", "one_coin_confusion", "simulate_crowd"]
+__all__ = [
+    "SETS",
+    "Adversary",
+    "Behaviour",
+    "Colluder",
+    "ConfusedWorker",
+    "Crowd",
+    "DirichletWorker",
+    "Drifter",
+    "ImbalancedCrowd",
+    "ModelWorker",
+    "OneCoinWorker",
+    "Spammer",
+    "Worker",
+    "class_features",
+    "classroom",
+    "confused_crowd",
+    "crowd_with_kappa",
+    "iced",
+    "label_by_crowd",
+    "made_to_order",
+    "make",
+    "margin_difficulty",
+    "neucrowd",
+    "one_coin_confusion",
+    "simulate_crowd",
+    "stand_in",
+    "write_set",
+]

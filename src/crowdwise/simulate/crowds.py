@@ -1,29 +1,112 @@
-"""Crowds drawn from confusion matrices."""
+"""Crowds with known truth, drawn from workers whose behaviour is known."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
 from crowdwise.data import Annotations
-from crowdwise.typing import Floats, Ints
+from crowdwise.errors import ParameterError, explain
+from crowdwise.simulate.assign import power_law
+from crowdwise.simulate.behaviour import Behaviour, shares_by_class
+from crowdwise.simulate.labels import label_tasks
+from crowdwise.simulate.workers import Worker, is_distribution
+from crowdwise.typing import Array, Floats, Ints
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """Annotations and the truth they were drawn from."""
+    """Annotations and all that they were drawn from."""
 
     annotations: Annotations
     truth: Ints  # (task,): class number
-    confusion: Floats  # (worker, truth, label)
+    confusion: Floats  # (worker, truth, label), at difficulty one
+    kinds: Array | None = None  # (worker,): what each one is
+    difficulty: Floats | None = None  # (task,): 1 is plain, more is harder
+    behaviour: Behaviour | None = None  # the rest of what there is to know about workers
 
 
-def one_coin_confusion(accuracy: Any, n_classes: int) -> Floats:
-    """Confusion matrices of workers who err evenly, ``(worker, truth, label)``."""
-    right = np.asarray(accuracy, dtype=np.float64)[:, None, None]
-    wrong = (1.0 - right) / max(n_classes - 1, 1)
-    return np.where(np.eye(n_classes, dtype=bool), right, wrong)
+def simulate_crowd(
+    n_tasks: int = 1000,
+    n_workers: int = 50,
+    n_classes: int = 4,
+    per_task: Any = 5,
+    *,
+    workers: Sequence[Worker] | None = None,
+    accuracy: tuple[float, float] = (0.45, 0.95),
+    spammers: float = 0.1,
+    prior: Any = None,
+    truth: Any = None,
+    activity: Any = None,
+    difficulty: Any = None,
+    abstention: Any = None,
+    sureness: float | None = None,
+    random_state: Any = None,
+) -> Crowd:
+    """Draw a crowd: like a real one, or of the workers that are given.
+
+    By default a few workers do most (a power law), their accuracy is uniform between the
+    bounds, their errors lean towards one other class, and some label at random. Every
+    annotation has a ``time``: its place in the order in which all were given.
+
+    Parameters
+    ----------
+    n_tasks, n_classes : int
+        How many there are.
+    n_workers, accuracy, spammers
+        Of the default crowd: how many, the bounds, and the share that labels at random.
+    per_task : int or array of shape (n_tasks,)
+        How many workers are drawn for a task; at most all of them.
+    workers : list of Worker, optional
+        Who labels, instead of the default crowd: :class:`OneCoinWorker`,
+        :class:`DirichletWorker`, :class:`Spammer` and others, in any mix.
+    prior : array of shape (n_classes,), optional
+        P(truth), uniform by default.
+    truth : array of shape (n_tasks,), optional
+        Class numbers of tasks, instead of drawing them.
+    activity : float or array of shape (n_workers,), optional
+        How often each worker is drawn; a number is the exponent of a power law. Default:
+        0.8 for the default crowd, else what the workers say.
+    difficulty : float or array of shape (n_tasks,), optional
+        How hard each task is: log-odds of labels are divided by it, so 1 is plain and a
+        large one makes everybody guess. A number is the spread of its logarithm.
+    abstention : float or array of shape (n_classes,), optional
+        How likely any worker leaves a task, or one value for each true class: labels are then
+        missing because of what they would have been. More likely on hard tasks. Default:
+        what the workers say.
+    sureness : float, optional
+        From 0.5 to 1: adds soft labels, which put this much on the label that was given and
+        the rest on what the worker might have said.
+    random_state : int or RandomState, optional
+        The seed.
+
+    Examples
+    --------
+    >>> from crowdwise.simulate import OneCoinWorker, Spammer
+    >>> workers = 5 * [OneCoinWorker((0.8, 0.9))] + 2 * [Spammer()]
+    >>> crowd = simulate_crowd(300, n_classes=3, per_task=4, workers=workers, random_state=0)
+    >>> crowd.annotations
+    <Annotations: 1,200 annotations of 300 tasks by 7 workers, 3 classes>
+    >>> crowd.kinds[4:].tolist()
+    ['one-coin', 'spammer', 'spammer']
+    """
+    rng = check_random_state(random_state)
+    shares = checked_prior(prior, n_classes)
+    if workers is None:
+        behaviour = realistic(n_workers, n_classes, accuracy, spammers, rng)
+        activity = 0.8 if activity is None else activity
+    else:
+        behaviour = Behaviour.of_workers(workers, shares, rng)
+    behaviour = changed(behaviour, activity, abstention, rng)
+    if truth is None:
+        truth = rng.choice(n_classes, size=n_tasks, p=None if prior is None else shares)
+    truth = checked_truth(truth, n_classes)
+    hard = difficulties(difficulty, len(truth), rng)
+    annotations = label_tasks(truth, behaviour, per_task, hard, rng, sureness)
+    return Crowd(annotations, truth, behaviour.confusion, behaviour.kinds, hard, behaviour)
 
 
 def confused_crowd(
@@ -42,8 +125,7 @@ def confused_crowd(
     confusion : array of shape (n_workers, n_classes, n_classes)
         P(label | truth); the axes are worker, truth, label.
     n_tasks, per_task : int
-        How many tasks, and how many labels each gets. Workers of a task are drawn by
-        ``activity``; a worker may be drawn again, and then only the first draw counts.
+        How many tasks, and how many different workers label each.
     prior : array of shape (n_classes,), optional
         P(truth), uniform by default.
     activity : array of shape (n_workers,), optional
@@ -53,16 +135,19 @@ def confused_crowd(
 
     Examples
     --------
+    >>> from crowdwise.simulate import one_coin_confusion
     >>> confusion = one_coin_confusion([0.9, 0.8, 0.7], n_classes=2)
     >>> crowd = confused_crowd(confusion, n_tasks=50, per_task=3, random_state=0)
     >>> crowd.annotations.classes.tolist()
     [0, 1]
     """
     rng = check_random_state(random_state)
-    confusion = np.asarray(confusion, dtype=np.float64)
-    truth = rng.choice(confusion.shape[1], size=n_tasks, p=prior)
+    behaviour = Behaviour.of_confusion(confusion)
+    truth = rng.choice(behaviour.first.shape[1], size=n_tasks, p=prior)
     options = {"activity": activity, "random_state": rng}
-    return Crowd(label_by_crowd(truth, confusion, per_task, **options), truth, confusion)
+    annotations = label_by_crowd(truth, confusion, per_task, **options)
+    plain = np.ones(n_tasks)
+    return Crowd(annotations, truth, behaviour.first, behaviour.kinds, plain, behaviour)
 
 
 def label_by_crowd(
@@ -73,61 +158,85 @@ def label_by_crowd(
     The parameters are those of :func:`confused_crowd`; ``truth`` holds class numbers.
     """
     rng = check_random_state(random_state)
-    truth, confusion = np.asarray(truth), np.asarray(confusion, dtype=np.float64)
-    n_tasks, (n_workers, n_classes, _) = len(truth), confusion.shape
-    if activity is None:
-        chance = rng.random_sample((n_tasks, n_workers))
-        worker = np.argsort(chance, axis=1)[:, :per_task]
-    else:
-        odds = np.asarray(activity, dtype=np.float64)
-        worker = rng.choice(n_workers, size=(n_tasks, per_task), p=odds / odds.sum())
-    task = np.repeat(np.arange(n_tasks), worker.shape[1])
-    worker = worker.reshape(-1)
-    edges = confusion.cumsum(axis=2)
-    luck = rng.random_sample(len(task))
-    label = (luck[:, None] >= edges[worker, truth[task], :-1]).sum(axis=1)
-    annotations = Annotations.from_codes(
-        task,
-        worker,
-        label,
-        tasks=np.arange(n_tasks),
-        workers=np.arange(n_workers),
-        classes=np.arange(n_classes),
-    )
-    return annotations if activity is None else annotations.without_repeats("first")
+    behaviour = changed(Behaviour.of_confusion(confusion), activity, None, rng)
+    truth = checked_truth(truth, behaviour.first.shape[1])
+    labelled = label_tasks(truth, behaviour, per_task, np.ones(len(truth)), rng)
+    return replace(labelled, time=None)
 
 
-def simulate_crowd(
-    n_tasks: int = 1000,
-    n_workers: int = 50,
-    n_classes: int = 4,
-    per_task: int = 5,
-    *,
-    accuracy: tuple[float, float] = (0.45, 0.95),
-    spammers: float = 0.1,
-    prior: Any = None,
-    random_state: Any = None,
-) -> Crowd:
-    """Draw a crowd like a real one: a few workers do most, some answer at random.
-
-    Workers' activity follows a power law; their accuracy is uniform between the bounds;
-    their errors lean towards one other class; a share of ``spammers`` ignores the task.
-    """
-    rng = check_random_state(random_state)
+def realistic(
+    n_workers: int,
+    n_classes: int,
+    accuracy: tuple[float, float],
+    spammers: float,
+    rng: RandomState,
+) -> Behaviour:
+    """Workers of uneven skill whose errors lean to one class, some of them spammers."""
     skill = rng.uniform(*accuracy, size=n_workers)
     lean = rng.dirichlet(np.full(n_classes, 0.5), size=(n_workers, n_classes))
     lean[:, np.arange(n_classes), np.arange(n_classes)] = 0.0
     lean /= np.maximum(lean.sum(axis=2, keepdims=True), 1e-12)
     confusion = (1.0 - skill)[:, None, None] * lean
     confusion[:, np.arange(n_classes), np.arange(n_classes)] += skill[:, None]
-    confusion[: round(spammers * n_workers)] = 1.0 / n_classes
+    n_spammers = round(spammers * n_workers)
+    confusion[:n_spammers] = 1.0 / n_classes
     confusion /= confusion.sum(axis=2, keepdims=True)
-    activity = (1.0 + np.arange(n_workers)) ** -0.8
-    return confused_crowd(
-        confusion,
-        n_tasks,
-        per_task,
-        prior=prior,
-        activity=rng.permutation(activity),
-        random_state=rng,
-    )
+    kinds = np.where(np.arange(n_workers) < n_spammers, "spammer", "confused")
+    return Behaviour.of_confusion(confusion, kinds)
+
+
+def changed(behaviour: Behaviour, activity: Any, abstention: Any, rng: RandomState) -> Behaviour:
+    """The same workers, with other activity and abstention where they are given."""
+    n_workers, n_classes = behaviour.abstention.shape
+    if activity is not None:
+        drawn = power_law(n_workers, float(activity), rng) if np.ndim(activity) == 0 else activity
+        behaviour = replace(behaviour, activity=np.asarray(drawn, dtype=np.float64))
+    if abstention is not None:
+        share = shares_by_class(abstention, n_classes)
+        behaviour = replace(behaviour, abstention=np.broadcast_to(share, (n_workers, n_classes)))
+    return behaviour
+
+
+def difficulties(difficulty: Any, n_tasks: int, rng: RandomState) -> Floats:
+    """One for each task: 1 by default, as given, or log-normal of the given spread."""
+    if difficulty is None:
+        return np.ones(n_tasks)
+    given = np.asarray(difficulty, dtype=np.float64)
+    hard = np.exp(given * rng.standard_normal(n_tasks)) if given.ndim == 0 else given
+    if hard.shape != (n_tasks,) or not ((hard > 0) & np.isfinite(hard)).all() or (given < 0).any():
+        raise ParameterError(
+            explain(
+                f"The difficulty, of shape {given.shape}, does not fit {n_tasks:,} tasks.",
+                expected="a spread of 0 or more, or one finite number above 0 for each task",
+            )
+        )
+    return hard
+
+
+def checked_prior(prior: Any, n_classes: int) -> Floats:
+    """P(truth), uniform by default."""
+    if n_classes < 2:
+        raise ParameterError(f"n_classes={n_classes}.\n  expected: 2 or more")
+    shares = np.full(n_classes, 1 / n_classes) if prior is None else np.asarray(prior, float)
+    if shares.shape != (n_classes,) or not is_distribution(shares):
+        raise ParameterError(
+            explain(
+                f"prior={prior!r} is no distribution over the classes.",
+                expected=f"{n_classes} numbers of 0 or more that sum to 1",
+            )
+        )
+    return shares
+
+
+def checked_truth(truth: Any, n_classes: int) -> Ints:
+    """Class numbers of at least one task."""
+    truth = np.asarray(truth)
+    whole = truth.ndim == 1 and truth.dtype.kind in "iu" and truth.size > 0
+    if not whole or truth.min() < 0 or truth.max() >= n_classes:
+        raise ParameterError(
+            explain(
+                f"The truth has shape {truth.shape} and type {truth.dtype}.",
+                expected=f"at least one task, and class numbers from 0 to {n_classes - 1}",
+            )
+        )
+    return truth

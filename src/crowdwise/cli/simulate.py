@@ -1,0 +1,172 @@
+"""Write a simulated crowd whose truth is known to a folder.
+
+crowdwise simulate -o crowd --tasks 300 --workers 11 --spammers 2 --classes 3
+crowdwise simulate -o crowd --classes 2 --prior 0.8,0.2 --redundancy 5 --difficulty 0.5 --seed 1
+crowdwise simulate syn1 -o syn1 --npz
+crowdwise simulate classroom -o lessons --json
+"""
+
+import json
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from crowdwise.cli.outcome import say
+from crowdwise.errors import ParameterError, explain
+
+if TYPE_CHECKING:
+    from crowdwise.datasets import Crowd
+    from crowdwise.simulate import Worker
+
+# Flags of a crowd to order: their default, their type, and their help.
+ORDER: dict[str, tuple[Any, Any, str]] = {
+    "tasks": (300, int, "how many tasks"),
+    "workers": (11, int, "how many workers in all"),
+    "classes": (2, int, "how many classes"),
+    "redundancy": (5, int, "how many labels a task gets"),
+    "spammers": (0, int, "how many of the workers label at random"),
+    "adversaries": (0, int, "how many of them are wrong on purpose"),
+    "colluders": (0, int, "how many of them copy the first worker"),
+    "drifters": (0, int, "how many of them get worse on the way"),
+    "n_features": (10, int, "how many features"),
+    "difficulty": (0.0, float, "spread of how hard tasks are, 0 for all alike"),
+    "abstention": (0.0, float, "how likely a worker leaves a task"),
+}
+
+
+def flag(name: str) -> str:
+    """The flag that sets it."""
+    return "--" + name.replace("_", "-")
+
+
+def numbers(text: str) -> Any:
+    """Numbers with commas in between, as a tuple."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not a list of numbers such as 0.7,0.2,0.1") from None
+
+
+def seed(text: str) -> int:
+    """A number that a random generator can start from."""
+    if not text.isdecimal() or int(text) >= 2**32:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 to 4294967295")
+    return int(text)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    from crowdwise.simulate import SETS
+
+    names = ", ".join(SETS)
+    parser.add_argument(
+        "set", nargs="?", metavar="SET", help=f"{names}; without one, a crowd to order"
+    )
+    group = parser.add_argument_group("a crowd to order")
+    for name, (default, kind, text) in ORDER.items():
+        label = "S" if name == "difficulty" else "P" if kind is float else "N"
+        words = f"{text} (default: {default})"
+        group.add_argument(flag(name), type=kind, metavar=label, help=words)
+    group.add_argument(
+        "--prior", type=numbers, metavar="P,P,…", help="share of every class (default: even)"
+    )
+    group.add_argument(
+        "--accuracy",
+        type=numbers,
+        metavar="P,P",
+        help="of the good workers, drawn between these (default: 0.7,0.95)",
+    )
+    group = parser.add_argument_group("drawing and writing")
+    group.add_argument("--seed", type=seed, default=0, metavar="N", help="another one, other draws")
+    group.add_argument("-o", "--output", metavar="FOLDER", required=True, help="write files here")
+    group.add_argument("--npz", action="store_true", help="features as .npz instead of .csv")
+    group.add_argument("--force", action="store_true", help="replace files of an earlier run")
+    group.add_argument("--json", action="store_true", help="JSON on the screen, for machines")
+
+
+def run(args: Namespace) -> int:
+    from crowdwise.simulate import make, write_set
+
+    given = [name for name in (*ORDER, "prior", "accuracy") if getattr(args, name) is not None]
+    if args.set is not None and given:
+        raise ParameterError(
+            explain(
+                f"{flag(given[0])} does not go with the set {args.set!r}, whose crowd is fixed.",
+                fix="leave the flag out, or the name of the set",
+            )
+        )
+    made = to_order(args) if args.set is None else make(args.set, random_state=args.seed)
+    paths = [str(path) for path in write_set(made, args.output, npz=args.npz, replace=args.force)]
+    if args.json:
+        print(json.dumps({**facts(made), "seed": args.seed, "files": paths}, indent=1))
+    else:
+        print(*paths, sep="\n")
+    for text in (str(made).strip("<>"), *made.info.warnings):
+        say(args, text)
+    return 0
+
+
+def to_order(args: Namespace) -> "Crowd":
+    """The crowd that the flags describe."""
+    from crowdwise.simulate import made_to_order
+
+    wanted = {
+        name: default if getattr(args, name) is None else getattr(args, name)
+        for name, (default, _, _) in ORDER.items()
+    }
+    if wanted["redundancy"] > wanted["workers"]:
+        raise ParameterError(
+            explain(
+                f"A task cannot get {wanted['redundancy']} labels of {wanted['workers']} workers.",
+                fix="lower --redundancy, or raise --workers",
+            )
+        )
+    return made_to_order(
+        crew(wanted, args.accuracy or (0.7, 0.95)),
+        wanted["tasks"],
+        n_classes=wanted["classes"],
+        prior=args.prior,
+        per_task=wanted["redundancy"],
+        n_features=wanted["n_features"],
+        difficulty=wanted["difficulty"],
+        abstention=wanted["abstention"],
+        random_state=args.seed,
+    )
+
+
+def crew(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
+    """Good workers first, then the others."""
+    from crowdwise.simulate import Adversary, Colluder, Drifter, OneCoinWorker, Spammer
+
+    kinds: dict[str, Worker] = {
+        "spammers": Spammer(),
+        "adversaries": Adversary(),
+        "colluders": Colluder(leader=0),
+        "drifters": Drifter(),
+    }
+    n_good = wanted["workers"] - sum(wanted[kind] for kind in kinds)
+    if n_good < 1 or min(wanted[kind] for kind in kinds) < 0:
+        raise ParameterError(
+            explain(
+                f"Of {wanted['workers']} workers, {wanted['workers'] - n_good} are of other kinds.",
+                expected="at least one good worker, and no negative numbers",
+                fix="raise --workers, or ask for fewer others",
+            )
+        )
+    others = [worker for kind, worker in kinds.items() for _ in range(wanted[kind])]
+    return [*n_good * [OneCoinWorker(accuracy)], *others]
+
+
+def facts(made: "Crowd") -> dict[str, Any]:
+    """What was drawn, as plain values."""
+    from crowdwise.evaluate import fleiss_kappa
+
+    crowd = made.extra["simulated"]
+    classes = Counter(made.annotations.classes[crowd.truth].tolist())
+    return {
+        "name": made.name,
+        **made.info.counts,
+        "kinds": dict(Counter(crowd.kinds.tolist())),
+        "tasks_of_class": {str(name): classes[name] for name in made.annotations.classes.tolist()},
+        "fleiss_kappa": round(float(fleiss_kappa(made.annotations)), 4),
+        "warnings": list(made.info.warnings),
+    }

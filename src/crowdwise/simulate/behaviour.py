@@ -1,0 +1,160 @@
+"""How all workers of a crowd behave, as arrays with one row a worker."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+
+from crowdwise.errors import ParameterError, explain
+from crowdwise.simulate.workers import Worker
+from crowdwise.typing import Array, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """P(label | truth, worker, progress, difficulty), and who copies and leaves what.
+
+    Attributes
+    ----------
+    kinds : ndarray of shape (n_workers,)
+        What each worker is, such as ``spammer``.
+    first, last : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth) on a worker's first and last annotation; worker, truth, label.
+    heeds_difficulty : ndarray of shape (n_workers,)
+        Whether a hard task brings a worker closer to chance.
+    leader, copying : ndarray of shape (n_workers,)
+        Whom a worker copies (-1: nobody), and how often.
+    abstention : ndarray of shape (n_workers, n_classes)
+        How likely a worker leaves a task of a class.
+    activity : ndarray of shape (n_workers,)
+        How often a worker is drawn for a task.
+    on_tasks : dict from worker to ndarray of shape (n_tasks, n_classes)
+        P(label) of those who go by the task itself, such as models.
+    """
+
+    kinds: Array
+    first: Floats
+    last: Floats
+    heeds_difficulty: Array
+    leader: Ints
+    copying: Floats
+    abstention: Floats
+    activity: Floats
+    on_tasks: dict[int, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def of_confusion(cls, confusion: Any, kinds: Any = "confused") -> Self:
+        """Workers who are nothing but their confusion matrices."""
+        confusion = np.asarray(confusion, dtype=np.float64)
+        n_workers, n_classes, _ = confusion.shape
+        kinds = np.broadcast_to(np.asarray(kinds, dtype=object), n_workers)
+        return cls(
+            kinds,
+            confusion,
+            confusion,
+            kinds != "spammer",
+            np.full(n_workers, -1),
+            np.zeros(n_workers),
+            np.zeros((n_workers, n_classes)),
+            np.ones(n_workers),
+        )
+
+    @classmethod
+    def of_workers(cls, workers: Sequence[Worker], prior: Floats, rng: RandomState) -> Self:
+        """Draw what is left open about these workers, and stack them."""
+        check_workers(workers)
+        ends = np.array([worker.draw(prior, rng) for worker in workers])
+        copies = np.array([worker.copies() for worker in workers])
+        return cls(
+            np.array([worker.kind for worker in workers], dtype=object),
+            ends[:, 0],
+            ends[:, 1],
+            np.array([worker.heeds_difficulty for worker in workers]),
+            copies[:, 0].astype(int),
+            copies[:, 1],
+            np.array([shares_by_class(worker.abstention, len(prior)) for worker in workers]),
+            np.array([worker.activity for worker in workers], dtype=np.float64),
+            {
+                j: rows
+                for j, worker in enumerate(workers)
+                if (rows := worker.on_tasks()) is not None
+            },
+        )
+
+    @property
+    def confusion(self) -> Floats:
+        """P(label | truth) at difficulty one, averaged over a worker's annotations.
+
+        Of one who copies: what comes out, the leader's labels among its own.
+        """
+        own = (self.first + self.last) / 2
+        share = self.copying[:, None, None]
+        return np.where(share > 0, share * own[self.leader] + (1 - share) * own, own)
+
+    def chances(
+        self, worker: Ints, task: Ints, truth: Ints, progress: Any, difficulty: Floats
+    ) -> Floats:
+        """P(label) of each annotation, before any copying; (annotation, label).
+
+        ``truth`` and ``difficulty`` are those of all tasks; ``progress`` goes from 0 on a
+        worker's first annotation to 1 on the last. Difficulty ``d`` divides all log-odds
+        by ``d``; with two classes this is GLAD's law.
+        """
+        first, last = self.first[worker, truth[task]], self.last[worker, truth[task]]
+        rows: Floats = first + np.asarray(progress)[..., None] * (last - first)
+        strength = np.where(self.heeds_difficulty[worker], 1 / difficulty[task], 1.0)
+        rows = rows if (strength == 1).all() else tempered(rows, strength)
+        for model, own in self.on_tasks.items():
+            rows[worker == model] = own[task[worker == model]]
+        return rows
+
+    def stays(self, worker: Ints, truth: Ints, difficulty: Floats) -> Floats:
+        """How likely each assigned annotation is given at all."""
+        stay: Floats = (1 - self.abstention[worker, truth]) ** difficulty
+        return stay
+
+
+def tempered(rows: Floats, strength: Floats) -> Floats:
+    """Probabilities whose log-odds are ``strength`` times those of ``rows``."""
+    with np.errstate(divide="ignore"):
+        log_odds = np.log(rows) - np.log(rows.max(axis=1, keepdims=True))
+    power = np.exp(strength[:, None] * log_odds)
+    scaled: Floats = power / power.sum(axis=1, keepdims=True)
+    return scaled
+
+
+def shares_by_class(share: Any, n_classes: int) -> Floats:
+    """One probability for every class, from one for all or one for each."""
+    shares = np.asarray(share, dtype=np.float64)
+    if shares.shape not in {(), (n_classes,)} or not ((shares >= 0) & (shares <= 1)).all():
+        raise ParameterError(
+            explain(
+                f"abstention={share!r} does not fit.",
+                expected=f"a number from 0 to 1, or {n_classes} of them, one for each class",
+            )
+        )
+    return np.broadcast_to(shares, n_classes)
+
+
+def check_workers(workers: Sequence[Worker]) -> None:
+    """Refuse a crowd of nobody, of no workers, or with a leader who is none."""
+    strangers = [worker for worker in workers if not isinstance(worker, Worker)]
+    if strangers or not workers:
+        raise ParameterError(
+            explain(
+                "Some workers are none." if strangers else "There are no workers.",
+                first=repr(strangers[0]) if strangers else "",
+                expected="a list of workers, such as 5 * [OneCoinWorker(0.8)]",
+            )
+        )
+    leaders = [worker.copies()[0] for worker in workers]
+    for place, leader in enumerate(leaders):
+        if leader != -1 and not (0 <= leader < len(workers) and leaders[leader] == -1):
+            raise ParameterError(
+                explain(
+                    f"Worker {place} copies worker {leader}.",
+                    expected=f"a leader from 0 to {len(workers) - 1} who copies nobody",
+                )
+            )

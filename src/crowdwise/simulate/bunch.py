@@ -1,0 +1,114 @@
+"""Simulated sets in the same form as the real ones of :mod:`crowdwise.datasets`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.data import Annotations
+from crowdwise.data.names import as_names
+from crowdwise.datasets import crowd as loaded
+from crowdwise.datasets.registry import Info
+from crowdwise.simulate.crowds import Crowd
+from crowdwise.typing import Array, Floats
+
+LICENCE = "none needed: drawn by this package"
+
+
+@dataclass(frozen=True)
+class About:
+    """What is to be said about a simulated set, beyond what can be counted."""
+
+    name: str
+    title: str
+    about: str
+    features: str
+    warnings: tuple[str, ...] = ()
+    citation: tuple[str, ...] = ()
+
+    def info(self, annotations: Annotations, n_features: int) -> Info:
+        """What :func:`crowdwise.datasets.info` would say."""
+        return Info(
+            name=self.name,
+            title=self.title,
+            about=self.about,
+            licence=LICENCE,
+            citation=self.citation,
+            counts={
+                "tasks": annotations.n_tasks,
+                "workers": annotations.n_workers,
+                "annotations": annotations.n_annotations,
+                "classes": annotations.n_classes,
+                "truths": annotations.n_tasks,
+                "features": n_features,
+            },
+            warnings=self.warnings,
+            workers="none",
+            features=self.features,
+            truths={},
+            variants={},
+            files=(),
+            home="",
+            labels="classes",
+            openml=False,
+            parser="",
+            options={},
+            variant_files={},
+        )
+
+
+def as_dataset(
+    about: About,
+    crowd: Crowd,
+    X: Array,
+    *,
+    tasks: Sequence[str],
+    split: Sequence[str] | None = None,
+    workers: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+    extra: Mapping[str, Any] | None = None,
+    **tables: Any,
+) -> loaded.Crowd:
+    """A simulated crowd with names, as the same kind of object that ``load`` gives.
+
+    ``extra["simulated"]`` is the crowd it was made of, with its confusion, kinds and
+    difficulties; ``workers`` has each one's kind and accuracy.
+    """
+    n_workers = crowd.annotations.n_workers
+    named = replace(
+        crowd.annotations,
+        tasks=as_names(tasks),
+        workers=as_names(workers or [f"worker-{j + 1}" for j in range(n_workers)]),
+        classes=crowd.annotations.classes if classes is None else as_names(classes),
+        notes=(f"simulated set {about.name}: {about.title}",),
+    )
+    index = pd.Index(named.tasks, name="task")
+    about_workers = {"kind": crowd.kinds, "accuracy": expected_accuracy(crowd).round(4)}
+    return loaded.Crowd(
+        about.name,
+        named,
+        about.info(named, X.shape[1]),
+        truth=pd.Series(named.classes[crowd.truth], index, name="truth"),
+        X=X,
+        X_tasks=named.tasks,
+        split=None if split is None else pd.Series(split, index, name="split"),
+        workers=pd.DataFrame(about_workers, pd.Index(named.workers, name="worker")),
+        extra={"simulated": crowd, **(extra or {})},
+        **tables,
+    )
+
+
+def expected_accuracy(crowd: Crowd) -> Floats:
+    """How often each worker is right on tasks of difficulty one."""
+    share = np.bincount(crowd.truth, minlength=crowd.confusion.shape[1]) / len(crowd.truth)
+    right: Floats = crowd.confusion.diagonal(axis1=1, axis2=2) @ share
+    return right
+
+
+def parts(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """Task ids such as ``train-0007``, and the part that each task belongs to."""
+    split = [part for part, size in sizes.items() for _ in range(size)]
+    tasks = [f"{part}-{i:04d}" for part, size in sizes.items() for i in range(size)]
+    return tasks, split

@@ -1,0 +1,114 @@
+"""Every simulated set by its name, and one to order."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from crowdwise.datasets import crowd as loaded
+from crowdwise.errors import ParameterError, explain
+from crowdwise.simulate.bunch import About, as_dataset
+from crowdwise.simulate.classroom import classroom
+from crowdwise.simulate.crowds import checked_prior, simulate_crowd
+from crowdwise.simulate.features import class_features, margin_difficulty
+from crowdwise.simulate.neucrowd import WORKERS as NEUCROWD_SETS
+from crowdwise.simulate.neucrowd import neucrowd
+from crowdwise.simulate.stand_ins import STAND_INS, stand_in
+from crowdwise.simulate.workers import Worker
+
+SETS: dict[str, Callable[..., loaded.Crowd]] = {
+    "classroom": classroom,
+    **{name: partial(neucrowd, name) for name in NEUCROWD_SETS},
+    **{name: partial(stand_in, name) for name in STAND_INS},
+}
+
+
+def make(name: str, *, random_state: Any = None) -> loaded.Crowd:
+    """Draw a simulated set by its name, as ``crowdwise.datasets.load`` loads a real one.
+
+    Parameters
+    ----------
+    name : str
+        ``classroom``; ``syn1`` or ``syn2`` of :func:`neucrowd`; or a :func:`stand_in`.
+    random_state : int or RandomState, optional
+        The seed.
+
+    Examples
+    --------
+    >>> make("class", random_state=0)  # doctest: +NORMALIZE_WHITESPACE
+    <stand_in_class: 2,360 annotations of 472 tasks by 5 workers, 2 classes; truth of 472;
+     X 472 x 50; split fold-1, fold-2, fold-3, fold-4, fold-5>
+    """
+    if name not in SETS:
+        raise ParameterError(
+            explain(f"There is no simulated set {name!r}.", expected=", ".join(SETS))
+        )
+    return SETS[name](random_state=random_state)
+
+
+def made_to_order(
+    workers: Sequence[Worker],
+    n_tasks: int = 300,
+    *,
+    n_classes: int = 2,
+    prior: Any = None,
+    n_features: int = 10,
+    separation: float = 2.0,
+    difficulty: float = 0.0,
+    random_state: Any = None,
+    **options: Any,
+) -> loaded.Crowd:
+    """Draw a set of these workers with features, in the same form.
+
+    Parameters
+    ----------
+    workers : list of Worker
+        Who labels.
+    n_tasks, n_classes, n_features : int
+        How many.
+    prior : array of shape (n_classes,), optional
+        P(truth), uniform by default.
+    separation : float, default=2
+        How far apart the features of two classes are; see :func:`class_features`.
+    difficulty : float, default=0
+        Spread of difficulties, which the features explain; see :func:`margin_difficulty`.
+    random_state : int or RandomState, optional
+        The seed.
+    **options
+        ``per_task`` and whatever else :func:`simulate_crowd` takes.
+
+    Examples
+    --------
+    >>> from crowdwise.simulate import OneCoinWorker, Spammer
+    >>> workers = 4 * [OneCoinWorker(0.8)] + [Spammer()]
+    >>> made = made_to_order(workers, 100, n_classes=3, per_task=3, random_state=0)
+    >>> made
+    <simulated: 300 annotations of 100 tasks by 5 workers, 3 classes; truth of 100; X 100 x 10>
+    """
+    rng = check_random_state(random_state)
+    if n_tasks < 1:
+        raise ParameterError(f"n_tasks={n_tasks}.\n  expected: 1 or more")
+    truth = rng.choice(n_classes, size=n_tasks, p=checked_prior(prior, n_classes))
+    X = class_features(truth, n_features, separation=separation, random_state=rng)
+    hard = margin_difficulty(X, truth, spread=difficulty) if difficulty else None
+    crowd = simulate_crowd(
+        n_classes=n_classes,
+        workers=workers,
+        prior=prior,
+        truth=truth,
+        difficulty=hard,
+        random_state=rng,
+        **options,
+    )
+    width = len(str(n_tasks))
+    tasks = [f"task-{i + 1:0{width}d}" for i in range(n_tasks)]
+    return as_dataset(ABOUT, crowd, X, tasks=tasks)
+
+
+ABOUT = About(
+    name="simulated",
+    title="A simulated crowd",
+    about="Tasks labelled by simulated workers.",
+    features="Simulated: hidden factors, normal around a centre for each class.",
+)

@@ -1,0 +1,105 @@
+"""Features that tell the classes of tasks apart, and how hard they make a task."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from crowdwise.errors import ParameterError, explain
+from crowdwise.typing import Floats, Ints
+
+
+def class_features(
+    truth: Any,
+    n_features: int = 10,
+    *,
+    separation: float = 2.0,
+    bend: float = 0.0,
+    n_factors: int | None = None,
+    noise: float = 0.5,
+    random_state: Any = None,
+) -> Floats:
+    """Draw features of tasks whose truth is known, shape (n_tasks, n_features).
+
+    A few hidden factors, normal around a centre for each class, are mixed into many
+    features, so that these are correlated like measured ones.
+
+    Parameters
+    ----------
+    truth : array of shape (n_tasks,)
+        Class numbers.
+    n_features : int, default=10
+        How many features.
+    separation : float, default=2
+        Distance between the centres of two classes, in standard deviations of the factors:
+        0 tells nothing, and the best classifier of two even classes is right with
+        probability Phi(separation / 2) before ``noise``.
+    bend : float, default=0
+        Splits each class into two clusters, this far to both sides of its centre: a part of
+        the class that no linear classifier sees.
+    n_factors : int, optional
+        How many factors, twice the number of classes or more; by default that, and 10 at
+        least.
+    noise : float, default=0.5
+        Standard deviation of each feature's own noise.
+    random_state : int or RandomState, optional
+        The seed.
+
+    Examples
+    --------
+    >>> class_features([0, 1, 1, 2], n_features=5, random_state=0).shape
+    (4, 5)
+    """
+    rng = check_random_state(random_state)
+    truth = np.asarray(truth)
+    n_tasks, n_classes = len(truth), int(truth.max()) + 1
+    n_factors = max(2 * n_classes, 10) if n_factors is None else n_factors
+    if n_features < 1 or n_factors < 2 * n_classes:
+        raise ParameterError(
+            explain(
+                f"n_features={n_features} and n_factors={n_factors} do not fit.",
+                expected=f"1 or more features, {2 * n_classes} or more factors",
+            )
+        )
+    factors = rng.standard_normal((n_tasks, n_factors))
+    rows = np.arange(n_tasks)
+    factors[rows, truth] += separation / np.sqrt(2)  # corners of a simplex
+    factors[rows, n_classes + truth] += bend * rng.choice([-1, 1], size=n_tasks)
+    mixing = rng.standard_normal((n_factors, n_features)) / np.sqrt(n_factors)
+    return factors @ mixing + noise * rng.standard_normal((n_tasks, n_features))
+
+
+def margin_difficulty(X: Any, truth: Any, *, spread: float = 0.5) -> Floats:
+    """Difficulty of tasks that their features explain, shape (n_tasks,).
+
+    A task is hard when it is not much closer to the centre of its own class than to the next
+    one. Its logarithm has mean 0 and standard deviation ``spread``.
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.2], [0.9], [2.0], [2.2]]
+    >>> margin_difficulty(X, [0, 0, 0, 1, 1]).argmax()  # the one in the middle
+    np.int64(2)
+    """
+    X, truth = np.asarray(X, dtype=np.float64), np.asarray(truth)
+    classes, number = np.unique(truth, return_inverse=True)
+    if spread < 0:
+        raise ParameterError(f"The spread of difficulties is {spread}.\n  expected: 0 or more")
+    if len(classes) < 2:
+        raise ParameterError("All tasks are of one class.\n  expected: at least two classes")
+    own, other = distances(X, number)
+    margin = other - own
+    return np.exp(-spread * (margin - margin.mean()) / max(margin.std(), 1e-12))
+
+
+def distances(X: Floats, number: Ints) -> tuple[Floats, Floats]:
+    """How far each task is from the centre of its class, and from the next centre."""
+    count = np.bincount(number)
+    centres = np.zeros((len(count), X.shape[1]))
+    np.add.at(centres, number, X)
+    centres /= count[:, None]
+    square = (X**2).sum(axis=1)[:, None] - 2 * X @ centres.T + (centres**2).sum(axis=1)
+    distance = np.sqrt(np.maximum(square, 0))
+    own = np.take_along_axis(distance, number[:, None], axis=1)[:, 0]
+    np.put_along_axis(distance, number[:, None], np.inf, axis=1)
+    return own, distance.min(axis=1)

@@ -1,0 +1,104 @@
+"""A simulated set as a folder of plain files."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.data import write_annotations, write_labels
+from crowdwise.data.atomic import replacing
+from crowdwise.datasets import crowd as loaded
+from crowdwise.errors import FileError, explain
+
+logger = logging.getLogger("crowdwise.simulate")
+NAMES = ("votes.csv", "truth.csv", "features.csv", "features.npz", "workers.csv", "split.csv")
+
+
+def write_set(
+    made: loaded.Crowd, folder: str | Path, *, npz: bool = False, replace: bool = False
+) -> list[Path]:
+    """Write a set into a folder; return the paths of its files.
+
+    ``votes.csv`` holds the annotations, ``truth.csv`` a label for every task,
+    ``features.csv`` a column for every feature (``features.npz``: the arrays ``X`` and
+    ``ids``), ``workers.csv`` what the workers are, ``split.csv`` the part of every task.
+    Files of these names that are there already are refused, or replaced if that is asked.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from crowdwise.simulate import classroom
+    >>> with TemporaryDirectory() as folder:
+    ...     [path.name for path in write_set(classroom(), folder)]
+    ['votes.csv', 'truth.csv', 'features.csv', 'workers.csv', 'split.csv']
+    """
+    home = Path(folder).expanduser()
+    old = [home / name for name in NAMES if (home / name).exists()]
+    if old and not replace:
+        raise FileError(
+            explain(
+                f"{home} already holds {', '.join(path.name for path in old)}.",
+                expected="an empty or a new folder",
+                fix="choose another folder, or replace them: replace=True in Python, --force "
+                "in a shell",
+            )
+        )
+    _make(home)
+    tables = tables_of(made)
+    write_annotations(home / "votes.csv", made.annotations)
+    for name, table in tables.items():
+        if name != "features.csv" or not npz:
+            write_labels(home / name, table)
+    if npz:
+        write_arrays(home / "features.npz", made)
+    written = ["votes.csv", *tables]
+    if npz:
+        written[written.index("features.csv")] = "features.npz"
+    for path in old:  # what the new set does not have would be taken for a part of it
+        if path.name not in written:
+            path.unlink()
+    if old:
+        logger.warning("%s: replaced %s", home, ", ".join(path.name for path in old))
+    return [home / name for name in written]
+
+
+def tables_of(made: loaded.Crowd) -> dict[str, pd.DataFrame]:
+    """All tables but the annotations, by the names of their files."""
+    X = np.asarray(made.X)
+    names = made.extra.get("feature_names") or [f"x_{k}" for k in range(X.shape[1])]
+    features = pd.DataFrame(X, columns=names)
+    features.insert(0, "task", np.asarray(made.X_tasks))
+    tables: dict[str, Any] = {
+        "truth.csv": made.truth,
+        "features.csv": features,
+        "workers.csv": made.workers,
+        "split.csv": made.split,
+    }
+    if made.truth is not None:
+        tables["truth.csv"] = made.truth.rename("label")
+    return {
+        name: table if name == "features.csv" else table.reset_index()
+        for name, table in tables.items()
+        if table is not None
+    }
+
+
+def write_arrays(path: Path, made: loaded.Crowd) -> None:
+    """The features as the arrays ``X`` and ``ids``."""
+    with replacing(path, binary=True) as file:
+        np.savez_compressed(file, X=np.asarray(made.X), ids=np.asarray(made.X_tasks).astype(str))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            explain(
+                f"The folder {folder} cannot be made.",
+                first=error.strerror or str(error),
+                fix="choose another folder",
+            )
+        ) from error

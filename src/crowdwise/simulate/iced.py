@@ -1,0 +1,217 @@
+"""Imbalanced crowds after the synthetic sets of ICED: real features, simulated workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from sklearn.utils import check_random_state
+
+from crowdwise.data import Annotations
+from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.simulate.crowds import label_by_crowd
+from crowdwise.typing import Array, Floats, Ints
+
+TOLERANCE = 0.02  # how far from the published one a crowd's share of agreed tasks may be
+MOST_DRAWS = 20_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a set comes from, and what the paper says about it."""
+
+    dataset: str
+    majority: int
+    minority: int
+    n_workers: int
+    agreed: float  # published share of tasks with at most two dissenting labels
+    accuracy: tuple[float, float]  # range of class-conditional accuracies that can give it
+
+
+SOURCES = {
+    "usps": Source("usps", 6, 0, 9, 103 / 734, (0.1, 0.9)),
+    "gsad": Source("gsad", 2, 5, 11, 507 / 2575, (0.4, 0.9)),
+    "gisette_like": Source("mnist49", 4, 9, 7, 2043 / 3080, (0.5, 0.9)),
+}
+DIFFICULTIES = {"easy": (0.6, 0.95), "medium": (0.5, 0.9), "hard": (0.5, 0.9)}
+BELOW_CHANCE = 0.3  # share of the hard crowds' workers, with accuracies from 0.1 to 0.5
+
+
+@dataclass(frozen=True)
+class ImbalancedCrowd:
+    """A training part labeled by a crowd, and a balanced test part with its truth.
+
+    Class 0 is the majority and class 1 the minority; ``classes`` holds the names that they
+    have in the source.
+    """
+
+    name: str
+    X: Floats
+    annotations: Annotations
+    truth: Ints  # (task,), of the training part: only to look at afterwards
+    X_test: Floats
+    y_test: Ints
+    confusion: Floats  # (worker, truth, label): what the labels were drawn from
+    agreed: float  # expected share of tasks with at most two dissenting labels
+    classes: tuple[Any, Any]
+
+
+def iced(
+    name: str,
+    *,
+    difficulty: str = "published",
+    minority: Any = None,
+    random_state: Any = None,
+    download: bool = True,
+) -> ImbalancedCrowd:
+    """Re-create one of ICED's synthetic sets: ten to one, and a balanced test part.
+
+    Of two classes of a real set, a fifth of the larger one's size goes to the test part from
+    each; the rest of the majority and a tenth as many of the minority are labeled by every
+    worker. The counts equal the published ones. How the paper drew its workers is not
+    known: here each has an accuracy for either class, uniform within bounds.
+
+    Parameters
+    ----------
+    name : {"usps", "gsad", "gisette_like"}
+        USPS digits, 6 against 0 (9 workers); gas sensors, ethylene against acetone (11); or
+        4 against 9 of MNIST with 5,000 features made as Gisette's were (7).
+    difficulty : {"published", "easy", "medium", "hard"}, default="published"
+        Bounds of the accuracies: those that fit the published share of tasks on which
+        workers agree, drawn again until the expected share is within two points of it and
+        either class is labeled right more often than wrong; 0.6 to 0.95; 0.5 to 0.9; or
+        0.5 to 0.9 with 30 % of workers below chance.
+    minority : label, optional
+        Another minority class. The paper does not name its own.
+    random_state : int or RandomState, optional
+        The seed: one seed, one crowd.
+    download : bool, default=True
+        Whether the set may be fetched.
+
+    References
+    ----------
+    Wang, Thekinen, Liu, Liu and Tang (2021). Learning from imbalanced crowdsourced labeled
+    data. SIAM International Conference on Data Mining.
+    """
+    from crowdwise.datasets import load
+
+    source = _choice(name, SOURCES, "name")
+    bounds = source.accuracy if difficulty == "published" else None
+    bounds = bounds or _choice(difficulty, {"published": None, **DIFFICULTIES}, "difficulty")
+    rng = check_random_state(random_state)
+    found = load(source.dataset, download=download)
+    assert found.truth is not None
+    assert found.X is not None
+    y, pair = found.truth.to_numpy(), (source.majority, source.minority)
+    if minority is not None:
+        pair = (source.majority, minority)
+    train, test = split(y, pair, rng)
+    X, y = found.X[np.concatenate([train, test])], y[np.concatenate([train, test])]
+    X = gisette_features(X, rng) if name == "gisette_like" else X
+    truth = (y == pair[1]).astype(np.int64)
+    share = float(truth[: len(train)].mean())
+    published = source.agreed if difficulty == "published" else None
+    accuracy = draw_workers(source.n_workers, bounds, share, published, difficulty == "hard", rng)
+    confusion = binary_confusion(accuracy)
+    labels = label_by_crowd(truth[: len(train)], confusion, source.n_workers, random_state=rng)
+    cut = len(train)
+    return ImbalancedCrowd(
+        name=name,
+        X=X[:cut],
+        annotations=labels,
+        truth=truth[:cut],
+        X_test=X[cut:],
+        y_test=truth[cut:],
+        confusion=confusion,
+        agreed=expected_agreed(accuracy, share),
+        classes=pair,
+    )
+
+
+def split(y: Array, pair: tuple[Any, Any], rng: RandomState) -> tuple[Ints, Ints]:
+    """Rows of the training and the test part, by the paper's counts, in random order."""
+    large, small = (rng.permutation(np.flatnonzero(y == name)) for name in pair)
+    n_test = int(0.2 * len(large))
+    n_large = len(large) - n_test
+    n_small = int(0.1 * n_large)
+    if len(small) < n_test + n_small:
+        raise ParameterError(
+            explain(
+                f"minority={pair[1]!r} has {len(small):,} tasks.",
+                expected=f"another class than {pair[0]!r}, with {n_test + n_small:,} or more",
+            )
+        )
+    train = np.concatenate([large[n_test:], small[n_test : n_test + n_small]])
+    test = np.concatenate([large[:n_test], small[:n_test]])
+    return rng.permutation(train), rng.permutation(test)
+
+
+def draw_workers(
+    n_workers: int,
+    bounds: tuple[float, float],
+    minority_share: float,
+    agreed: float | None,
+    below_chance: bool,
+    rng: RandomState,
+) -> Floats:
+    """P(right | truth) of each worker, (worker, truth), drawn until the crowd is as asked."""
+    for _ in range(MOST_DRAWS):
+        accuracy = rng.uniform(*bounds, size=(n_workers, 2))
+        if below_chance:
+            some = rng.permutation(n_workers)[: round(BELOW_CHANCE * n_workers)]
+            accuracy[some] = rng.uniform(0.1, 0.5, size=(len(some), 2))
+        as_published = agreed is None or (
+            abs(expected_agreed(accuracy, minority_share) - agreed) <= TOLERANCE
+        )
+        if as_published and (accuracy.mean(axis=0) > 0.5).all():
+            return accuracy
+    raise ParameterError(f"No crowd of {n_workers} workers has such a share of agreed tasks.")
+
+
+def expected_agreed(accuracy: Floats, minority_share: float) -> float:
+    """Expected share of tasks on which all, all but one, or all but two workers agree."""
+    dissent = min(2, (len(accuracy) - 1) // 2)
+    shares = []
+    for right in accuracy.T:  # of one truth: how many are right is a sum of unequal coins
+        chance = np.ones(1)
+        for p in right:
+            chance = np.convolve(chance, [1.0 - p, p])
+        shares.append(chance[: dissent + 1].sum() + chance[-dissent - 1 :].sum())
+    return float((1.0 - minority_share) * shares[0] + minority_share * shares[1])
+
+
+def binary_confusion(accuracy: Floats) -> Floats:
+    """Confusion matrices from P(right | truth), (worker, truth, label)."""
+    right = accuracy[:, :, None]
+    return np.where(np.eye(2, dtype=bool), right, 1.0 - right)
+
+
+def gisette_features(pixels: Array, rng: RandomState, n_features: int = 5000) -> Floats:
+    """Pixels, products of pixels and as many probes, from 0 to 999, after Gisette's recipe.
+
+    Half of the features are pixels that vary and products of two of them; the other half
+    are probes, which have the values of such features but in another order.
+    """
+    varied = np.flatnonzero((pixels > 0).mean(axis=0) > 0.01)
+    first = pixels[:, varied].astype(np.float32) / 255.0
+    n_real = n_features // 2
+    pairs = rng.choice(varied, size=(max(n_real - len(varied), 0), 2))
+    products = first.dtype.type(1 / 255**2) * (
+        pixels[:, pairs[:, 0]].astype(np.float32) * pixels[:, pairs[:, 1]]
+    )
+    real = np.concatenate([first, products], axis=1)[:, :n_real]
+    probes = real[:, rng.permutation(n_real)[: n_features - n_real]].copy()
+    for column in probes.T:
+        rng.shuffle(column)
+    both = np.concatenate([real, probes], axis=1)[:, rng.permutation(n_features)]
+    return np.round(999 * both).astype(np.float32)
+
+
+def _choice(value: str, choices: dict[str, Any], name: str) -> Any:
+    if value not in choices:
+        raise ParameterError(
+            explain(f"{name}={value!r} is unknown.", expected=listing(list(choices), len(choices)))
+        )
+    return choices[value]

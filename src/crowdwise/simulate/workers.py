@@ -1,0 +1,281 @@
+"""Kinds of workers: each says with which probability it gives which label."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import RandomState
+
+from crowdwise.errors import ParameterError, explain
+from crowdwise.typing import Floats
+
+Share = float | tuple[float, float]  # a probability, or the range to draw it from
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker(ABC):
+    """Someone who labels. A kind fills in :meth:`draw`.
+
+    Where a kind takes a probability, a pair is a range: every worker draws its own from it
+    when the crowd is simulated, so ``5 * [OneCoinWorker((0.7, 0.9))]`` are five different
+    workers.
+
+    Parameters
+    ----------
+    activity : float, default=1
+        How often this worker is drawn for a task, relative to the others.
+    abstention : float or sequence of float, default=0
+        How likely it leaves a task that it was given, or one value per true class. On a
+        task of difficulty ``d`` it stays with probability ``(1 - abstention) ** d``.
+    """
+
+    activity: float = 1.0
+    abstention: float | Sequence[float] = 0.0
+    kind: ClassVar[str]
+    heeds_difficulty: ClassVar[bool] = True
+
+    @abstractmethod
+    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+        """P(label | truth) on its first and on its last annotation, each (truth, label)."""
+
+    def copies(self) -> tuple[int, float]:
+        """Whom it copies, -1 for nobody, and how often."""
+        return -1, 0.0
+
+    def on_tasks(self) -> Floats | None:
+        """P(label) on every task, (task, label), of one who goes by the task itself."""
+        return None
+
+
+@dataclass(frozen=True)
+class OneCoinWorker(Worker):
+    """Is right with the same probability on every class, and errs evenly.
+
+    Examples
+    --------
+    >>> first, last = OneCoinWorker(0.8).draw(np.ones(3) / 3, RandomState(0))
+    >>> first[1].round(2).tolist()
+    [0.1, 0.8, 0.1]
+    """
+
+    accuracy: Share = (0.7, 0.95)
+    kind: ClassVar[str] = "one-coin"
+
+    def __post_init__(self) -> None:
+        check_share("accuracy", self.accuracy)
+
+    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+        return _steady(one_coin_confusion([drawn(self.accuracy, rng)], len(prior))[0])
+
+
+@dataclass(frozen=True)
+class ConfusedWorker(Worker):
+    """Has the confusion matrix ``confusion``: P(label | truth), the axes truth and label."""
+
+    confusion: Any
+    kind: ClassVar[str] = "confused"
+
+    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+        matrix = np.asarray(self.confusion, dtype=np.float64)
+        if matrix.shape != (len(prior), len(prior)) or not is_distribution(matrix):
+            raise ParameterError(
+                explain(
+                    f"The confusion of a worker has shape {matrix.shape}.",
+                    first=f"its rows sum to {matrix.sum(axis=-1).round(3).tolist()}",
+                    expected=f"{len(prior)} rows of {len(prior)} probabilities that sum to 1",
+                )
+            )
+        return _steady(matrix)
+
+
+@dataclass(frozen=True)
+class DirichletWorker(Worker):
+    """Errs in a way of its own: every row of its confusion is drawn around a diagonal.
+
+    Row ``k`` is Dirichlet with mean ``accuracy`` on class ``k`` and the rest spread evenly;
+    a high ``concentration`` keeps rows near that mean, a low one makes habits of errors.
+    """
+
+    accuracy: Share = (0.6, 0.9)
+    concentration: float = 10.0
+    kind: ClassVar[str] = "confused"
+
+    def __post_init__(self) -> None:
+        check_share("accuracy", self.accuracy)
+        if not self.concentration > 0:
+            raise ParameterError(f"concentration={self.concentration}.\n  expected: more than 0")
+
+    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+        mean = one_coin_confusion([drawn(self.accuracy, rng)], len(prior))[0]
+        # A gamma per cell, scaled by row, is a Dirichlet; the tiny share keeps zeros legal.
+        weight = rng.gamma(self.concentration * mean + 1e-9) + 1e-300
+        return _steady(weight / weight.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Spammer(Worker):
+    """Labels without looking: no label depends on the truth.
+
+    ``style`` is ``random`` (every class alike), ``one label`` (always ``label``) or
+    ``prior`` (classes as often as they truly are, the hardest to detect).
+    """
+
+    style: str = "random"
+    label: int = 0
+    kind: ClassVar[str] = "spammer"
+    heeds_difficulty: ClassVar[bool] = False
+    STYLES: ClassVar[tuple[str, ...]] = ("random", "one label", "prior")
+
+    def __post_init__(self) -> None:
+        if self.style not in self.STYLES:
+            raise ParameterError(
+                explain(
+                    f"There is no spammer of style {self.style!r}.",
+                    expected=", ".join(self.STYLES),
+                )
+            )
+
+    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+        n_classes = len(prior)
+        if not 0 <= self.label < n_classes:
+            raise ParameterError(
+                f"A spammer's label is {self.label}.\n  expected: 0 to {n_classes - 1}"
+            )
+        rows = {"random": np.full(n_classes, 1 / n_classes), "prior": prior}
+        return _steady(np.tile(rows.get(self.style, np.eye(n_classes)[self.label]), (n_classes, 1)))
+
+
+@dataclass(frozen=True)
+class Adversary(Worker):
+    """Is right less often than chance; by default half as often."""
+
+    accuracy: Share | None = None
+    kind: ClassVar[str] = "adversary"
+
+    def __post_init__(self) -> None:
+        if self.accuracy is not None:
+            check_share("accuracy", self.accuracy)
+
+    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+        chance = 1 / len(prior)
+        accuracy = 0.5 * chance if self.accuracy is None else drawn(self.accuracy, rng)
+        if accuracy >= chance:
+            raise ParameterError(
+                explain(
+                    f"An adversary of accuracy {accuracy:.3g} is none.",
+                    expected=f"less than chance, {chance:.3g} of {len(prior)} classes",
+                )
+            )
+        return _steady(one_coin_confusion([accuracy], len(prior))[0])
+
+
+@dataclass(frozen=True)
+class Drifter(Worker):
+    """Changes on the way: accuracy goes straight from ``first`` to ``last``.
+
+    Falling accuracy is fatigue, rising accuracy is learning. The way is the worker's own
+    sequence of annotations in the order of time.
+    """
+
+    first: Share = 0.95
+    last: Share = 0.6
+    kind: ClassVar[str] = "drifter"
+
+    def __post_init__(self) -> None:
+        check_share("first", self.first)
+        check_share("last", self.last)
+
+    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+        ends = [drawn(self.first, rng), drawn(self.last, rng)]
+        first, last = one_coin_confusion(ends, len(prior))
+        return first, last
+
+
+@dataclass(frozen=True)
+class Colluder(OneCoinWorker):
+    """Copies a leader with probability ``copying``, and otherwise labels on its own.
+
+    ``leader`` is the leader's place among the workers. Where the leader has not labelled a
+    task, all who copy it there give the one label that it would have given.
+    """
+
+    accuracy: Share = 0.6
+    leader: int = 0
+    copying: float = 0.9
+    kind: ClassVar[str] = "colluder"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_share("copying", self.copying)
+
+    def copies(self) -> tuple[int, float]:
+        return self.leader, self.copying
+
+
+@dataclass(frozen=True)
+class ModelWorker(Worker):
+    """A classifier among the workers: draws labels from its probabilities for each task.
+
+    ``proba`` is what ``predict_proba`` gives, a row for every task; ``truth`` holds the class
+    numbers of the same tasks, to know the confusion that comes out. Probabilities of 0 and 1
+    give the model's own labels, unlike others' the same in every crowd.
+    """
+
+    proba: Any
+    truth: Any
+    kind: ClassVar[str] = "model"
+    heeds_difficulty: ClassVar[bool] = False
+
+    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+        rows, truth = self.on_tasks(), np.asarray(self.truth)
+        if rows.shape != (len(truth), len(prior)) or not is_distribution(rows):
+            raise ParameterError(
+                explain(
+                    f"The proba of a model has shape {rows.shape}.",
+                    expected=f"{len(prior)} probabilities for each of {len(truth):,} tasks",
+                )
+            )
+        total = np.zeros((len(prior), len(prior)))
+        np.add.at(total, truth, rows)
+        share = total.sum(axis=1, keepdims=True)
+        return _steady(np.where(share > 0, total / np.maximum(share, 1e-300), 1 / len(prior)))
+
+    def on_tasks(self) -> Floats:
+        return np.asarray(self.proba, dtype=np.float64)
+
+
+def one_coin_confusion(accuracy: Any, n_classes: int) -> Floats:
+    """Confusion matrices of workers who err evenly, ``(worker, truth, label)``."""
+    right = np.asarray(accuracy, dtype=np.float64)[:, None, None]
+    wrong = (1.0 - right) / max(n_classes - 1, 1)
+    return np.where(np.eye(n_classes, dtype=bool), right, wrong)
+
+
+def drawn(share: Share, rng: RandomState) -> float:
+    """The number itself, or one drawn evenly from a range."""
+    return float(rng.uniform(*share)) if isinstance(share, tuple) else float(share)
+
+
+def check_share(name: str, share: Share) -> None:
+    """Refuse what is neither a probability nor a range of them."""
+    ends = share if isinstance(share, tuple) else (share, share)
+    numbers = len(ends) == 2 and all(isinstance(end, Real) for end in ends)
+    if not numbers or not 0 <= ends[0] <= ends[1] <= 1:
+        raise ParameterError(
+            explain(
+                f"{name}={share!r} is no probability.",
+                expected="a number from 0 to 1, or a pair (low, high) of them",
+            )
+        )
+
+
+def is_distribution(values: Floats) -> bool:
+    """Whether the last axis holds probabilities that sum to one."""
+    return bool((values >= 0).all() and np.allclose(values.sum(axis=-1), 1))
+
+
+def _steady(confusion: Floats) -> tuple[Floats, Floats]:
+    return confusion, confusion
