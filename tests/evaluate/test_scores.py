@@ -1,5 +1,6 @@
 """Scores: scikit-learn's where it has them, plain loops where it has not."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +24,8 @@ from crowdwise.evaluate import (
     reliability_table,
     score,
 )
-from crowdwise.simulate import simulate_crowd
+from crowdwise.learn import SoftProb, SpeeLFC, Training
+from crowdwise.simulate import label_by_crowd, simulate_crowd
 
 
 @pytest.fixture(scope="module")
@@ -217,6 +219,25 @@ def test_no_label_is_not_right():
     assert_allclose(score(labels, {0: 0, 1: 0, 2: 1}).loc["accuracy", "value"], 2 / 3)
 
 
+@pytest.mark.parametrize("learner", [SoftProb(), SpeeLFC(random_state=0)])
+def test_a_learner_is_scored_by_its_posterior(learner):
+    rng = np.random.default_rng(2)
+    truth = rng.choice(2, 30, p=[0.7, 0.3])
+    confusion = np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]])
+    codes = label_by_crowd(truth, confusion, 2, random_state=0)
+    tasks = np.array([f"t{i}" for i in range(30)], dtype=object)
+    votes = replace(codes, tasks=tasks, classes=np.array(["no", "yes"], dtype=object))
+    X = rng.normal(size=(30, 2)) + truth[:, None]
+    if hasattr(learner, "training"):
+        learner.set_params(training=Training(epochs=3, device="cpu"))
+    model = learner.fit(X, votes)
+    known = dict(zip(tasks[5:], votes.classes[truth[5:]], strict=True))
+    frame = pd.DataFrame(model.posterior_, index=tasks, columns=votes.classes)
+    pd.testing.assert_frame_equal(score(model, known), score(frame, known))
+    right = sum(row.argmax() == t for row, t in zip(model.posterior_[5:], truth[5:], strict=True))
+    assert score(model, known).loc["accuracy", "value"] == pytest.approx(right / 25)
+
+
 @pytest.mark.parametrize(
     ("predicted", "truth", "what"),
     [
@@ -227,6 +248,7 @@ def test_no_label_is_not_right():
         (pd.Series({"a": 0}), pd.DataFrame({"task": ["a", "a"], "label": [0, 1]}), "two different"),
         (pd.Series({"a": 0}), [0], "which task"),
         ([0, 1], {"a": 0}, "cannot be scored"),
+        (SoftProb(), {"a": 0}, "SoftProb cannot be scored"),
     ],
 )
 def test_refuses_what_does_not_match(predicted, truth, what):

@@ -8,9 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise import Annotations
+from crowdwise.aggregate._weighed_vote import Ballot, majority, scaled, temperature
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn import CrowdLab
-from crowdwise.learn._weighed_vote import Ballot, majority, scaled, temperature
 
 NO = np.nan
 LABELS = np.array(

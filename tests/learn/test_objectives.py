@@ -9,9 +9,9 @@ from scipy.special import softmax as plain_softmax
 from torch import nn
 
 from crowdwise import Annotations
-from crowdwise.learn._data import as_data
+from crowdwise.learn._data import as_data, label_shares
 from crowdwise.learn._features import as_features
-from crowdwise.learn.lia import LIAObjective, label_shares
+from crowdwise.learn.lia import LIAObjective
 from crowdwise.learn.noise import (
     FreeLayer,
     FreeMatrix,

@@ -9,8 +9,8 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 
 from crowdwise import Annotations
-from crowdwise.errors import AnnotationError
-from crowdwise.learn import ResponseModel, Training
+from crowdwise.errors import AnnotationError, ParameterError
+from crowdwise.learn import LIA, ResponseModel, Training
 from crowdwise.learn.response import ResponseNet, Responses
 
 SIZE = 3
@@ -181,3 +181,60 @@ def test_refuses_truths_of_another_shape(simulated):
     X, truth, votes, *_ = simulated
     with pytest.raises(AnnotationError, match=r"shape \(900, 2\)"):
         ResponseModel(mechanism="mnar").fit(X, votes, truth=truth)
+
+
+# -- beside LIA --------------------------------------------------------------------------------
+
+QUICK = {
+    "em_rounds": 1,
+    "em_epochs": 2,
+    "marginal_epochs": 2,
+    "training": Training(device="cpu"),
+    "random_state": 3,
+}
+
+
+@pytest.mark.parametrize("mechanism", ["mar", "mnar"])
+def test_lia_learns_who_answers_beside_its_own_model(simulated, mechanism):
+    X, _, votes, answered, _, _ = simulated
+    training = Training(learning_rate=0.05, epochs=60)
+    response = ResponseModel(mechanism=mechanism, training=training)
+    model = LIA(response=response, **QUICK).fit(X[:600], votes[:600])
+    plain = LIA(**QUICK).fit(X[:600], votes[:600])
+    assert plain.response_ is None
+    assert not hasattr(response, "net_")  # what was given stays as it was
+    assert_allclose(model.posterior_, plain.posterior_)
+    assert_allclose(model.predict_worker_proba(X[:5]), plain.predict_worker_proba(X[:5]))
+    alone = ResponseModel(mechanism=mechanism, training=training, random_state=3)
+    alone.fit(X[:600], votes[:600], truth=plain.posterior_)
+    found = model.predict_response(X[600:])
+    truth = plain.predict_proba(X[600:])
+    assert_allclose(found, alone.predict_proba(X[600:], truth=truth))
+    assert roc_auc_score(answered[600:].ravel(), found.ravel()) > 0.78
+
+
+def test_lia_says_it_of_the_workers_asked_for(simulated):
+    X, _, votes, *_ = simulated
+    brief = ResponseModel(training=Training(epochs=2), random_state=0)
+    told = np.random.default_rng(0).normal(size=(8, 2))
+    model = LIA(response=brief, **QUICK).fit(X, votes, worker_features=told)
+    everyone = model.predict_response(X[:4])
+    assert everyone.shape == (4, 8)
+    asked = np.array([5, "nobody", 2], dtype=object)
+    some = model.predict_response(X[:4], asked)
+    assert_allclose(some[:, [0, 2]], everyone[:, [5, 2]])
+    others = model.for_workers(["x", "y"], told[:2])
+    assert_allclose(others.predict_response(X[:4]), some[:, [1, 1]])
+    assert model.predict_response(X[:0]).shape == (0, 8)
+    assert model.fit(X, votes).response_.random_state == 0  # its own seed, where it has one
+
+
+def test_what_lia_cannot_say_is_named(simulated):
+    X, _, votes, *_ = simulated
+    with pytest.raises(ParameterError, match=r"(?s)This LIA.*response=ResponseModel"):
+        LIA(**QUICK).fit(X, votes).predict_response(X)
+    with pytest.raises(ParameterError, match="there are none"):
+        LIA(response=ResponseModel(), **QUICK).fit(None, votes)
+    brief = ResponseModel(training=Training(epochs=1)).fit(X, votes)
+    with pytest.raises(AnnotationError, match="X has 3 features"):
+        brief.predict_proba(X[:, :3])

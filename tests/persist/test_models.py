@@ -23,7 +23,7 @@ from crowdwise import aggregate
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.data import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError
-from crowdwise.learn import LIA, LIAML, MLP, SpeeLFC, Training
+from crowdwise.learn import LIA, LIAML, MLP, ResponseModel, SpeeLFC, Training
 from crowdwise.learn.net_classifier import NetClassifier
 from crowdwise.learn.two_stage import TwoStage
 from crowdwise.persist.container import Content, read, write
@@ -151,6 +151,23 @@ def test_worker_features_and_tasks_without_features(crowd, path):
     assert_array_equal(around(embedded, path).predict_proba(rows), embedded.predict_proba(rows))
     other = model.for_workers(["x", "y"], np.ones((2, 2)))
     assert_array_equal(around(other, path).predict_worker_proba(X), other.predict_worker_proba(X))
+
+
+@pytest.mark.parametrize("mechanism", ["mar", "mnar"])
+def test_who_answers_what(mechanism, crowd, path):
+    X, votes = crowd
+    model = ResponseModel(mechanism=mechanism, task=MLP((4,)), training=QUICK, random_state=0)
+    again = around(model.fit(X, votes), path)
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert_array_equal(again.evidence(X, votes), model.evidence(X, votes))
+    for name in ("rate_", "shift_", "truth_share_", "workers_"):
+        assert_array_equal(getattr(again, name), getattr(model, name))
+    assert again.history_ == model.history_
+    quick = {"em_rounds": 1, "em_epochs": 2, "marginal_epochs": 2, "training": QUICK}
+    beside = LIA(response=model, **quick, random_state=0).fit(X, votes)
+    again = around(beside, path)
+    assert_array_equal(again.predict_response(X), beside.predict_response(X))
+    assert again.response.mechanism == mechanism
 
 
 @pytest.mark.parametrize("heads", ["per_label", "embedding"])

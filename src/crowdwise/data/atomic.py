@@ -35,6 +35,16 @@ def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
             unfinished.replace(target)
 
 
+def refuse_unwritable(path: str | Path) -> None:
+    """Refuse a path that cannot be written, before the work whose result goes there."""
+    target = Path(path).expanduser()
+    with _writing(target):
+        if target.is_dir():
+            raise IsADirectoryError(None, "a folder of this name is in the way")
+        if not target.parent.is_dir():
+            raise FileNotFoundError(None, f"there is no folder {target.parent}")
+
+
 _TEXT = {"mode": "w", "encoding": "utf-8", "newline": ""}
 
 

@@ -24,6 +24,7 @@ DELIMITERS = ",\t;|"
 HEAD = 1 << 18  # bytes looked at to learn the header and what the rows are like
 ROWS = 1_000_000  # rows parsed at a time by pandas
 BIG = 1 << 24  # bytes from which on Arrow parses, where it is installed
+NO_NUMBER = ["", "NA", "N/A", "NaN", "nan", "null", "None"]  # cells where a number is missing
 
 
 class TextTable(Table):
@@ -58,6 +59,27 @@ class TextTable(Table):
         if self.file.size >= BIG and (parsed := self._with_arrow(wanted)) is not None:
             return parsed
         return self._with_pandas(wanted)
+
+    def numbers(self, columns: list[str], name: str | None = None) -> pd.DataFrame:
+        """These columns, as numbers where all cells are, and the text in column ``name``."""
+        wanted = columns if name is None else [name, *columns]
+        self.refuse_twins(wanted)
+        place = {own: number for number, own in enumerate(self.columns)}
+        with reading(self.name), _parsing(self), self.file.open() as handle:
+            frame = pd.read_csv(
+                handle,
+                sep=self.delimiter,
+                header=0,
+                names=range(len(self.columns)),
+                index_col=False,
+                usecols=[place[own] for own in wanted],
+                dtype={} if name is None else {place[name]: str},
+                keep_default_na=False,
+                na_values={place[own]: NO_NUMBER if own != name else [""] for own in wanted},
+                encoding="utf-8-sig",
+                low_memory=False,
+            )
+        return frame.rename(columns=dict(enumerate(self.columns)))[wanted]
 
     def records(self) -> list[dict[str, Any]]:
         frame = self._with_pandas({str(k): k for k in range(len(self.columns))}).astype(object)

@@ -21,6 +21,7 @@ from crowdwise.errors import (
     ParameterError,
     explain,
 )
+from crowdwise.typing import Array, Floats
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
             ".parquet": "parquet", ".pq": "parquet", ".npy": "snorkel"}  # fmt: skip
@@ -51,6 +52,25 @@ def consensus_frame(
     return frame
 
 
+def labels_frame(
+    proba: Floats, classes: Array, tasks: Any = None, *, probabilities: bool = False
+) -> pd.DataFrame:
+    """One row a task, numbered if it has no name: its most probable label, and how probable.
+
+    With ``probabilities`` there is a column ``proba_<class>`` for every class.
+    """
+    frame = pd.DataFrame(
+        {
+            "task": np.arange(len(proba)) if tasks is None else tasks,
+            "label": classes[proba.argmax(axis=1)],
+            "confidence": proba.max(axis=1),
+        }
+    )
+    if probabilities:
+        frame = frame.join(pd.DataFrame(proba, columns=[f"proba_{name}" for name in classes]))
+    return frame
+
+
 def write_labels(target: Any, frame: pd.DataFrame, format: str | None = None) -> None:
     """Write a table of labels to a path or a stream.
 
@@ -58,6 +78,11 @@ def write_labels(target: Any, frame: pd.DataFrame, format: str | None = None) ->
     path that ends in ``.gz`` is packed. The file appears whole or not at all.
     """
     _write(target, frame, format, TABLES)
+
+
+def refuse_other_tables(path: Any) -> None:
+    """Refuse a path whose ending is no kind of table, before the work whose result goes there."""
+    _kind(str(path), None, TABLES)
 
 
 def write_annotations(target: Any, annotations: Annotations, format: str | None = None) -> None:

@@ -12,7 +12,10 @@ from crowdwise.evaluate.calibration import (
     expected_calibration_error,
     reliability_table,
 )
+from crowdwise.evaluate.certainty import certainty
 from crowdwise.evaluate.cohen import cohen_kappa, cohen_kappa_matrix
+from crowdwise.evaluate.comparing import Comparison, compare_methods
+from crowdwise.evaluate.imbalance import balanced_threshold, rebalance
 from crowdwise.evaluate.intervals import Estimate, bootstrap, credible, wilson
 from crowdwise.evaluate.scores import (
     accuracy,
@@ -27,16 +30,20 @@ from crowdwise.evaluate.scores import (
 from crowdwise.evaluate.workers import worker_quality
 
 __all__ = [
+    "Comparison",
     "Estimate",
     "accuracy",
     "agreement",
     "balanced_accuracy",
+    "balanced_threshold",
     "bootstrap",
     "brier_score",
+    "certainty",
     "class_f1",
     "class_recall",
     "cohen_kappa",
     "cohen_kappa_matrix",
+    "compare_methods",
     "confidence_auroc",
     "credible",
     "expected_calibration_error",
@@ -46,6 +53,7 @@ __all__ = [
     "log_loss",
     "macro_f1",
     "observed_agreement",
+    "rebalance",
     "reliability_table",
     "score",
     "wilson",

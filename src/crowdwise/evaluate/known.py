@@ -34,19 +34,19 @@ def known_tasks(predicted: Any, truth: Any) -> Known:
 
     Parameters
     ----------
-    predicted : fitted aggregator, DataFrame or Series
-        A model with ``probas_``; a frame of tasks x classes; or a series of labels by task,
-        in which None is no label.
+    predicted : fitted aggregator or learner, DataFrame or Series
+        A model with ``probas_``, or with ``posterior_`` of its training tasks; a frame of
+        tasks x classes; or a series of labels by task, in which None is no label.
     truth : mapping, Series or frame
         True label by task; a frame has the columns task and label. Tasks without a
         prediction, and predictions without a truth, are passed over.
     """
-    frame = getattr(predicted, "probas_", predicted)
+    frame = _by_task(predicted)
     if not isinstance(frame, pd.DataFrame | pd.Series):
         raise AnnotationError(
             explain(
                 f"A {type(predicted).__name__} cannot be scored.",
-                expected="a fitted aggregator, a frame of tasks x classes, or a series of labels",
+                expected="a fitted model, a frame of tasks x classes, or a series of labels",
             )
         )
     known = truth_by_task(truth)
@@ -66,6 +66,16 @@ def known_tasks(predicted: Any, truth: Any) -> Known:
     classes = _all_classes(as_names(names), as_names(known))
     posterior = _one_hot(chosen, classes) if hard else _widened(chosen, classes)
     return Known(classes, posterior, positions(classes, known), hard)
+
+
+def _by_task(predicted: Any) -> Any:
+    """A model's distributions as a frame with names; anything else as it is."""
+    if hasattr(predicted, "probas_"):
+        return predicted.probas_
+    posterior = getattr(predicted, "posterior_", None)  # a learner's
+    if isinstance(posterior, np.ndarray):
+        return pd.DataFrame(posterior, index=predicted.tasks_, columns=predicted.classes_)
+    return predicted
 
 
 def truth_by_task(truth: Any) -> pd.Series:

@@ -43,10 +43,8 @@ class LeaveOneOut:
     @classmethod
     def of(cls, annotations: Annotations, posterior: Floats, gold: Ints | None) -> Self:
         """Prepare from any method's posterior: one step of Dawid and Skene's, pooled."""
-        n_workers, n_classes = annotations.n_workers, annotations.n_classes
-        counts = count(annotations.cells, posterior, n_workers, n_classes)
-        crowd = normalize(counts.sum(axis=0) + 1.0 / n_classes)
-        confusion = normalize(counts + POOLING * crowd)
+        n_classes = annotations.n_classes
+        confusion = pooled_confusion(annotations, posterior)
         table = np.log(confusion).swapaxes(1, 2).reshape(-1, n_classes)
         prior = normalize(posterior.sum(axis=0) + 1.0 / n_classes)
         return cls(
@@ -92,3 +90,14 @@ class LeaveOneOut:
             return best
         truth = self.gold[start:stop][task]
         return np.where(truth >= 0, truth, best)
+
+
+def pooled_confusion(annotations: Annotations, posterior: Floats) -> Floats:
+    """P(label | truth) of each worker, counted by a posterior and pooled with the crowd's.
+
+    The axes are worker, truth, label.
+    """
+    n_workers, n_classes = annotations.n_workers, annotations.n_classes
+    counts = count(annotations.cells, posterior, n_workers, n_classes)
+    crowd = normalize(counts.sum(axis=0) + 1.0 / n_classes)
+    return normalize(counts + POOLING * crowd)

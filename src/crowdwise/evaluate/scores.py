@@ -34,9 +34,10 @@ def score(
 
     Parameters
     ----------
-    predicted : fitted aggregator, DataFrame or Series
-        A model with ``probas_``; a frame of tasks x classes; or a series of labels by task,
-        which has no scores that need probabilities.
+    predicted : fitted aggregator or learner, DataFrame or Series
+        A model with ``probas_``, or a learner with ``posterior_``, both of the tasks it was
+        fitted to; a frame of tasks x classes, such as a learner's ``predict_proba`` with names;
+        or a series of labels by task, which has no scores that need probabilities.
     truth : mapping, Series or frame
         True label by task; truths of other tasks are passed over.
     minority : label, optional

@@ -7,10 +7,12 @@ when the method breaks it. Run all of them over your own aggregator::
         law(MyAggregator(), annotations)
 
 A law of learners takes features as well: ``law(MyLearner(), X, annotations)`` for every one in
-``LEARNER_LAWS``. A method that cannot promise a law says so in its ``traits``.
+``LEARNER_LAWS``; so does a law of embedders, in ``EMBEDDER_LAWS``. A method that cannot promise
+a law says so in its ``traits``.
 """
 
 from crowdwise.laws.aggregators import AGGREGATOR_LAWS
+from crowdwise.laws.embedders import EMBEDDER_LAWS
 from crowdwise.laws.learners import LEARNER_LAWS
 
-__all__ = ["AGGREGATOR_LAWS", "LEARNER_LAWS"]
+__all__ = ["AGGREGATOR_LAWS", "EMBEDDER_LAWS", "LEARNER_LAWS"]

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.data import Annotations
 from crowdwise.errors import CrowdwiseError
-from crowdwise.laws._quick import agree, fitted, is_distribution, quick, refuses
+from crowdwise.laws._quick import agree, fitted, is_distribution, quick, refuses, results
 from crowdwise.laws.aggregators import global_state, odd_crowds, rebuilt
 from crowdwise.typing import Floats
 
@@ -40,8 +40,19 @@ def probabilities_are_distributions(learner: CrowdLearner, X: Floats, votes: Ann
 def each_row_is_predicted_alone(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """Rows of X say nothing of each other, and there may be any number of them."""
     model = fitted(learner, X, votes)
-    assert_allclose(model.predict_proba(X[:3]), model.predict_proba(X)[:3], atol=1e-6)
-    assert_allclose(model.predict_proba(X[[5]]), model.predict_proba(X)[[5]], atol=1e-6)
+    everything = results(model, X)[0]
+    assert_allclose(results(model, X[:3])[0], everything[:3], atol=1e-6)
+    assert_allclose(results(model, X[[5]])[0], everything[[5]], atol=1e-6)
+
+
+def predicting_no_rows_gives_no_rows(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
+    """An empty X is predicted like any other, so that data may come in parts of any size."""
+    model = fitted(learner, X, votes)
+    n_workers, n_classes = votes.n_workers, votes.n_classes
+    assert model.predict(X[:0]).shape == (0,)
+    assert model.predict_proba(X[:0]).shape == (0, n_classes)
+    assert model.predict_worker_proba(X[:0]).shape == (0, n_workers, n_classes)
+    assert model.predict_worker_accuracy(X[:0]).shape == (0, n_workers)
 
 
 def row_order_is_irrelevant(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
@@ -88,7 +99,7 @@ def a_frame_by_task_may_be_in_any_order(
     named = replace(votes, tasks=np.array([f"task-{i}" for i in votes.tasks], dtype=object))
     frame = pd.DataFrame(X, index=named.tasks).sample(frac=1, random_state=3)
     before, after = fitted(learner, X, named), fitted(learner, frame, named)
-    assert_allclose(after.predict_proba(X), before.predict_proba(X), atol=1e-6)
+    assert_allclose(results(after, X)[0], results(before, X)[0], atol=1e-6)
 
 
 def one_seed_gives_one_result(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
@@ -104,9 +115,9 @@ def one_seed_gives_one_result(learner: CrowdLearner, X: Floats, votes: Annotatio
             found.append(fitted(learner, X, votes))
             assert torch.equal(torch.get_rng_state(), before[0])
             assert_array_equal(global_state(), before[1])
-    first, again = found
-    assert_array_equal(again.predict_proba(X), first.predict_proba(X))
-    assert_array_equal(again.posterior_, first.posterior_)
+    first, again = (results(model, X) for model in found)
+    for one, other in zip(first, again, strict=True):
+        assert_array_equal(other, one)
     assert torch.get_num_threads() == threads
 
 
@@ -227,7 +238,7 @@ def copies_are_equal(learner: CrowdLearner, X: Floats, votes: Annotations) -> No
     assert str(again.get_params()) == str(model.get_params())
     assert not any(name.endswith("_") for name in vars(again))
     assert again.set_params(**model.get_params(deep=False)) is again
-    assert_array_equal(fitted(again, X, votes).predict_proba(X), model.predict_proba(X))
+    assert_array_equal(results(fitted(again, X, votes), X)[0], results(model, X)[0])
 
 
 def a_saved_model_predicts_the_same(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
@@ -264,6 +275,7 @@ def the_input_is_untouched(learner: CrowdLearner, X: Floats, votes: Annotations)
 LEARNER_LAWS: list[Callable[[CrowdLearner, Floats, Annotations], None]] = [
     probabilities_are_distributions,
     each_row_is_predicted_alone,
+    predicting_no_rows_gives_no_rows,
     row_order_is_irrelevant,
     task_order_is_irrelevant,
     worker_names_are_only_names,

@@ -19,7 +19,9 @@ from crowdwise.learn.conal import CoNAL
 from crowdwise.learn.crowd_ar import CrowdAR
 from crowdwise.learn.crowd_lab import CrowdLab
 from crowdwise.learn.crowd_layer import CrowdLayer
+from crowdwise.learn.crowd_smote import NewTasks, crowd_smote
 from crowdwise.learn.geo_crowd_net import GeoCrowdNet
+from crowdwise.learn.iced import ICED
 from crowdwise.learn.lia import LIA
 from crowdwise.learn.lia_ml import LIAML
 from crowdwise.learn.madl import MaDL
@@ -46,6 +48,7 @@ LEARNERS = [
     "CrowdLab",
     "CrowdLayer",
     "GeoCrowdNet",
+    "ICED",
     "LIA",
     "MALR",
     "MBEM",
@@ -62,6 +65,7 @@ LEARNERS = [
 ]
 
 __all__ = [
+    "ICED",
     "LEARNERS",
     "LIA",
     "LIAML",
@@ -79,6 +83,7 @@ __all__ = [
     "MaDL",
     "MaxMIG",
     "NetClassifier",
+    "NewTasks",
     "PersonalClassifier",
     "Raykar",
     "ResponseModel",
@@ -89,4 +94,5 @@ __all__ = [
     "Training",
     "TwoStage",
     "UnionNet",
+    "crowd_smote",
 ]

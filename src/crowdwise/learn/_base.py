@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise._params import checks_params
-from crowdwise.data import as_annotations, as_gold
+from crowdwise.data import Annotations, as_annotations, as_gold
 from crowdwise.data.names import as_names
 from crowdwise.errors import AnnotationError, ParameterError
-from crowdwise.learn._data import Batch, CrowdData, as_data
-from crowdwise.learn._features import Features, as_features
+from crowdwise.learn._data import Batch, CrowdData, as_data, worker_table
+from crowdwise.learn._features import Features, as_features, refuse_width
 from crowdwise.learn._learner import CrowdLearner
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
@@ -27,7 +27,7 @@ from crowdwise.learn._train import History, Phase, seeded, train
 from crowdwise.learn.noise import Noise, WorkerFeatures, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
 from crowdwise.learn.truth import MLP, Standardize, build_truth
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import Floats, Ints
 
 ROWS_AT_ONCE = 8192
 
@@ -74,7 +74,7 @@ class CrowdClassifier(SavedNet, CrowdLearner):
     @classmethod
     def recipe(cls, name: str, **changes: Any) -> Self:
         """The method with a paper's settings; ``recipes`` lists the names."""
-        return cls(**{**cls.recipes[name], **changes})
+        return cls(**{**copy.deepcopy(cls.recipes[name]), **changes})
 
     @checks_params
     def fit(self, X: Any, annotations: Any, worker_features: Any = None, gold: Any = None) -> Self:
@@ -99,12 +99,11 @@ class CrowdClassifier(SavedNet, CrowdLearner):
         settings = self.training if self.training is not None else self.default_training
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
         self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
-        self.worker_features_ = _worker_table(worker_features, votes.workers)
+        self.worker_features_ = worker_table(worker_features, votes.workers)
         self.feature_shape_ = features.shape
         data = as_data(features, votes, known, device)
         with seeded(int(rng.randint(2**31 - 1)), device, work_of(data, settings)):
-            members = [self._member(data).to(device) for _ in range(settings.n_restarts)]
-            best, self.history_ = train(members, data, self._phases(settings), settings, rng)
+            best, self.history_ = self._learn(data, votes, known, settings, rng)
         self._settle(best, settings)
         self._describe(data)
         return self
@@ -148,7 +147,7 @@ class CrowdClassifier(SavedNet, CrowdLearner):
         names = pd.DataFrame(worker_features).index if workers is None else workers
         other = copy.copy(self)
         other.workers_ = np.atleast_1d(as_names(names))
-        table = other.worker_features_ = _worker_table(worker_features, other.workers_)
+        table = other.worker_features_ = worker_table(worker_features, other.workers_)
         other.net_ = copy.deepcopy(self.net_)
         for learned in ("confusion_", "worker_accuracy_", "embedding_"):  # of workers in training
             other.__dict__.pop(learned, None)
@@ -180,6 +179,13 @@ class CrowdClassifier(SavedNet, CrowdLearner):
 
     def _truth(self, data: CrowdData, n_in: int | None) -> nn.Module:
         return build_truth(self.truth, n_in, data.n_classes)
+
+    def _learn(
+        self, data: CrowdData, votes: Annotations, gold: Ints | None, settings: Training, rng: Any
+    ) -> tuple[Objective, History]:
+        """Train; return the restart that is kept, and what happened."""
+        members = [self._member(data).to(data.device) for _ in range(settings.n_restarts)]
+        return train(members, data, self._phases(settings), settings, rng)
 
     # -- the rest --------------------------------------------------------------------------
 
@@ -237,7 +243,7 @@ class CrowdClassifier(SavedNet, CrowdLearner):
     def _worker_labels(self, x: Tensor, workers: Tensor) -> Tensor:
         at, everyone = grid(len(x), workers)
         labels = self.net_.log_labels(x, at, everyone).exp()
-        return labels.reshape(len(x), len(workers), -1)
+        return labels.reshape(len(x), len(workers), labels.shape[-1])
 
     def _worker_rights(self, x: Tensor, workers: Tensor) -> Tensor:
         truth = self.net_.log_truth(x).exp()
@@ -264,6 +270,8 @@ class CrowdClassifier(SavedNet, CrowdLearner):
     def _over_rows(self, X: Any, work: Any) -> Floats:
         check_is_fitted(self)
         features: Features = as_features(X)
+        if len(self.feature_shape_) == len(features.shape) == 1:  # images may have other sizes
+            refuse_width(features.shape[0], self.feature_shape_[0])
         rows = torch.split(torch.arange(features.n_tasks), ROWS_AT_ONCE)
         parts = [work(features.rows(some)).double().numpy() for some in rows]
         return np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
@@ -279,20 +287,6 @@ def work_of(data: CrowdData, settings: Training) -> int:
     rows = min(settings.batch_size or data.n_annotations, data.n_annotations)
     width = int(np.prod(data.features.shape)) + data.n_classes**2
     return rows * width * settings.n_restarts
-
-
-def _worker_table(features: Any, workers: Array) -> Tensor | None:
-    if features is None:
-        return None
-    if isinstance(features, pd.DataFrame) and not isinstance(features.index, pd.RangeIndex):
-        features = features.reindex(workers)
-    table = np.asarray(features, dtype=np.float32)
-    if table.ndim != 2 or len(table) != len(workers) or not np.isfinite(table).all():
-        raise AnnotationError(
-            f"worker_features have shape {table.shape} for {len(workers):,} workers.\n"
-            "  expected: one row of finite numbers per worker, or a frame indexed by worker"
-        )
-    return torch.as_tensor(table)
 
 
 __all__ = ["CrowdClassifier", "History", "Training"]

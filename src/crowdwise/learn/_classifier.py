@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
-from crowdwise.learn._features import take
+from crowdwise.learn._features import n_rows, refuse_width, take
 from crowdwise.learn._learner import PlainLearner
 from crowdwise.learn._linear import as_table
 from crowdwise.typing import Floats, Ints
@@ -35,7 +35,10 @@ class ClassifierLearner(PlainLearner):
     def predict_proba(self, X: Any) -> Floats:
         """P(truth | features) of every row; 0 or 1 where the classifier only says which."""
         check_is_fitted(self)
-        return class_proba(self.classifier_, self._table(X), len(self.classes_))
+        table = self._table(X)
+        if self.classifier is None:
+            refuse_width(table.shape[1], self.classifier_.n_features_in_)
+        return class_proba(self.classifier_, table, len(self.classes_))
 
     def _table(self, X: Any) -> Any:
         """Numbers for the classifier that is ours; a classifier of yours gets X as it is."""
@@ -76,6 +79,8 @@ class ClassifierLearner(PlainLearner):
 
 def class_proba(classifier: Any, table: Any, n_classes: int) -> Floats:
     """What a classifier says of every class, also of those it never saw."""
+    if not n_rows(table):  # which scikit-learn refuses
+        return np.zeros((0, n_classes))
     if not hasattr(classifier, "predict_proba"):
         return np.eye(n_classes)[classifier.predict(table)]
     found = np.asarray(classifier.predict_proba(table), dtype=np.float64)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from crowdwise.data import Annotations
+from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn._features import Features
 from crowdwise.typing import Array, Ints
 
@@ -74,21 +77,34 @@ class CrowdData:
         columns = (self.worker[rows], self.label[rows], self.weight[rows])
         return Batch(self.features.rows(tasks), tasks, at, *columns)
 
-    def batches(self, size: int | None, by: str, generator: torch.Generator) -> Iterator[Batch]:
-        """One epoch in random order: ``size`` annotations (or tasks) at a time, or all."""
+    def batches(
+        self, size: int | None, by: str, generator: torch.Generator, odds: Tensor | None = None
+    ) -> Iterator[Batch]:
+        """One epoch in random order: ``size`` annotations (or tasks) at a time, or all.
+
+        With the ``odds`` of tasks, as many are drawn by them, with replacement.
+        """
         n = self.n_tasks if by == "task" else self.n_annotations
-        if size is None or size >= n:
+        if odds is None and (size is None or size >= n):
             yield self.whole()
             return
-        order = torch.randperm(n, generator=generator).to(self.device)
-        for rows in torch.split(order, size):
+        if odds is None:
+            order = torch.randperm(n, generator=generator)
+        else:
+            each = odds if by == "task" else odds[self.task]
+            order = torch.multinomial(each.cpu(), n, replacement=True, generator=generator)
+        for rows in torch.split(order.to(self.device), size or n):
             yield self.of_tasks(rows) if by == "task" else self.some(rows)
 
-    def held_out(self, fraction: float, rng: np.random.RandomState) -> tuple[CrowdData, CrowdData]:
-        """Annotations to learn from and annotations to check with."""
-        n_out = max(1, round(fraction * self.n_annotations))
-        out = np.zeros(self.n_annotations, dtype=bool)
-        out[rng.permutation(self.n_annotations)[:n_out]] = True
+    def held_out(
+        self, fraction: float, rng: np.random.RandomState, by: str = "labels"
+    ) -> tuple[CrowdData, CrowdData]:
+        """Annotations to learn from and annotations to check with, or whole tasks of them."""
+        unit = np.arange(self.n_annotations)
+        if by == "tasks":
+            unit = np.unique(self.task.cpu().numpy(), return_inverse=True)[1]
+        chosen = rng.permutation(unit.max() + 1)[: max(1, round(fraction * (unit.max() + 1)))]
+        out = np.isin(unit, chosen)
         return self._filter(~out), self._filter(out)
 
     def _filter(self, mask: Array) -> CrowdData:
@@ -106,6 +122,35 @@ class CrowdData:
             self.n_classes,
             self.n_workers,
         )
+
+
+def class_odds(data: CrowdData, class_weight: Any) -> Tensor:
+    """How often each task is drawn, by the classes of its labels."""
+    label = as_shares(data.label, data.n_classes) * data.weight[:, None]
+    votes = torch.zeros_like(data.gold).index_add(0, data.task, label)
+    share = votes / votes.sum(dim=1, keepdim=True).clamp_min(1e-12)  # (task, class)
+    share = torch.where(torch.isinf(data.gold).any(dim=1)[:, None], data.gold.exp(), share)
+    if isinstance(class_weight, str):
+        weight = 1.0 / share.sum(dim=0).clamp_min(1.0)
+    else:
+        weight = torch.as_tensor(np.asarray(class_weight, dtype=np.float32)).to(share)
+    if weight.shape != (data.n_classes,) or not (weight > 0).all():
+        raise ParameterError(
+            f"class_weight={class_weight!r} for {data.n_classes} classes.\n"
+            "  expected: 'balanced', or one positive number per class"
+        )
+    return share @ weight
+
+
+def label_shares(data: CrowdData) -> Tensor:
+    """Each task's share of labels, uniform where it has none; gold where it is known."""
+    label = as_shares(data.label, data.n_classes) * data.weight[:, None]
+    votes = torch.zeros_like(data.gold).index_add(0, data.task, label)
+    empty = votes.sum(dim=1, keepdim=True) <= 0
+    votes = torch.where(empty, torch.ones_like(votes), votes)
+    known = torch.isinf(data.gold).any(dim=1, keepdim=True)
+    votes = torch.where(known, data.gold.exp(), votes)
+    return votes / votes.sum(dim=1, keepdim=True)
 
 
 def as_shares(label: Tensor, n_classes: int) -> Tensor:
@@ -146,3 +191,18 @@ def as_data(
         n_classes,
         annotations.n_workers,
     )
+
+
+def worker_table(features: Any, workers: Array) -> Tensor | None:
+    """What is known of each worker, a row of numbers each; a frame finds them by name."""
+    if features is None:
+        return None
+    if isinstance(features, pd.DataFrame) and not isinstance(features.index, pd.RangeIndex):
+        features = features.reindex(workers)
+    table = np.asarray(features, dtype=np.float32)
+    if table.ndim != 2 or len(table) != len(workers) or not np.isfinite(table).all():
+        raise AnnotationError(
+            f"worker_features have shape {table.shape} for {len(workers):,} workers.\n"
+            "  expected: one row of finite numbers per worker, or a frame indexed by worker"
+        )
+    return torch.as_tensor(table)

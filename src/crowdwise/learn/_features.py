@@ -27,14 +27,13 @@ class Features:
 
     @property
     def n_tasks(self) -> int:
-        size = self.source.shape[0] if hasattr(self.source, "shape") else len(self.source)
-        return size if self.order is None else len(self.order)
+        return n_rows(self.source) if self.order is None else len(self.order)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of one task's features."""
-        if issparse(self.source):
-            return (self.source.shape[1],)
+        if isinstance(self.source, Tensor) or issparse(self.source):
+            return tuple(self.source.shape[1:])  # also where there are no rows
         return tuple(self.rows(torch.zeros(1, dtype=torch.long)).shape[1:])
 
     def rows(self, chosen: Tensor) -> Tensor:
@@ -87,8 +86,24 @@ def in_task_order(X: Any, tasks: Array) -> Any:
     if order is not None:
         return X.iloc[order]
     if X is not None:
-        _refuse_other_rows(X.shape[0] if hasattr(X, "shape") else len(X), tasks)
+        _refuse_other_rows(n_rows(X), tasks)
     return X
+
+
+def n_rows(X: Any) -> int:
+    """How many rows X has, of any kind."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def refuse_width(found: int, expected: int) -> None:
+    """Another number of features than in fit."""
+    if found != expected:
+        raise AnnotationError(
+            explain(
+                f"X has {found:,} features.",
+                expected=f"the {expected:,} features that were there in fit",
+            )
+        )
 
 
 def take(X: Any, rows: Ints) -> Any:
@@ -142,11 +157,11 @@ def order_by_name(X: Any, tasks: Array | None) -> Ints | None:
     return place if (place >= 0).all() else None
 
 
-def _refuse_other_rows(n_rows: int, tasks: Array) -> None:
-    if n_rows != len(tasks):
+def _refuse_other_rows(found: int, tasks: Array) -> None:
+    if found != len(tasks):
         raise AnnotationError(
             explain(
-                f"X has {n_rows:,} rows, but there are {len(tasks):,} tasks.",
+                f"X has {found:,} rows, but there are {len(tasks):,} tasks.",
                 expected="one row per task, in the order of annotations.tasks",
                 fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
             )

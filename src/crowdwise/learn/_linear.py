@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.learn._features import as_features
+from crowdwise.learn._features import as_features, refuse_width
 from crowdwise.learn._learner import PlainLearner
 from crowdwise.typing import Floats
 
@@ -47,14 +47,8 @@ class LinearLearner(PlainLearner):
     def _design(self, X: Any) -> Any:
         """Scaled features and a column of ones."""
         table = as_table(X)
-        if table.shape[1] != self.n_features_in_:
-            raise AnnotationError(
-                explain(
-                    f"X has {table.shape[1]:,} features.",
-                    expected=f"the {self.n_features_in_:,} features that were there in fit",
-                )
-            )
-        if self.scale:
+        refuse_width(table.shape[1], self.n_features_in_)
+        if self.scale and table.shape[0]:  # scikit-learn refuses to scale nothing
             table = self.scaler_.transform(table)
         ones = np.ones((table.shape[0], 1))
         return hstack([table, ones], format="csr") if issparse(table) else np.hstack([table, ones])

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise.aggregate._rows import Rows, one_hot
 from crowdwise.data import Annotations
 from crowdwise.learn._linear import LinearLearner
-from crowdwise.learn._rows import Rows, one_hot
 from crowdwise.typing import Floats, Ints
 
 

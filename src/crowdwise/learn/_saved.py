@@ -19,7 +19,22 @@ from crowdwise.persist import Savable
 class SavedNet(Savable):
     """A model whose ``net_`` is saved as arrays, and built anew from its parameters."""
 
-    net_: CrowdNet
+    net_: Any
+
+    def _blank(self, device: torch.device) -> nn.Module:
+        """A network of the right shapes, whatever its numbers; ``device`` is the default one."""
+        model: Any = self
+        data = _empty_data(model, device)
+        n_in = model.feature_shape_[0] if len(model.feature_shape_) == 1 else None
+        scaler: nn.Module = nn.Identity()
+        if model.scale and n_in is not None:
+            scaler = Standardize(torch.zeros(n_in), torch.ones(n_in))
+        return self._assembled(scaler, data, n_in)
+
+    def _assembled(self, scaler: nn.Module, data: CrowdData, n_in: int | None) -> nn.Module:
+        """The network behind a scaler, freshly initialised."""
+        model: Any = self
+        return CrowdNet(scaler, model._truth(data, n_in), model._noise(data, n_in))
 
     def _learned(self) -> dict[str, Any]:
         return {**super()._learned(), "net_": state_of(self.net_)}
@@ -38,7 +53,7 @@ def state_of(net: nn.Module) -> dict[str, Tensor]:
     return state
 
 
-def rebuilt(model: Any, state: dict[str, Tensor]) -> CrowdNet:
+def rebuilt(model: Any, state: dict[str, Tensor]) -> nn.Module:
     """The network that a model's parameters and names describe, holding ``state``.
 
     It is built without memory of its own (on torch's ``meta`` device), so that the sizes a file
@@ -47,13 +62,8 @@ def rebuilt(model: Any, state: dict[str, Tensor]) -> CrowdNet:
     """
     yours = any(callable(value) for value in model.get_params(deep=False).values())
     device = torch.device("cpu" if yours else "meta")
-    data = _empty_data(model, device)
-    n_in = model.feature_shape_[0] if len(model.feature_shape_) == 1 else None
     with seeded(0, torch.device("cpu"), 0), device:
-        scaler: nn.Module = nn.Identity()
-        if model.scale and n_in is not None:
-            scaler = Standardize(torch.zeros(n_in), torch.ones(n_in))
-        net = CrowdNet(scaler, model._truth(data, n_in), model._noise(data, n_in))
+        net = model._blank(device)
     _refuse_misfits(net, state, ParameterError if yours else FormatError)
     # A network built for real keeps its own types of number, half precision say.
     net.load_state_dict(state, assign=not yours)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ OPTIMIZERS: dict[str, Any] = {
     "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-8}),
     "sgd": (torch.optim.SGD, {"momentum": 0.9}),
 }
+PARTS = ("truth", "noise", "encoder", "hardness", "centre")  # with rates of their own
 
 
 class Training(BaseEstimator):
@@ -29,7 +31,8 @@ class Training(BaseEstimator):
     optimizer : {"adam", "amsgrad", "adamw", "radam", "adadelta", "sgd"}, default="adam"
         The rule that turns gradients into steps.
     learning_rate : float or mapping, default=1e-2
-        Step size; ``{"truth": …, "noise": …}`` gives the two models their own.
+        Step size; ``{"truth": …, "noise": …}`` gives the two models their own. The parts of an
+        embedder are "encoder", "hardness" and "centre".
     weight_decay : float or mapping, default=0
         L2 penalty on the parameters.
     batch_size : int or None, default=None
@@ -43,11 +46,19 @@ class Training(BaseEstimator):
         labels best is kept.
     validation_fraction : float, default=0.1
         Share of the annotations held out when there are restarts or ``patience`` to decide.
+    hold_out : {"labels", "tasks"}, default="labels"
+        Whether single labels are held out, or all labels of some tasks. The first asks how well
+        the labels of known tasks are explained, the second how well new tasks are predicted:
+        a large network that learns tasks by heart is stopped only by the second.
     patience : int or None, default=None
         Stop after so many epochs without a better held-out likelihood, and keep the best.
     worker_dropout : float, default=0
         Chance that a label counts as the unknown worker's, who is learned in this way.
         Without it the unknown worker is the average of the others.
+    class_weight : "balanced", array of shape (n_classes,) or None, default=None
+        How much tasks of each class count: batches are drawn with replacement, each task or
+        annotation by the mean weight of its task's labels. Balanced weighs a class by one
+        over how often it is labeled. What is inferred of the tasks is left as it is.
     device : {"auto", "cpu", "cuda"} or str, default="auto"
         Where to train; auto takes a GPU if there is one.
     verbose : bool, default=False
@@ -65,8 +76,10 @@ class Training(BaseEstimator):
         schedule: str = "constant",
         n_restarts: int = 1,
         validation_fraction: float = 0.1,
+        hold_out: str = "labels",
         patience: int | None = None,
         worker_dropout: float = 0.0,
+        class_weight: Any = None,
         device: str = "auto",
         verbose: bool = False,
     ) -> None:
@@ -78,8 +91,10 @@ class Training(BaseEstimator):
         self.schedule = schedule
         self.n_restarts = n_restarts
         self.validation_fraction = validation_fraction
+        self.hold_out = hold_out
         self.patience = patience
         self.worker_dropout = worker_dropout
+        self.class_weight = class_weight
         self.device = device
         self.verbose = verbose
 
@@ -93,7 +108,7 @@ def make_optimizer(training: Training, parameters: Mapping[str, Tensor]) -> torc
     """The optimiser, with a group of its own for each part of the net."""
     kind, options = OPTIMIZERS[training.optimizer]
     groups = []
-    for part in ("truth", "noise", ""):
+    for part in (*PARTS, ""):
         chosen = [p for name, p in parameters.items() if _part(name) == part]
         if chosen:
             rate = _for_part(training.learning_rate, part, 1e-3)
@@ -104,7 +119,7 @@ def make_optimizer(training: Training, parameters: Mapping[str, Tensor]) -> torc
 
 def _part(name: str) -> str:
     pieces = name.split(".")
-    return next((p for p in pieces[:2] if p in ("truth", "noise")), "")
+    return next((p for p in pieces[:2] if p in PARTS), "")
 
 
 def _for_part(value: float | Mapping[str, float], part: str, default: float) -> float:
@@ -123,10 +138,24 @@ def check(training: Training) -> None:
         raise ParameterError(
             f"schedule={training.schedule!r} is unknown.\n  expected: constant, cosine"
         )
+    if training.hold_out not in ("labels", "tasks"):
+        raise ParameterError(
+            f"hold_out={training.hold_out!r} is unknown.\n  expected: labels, tasks"
+        )
     for name, low in (("n_restarts", 1), ("epochs", 0), ("batch_size", 1), ("patience", 1)):
         value = getattr(training, name)
+        if value is not None and not isinstance(value, Integral):
+            raise ParameterError(f"{name}={value!r}.\n  expected: a whole number")
         if value is not None and value < low:
             raise ParameterError(f"{name}={value} is too small.\n  expected: {low} or more")
+    for name in ("learning_rate", "weight_decay", "worker_dropout", "validation_fraction"):
+        if not isinstance(getattr(training, name), Real | Mapping):
+            raise ParameterError(f"{name}={getattr(training, name)!r}.\n  expected: a number")
+    if isinstance(training.class_weight, str) and training.class_weight != "balanced":
+        raise ParameterError(
+            f"class_weight={training.class_weight!r} is unknown.\n"
+            "  expected: balanced, one number per class, or None"
+        )
     if not 0 < training.validation_fraction < 1:
         raise ParameterError(
             f"validation_fraction={training.validation_fraction}.\n  expected: between 0 and 1"

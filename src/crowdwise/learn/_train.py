@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
 from crowdwise.errors import CrowdwiseError
-from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._data import Batch, CrowdData, class_odds
 from crowdwise.learn._settings import Training, check, make_optimizer
 from crowdwise.learn.objectives import Objective
 
@@ -124,7 +125,7 @@ def train(
     check(training)
     held = None
     if training.holds_out and data.n_annotations > 1:
-        data, held = data.held_out(training.validation_fraction, rng)
+        data, held = data.held_out(training.validation_fraction, rng, training.hold_out)
     ensemble, history = Ensemble(members), History()
     loop = Loop(ensemble, data, held, phases, training, rng, history)
     try:
@@ -160,6 +161,10 @@ class Loop:
             else None
         )
         self.generator = torch.Generator().manual_seed(int(self.rng.randint(2**31 - 1)))
+        weight = self.training.class_weight
+        self.odds: dict[str, Any] = (
+            {} if weight is None else {"odds": class_odds(self.data, weight)}
+        )
         self.best_state = self.ensemble.snapshot()
         self.best_value = torch.full((len(self.ensemble),), torch.inf)
         self.since_best, self.report_every = 0, max(1, epochs // 10)
@@ -178,8 +183,8 @@ class Loop:
         """One pass over the batches, and a look at the held-out labels."""
         self.ensemble.train(True)
         losses, n = torch.zeros(len(self.ensemble), device=self.data.device), 0
-        by = self.ensemble.template.by
-        for batch in self.data.batches(self.training.batch_size, by, self.generator):
+        how = self.training.batch_size, self.ensemble.template.by, self.generator
+        for batch in self.data.batches(*how, **self.odds):
             loss = self.ensemble(loss_name, self.dropped(batch))
             self.optimizer.zero_grad(set_to_none=True)
             torch.autograd.backward(loss.sum())

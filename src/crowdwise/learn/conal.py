@@ -192,9 +192,6 @@ class Apart(Direct):
         noise: Any = self.net.noise
         return super().loss(batch) - self.penalty * distance(noise.own.weight[:-1], noise.common)
 
-    def held_out(self, batch: Batch) -> Tensor:
-        return super().loss(batch)
-
 
 def distance(own: Tensor, common: Tensor) -> Tensor:
     """Sum over workers of the norm of ``own - common``."""

@@ -148,7 +148,7 @@ class Reliability(Direct):
         self.trust = trust
 
     def loss(self, batch: Batch) -> Tensor:
-        """Eq. 5, per annotation."""
+        """Eq. 5, per annotation; and known truths beside it."""
         x, noise = self.net.scaler(batch.x), self.net.noise
         assert isinstance(noise, ReliableLayer)
         log_truth = torch.log_softmax(self.net.truth(x), dim=-1)
@@ -158,10 +158,7 @@ class Reliability(Direct):
         guess = (log_truth + self.gold[batch.task]).argmax(dim=-1)[batch.at]  # (row,)
         losses = self.trust * soft_loss(log_labels, share, torch.sigmoid(logit))
         losses = losses + (1.0 - self.trust) * agreement(logit, share, guess)
-        return (losses * batch.weight).sum() / total(batch)
-
-    def held_out(self, batch: Batch) -> Tensor:
-        return super().loss(batch)
+        return (losses * batch.weight).sum() / total(batch) + self.told(log_truth, batch)
 
 
 def soft_loss(log_labels: Tensor, share: Tensor, reliable: Tensor) -> Tensor:

@@ -11,11 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._params import at_least, one_of
 from crowdwise.aggregate._base import by_worker
-from crowdwise.data import Annotations
-from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._classifier import ClassifierLearner
-from crowdwise.learn._learner import LearnerTraits, counted_confusion
-from crowdwise.learn._weighed_vote import (
+from crowdwise.aggregate._weighed_vote import (
     Ballot,
     Judgement,
     judge,
@@ -24,6 +20,10 @@ from crowdwise.learn._weighed_vote import (
     temperature,
     worker_quality,
 )
+from crowdwise.data import Annotations
+from crowdwise.errors import ParameterError, explain
+from crowdwise.learn._classifier import ClassifierLearner
+from crowdwise.learn._learner import LearnerTraits, counted_confusion
 from crowdwise.typing import Floats, Ints
 
 

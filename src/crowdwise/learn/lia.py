@@ -1,14 +1,18 @@
 """LIA: difficulty of tasks and competence of workers as learned functions, by EM."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import torch
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise._params import at_least, one_of
+from crowdwise.data import as_annotations
+from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._data import Batch, CrowdData, label_shares
 from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._settings import Training
 from crowdwise.learn._train import Phase
@@ -21,7 +25,9 @@ from crowdwise.learn.objectives import (
     per_annotation,
     per_task,
 )
+from crowdwise.learn.response import ResponseModel
 from crowdwise.learn.truth import MLP, TaskEmbedding, build_truth
+from crowdwise.typing import Floats
 
 EMBEDDING = 16
 
@@ -59,6 +65,9 @@ class LIA(CrowdClassifier):
         Whether the classifier takes part in the E-step (the paper) or not (the authors' code).
     hard : bool, default=False
         Whether E-steps give all mass to the best class.
+    response : ResponseModel, optional
+        A model of who answers what, to be learned beside from the same features and labels,
+        with ``posterior_`` as the truth: see :meth:`predict_response`. The rest stays the same.
     scale : bool, default=True
         Whether to standardise features with the mean and deviation of the training rows.
     training : Training, optional
@@ -72,6 +81,8 @@ class LIA(CrowdClassifier):
         Chance that the average worker errs on each training task.
     embedding_ : ndarray of shape (n_workers, n_classes * n_classes * n_slots)
         Competence tensor of each worker, as a row.
+    response_ : ResponseModel or None
+        The fitted model of who answers what, if there is one.
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
@@ -104,6 +115,7 @@ class LIA(CrowdClassifier):
         "column_norm": ["boolean"],
         "e_step_prior": ["boolean"],
         "hard": ["boolean"],
+        "response": [ResponseModel, None],
     }
     default_training = Training(optimizer="amsgrad", learning_rate=1e-3)
 
@@ -121,6 +133,7 @@ class LIA(CrowdClassifier):
         column_norm: bool = False,
         e_step_prior: bool = True,
         hard: bool = False,
+        response: ResponseModel | None = None,
         scale: bool = True,
         training: Training | None = None,
         random_state: Any = None,
@@ -136,9 +149,50 @@ class LIA(CrowdClassifier):
         self.column_norm = column_norm
         self.e_step_prior = e_step_prior
         self.hard = hard
+        self.response = response
         self.scale = scale
         self.training = training
         self.random_state = random_state
+
+    def fit(self, X: Any, annotations: Any, worker_features: Any = None, gold: Any = None) -> Self:
+        """Learn from features and annotations; see :meth:`CrowdClassifier.fit`.
+
+        Without features (None) tasks get learned embeddings.
+        """
+        if self.response is not None and X is None:
+            raise ParameterError(
+                explain(
+                    "Who answers what is told from features, and there are none.",
+                    fix="give X, or leave response out",
+                )
+            )
+        votes = as_annotations(annotations)
+        super().fit(X, votes, worker_features, gold)
+        self.response_: ResponseModel | None = None
+        if self.response is not None:
+            beside = clone(self.response)
+            if beside.random_state is None:
+                beside.set_params(random_state=self.random_state)
+            self.response_ = beside.fit(X, votes, truth=self.posterior_)
+        return self
+
+    def predict_response(self, X: Any, workers: Any = None) -> Floats:
+        """P(worker answers) by ``response_``, shape (n_rows, n_workers).
+
+        Times :meth:`predict_worker_accuracy` it is how likely asking brings a right label: whom
+        to send a task to. A worker never seen is the average one.
+        """
+        check_is_fitted(self)
+        beside: ResponseModel | None = getattr(self, "response_", None)
+        if beside is None:
+            raise ParameterError(
+                explain(
+                    f"This {type(self).__name__} learned nothing of who answers what.",
+                    fix="LIA(response=ResponseModel()).fit(X, annotations)",
+                )
+            )
+        asked = self.workers_ if workers is None else workers
+        return beside.predict_proba(X, asked, truth=self.predict_proba(X))
 
     def _truth(self, data: CrowdData, n_in: int | None) -> nn.Module:
         return self._network(self.truth, data, n_in, data.n_classes)
@@ -208,19 +262,3 @@ class LIAObjective(Expected):
         """Eq. 9, or the same with one truth shared by all labels of a task."""
         rule = per_task if self.shared else per_annotation
         return -rule(*self.scores(batch), batch)
-
-
-def label_shares(data: CrowdData) -> Tensor:
-    """Each task's share of labels, uniform where it has none; gold where it is known."""
-    label = (
-        data.label
-        if data.label.ndim > 1
-        else torch.eye(data.n_classes, device=data.device)[data.label]
-    )
-    votes = torch.zeros(data.n_tasks, data.n_classes, device=data.device)
-    votes.index_add_(0, data.task, label * data.weight[:, None])
-    empty = votes.sum(dim=1, keepdim=True) <= 0
-    votes = torch.where(empty, torch.ones_like(votes), votes)
-    known = torch.isinf(data.gold).any(dim=1, keepdim=True)
-    votes = torch.where(known, data.gold.exp(), votes)
-    return votes / votes.sum(dim=1, keepdim=True)

@@ -8,10 +8,10 @@ from scipy.special import expit, log_softmax
 from crowdwise._em import until_converged
 from crowdwise._params import at_least, between, more_than
 from crowdwise.aggregate._base import by_worker
+from crowdwise.aggregate._rows import Rows, one_hot
 from crowdwise.data import Annotations
 from crowdwise.learn._learner import expect
 from crowdwise.learn._linear import LinearLearner, penalty, softmax_regression
-from crowdwise.learn._rows import Rows, one_hot
 from crowdwise.simulate import one_coin_confusion
 from crowdwise.typing import Floats, Ints
 

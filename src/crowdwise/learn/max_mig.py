@@ -9,10 +9,9 @@ from torch.nn.functional import log_softmax
 from crowdwise._params import more_than, one_of
 from crowdwise.errors import ParameterError
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._data import Batch, CrowdData, label_shares
 from crowdwise.learn._recipes import MAML
 from crowdwise.learn._settings import Training
-from crowdwise.learn.lia import label_shares
 from crowdwise.learn.noise import Noise, WorkerTable, pick
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective, joint
 from crowdwise.learn.starts import counted
@@ -165,9 +164,6 @@ class InformationGain(Direct):
         count = torch.zeros_like(log_truth[:, 0]).index_add(0, batch.at, batch.weight)
         known = (count > 0) | torch.isinf(self.gold[batch.task]).any(dim=-1)
         return -gain(log_truth, crowd, self.log_prior, known.to(log_truth.dtype), self.divergence)
-
-    def held_out(self, batch: Batch) -> Tensor:
-        return super().loss(batch)
 
 
 def gain(left: Tensor, right: Tensor, log_prior: Tensor, known: Tensor, divergence: str) -> Tensor:

@@ -86,17 +86,33 @@ class PerAnnotation(Objective):
 
 
 class Direct(Objective):
-    """Likelihood of each label by the noise model's own rule, for layers that are no tables."""
+    """Likelihood of each label by the noise model's own rule, for layers that are no tables.
+
+    Such a rule knows no truth to be held fixed, so known truths train the classifier by
+    themselves: once for each label of their task, as they do in :class:`PerAnnotation`.
+    """
+
+    def __init__(self, net: CrowdNet, data: CrowdData) -> None:
+        super().__init__(net, data)
+        self.has_gold = bool(torch.isinf(data.gold).any())
 
     def loss(self, batch: Batch) -> Tensor:
+        loss = self.held_out(batch)
+        return loss + self.told(self.net.log_truth(batch.x), batch) if self.has_gold else loss
+
+    def told(self, log_truth: Tensor, batch: Batch) -> Tensor:
+        """Minus log P(truth | features) where the truth is known, per annotation."""
+        gold = self.gold[batch.task]
+        known = torch.isinf(gold).any(dim=-1, keepdim=True)
+        right = torch.where(known, gold.exp() * log_truth, 0.0).sum(dim=-1)  # (task,)
+        return -(right[batch.at] * batch.weight).sum() / total(batch)
+
+    def held_out(self, batch: Batch) -> Tensor:
         log_labels = self.net.log_labels(batch.x, batch.at, batch.worker)
         given = (
             log_labels * batch.label if batch.label.ndim > 1 else chosen(log_labels, batch.label)
         )
         return -(given.reshape(len(batch.at), -1).sum(dim=-1) * batch.weight).sum() / total(batch)
-
-    def held_out(self, batch: Batch) -> Tensor:
-        return self.loss(batch)
 
 
 class PerTask(Objective):

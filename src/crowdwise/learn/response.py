@@ -17,11 +17,11 @@ from crowdwise._params import at_least, checks_params, one_of
 from crowdwise.data import as_annotations
 from crowdwise.data.names import positions
 from crowdwise.errors import AnnotationError
-from crowdwise.learn._data import Batch, CrowdData, as_data
-from crowdwise.learn._features import as_features
+from crowdwise.learn._data import Batch, CrowdData, as_data, label_shares
+from crowdwise.learn._features import as_features, refuse_width
+from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
 from crowdwise.learn._train import Phase, seeded, train
-from crowdwise.learn.lia import label_shares
 from crowdwise.learn.noise import WorkerTable
 from crowdwise.learn.objectives import Objective
 from crowdwise.learn.truth import MLP, Standardize, build_truth
@@ -30,7 +30,7 @@ from crowdwise.typing import Floats
 ROWS_AT_ONCE = 4096
 
 
-class ResponseModel(BaseEstimator):
+class ResponseModel(SavedNet, BaseEstimator):
     """Learn who answers what, from who has answered what.
 
     Worker ``w`` answers a task of features ``x`` with probability ``sigmoid(u_w . v(x) + b_w)``.
@@ -69,7 +69,7 @@ class ResponseModel(BaseEstimator):
         Share of the training tasks that each worker answered.
     shift_ : ndarray of shape (n_workers, n_classes)
         How the truth moves each worker's log odds to answer; zeros if it does not.
-    history_, net_
+    feature_shape_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
     References
@@ -104,6 +104,11 @@ class ResponseModel(BaseEstimator):
         "random_state": ["random_state"],
     }
     default_training: ClassVar[Training] = Training(learning_rate=3e-2, epochs=200)
+    _axes = {
+        "rate_": ("workers_",),
+        "shift_": ("workers_", "classes_"),
+        "truth_share_": ("classes_",),
+    }
 
     def __init__(
         self,
@@ -136,7 +141,9 @@ class ResponseModel(BaseEstimator):
             raise AnnotationError("There are no annotations to learn from.")
         settings = self.training if self.training is not None else self.default_training
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
-        data = as_data(as_features(X, votes.tasks), votes, None, device)
+        features = as_features(X, votes.tasks)
+        data = as_data(features, votes, None, device)
+        self.feature_shape_ = features.shape
         self.tasks_, self.workers_, self.classes_ = votes.tasks, votes.workers, votes.classes
         self.rate_: Floats = np.bincount(votes.worker, minlength=votes.n_workers) / votes.n_tasks
         share = label_shares(data) if truth is None else as_truth(truth, data)
@@ -182,9 +189,11 @@ class ResponseModel(BaseEstimator):
         scaler: nn.Module = nn.Identity()
         if self.scale and n_in is not None:
             scaler = Standardize.of(data.features.rows(torch.arange(data.n_tasks)))
+        return Responses(self._assembled(scaler, data, n_in), data, share, self.negatives)
+
+    def _assembled(self, scaler: nn.Module, data: CrowdData, n_in: int | None) -> ResponseNet:
         task = build_truth(self.task, n_in, self.size)
-        net = ResponseNet(scaler, task, data, self.size, depends=self.mechanism == "mnar")
-        return Responses(net, data, share, self.negatives)
+        return ResponseNet(scaler, task, data, self.size, depends=self.mechanism == "mnar")
 
     @torch.no_grad()
     def _over_rows(self, X: Any, workers: Any) -> Floats:
@@ -194,6 +203,8 @@ class ResponseModel(BaseEstimator):
         found = positions(self.workers_, names)
         code = torch.as_tensor(np.where(found < 0, len(self.workers_), found))
         features = as_features(X)
+        if len(self.feature_shape_) == len(features.shape) == 1:  # images may have other sizes
+            refuse_width(features.shape[0], self.feature_shape_[0])
         rows = torch.split(torch.arange(features.n_tasks), ROWS_AT_ONCE)
         logit = torch.cat([self.net_.grid(features.rows(some), code) for some in rows])
         return torch.sigmoid(logit.double()).numpy()
@@ -209,7 +220,7 @@ class ResponseNet(nn.Module):
         self.scaler, self.task = scaler, task
         start = torch.zeros(size + 1)  # u, then b
         rate = data.n_annotations / (data.n_tasks * data.n_workers)
-        start[-1] = float(np.log(rate / max(1.0 - rate, 1e-6)))
+        start[-1] = math.log(max(rate, 1e-6) / max(1.0 - rate, 1e-6))
         self.worker = WorkerTable(data.n_workers, start)
         with torch.no_grad():
             self.worker.weight[:, :-1].normal_(std=0.1)

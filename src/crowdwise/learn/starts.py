@@ -2,8 +2,7 @@
 
 from torch import Tensor
 
-from crowdwise.learn._data import CrowdData, as_shares
-from crowdwise.learn.lia import label_shares
+from crowdwise.learn._data import CrowdData, as_shares, label_shares
 
 
 def counted(data: CrowdData, smoothing: float) -> Tensor:

@@ -82,8 +82,7 @@ class TwoStage(ClassifierLearner):
         told = votes.redundancy > 0
         if gold is not None:
             told |= gold >= 0
-        first = IBCC() if self.aggregator is None else clone(self.aggregator)
-        self.aggregator_ = first.fit(votes, names_of(gold, votes))
+        self.aggregator_ = self._first_stage().fit(votes, names_of(gold, votes))
         posterior: Floats = self.aggregator_.posterior_
         chosen = positions(votes.classes, self.aggregator_.labels_.to_numpy())
         told &= chosen >= 0  # an aggregator may abstain
@@ -93,6 +92,9 @@ class TwoStage(ClassifierLearner):
         if confusion is None or confusion.shape[1:] != (votes.n_classes, votes.n_classes):
             confusion = counted_confusion(votes, posterior)
         return posterior, confusion
+
+    def _first_stage(self) -> Any:
+        return IBCC() if self.aggregator is None else clone(self.aggregator)
 
 
 def examples(

@@ -127,6 +127,3 @@ class PerPair(Direct):
 
     def loss(self, batch: Batch) -> Tensor:
         return -per_annotation(*self.scores(batch), batch)
-
-    def held_out(self, batch: Batch) -> Tensor:
-        return super().loss(batch)

@@ -9,6 +9,8 @@ from crowdwise.errors import FormatError, explain
 # Where each part lives that a model's parameters or results are made of. A file says only the
 # name; the place is always ours.
 PARTS: Mapping[str, str] = {
+    "CrowdLabels": "crowdwise.embed.crowd_labels",
+    "Encoder": "crowdwise.embed.encoder",
     "History": "crowdwise.learn._train",
     "LIAML": "crowdwise.learn.lia_ml",
     "LogisticRegression": "sklearn.linear_model",
@@ -16,11 +18,16 @@ PARTS: Mapping[str, str] = {
     "NetClassifier": "crowdwise.learn.net_classifier",
     "OneWorker": "crowdwise.learn.net_classifier",
     "Pipeline": "sklearn.pipeline",
+    "ResponseModel": "crowdwise.learn.response",
     "StandardScaler": "sklearn.preprocessing",
     "Training": "crowdwise.learn._settings",
     "WorkerHistory": "crowdwise.aggregate.dawid_skene",
 }
-MODELS = {"crowdwise.aggregate": "__all__", "crowdwise.learn": "LEARNERS"}  # and their lists
+MODELS = {  # and their lists
+    "crowdwise.aggregate": "__all__",
+    "crowdwise.learn": "LEARNERS",
+    "crowdwise.embed": "EMBEDDERS",
+}
 
 
 def name_of(cls: type) -> str | None:
@@ -38,7 +45,7 @@ def class_named(name: str) -> type:
     """The class of a name in a file."""
     if name in PARTS:
         return _attribute(PARTS[name], name)
-    for home, listed in MODELS.items():  # learners last: they need torch
+    for home, listed in MODELS.items():  # those that need torch come last
         if name in _attribute(home, listed):
             return _attribute(home, name)
     raise FormatError(

@@ -11,9 +11,22 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("crowdwise.plot", "matplotlib", "plot") from error
 
+from crowdwise.plot.agreement import plot_agreement
 from crowdwise.plot.calibration import plot_calibration
 from crowdwise.plot.confusions import plot_confusions
+from crowdwise.plot.difficulty import plot_difficulty
+from crowdwise.plot.embedding_map import plot_embedding_map
+from crowdwise.plot.redundancy import plot_redundancy
 from crowdwise.plot.training import plot_training
 from crowdwise.plot.worker_map import plot_worker_map
 
-__all__ = ["plot_calibration", "plot_confusions", "plot_training", "plot_worker_map"]
+__all__ = [
+    "plot_agreement",
+    "plot_calibration",
+    "plot_confusions",
+    "plot_difficulty",
+    "plot_embedding_map",
+    "plot_redundancy",
+    "plot_training",
+    "plot_worker_map",
+]

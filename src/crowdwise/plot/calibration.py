@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pandas as pd
 from matplotlib.axes import Axes
 
 from crowdwise.evaluate import reliability_table
@@ -31,9 +30,7 @@ def plot_calibration(
     ax : Axes, optional
         Where to draw. The title says the mean gap between confidence and accuracy.
     """
-    table = reliability_table(
-        _frame(predicted), truth, n_bins=n_bins, bins=bins, confidence=confidence
-    )
+    table = reliability_table(predicted, truth, n_bins=n_bins, bins=bins, confidence=confidence)
     ax = one_axes(ax, (4.4, 4.4))
     share = table["n_tasks"] / table["n_tasks"].sum()
     width = table["to"] - table["from"]
@@ -49,12 +46,3 @@ def plot_calibration(
     ax.set_title(f"mean gap {gap:.3f}, {table['n_tasks'].sum():,} tasks")
     ax.legend(loc="upper left", fontsize=8)
     return ax
-
-
-def _frame(predicted: Any) -> Any:
-    """A learner's posterior with its names; anything else as it is."""
-    if hasattr(predicted, "posterior_") and not hasattr(predicted, "probas_"):
-        return pd.DataFrame(
-            predicted.posterior_, index=predicted.tasks_, columns=predicted.classes_
-        )
-    return predicted

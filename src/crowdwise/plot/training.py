@@ -1,5 +1,6 @@
 """How training went."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,14 @@ def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
     history : History or fitted model
         ``history_`` of a learner, or a model that has one; or one with ``objective_``.
         Restarts are thin lines, the one that was kept is thick; held-out labels are dashed.
+        A mapping from names to any of these draws one line for each, to be compared.
     ax : Axes, optional
         Where to draw.
     """
-    losses = getattr(history, "history_", history)
     ax = one_axes(ax, (5.5, 3.5))
+    if isinstance(history, Mapping):
+        return _draw_several(ax, history)
+    losses = getattr(history, "history_", history)
     if hasattr(losses, "loss"):
         _draw_restarts(ax, losses)
     elif hasattr(history, "objective_"):
@@ -36,6 +40,19 @@ def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
                 expected="history_ of a learner, or a fitted model with history_ or objective_",
             )
         )
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return ax
+
+
+def _draw_several(ax: Axes, histories: Mapping[str, Any]) -> Axes:
+    """The restart that was kept of each, under its name."""
+    for name, history in histories.items():
+        losses = getattr(history, "history_", history)
+        kept = np.array(losses.loss, dtype=np.float64)[:, losses.best]
+        ax.plot(np.arange(1, len(kept) + 1), kept, label=name)
+    ax.set_xlabel("epoch")
+    ax.set_ylabel("loss")
+    ax.legend()
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return ax
 

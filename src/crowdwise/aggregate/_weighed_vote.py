@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax, xlogy
 
+from crowdwise.aggregate._rows import Rows, summed
 from crowdwise.data import Annotations
-from crowdwise.learn._rows import Rows, summed
 from crowdwise.typing import Array, Floats, Ints
 
 LEAST = 1e-6  # of a weight, and of the error that weights are compared with

@@ -1,0 +1,253 @@
+"""Methods side by side: what they say, how they differ, and which predicts labels best."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from crowdwise.aggregate._base import Aggregator, tied
+from crowdwise.data import Annotations, as_annotations
+from crowdwise.errors import CrowdwiseError, ParameterError
+from crowdwise.evaluate.intervals import bootstrap
+from crowdwise.evaluate.left_out import pooled_confusion
+from crowdwise.evaluate.scores import score
+from crowdwise.typing import Array, Floats, Ints
+
+log = logging.getLogger("crowdwise")
+
+SCORES = {  # name of a score, and its column
+    "accuracy": "accuracy",
+    "balanced accuracy": "balanced_accuracy",
+    "macro F1": "macro_f1",
+    "minority recall": "minority_recall",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What :func:`compare_methods` finds.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row a method.
+    agreement : DataFrame
+        Share of the tasks that two methods label alike, method x method.
+    labels : DataFrame
+        The label of each task by each method, task x method.
+    """
+
+    table: pd.DataFrame
+    agreement: pd.DataFrame
+    labels: pd.DataFrame
+
+
+def compare_methods(
+    annotations: Any,
+    methods: Mapping[str, Any],
+    *,
+    X: Any = None,
+    truth: Any = None,
+    held_out: float = 0.1,
+    n_resamples: int = 1000,
+    confidence: float = 0.95,
+    random_state: Any = 0,
+) -> Comparison:
+    """Compare methods, without truth and with it.
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        Whatever :func:`crowdwise.data.as_annotations` takes.
+    methods : mapping from name to estimator
+        Aggregators, and learners if X is given. They are cloned. One that refuses the data
+        has its reason in the column ``note``, and nothing else.
+    X : array or frame, optional
+        Features of the tasks, for learners.
+    truth : mapping, Series or frame, optional
+        True label of some tasks, for scores. Nothing is learned from it.
+    held_out : float, default=0.1
+        Share of the annotations to be predicted from the others, at most one of each task;
+        0 for none. Costs a second fit of every method.
+    n_resamples, confidence, random_state
+        For the intervals, and for the choice of what to hold out.
+
+    Returns
+    -------
+    Comparison
+        Its ``table`` has, by method: ``changed``, the share of tasks whose label is not (one
+        of) the majority's; ``agreement``, the mean share of tasks labeled as by another
+        method; ``confidence``, the mean probability of the labels; ``held_out`` with
+        ``held_out_low`` and ``held_out_high``, the mean log-likelihood of a held-out
+        annotation, in nats, when workers' confusion matrices are counted by the method's
+        posterior (higher is better, and no truth is needed); ``behind``, by how much another
+        method does better, with an interval that holds 0 where it may be luck; ``objective``,
+        the last value of what the method raises, which only compares it with itself;
+        ``seconds``; and with truth the scores of :func:`score`.
+
+    Examples
+    --------
+    >>> from crowdwise.aggregate import DawidSkene, MajorityVote
+    >>> from crowdwise.simulate import confused_crowd, one_coin_confusion
+    >>> confusion = one_coin_confusion([0.9, 0.8, 0.6, 0.5, 0.5], n_classes=2)
+    >>> crowd = confused_crowd(confusion, n_tasks=200, per_task=5, random_state=0)
+    >>> methods = {"vote": MajorityVote(), "DawidSkene": DawidSkene()}
+    >>> found = compare_methods(crowd.annotations, methods, random_state=0)
+    >>> found.table["held_out"].idxmax()
+    'DawidSkene'
+    """
+    votes = as_annotations(annotations)
+    if not 0 <= held_out < 1:
+        raise ParameterError(f"held_out={held_out}.\n  expected: a share from 0 up to 1")
+    asked = chosen_rows(votes, held_out, random_state)
+    settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
+    rows, labels, evidence = {}, {}, {}
+    for number, (name, method) in enumerate(methods.items(), start=1):
+        log.info("fitting %s (%d of %d)", name, number, len(methods))
+        try:
+            rows[name], labels[name] = _judged(method, votes, X, truth, settings)
+            if asked.any():
+                evidence[name] = held_out_evidence(method, votes, X, asked)
+        except CrowdwiseError as error:
+            rows[name] = {"note": str(error).partition("\n")[0]}
+            labels.pop(name, None)
+    if not labels:
+        raise ParameterError(f"No method could be fitted.\n  first:    {rows[name]['note']}")
+    for name, row in against_best(evidence, settings).items():
+        rows[name] |= row
+    agreement = agreement_of(labels, list(methods))
+    index = pd.Index(votes.tasks, name="task")
+    chosen = {name: votes.classes.astype(object)[codes] for name, codes in labels.items()}
+    return Comparison(_table(rows, agreement), agreement, pd.DataFrame(chosen, index=index))
+
+
+def _table(rows: dict[str, dict[str, Any]], agreement: pd.DataFrame) -> pd.DataFrame:
+    """One row a method, its mean agreement with the others beside its own numbers."""
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+    table = table.drop(columns="note").assign(note=table["note"].fillna(""))
+    others = agreement.to_numpy().copy()
+    np.fill_diagonal(others, np.nan)
+    table.insert(1, "agreement", [_mean(row) for row in others])
+    return table
+
+
+def _judged(
+    method: Any, votes: Annotations, X: Any, truth: Any, settings: dict[str, Any]
+) -> tuple[dict[str, Any], Ints]:
+    """All numbers of one method, and the class number of each task's label."""
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = _fitted(method, votes, X)
+    seconds = time.perf_counter() - start
+    labels = tied(model.posterior_).argmax(axis=1)
+    best = tied(votes.votes())
+    row: dict[str, Any] = {
+        "changed": float(1.0 - best[np.arange(len(labels)), labels].mean()),
+        "confidence": float(model.posterior_.max(axis=1).mean()),
+        "objective": last_objective(model),
+        "seconds": seconds,
+    }
+    if truth is not None:
+        row |= _scored(model, votes, truth, settings)
+    user = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
+    return {**row, "note": user[0].partition(". ")[0] if user else ""}, labels
+
+
+def _fitted(method: Any, votes: Annotations, X: Any) -> Any:
+    model = clone(method)
+    if isinstance(model, Aggregator):
+        return model.fit(votes)
+    if X is None:
+        raise ParameterError(f"{type(model).__name__} needs features.\n  fix:      give X")
+    return model.fit(X, votes)
+
+
+def _scored(model: Any, votes: Annotations, truth: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    proba = pd.DataFrame(model.posterior_, index=votes.tasks, columns=votes.classes)
+    found, row = score(proba, truth, **settings), {}
+    for name, column in SCORES.items():
+        row[column] = found.loc[name, "value"]
+        row |= {f"{column}_low": found.loc[name, "low"], f"{column}_high": found.loc[name, "high"]}
+    return {**row, "n_truths": int(found["n_tasks"].iloc[0])}
+
+
+def chosen_rows(votes: Annotations, share: float, random_state: Any) -> Array:
+    """Annotations to hold out: at random, one of each task that has others, up to a share."""
+    rng = check_random_state(random_state)
+    order = rng.permutation(votes.n_annotations)
+    order = order[votes.redundancy[votes.task[order]] > 1]
+    _, first = np.unique(votes.task[order], return_index=True)
+    most = round(share * votes.n_annotations)
+    mask = np.zeros(votes.n_annotations, dtype=bool)
+    mask[order[np.sort(first)[:most]]] = True
+    return mask
+
+
+def held_out_evidence(method: Any, votes: Annotations, X: Any, asked: Array) -> Floats:
+    """Log-likelihood of each held-out annotation under a fit to the others."""
+    kept, out = votes.filter(~asked), votes.filter(asked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the first fit has said so
+        posterior = _fitted(method, kept, X).posterior_
+    confusion = pooled_confusion(kept, posterior)
+    by_truth = confusion[out.worker, :, out.label]  # (row, truth)
+    return np.log(np.einsum("rk,rk->r", posterior[out.task], by_truth))
+
+
+def against_best(
+    evidence: Mapping[str, Floats], settings: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Mean held-out evidence of each method, and how far it is behind the best one's.
+
+    The same annotations are held out for all methods, so that differences are paired.
+    """
+    means = {name: float(each.mean()) for name, each in evidence.items()}
+    best = max(means, key=lambda name: means[name], default="")
+    rows = {}
+    for name, each in evidence.items():
+        low, high = _interval(each, settings)
+        behind = evidence[best] - each
+        least, most = (0.0, 0.0) if name == best else _interval(behind, settings)
+        rows[name] = {
+            **{"held_out": means[name], "held_out_low": low, "held_out_high": high},
+            **{"behind": float(behind.mean()), "behind_low": least, "behind_high": most},
+        }
+    return rows
+
+
+def _interval(values: Floats, settings: dict[str, Any]) -> tuple[float, float]:
+    pair = np.column_stack([np.ones(len(values)), values])
+    return bootstrap(pair, lambda sums: sums[:, 1] / sums[:, 0], **settings)
+
+
+def agreement_of(labels: Mapping[str, Ints], names: list[str]) -> pd.DataFrame:
+    """Share of tasks with the same label, method x method; NaN for one without labels."""
+    wide = pd.DataFrame(np.nan, index=names, columns=names)
+    for one, mine in labels.items():
+        for other, theirs in labels.items():
+            wide.loc[one, other] = float(np.mean(mine == theirs))
+    return wide
+
+
+def last_objective(model: Any) -> float:
+    """Where the objective ended; NaN for a method without one."""
+    steps = getattr(model, "objective_", None)
+    if steps is None and hasattr(model, "history_"):
+        losses = getattr(model.history_, "loss", None)
+        return -float(min(losses[-1])) if losses else float("nan")
+    return float(steps[-1]) if steps is not None and len(steps) else float("nan")
+
+
+def _mean(values: Floats) -> float:
+    there = values[np.isfinite(values)]
+    return float(there.mean()) if len(there) else float("nan")

@@ -1,0 +1,115 @@
+"""Who agrees with whom."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from crowdwise.data import Annotations
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.evaluate import cohen_kappa_matrix
+from crowdwise.evaluate.counts import once_per_worker
+from crowdwise.plot._axes import one_axes
+from crowdwise.typing import Floats, Ints
+
+MOST_NUMBERS = 12  # workers up to which a cell's number can be read
+MOST_NAMES = 60  # and up to which their names can
+
+
+def plot_agreement(
+    annotations: Any,
+    *,
+    n_workers: int = 40,
+    min_overlap: int = 10,
+    weights: Any = "identity",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how well every two workers agree, beyond chance, as a map of Cohen's kappa.
+
+    Workers who agree with each other are neighbours, so that groups show as blocks and a
+    spammer as a pale line. 1 is full agreement, 0 what chance gives, and below 0 they disagree.
+    Blank are pairs that share too few tasks, and those of which nothing can be told.
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        Labels by workers.
+    n_workers : int, default=40
+        How many workers to draw at most: those with the most labels.
+    min_overlap : int, default=10
+        Tasks that two workers must share. With fewer, kappa is mostly luck.
+    weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
+        How much a near miss counts as agreement, see :func:`crowdwise.evaluate.cohen_kappa`.
+    ax : Axes, optional
+        Where to draw.
+
+    Examples
+    --------
+    >>> from crowdwise.simulate import confused_crowd, one_coin_confusion
+    >>> confusion = one_coin_confusion([0.9, 0.8, 0.7, 0.5], n_classes=2)
+    >>> votes = confused_crowd(confusion, 100, 4, random_state=0).annotations
+    >>> plot_agreement(votes).get_title()
+    'agreement of 4 workers'
+    """
+    if n_workers < 2:
+        raise ParameterError(f"n_workers={n_workers} is out of range.\n  expected: 2 or more")
+    some, n_busy = busiest(once_per_worker(annotations), n_workers)
+    table = cohen_kappa_matrix(some, weights=weights, min_overlap=min_overlap)
+    kappa = table.to_numpy(copy=True)
+    np.fill_diagonal(kappa, np.nan)  # a worker with themself
+    if np.isnan(kappa).all():
+        raise AnnotationError(
+            explain(
+                f"No two of the {len(kappa):,} workers can be compared.",
+                expected=f"two who share {min_overlap} tasks or more, with different labels",
+                fix="lower min_overlap",
+            )
+        )
+    order = neighbours(kappa)
+    ax = one_axes(ax, (6.0, 5.0))
+    draw_pairs(ax, kappa[np.ix_(order, order)], [str(name) for name in table.index[order]])
+    of = f" of {n_busy:,}" if n_busy > len(kappa) else ""
+    ax.set_title(f"agreement of {len(kappa):,}{of} workers")
+    return ax
+
+
+def busiest(data: Annotations, n_workers: int) -> tuple[Annotations, int]:
+    """The annotations of those who label most, and nobody else; how many label at all."""
+    labels = np.bincount(data.worker, minlength=data.n_workers)
+    n_busy = int((labels > 0).sum())
+    chosen = np.sort(np.argsort(-labels, kind="stable")[: min(n_workers, n_busy)])
+    some = data.filter(np.isin(data.worker, chosen))
+    worker = np.searchsorted(chosen, some.worker).astype(some.worker.dtype)
+    return replace(some, workers=data.workers[chosen], worker=worker), n_busy
+
+
+def neighbours(kappa: Floats) -> Ints:
+    """An order in which workers who agree stand together: the leaves of a tree of them.
+
+    A pair of which nothing is known is taken for an average one.
+    """
+    if len(kappa) < 3:
+        return np.arange(len(kappa))
+    far = 1.0 - np.where(np.isfinite(kappa), kappa, np.nanmean(kappa))
+    np.fill_diagonal(far, 0.0)
+    tree = linkage(squareform(far, checks=False), "average", optimal_ordering=True)
+    return leaves_list(tree).astype(np.int64)
+
+
+def draw_pairs(ax: Axes, kappa: Floats, names: list[str]) -> None:
+    """The map itself, with names and numbers where they can be read."""
+    picture = ax.imshow(kappa, vmin=-1.0, vmax=1.0, cmap="RdBu")
+    ax.set_facecolor("0.88")  # of blank cells, which are not the white of chance
+    ax.figure.colorbar(picture, ax=ax, label="Cohen's kappa")
+    shown = names if len(names) <= MOST_NAMES else [""] * len(names)
+    ax.set_xticks(range(len(names)), shown, rotation=90, fontsize=7)
+    ax.set_yticks(range(len(names)), shown, fontsize=7)
+    if len(names) <= MOST_NUMBERS:
+        for (row, column), value in np.ndenumerate(kappa):
+            if np.isfinite(value):
+                shade = "white" if abs(value) > 0.6 else "black"
+                text = f"{value:.2f}"
+                ax.text(column, row, text, ha="center", va="center", color=shade, fontsize=7)

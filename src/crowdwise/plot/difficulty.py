@@ -1,0 +1,102 @@
+"""How hard tasks are."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from scipy.special import entr
+from scipy.stats import spearmanr
+
+from crowdwise.data import as_annotations
+from crowdwise.data.names import positions
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.evaluate.agreement import observed_rows
+from crowdwise.evaluate.counts import label_counts, once_per_worker
+from crowdwise.plot._axes import grid_of_axes
+from crowdwise.typing import Array, Floats
+
+
+def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -> Array:
+    """Draw the difficulty of every task, easy to hard, and against how well workers agree.
+
+    Where the two say the same, a dot is the lower the further right it is. A task that a model
+    finds hard though its workers agree is worth a look, as they may all be wrong there.
+
+    Parameters
+    ----------
+    source : fitted model, or annotations
+        A model with ``difficulty_`` (GLAD, LIA, SpeeLFCD, CrowdAR); or annotations in any form,
+        whose difficulty is then the entropy of each task's labels, 0 where all agree.
+    annotations : Annotations, frame, array, dict or path, optional
+        What the model's difficulty is held against. Without, only the first picture is drawn.
+    axes : array of Axes, optional
+        Where to draw: one, or two with annotations.
+
+    Returns
+    -------
+    array of Axes
+        One or two: the sorted difficulties, and difficulty against observed agreement, which is
+        the share of a task's pairs of labels that are equal (tasks with one label have none).
+
+    Examples
+    --------
+    >>> pair = plot_difficulty([[0, 0, 0], [0, 1, 0], [1, 1, 1], [0, 1, 0]])
+    >>> pair[0].get_title(), pair[1].get_title()
+    ('4 tasks, median 0.46', 'rank correlation -1.00')
+    """
+    if isinstance(source, type) or (hasattr(source, "fit") and not hasattr(source, "difficulty_")):
+        name = source.__name__ if isinstance(source, type) else type(source).__name__
+        raise ParameterError(
+            explain(
+                f"This {name} has no difficulty of tasks.",
+                expected="a fitted GLAD, LIA, SpeeLFCD or CrowdAR, or annotations",
+                fix="fit it first, or draw the annotations themselves",
+            )
+        )
+    if hasattr(source, "difficulty_"):
+        tasks, hard = source.tasks_, np.asarray(source.difficulty_, dtype=np.float64)
+        what = f"difficulty by {type(source).__name__}"
+    else:
+        annotations, what = source, "entropy of labels (bits)"
+        tasks, hard = entropies(source)
+    pair = grid_of_axes(axes, 1, 1 if annotations is None else 2, (4.2, 3.2))[0]
+    draw_sorted(pair[0], hard, what)
+    if annotations is not None:
+        labelled, agreement = task_agreement(annotations)
+        draw_against(pair[1], agreement, np.append(hard, np.nan)[positions(tasks, labelled)], what)
+    return pair
+
+
+def entropies(annotations: Any) -> tuple[Array, Floats]:
+    """Names of the labelled tasks, and the entropy of each one's labels in bits."""
+    data = as_annotations(annotations).nonempty()
+    return data.tasks, entr(data.shares()).sum(axis=1) / np.log(2.0)
+
+
+def task_agreement(annotations: Any) -> tuple[Array, Floats]:
+    """Names of the tasks with two labels or more, and their share of equal pairs of labels."""
+    data = once_per_worker(annotations)
+    data = data[np.flatnonzero(data.redundancy > 1)]
+    return data.tasks, observed_rows(label_counts(data))[:, 1]
+
+
+def draw_sorted(ax: Axes, hard: Floats, what: str) -> None:
+    """Difficulties from the easiest task to the hardest."""
+    if not len(hard):
+        raise AnnotationError("There are no tasks with labels to draw.")
+    share = (np.arange(len(hard)) + 0.5) / len(hard)
+    ax.plot(share, np.sort(hard))
+    ax.fill_between(share, np.sort(hard), alpha=0.15)
+    ax.set(xlabel="share of tasks, easiest first", ylabel=what, xlim=(0, 1))
+    ax.set_ylim(bottom=min(0.0, float(hard.min())))
+    ax.set_title(f"{len(hard):,} tasks, median {np.median(hard):.2f}")
+
+
+def draw_against(ax: Axes, agreement: Floats, hard: Floats, what: str) -> None:
+    """A dot for each task that has both, and how alike the two orders are."""
+    both = np.isfinite(agreement) & np.isfinite(hard)
+    ax.scatter(agreement[both], hard[both], s=14, alpha=0.4, lw=0)
+    ax.set(xlabel="observed agreement", ylabel=what, xlim=(-0.03, 1.03))
+    varied = both.any() and np.ptp(agreement[both]) > 0 and np.ptp(hard[both]) > 0
+    like = f"{spearmanr(agreement[both], hard[both]).statistic:.2f}" if varied else "not defined"
+    ax.set_title(f"rank correlation {like}")

@@ -1,0 +1,104 @@
+"""Tasks as points on a plane, before and after a representation was learned."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.data.names import positions
+from crowdwise.errors import ParameterError, explain
+from crowdwise.plot._axes import grid_of_axes
+from crowdwise.plot.worker_map import main_plane
+from crowdwise.typing import Array, Floats
+
+SIZES = (8.0, 60.0)  # of a task that nobody is sure of, and of one that everybody is
+
+
+def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = None) -> Array:
+    """Draw tasks by their features and by their representation, coloured by class.
+
+    Both planes are those of the two main directions (principal components) in which tasks
+    differ; features are scaled as the model scales them. A point is the larger the surer its
+    class.
+
+    Parameters
+    ----------
+    model : fitted embedder
+        Any method of :mod:`crowdwise.embed`.
+    X : array, sparse matrix, frame, tensor or torch Dataset
+        Features of the training tasks in their order; or of any others, then with ``truth``.
+    truth : array, optional
+        True class of each training task, or of each row of other ones, as the colour; by default
+        the model's ``posterior_``: of the last class where there are two, the most probable one
+        where there are more.
+    axes : array of two Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    array of Axes
+        Two: before and after.
+
+    References
+    ----------
+    Hao, Ding and Liu (2022). NeuCrowd: Neural sampling network for representation learning with
+    crowdsourced labels. Knowledge and Information Systems 64. doi:10.1007/s10115-021-01644-7
+    """
+    from crowdwise.learn._features import in_task_order
+
+    check_is_fitted(model)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    own = n_rows == len(model.tasks_)
+    if own:
+        X = in_task_order(X, model.tasks_)
+    elif truth is None:
+        raise ParameterError(
+            explain(
+                f"X has {n_rows:,} rows, the model {len(model.tasks_):,} tasks.",
+                expected="the training tasks, or truth to colour others by",
+            )
+        )
+    after = np.asarray(model.transform(X), dtype=np.float64)
+    color, legend = _colors(model, truth)
+    size = SIZES[0] + (SIZES[1] - SIZES[0]) * model.confidence_ if own else 20.0
+    pair = grid_of_axes(axes, 1, 2, (4.0, 3.6))[0]
+    for ax, rows, what in zip(pair, (_before(model, X), after), ("before", "after"), strict=True):
+        points = _draw(ax, rows, color, size, what)
+    if legend is None:
+        pair[1].figure.colorbar(points, ax=pair[1], label=f"P({model.classes_[-1]} | labels)")
+    else:
+        handles, _ = points.legend_elements()
+        pair[1].legend(handles, legend, fontsize=8)
+    return pair
+
+
+def _draw(ax: Axes, rows: Floats, color: Floats, size: Any, what: str) -> Any:
+    place, share = main_plane(rows)
+    points = ax.scatter(place[:, 0], place[:, 1], c=color, s=size, cmap="coolwarm", alpha=0.8, lw=0)
+    ax.set(xlabel=f"first direction ({share[0]:.0%})", ylabel=f"second direction ({share[1]:.0%})")
+    ax.set_title(what)
+    return points
+
+
+def _before(model: Any, X: Any) -> Floats:
+    """The features as the network sees them, a flat row each."""
+    import torch
+
+    from crowdwise.learn._features import as_features
+
+    features = as_features(X)
+    with torch.no_grad():
+        rows = model.net_.scaler(features.rows(torch.arange(features.n_tasks)).float())
+    return rows.flatten(start_dim=1).double().numpy()
+
+
+def _colors(model: Any, truth: Any) -> tuple[Floats, list[str] | None]:
+    """A number for each row, and the names of the numbers where they are classes."""
+    if truth is None and len(model.classes_) == 2:
+        return model.posterior_[:, 1], None
+    if truth is None:
+        codes = model.posterior_.argmax(axis=1)
+    else:
+        codes = positions(model.classes_, np.asarray(truth, dtype=object))
+    return codes.astype(np.float64), [str(model.classes_[k]) for k in np.unique(codes)]

@@ -1,0 +1,139 @@
+"""How results get better with more labels per task."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from crowdwise.aggregate._base import Aggregator
+from crowdwise.data import Annotations, as_annotations
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.evaluate.known import truth_by_task
+from crowdwise.plot._axes import one_axes
+from crowdwise.report.facts.curve import STEPS, thinned_draws
+from crowdwise.report.facts.methods import fit_one
+from crowdwise.typing import Floats
+
+
+def plot_redundancy(
+    methods: Any,
+    annotations: Any,
+    truth: Any = None,
+    *,
+    n_labels: Any = None,
+    n_draws: int = 10,
+    confidence: float = 0.9,
+    random_state: Any = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the learning curve of methods: how good they are with fewer labels per task.
+
+    Labels are left out at random, so that every task has at most so many. With known truths the
+    curve is the accuracy; without, the share of tasks that keep the label which all annotations
+    give, which ends at 1, or below where labels are tied. A flat end says that more labels would
+    bring little.
+
+    Parameters
+    ----------
+    methods : aggregator, or mapping from names to aggregators
+        Fitted or not; each is fitted anew, to the same draws as the others.
+    annotations : Annotations, frame, array, dict or path
+        Labels by workers.
+    truth : mapping, Series or frame, optional
+        True label by task, of all or of some.
+    n_labels : list of int, optional
+        How many labels per task to try; up to all by default, in growing steps.
+    n_draws : int, default=10
+        How often labels are drawn for each number; more take longer and make curves smoother.
+    confidence : float, default=0.9
+        Share of the draws in the band around a curve. It shows the luck of which labels came in,
+        not that of which tasks were asked.
+    random_state : int or RandomState, default=0
+        Decides which labels are left out.
+    ax : Axes, optional
+        Where to draw.
+
+    Examples
+    --------
+    >>> from crowdwise.aggregate import DawidSkene, MajorityVote
+    >>> from crowdwise.simulate import confused_crowd, one_coin_confusion
+    >>> confusion = one_coin_confusion([0.9, 0.9, 0.6, 0.6, 0.6], n_classes=2)
+    >>> drawn = confused_crowd(confusion, 200, 5, random_state=0)
+    >>> truth = dict(enumerate(drawn.truth))
+    >>> methods = {"majority": MajorityVote(), "Dawid-Skene": DawidSkene()}
+    >>> ax = plot_redundancy(methods, drawn.annotations, truth, n_draws=3)
+    >>> [line.get_label() for line in ax.lines]
+    ['majority', 'Dawid-Skene']
+    """
+    if n_draws < 1 or not 0 < confidence < 1:
+        raise ParameterError(
+            f"n_draws={n_draws} or confidence={confidence} is out of range.\n"
+            "  expected: one draw or more, and a confidence between 0 and 1"
+        )
+    chosen = named(methods)
+    data = as_annotations(annotations).nonempty()
+    known = None if truth is None else truth_by_task(truth)
+    if known is not None and not len(known):
+        raise AnnotationError("There is no truth to compare with.\n  fix:      leave truth out")
+    steps = label_steps(data, n_labels)
+    seeds = check_random_state(random_state).randint(2**31 - 1, size=len(steps))
+    ax = one_axes(ax, (5.5, 3.8))
+    for name, method in chosen.items():
+        curve = curve_of(method, data, known, steps, seeds.tolist(), n_draws)
+        middle = [float(draws.mean()) for draws in curve]
+        edges = np.array(
+            [np.quantile(d, [(1 - confidence) / 2, (1 + confidence) / 2]) for d in curve]
+        )
+        (line,) = ax.plot(steps, middle, "o-", ms=3.5, lw=1.4, label=name)
+        ax.fill_between(steps, *edges.T, color=line.get_color(), alpha=0.15, lw=0)
+    ax.set_xlabel("labels per task, at most")
+    ax.set_ylabel("share with the same label as all give" if known is None else "accuracy")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_title(f"mean and {confidence:.0%} of {n_draws:,} draws of labels")
+    ax.legend(loc="lower right")
+    return ax
+
+
+def named(methods: Any) -> dict[str, Aggregator]:
+    """Methods by name; one alone goes by its class's."""
+    table = dict(methods) if isinstance(methods, Mapping) else {type(methods).__name__: methods}
+    for name, method in table.items():
+        if not isinstance(method, Aggregator):
+            raise ParameterError(
+                explain(
+                    f"{name} is no aggregator, but a {type(method).__name__}.",
+                    expected="methods of crowdwise.aggregate, or a mapping from names to them",
+                )
+            )
+    return table
+
+
+def label_steps(data: Annotations, n_labels: Any) -> list[int]:
+    """The numbers of labels per task to try, in order."""
+    most = int(data.redundancy.max(initial=0))
+    if not most:
+        raise AnnotationError("There are no annotations to draw.")
+    if n_labels is None:
+        return [*(n for n in STEPS if n < most), most]
+    steps = sorted({int(n) for n in n_labels})
+    if not steps or steps[0] < 1:
+        raise ParameterError(f"n_labels={n_labels} is out of range.\n  expected: numbers from 1 up")
+    return steps
+
+
+def curve_of(
+    method: Aggregator, data: Annotations, truth: Any, steps: list[int], seeds: list[int], n: int
+) -> list[Floats]:
+    """What each draw of labels comes to, for every number of them."""
+    whole = fit_one(clone(method), data).posterior
+    most = int(data.redundancy.max())
+    curve = []
+    for n_labels, seed in zip(steps, seeds, strict=True):
+        n_draws = n if n_labels < most else 1  # all labels can be drawn in one way only
+        kept, right = thinned_draws(data, method, whole, n_labels, truth, n_draws, seed)
+        curve.append(kept if truth is None else right)
+    return curve

@@ -1,0 +1,158 @@
+"""RLL: its variants, its switches, and the published code's ways."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+
+from crowdwise.embed import RLL
+from crowdwise.embed._data import GroupBatch
+from crowdwise.embed._objective import TupleObjective
+from crowdwise.embed.encoder import EmbedNet
+from crowdwise.embed.groups import TupleSampler
+from crowdwise.embed.losses import GroupSoftmax
+from crowdwise.errors import ParameterError
+from crowdwise.learn import Training
+
+ONCE = Training(epochs=1, batch_size=64, device="cpu")
+
+
+def separation(vectors, truth):
+    """Mean cosine within the positives, minus that with negatives."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    like = unit @ unit.T
+    same = truth == 1
+    return like[np.ix_(same, same)].mean() - like[np.ix_(same, ~same)].mean()
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+def test_the_loss_is_that_of_plain_loops(towers):
+    torch.manual_seed(0)
+    net = EmbedNet(torch.nn.Identity(), *(torch.nn.Linear(3, 2) for _ in range(towers))).double()
+    document = net.encoder if towers == 1 else net.document
+    x, label = torch.randn(6, 3).double(), torch.tensor([1, 1, 0, 0, 1, 0])
+    sure = torch.rand(6).double()
+    groups = torch.tensor([[0, 1, 2, 3], [4, 0, 5, 2], [1, 4, 3, 5]])
+    objective = TupleObjective(net, TupleSampler(2, 1), GroupSoftmax(4.0), 2)
+    found = objective.loss(GroupBatch(x, torch.arange(6), label, sure, groups))
+    total = 0.0
+    for anchor, *rest in groups.tolist():
+        a = (net.encoder.weight @ x[anchor] + net.encoder.bias).detach().numpy()
+        mass = []
+        for task in rest:
+            f = (document.weight @ x[task] + document.bias).detach().numpy()
+            cosine = a @ f / np.linalg.norm(a) / np.linalg.norm(f)
+            mass.append(np.exp(4.0 * float(sure[task]) * cosine))
+        total -= np.log(mass[0] / sum(mass))
+    assert found.item() == pytest.approx(total / 3)
+
+
+@pytest.mark.parametrize("confidence", ["none", "mle", "bayesian"])
+def test_classes_come_apart(crowd, confidence):
+    training = Training(learning_rate=1e-2, batch_size=128, epochs=6, device="cpu")
+    model = RLL(confidence=confidence, groups_per_epoch=2000, training=training, random_state=0)
+    vectors = model.fit(crowd.X, crowd.votes).transform(crowd.new_X)
+    assert separation(vectors, crowd.new_truth) > 0.15
+    assert model.history_.loss[-1][0] < 0.7 * model.history_.loss[0][0]
+
+
+def test_every_class_may_anchor(crowd3):
+    training = Training(learning_rate=1e-2, batch_size=128, epochs=6, device="cpu")
+    model = RLL(groups_per_epoch=2000, training=training, random_state=0)
+    vectors = model.fit(crowd3.X, crowd3.votes).transform(crowd3.new_X)
+    for kind in range(3):
+        assert separation(vectors, (crowd3.new_truth == kind).astype(int)) > 0.05
+
+
+def test_which_class_anchors(crowd, crowd3):
+    def anchor(model, data):
+        model.set_params(groups_per_epoch=8, training=ONCE).fit(data.X, data.votes)
+        return model._objective(model.net_, None).sampler.anchor
+
+    assert anchor(RLL(), crowd) == 1
+    assert anchor(RLL(positive=0), crowd) == 0
+    assert anchor(RLL(anchors="all"), crowd) is None
+    assert anchor(RLL(), crowd3) is None
+    assert anchor(RLL(anchors="positive"), crowd3) == 2
+    with pytest.raises(ParameterError, match="none of the classes"):
+        RLL(positive="yes", training=ONCE).fit(crowd.X, crowd.votes)
+
+
+def test_an_epoch_has_every_ordered_pair(crowd):
+    model = RLL(training=ONCE).fit(crowd.X, crowd.votes)
+    belief = model._aggregate(crowd.votes, None)
+    positives = int((belief.label == 1).sum())
+    assert model._n_groups(belief) == positives * (positives - 1)
+    both = RLL(anchors="all", training=ONCE).fit(crowd.X, crowd.votes)
+    negatives = 160 - positives
+    expected = positives * (positives - 1) + negatives * (negatives - 1)
+    assert both._n_groups(belief) == expected
+    assert model.set_params(groups_per_epoch=7)._n_groups(belief) == 7
+
+
+def test_two_towers(crowd):
+    model = RLL(towers="two", groups_per_epoch=256, training=crowd.brief, random_state=0)
+    model.fit(crowd.X, crowd.votes)
+    x = torch.as_tensor(crowd.X[:3]).float()
+    queries, documents = model.net_(x), model.net_.documents(x)
+    assert not torch.allclose(queries, documents)
+    assert_allclose(model.transform(crowd.X[:3]), queries.detach().numpy(), atol=1e-7)
+    shared = RLL(groups_per_epoch=256, training=crowd.brief, random_state=0)
+    assert shared.fit(crowd.X, crowd.votes).net_.document is None
+
+
+def test_negatives_by_the_papers_equation(crowd):
+    model = RLL(confidence="mle", negative_confidence="positive", groups_per_epoch=8)
+    model.set_params(training=ONCE).fit(crowd.X, crowd.votes)
+    assert_allclose(model.confidence_, crowd.votes.shares()[:, 1])
+
+
+def test_alpha_and_beta(crowd):
+    model = RLL(alpha=6.0, beta=1.0, groups_per_epoch=8, training=ONCE)
+    model.fit(crowd.X, crowd.votes)
+    counts = crowd.votes.votes()
+    label = crowd.votes.shares().argmax(axis=1)
+    expected = np.where(label == 1, counts[:, 1] + 6.0, counts[:, 0] + 1.0) / (4 + 7.0)
+    assert_allclose(model.confidence_, expected)
+    strong = RLL(prior_strength=1e9, groups_per_epoch=8, training=ONCE)
+    strong.fit(crowd.X, crowd.votes)
+    share = (label == 1).mean()
+    assert_allclose(strong.confidence_, np.where(label == 1, share, 1 - share), atol=1e-6)
+
+
+def test_the_published_codes_ways(crowd, monkeypatch):
+    drawn = []
+    plain = TupleSampler.draw
+
+    def watched(self, pool, n, generator):
+        drawn.append(plain(self, pool, n, generator))
+        return drawn[-1]
+
+    monkeypatch.setattr(TupleSampler, "draw", watched)
+    training = Training(epochs=3, batch_size=64, device="cpu")
+    model = RLL(legacy=True, groups_per_epoch=128, training=training, random_state=0)
+    model.fit(crowd.X, crowd.votes)
+    assert len(drawn) == 6
+    for epoch in (1, 2):  # the same groups in every epoch
+        assert_array_equal(drawn[2 * epoch], drawn[0])
+        assert_array_equal(drawn[2 * epoch + 1], drawn[1])
+    assert not torch.equal(drawn[0], drawn[1])
+    counts = crowd.votes.votes().max(axis=1)
+    assert_allclose(model.confidence_, (counts + 3) / (4 + 5))  # 3 for either class
+    assert model.net_.document is not None
+    assert model._objective(model.net_, None).softmax.form == "multiplier"
+    drawn.clear()
+    RLL(groups_per_epoch=128, training=training, random_state=0).fit(crowd.X, crowd.votes)
+    assert not torch.equal(drawn[0], drawn[2])
+
+
+def test_bad_parameters_are_refused(crowd):
+    for bad in (
+        {"n_negatives": 0},
+        {"temperature": 0.0},
+        {"form": "sum"},
+        {"confidence": "sure"},
+        {"encoder": 3},
+    ):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            RLL(**bad).fit(crowd.X, crowd.votes)

@@ -1,0 +1,145 @@
+"""Methods side by side, against plain loops."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from crowdwise.aggregate import KOS, DawidSkene, MajorityVote, OneCoin
+from crowdwise.data import Annotations
+from crowdwise.errors import ParameterError
+from crowdwise.evaluate import compare_methods, score
+from crowdwise.evaluate.comparing import against_best, chosen_rows, held_out_evidence
+from crowdwise.simulate import confused_crowd, one_coin_confusion
+
+FULL = DawidSkene(tol=1e-4)
+METHODS = {"vote": MajorityVote(), "full": FULL, "coin": OneCoin(tol=1e-4)}
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Lopsided: a good worker, a lazy one, and one who favours a class."""
+    confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    confusion[3] = [[0.2, 0.7, 0.1], [0.1, 0.8, 0.1], [0.1, 0.6, 0.3]]
+    return confused_crowd(confusion, 150, 3, prior=[0.6, 0.3, 0.1], random_state=1)
+
+
+@pytest.fixture(scope="module")
+def found(crowd):
+    truth = dict(enumerate(crowd.truth[:100]))
+    return compare_methods(crowd.annotations, METHODS, truth=truth, random_state=0)
+
+
+def test_changed_counts_tasks_off_every_majority(crowd, found):
+    votes = crowd.annotations.to_matrix()
+    labels = clone(FULL).fit_predict(crowd.annotations)
+    changed = 0
+    for task, row in votes.iterrows():
+        counts = row.dropna().value_counts()
+        changed += labels[task] not in set(counts.index[counts == counts.max()])
+    assert found.table.loc["full", "changed"] == pytest.approx(changed / 150)
+    assert found.table.loc["vote", "changed"] == 0
+    assert changed > 0
+
+
+def test_agreement_is_the_share_of_equal_labels(found):
+    labels = found.labels
+    for one in METHODS:
+        others = [np.mean(labels[one] == labels[two]) for two in METHODS if two != one]
+        assert found.table.loc[one, "agreement"] == pytest.approx(np.mean(others))
+    assert found.agreement.loc["vote", "full"] == np.mean(labels["vote"] == labels["full"])
+    assert (np.diag(found.agreement) == 1).all()
+
+
+def test_scores_are_those_of_score(crowd, found):
+    expected = score(clone(FULL).fit(crowd.annotations), dict(enumerate(crowd.truth[:100])))
+    row = found.table.loc["full"]
+    assert row["accuracy"] == expected.loc["accuracy", "value"]
+    assert row["macro_f1_low"] == expected.loc["macro F1", "low"]
+    assert row["minority_recall"] == expected.loc["minority recall", "value"]
+    assert row["n_truths"] == 100
+
+
+def test_held_out_evidence_in_loops(crowd):
+    votes = crowd.annotations
+    asked = chosen_rows(votes, 0.1, 3)
+    kept, out = votes.filter(~asked).to_frame(), votes.filter(asked).to_frame()
+    posterior = clone(FULL).fit(votes.filter(~asked)).posterior_
+    counts = np.zeros((votes.n_workers, 3, 3))
+    for task, worker, label in zip(kept["task"], kept["worker"], kept["label"], strict=True):
+        for truth in range(3):
+            counts[worker, truth, label] += posterior[task, truth]
+    crowd_habit = counts.sum(axis=0) + 1 / 3
+    crowd_habit /= crowd_habit.sum(axis=1, keepdims=True)
+    expected = []
+    for task, worker, label in zip(out["task"], out["worker"], out["label"], strict=True):
+        chance = 0.0
+        for truth in range(3):
+            row = counts[worker, truth] + crowd_habit[truth]
+            chance += posterior[task, truth] * row[label] / row.sum()
+        expected.append(np.log(chance))
+    found = held_out_evidence(FULL, votes, None, asked)
+    assert found == pytest.approx(np.array(expected))
+
+
+def test_what_is_held_out_leaves_every_task_a_label():
+    votes = Annotations.from_matrix([[0, 1, 1], [0, -1, -1], [1, 1, -1], [0, 0, 1]])
+    for seed in range(20):
+        asked = chosen_rows(votes, 0.5, seed)
+        assert asked.sum() == 3  # the second task has a single label
+        assert np.bincount(votes.task[asked], minlength=4).tolist() == [1, 0, 1, 1]
+    assert chosen_rows(votes, 0.25, 0).sum() == 2
+    assert chosen_rows(votes, 0.0, 0).sum() == 0
+
+
+def test_differences_from_the_best_are_paired():
+    rng = np.random.default_rng(0)
+    base = rng.normal(-1, 1, 300)
+    evidence = {"good": base, "same": base + rng.normal(0, 0.01, 300), "bad": base - 0.1}
+    rows = against_best(evidence, {"n_resamples": 200, "confidence": 0.95, "random_state": 0})
+    best = max(rows, key=lambda name: rows[name]["held_out"])
+    assert rows[best]["behind"] == rows[best]["behind_low"] == 0
+    assert rows["bad"]["behind_low"] > 0.09  # though both intervals overlap
+    assert rows["bad"]["held_out_high"] > rows["good"]["held_out_low"]
+    other = "same" if best == "good" else "good"
+    assert rows[other]["behind_low"] < 0.005
+
+
+def test_a_better_model_predicts_better():
+    confusion = one_coin_confusion([0.95, 0.9, 0.5, 0.5, 0.5], n_classes=2)
+    votes = confused_crowd(confusion, 400, 5, random_state=0).annotations
+    found = compare_methods(votes, METHODS, held_out=0.2, n_resamples=0)
+    assert found.table["held_out"].idxmin() == "vote"
+    assert found.table["objective"].isna().tolist() == [True, False, False]
+
+
+def test_a_method_that_refuses_is_noted(crowd):
+    found = compare_methods(crowd.annotations, {"kos": KOS(), "vote": MajorityVote()})
+    assert "two classes" in found.table.loc["kos", "note"]
+    assert np.isnan(found.table.loc["kos", "held_out"])
+    assert list(found.labels) == ["vote"]
+    assert np.isnan(found.table.loc["vote", "agreement"])
+    with pytest.raises(ParameterError, match="No method could be fitted"):
+        compare_methods(crowd.annotations, {"kos": KOS()})
+
+
+def test_advice_becomes_a_note(crowd):
+    found = compare_methods(crowd.annotations, {"full": DawidSkene(max_iter=1)}, held_out=0)
+    assert "max_iter=1" in found.table.loc["full", "note"]
+    assert "held_out" not in found.table
+
+
+def test_learners_take_features(crowd):
+    from crowdwise.learn import SoftProb
+
+    X = np.eye(3)[crowd.truth] + np.random.default_rng(0).normal(0, 0.3, (150, 3))
+    methods = {"learner": SoftProb(), "vote": MajorityVote()}
+    found = compare_methods(crowd.annotations, methods, X=pd.DataFrame(X), n_resamples=100)
+    assert found.table.loc["learner", "note"] == ""
+    alone = compare_methods(crowd.annotations, methods, n_resamples=0)
+    assert "needs features" in alone.table.loc["learner", "note"]
+
+
+def test_a_share_that_is_none():
+    with pytest.raises(ParameterError, match="held_out"):
+        compare_methods([[0, 1], [1, 1]], {"vote": MajorityVote()}, held_out=1.0)
