@@ -17,9 +17,27 @@ from crowdwise import __version__
 from crowdwise.cli.outcome import run_safely
 from crowdwise.errors import explain
 
-COMMANDS = ("aggregate", "workers", "agreement", "convert", "datasets", "methods")
+COMMANDS = (
+    "demo",
+    "aggregate",
+    "workers",
+    "agreement",
+    "report",
+    "convert",
+    "datasets",
+    "simulate",
+    "methods",
+    "bench",
+    "fit",
+    "predict",
+    "embed",
+    "compare",
+    "completion",
+)
 ABOUT = "Learn from labels that disagree."
 EXAMPLES = """examples:
+  crowdwise demo                                 all of it, on a simulated classroom
+  crowdwise report votes.csv -o report.html      a page about your labels, to send around
   crowdwise aggregate votes.csv -o labels.csv    one label per task
   crowdwise workers votes.csv                    who is good, who is not
   crowdwise agreement votes.csv                  do workers agree at all?

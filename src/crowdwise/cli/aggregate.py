@@ -9,7 +9,7 @@ crowdwise aggregate votes.csv --gold-file truth.csv -o labels.csv
 import time
 from argparse import ArgumentParser, Namespace
 
-from crowdwise.cli.method import add_method_options, chosen_method, fitted, gold_of
+from crowdwise.cli.method import add_method_options, asked_gold, chosen_method, fitted
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import add_output_options, put
 
@@ -29,12 +29,9 @@ def run(args: Namespace) -> int:
 
     model = chosen_method(args)
     annotations = read_input(args)
-    gold = gold_of(annotations)
-    asked = args.gold is not None or args.gold_file is not None
-    if gold is not None and not asked:
-        say(args, f"{len(gold):,} gold labels are left unused; --gold COLUMN learns from them")
+    gold = asked_gold(args, annotations)
     start = time.perf_counter()
-    fitted(model, annotations, gold if asked else None)
+    fitted(model, annotations, gold)
     put(consensus_frame(model, annotations, probabilities=args.proba), args)
     seconds = time.perf_counter() - start
     name = type(model).__name__

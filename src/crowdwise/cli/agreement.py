@@ -12,7 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from crowdwise.cli.outcome import say
-from crowdwise.cli.tables import add_output_options, between, columns_of, number, put, width
+from crowdwise.cli.tables import (
+    add_confidence_option,
+    add_output_options,
+    between,
+    columns_of,
+    number,
+    put,
+    width,
+)
 from crowdwise.errors import AnnotationError
 
 if TYPE_CHECKING:
@@ -34,13 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="what labels are: names, ranks, numbers, numbers with a true zero "
         "(default: %(default)s)",
     )
-    group.add_argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="P",
-        help="of the intervals (default: %(default)s)",
-    )
+    add_confidence_option(group)
     group.add_argument(
         "--resamples",
         type=int,

@@ -6,6 +6,7 @@ crowdwise datasets fetch labelme
 crowdwise datasets where
 """
 
+import json
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     def action(name: str, text: str) -> ArgumentParser:
         return actions.add_parser(name, help=text, description=text, parents=[common_options()])
 
-    action("list", "every set, its size and its licence")
+    every = action("list", "every set, its size and its licence")
+    every.add_argument("--json", action="store_true", help="JSON, for machines")
     about = action("info", "what a set holds, its traps, whom to cite")
     about.add_argument("name", metavar="NAME")
     about.add_argument("--files", action="store_true", help="list every file with its sha256")
@@ -39,7 +41,8 @@ def run(args: Namespace) -> int:
     from crowdwise import datasets
 
     if args.action == "list":
-        print(listed([datasets.info(name) for name in datasets.names()]))
+        sets = [datasets.info(name) for name in datasets.names()]
+        print(json.dumps([facts(about) for about in sets], indent=1) if args.json else listed(sets))
     elif args.action == "info":
         print(described(datasets.info(args.name), files=args.files))
     elif args.action == "fetch":
@@ -53,6 +56,17 @@ def run(args: Namespace) -> int:
         for file, path in datasets.where(args.name).items():
             print(path, file, "fetched" if path.exists() else "missing", sep="\t")
     return 0
+
+
+def facts(about: "Info") -> dict[str, object]:
+    """What a line of the list says, as plain values."""
+    return {
+        "name": about.name,
+        "title": about.title,
+        **about.counts,
+        "bytes": about.size,
+        "licence": about.licence,
+    }
 
 
 def listed(sets: "list[Info]") -> str:

@@ -1,24 +1,39 @@
 """Which method to use, and how it is set: flags shared by several commands."""
 
 import ast
+import pkgutil
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from difflib import get_close_matches
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.cli.outcome import say
 from crowdwise.errors import ParameterError, explain
 
 if TYPE_CHECKING:
     from crowdwise.data import Annotations
 
 
-def add_method_options(parser: ArgumentParser) -> None:
-    """Add the flags that choose a method and its parameters."""
+# Kinds of methods: the package they are in, and the name of its list of them.
+KINDS = {
+    "aggregate": ("crowdwise.aggregate", "__all__"),
+    "learn": ("crowdwise.learn", "LEARNERS"),
+    "embed": ("crowdwise.embed", "EMBEDDERS"),
+}
+PARTS = ("training", "encoder")  # parameters that have parameters of their own
+
+
+def add_method_options(
+    parser: ArgumentParser, default: str = "DawidSkene", kind: str = "aggregate"
+) -> None:
+    """Add the flags that choose a method of a kind, and its parameters."""
     group = parser.add_argument_group("method")
+    more = "" if kind == "aggregate" else f" --kind {kind}"
     group.add_argument(
         "--method",
-        default="DawidSkene",
+        default=default,
         metavar="NAME",
-        help="see crowdwise methods (default: %(default)s)",
+        help=f"see crowdwise methods{more} (default: %(default)s)",
     )
     group.add_argument(
         "--set",
@@ -42,48 +57,65 @@ def assignment(text: str) -> tuple[str, Any]:
         return name.strip(), value.strip()
 
 
-def find_method(name: str) -> Any:
-    """The aggregator of this name; case, dashes and underscores do not matter."""
-    from crowdwise import aggregate
+def names_of(kind: str) -> list[str]:
+    """The names of all methods of a kind, without importing it and all that it needs."""
+    home, listed = KINDS[kind]
+    source = pkgutil.get_data("crowdwise", f"{home.partition('.')[2]}/__init__.py") or b""
+    for part in ast.parse(source).body:
+        if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == listed:
+            return list(ast.literal_eval(part.value))
+    return list(getattr(import_module(home), listed))
 
-    plain = {_plain(known): known for known in aggregate.__all__}
-    if _plain(name) not in plain:
-        close = [plain[word] for word in get_close_matches(_plain(name), plain, n=3)]
-        raise ParameterError(
-            explain(
-                f"There is no method {name!r}.",
-                expected=", ".join(close or aggregate.__all__),
-                fix="see crowdwise methods for all of them",
-            )
+
+def find_method(name: str, kinds: tuple[str, ...] = ("aggregate",)) -> Any:
+    """The method of this name; case, dashes and underscores do not matter."""
+    known: list[str] = []
+    for kind in kinds:
+        plain = {_plain(own): own for own in names_of(kind)}
+        if _plain(name) in plain:
+            return getattr(import_module(KINDS[kind][0]), plain[_plain(name)])
+        known += plain.values()
+    close = get_close_matches(_plain(name), map(_plain, known), n=3)
+    raise ParameterError(
+        explain(
+            f"There is no method {name!r}.",
+            expected=", ".join([own for own in known if _plain(own) in close] or known),
+            fix="see crowdwise methods for all of them",
         )
-    return getattr(aggregate, plain[_plain(name)])
+    )
 
 
-def chosen_method(args: Namespace) -> Any:
+def chosen_method(args: Namespace, kind: str = "aggregate") -> Any:
     """The method that the flags ask for, not fitted yet."""
-    kind = find_method(args.method)
-    model, settings = kind(), dict(args.set)
+    return made(args.method, dict(args.set), args.seed, kind)
+
+
+def made(name: str, settings: dict[str, Any], seed: int | None, kind: str) -> Any:
+    """A method by name, with parameters; those of its training go there."""
+    method = find_method(name, (kind,))
+    model = method()
     known = model.get_params()
-    for name in settings:
-        if name not in known:
+    settings = _with_parts(model, settings)
+    for own in settings:
+        if own not in known:
             raise ParameterError(
                 explain(
-                    f"{kind.__name__} has no parameter {name!r}.",
+                    f"{method.__name__} has no parameter {own!r}.",
                     expected=", ".join(known) or "none at all",
-                    fix=f"see crowdwise methods {kind.__name__}",
+                    fix=f"see crowdwise methods {method.__name__}",
                 )
             )
-    if args.seed is not None and "random_state" in known:
-        settings.setdefault("random_state", args.seed)
+    if seed is not None and "random_state" in known:
+        settings.setdefault("random_state", seed)
     return model.set_params(**settings)
 
 
-def fitted(model: Any, annotations: "Annotations", gold: Any = None) -> Any:
+def fitted(model: Any, *data: Any, **more: Any) -> Any:
     """Fit, and word a refused parameter as every other error."""
     from crowdwise._params import InvalidParameterError
 
     try:
-        return model.fit(annotations, gold)
+        return model.fit(*data, **more)
     except InvalidParameterError as error:
         name = type(model).__name__
         raise ParameterError(explain(str(error), fix=f"see crowdwise methods {name}")) from None
@@ -98,6 +130,35 @@ def gold_of(annotations: "Annotations") -> Any:
         return None
     known = gold >= 0
     return pd.Series(annotations.classes[gold[known]], index=annotations.tasks[known])
+
+
+def asked_gold(args: Namespace, annotations: "Annotations") -> Any:
+    """The truths to learn from: those that came along only if a flag asks for them."""
+    gold = gold_of(annotations)
+    if gold is not None and args.gold is None and args.gold_file is None:
+        say(args, f"{len(gold):,} gold labels are left unused; --gold COLUMN learns from them")
+        return None
+    return gold
+
+
+def _with_parts(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, with ``epochs`` and the like inside the part that has them.
+
+    Training reports its progress, for the command to show.
+    """
+    known = model.get_params(deep=False)
+    for part in PARTS:
+        usual: Any = known.get(part) or getattr(model, f"default_{part}", None)
+        if part not in known or part in settings or not hasattr(usual, "get_params"):
+            continue
+        inner = {own for own in settings if own not in known and own in usual.get_params()}
+        changes = {own: settings[own] for own in inner}
+        if part == "training":
+            changes = {"verbose": True, **changes}
+        settings = {own: value for own, value in settings.items() if own not in inner}
+        if changes:
+            settings[part] = type(usual)(**{**usual.get_params(deep=False), **changes})
+    return settings
 
 
 def _plain(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 from crowdwise.data import Annotations
@@ -21,7 +22,9 @@ def add_input_options(parser: ArgumentParser) -> None:
     names = [form.name for form in FORMATS]
     group.add_argument("--format", choices=names, metavar="NAME", help=", ".join(names))
     for role in COLUMNS:
-        group.add_argument(f"--{role}", metavar="COLUMN", help=f"column that holds the {role}")
+        more = ", or a file as --gold-file" if role == "gold" else ""
+        text = f"column that holds the {role}{more}"
+        group.add_argument(f"--{role}", metavar="COLUMN", help=text)
     group.add_argument("--question", metavar="NAME", help="which question of a tool's export")
     group.add_argument("--gold-file", metavar="FILE", help="table of task and true label")
     group.add_argument("--classes", metavar="A,B,…", help="all labels there are, in this order")
@@ -43,6 +46,8 @@ def read_input(args: Namespace) -> Annotations:
         options["classes"] = typed_names(args.classes.split(","))
     if args.missing is not None:
         options["missing"] = args.missing
+    if args.gold_file is None and args.gold is not None and Path(args.gold).is_file():
+        args.gold_file, options["gold"] = args.gold, None
     annotations = read(source, args.format, **options)
     if args.gold_file is not None:
         annotations = with_gold_file(annotations, args.gold_file)

@@ -19,8 +19,20 @@ def add_output_options(parser: ArgumentParser, *, aligned: bool = False) -> None
         metavar="FILE",
         help="write here; .csv, .tsv, .json, .jsonl or .parquet, also .gz (default: the screen)",
     )
+    group.add_argument("--json", action="store_true", help="JSON on the screen, for machines")
     if aligned:
         group.add_argument("--table", action="store_true", help="aligned columns, even in a pipe")
+
+
+def add_confidence_option(group: Any) -> None:
+    """Add the flag that says how sure intervals are to hold the truth."""
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="of the intervals (default: %(default)s)",
+    )
 
 
 def put(
@@ -28,12 +40,14 @@ def put(
 ) -> None:
     """Write a table to the file that was asked for, or to standard output.
 
-    On a terminal the table is shown as ``aligned`` has it; in a pipe it is CSV.
+    On a terminal the table is shown as ``aligned`` has it; in a pipe it is CSV, or JSON if asked.
     """
     from crowdwise.data.write import write_labels
 
     if args.output is not None and args.output != "-":
         write_labels(args.output, frame)
+    elif args.json:
+        write_labels(sys.stdout, frame, "json")
     elif aligned is not None and (args.table or sys.stdout.isatty()):
         print(aligned(frame))
     else:

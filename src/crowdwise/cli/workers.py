@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from crowdwise.cli.method import add_method_options, chosen_method, fitted, gold_of
 from crowdwise.cli.outcome import say
-from crowdwise.cli.tables import add_output_options, between, columns_of, number, put
+from crowdwise.cli.tables import (
+    add_confidence_option,
+    add_output_options,
+    between,
+    columns_of,
+    number,
+    put,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,13 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="X",
         help="skill that someone who answers at random surely lacks (default: %(default)s)",
     )
-    group.add_argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        metavar="P",
-        help="of the intervals (default: %(default)s)",
-    )
+    add_confidence_option(group)
 
 
 def run(args: Namespace) -> int:

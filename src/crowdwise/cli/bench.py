@@ -1,0 +1,98 @@
+"""Run a published table again, ours beside theirs.
+
+crowdwise bench --list
+crowdwise bench speelfc-table2
+crowdwise bench lia-table2 --redundancy 2,5,10 --seeds 5
+crowdwise bench lia-table2 --with mypackage:MyMethod
+crowdwise bench all --quick
+"""
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from crowdwise.cli.outcome import say
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("tables", metavar="TABLE", nargs="*", help="tables to run, or all")
+    parser.add_argument("--list", action="store_true", help="say which tables there are")
+    group = parser.add_argument_group("choosing")
+    group.add_argument("--rows", metavar="A,B,…", help="only these methods")
+    group.add_argument("--columns", metavar="A,B,…", help="only these data")
+    group.add_argument("--redundancy", metavar="2,5,…", help="only columns with so many labels")
+    group.add_argument(
+        "--with",
+        dest="others",
+        metavar="PKG:CLASS",
+        action="append",
+        default=[],
+        help="another estimator, a row more; may be repeated",
+    )
+    group.add_argument("--seeds", type=int, metavar="N", help="runs per figure")
+    group.add_argument("--quick", action="store_true", help="few seeds: a check, not a result")
+    group = parser.add_argument_group("running")
+    group.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")
+    group.add_argument("--again", action="store_true", help="forget earlier runs")
+    group.add_argument(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        default="bench-results",
+        help="where results go; runs found there are not run again (default: %(default)s)",
+    )
+
+
+def run(args: Namespace) -> int:
+    from crowdwise import bench
+
+    if args.list or not args.tables:
+        for name in bench.names():
+            print(f"{name:<24} {bench.table(name).title}")
+        return 0
+    for name in bench.names() if args.tables == ["all"] else args.tables:
+        start = time.monotonic()
+        results = bench.run_table(
+            name,
+            args.output,
+            rows=listed(args.rows),
+            columns=columns(bench.table(name), args),
+            seeds=args.seeds,
+            quick=args.quick,
+            others=args.others,
+            jobs=args.jobs,
+            again=args.again,
+            command=command_of(name, args),
+            tell=lambda text: say(args, text),
+        )
+        print(results.file.with_suffix(".md").read_text(encoding="utf-8"))
+        say(args, f"{name}: {time.monotonic() - start:.0f} s; {results.file}")
+    return 0
+
+
+def columns(table: Any, args: Namespace) -> list[str] | None:
+    """The columns that the flags choose; None for all."""
+    chosen = listed(args.columns)
+    if args.redundancy is None:
+        return chosen
+    kept = {f"R={number.strip()}" for number in args.redundancy.split(",")}
+    return [name for name in chosen or table.columns if kept & set(name.split())]
+
+
+def listed(text: str | None) -> list[str] | None:
+    """The names in a list with commas."""
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def command_of(name: str, args: Namespace) -> str:
+    """The command that makes the same figures."""
+    flags = {
+        "--rows": args.rows,
+        "--columns": args.columns,
+        "--redundancy": args.redundancy,
+        "--seeds": args.seeds,
+    }
+    words = [f'{flag} "{value}"' for flag, value in flags.items() if value is not None]
+    words += ["--quick"] if args.quick else []
+    words += [f"--with {other}" for other in args.others]
+    return " ".join(["crowdwise bench", name, *words])

@@ -1,0 +1,53 @@
+"""Label new tasks with a model that crowdwise fit saved.
+
+crowdwise predict model.crowdwise X.csv -o labels.csv
+crowdwise predict model.crowdwise X.npz --proba --json
+"""
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from crowdwise.cli.features import add_column_options, table_of
+from crowdwise.cli.outcome import say
+from crowdwise.cli.tables import add_output_options, put
+from crowdwise.errors import ParameterError, explain
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("model", help="file that crowdwise fit wrote")
+    parser.add_argument("features", help="table of features, .npz with X and ids, or .npy")
+    add_column_options(parser.add_argument_group("features").add_argument)
+    add_output_options(parser)
+    parser.add_argument("--proba", action="store_true", help="add the probability of every class")
+
+
+def run(args: Namespace) -> int:
+    from crowdwise.data.write import labels_frame
+
+    model = loaded(args.model)
+    table = table_of(args, args.features)
+    for note in table.notes:
+        say(args, note)
+    start = time.perf_counter()
+    proba = model.predict_proba(table.values)
+    put(labels_frame(proba, model.classes_, table.ids, probabilities=args.proba), args)
+    seconds, name = time.perf_counter() - start, type(model).__name__
+    say(args, f"{len(proba):,} tasks labeled by {name} in {seconds:.1f} s")
+    return 0
+
+
+def loaded(path: str) -> Any:
+    """A saved model that labels tasks by their features."""
+    from crowdwise.persist import load
+
+    model = load(path)
+    if not type(model).__module__.startswith("crowdwise.learn"):
+        raise ParameterError(
+            explain(
+                f"The {type(model).__name__} in {path} does not predict from features.",
+                expected="a classifier, as crowdwise fit saves it",
+                fix="use it in Python: crowdwise.load",
+            )
+        )
+    return model

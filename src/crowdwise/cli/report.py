@@ -1,0 +1,65 @@
+"""Write a page about your annotations that you can send around.
+
+crowdwise report votes.csv -o report.html
+crowdwise report votes.csv --truth truth.csv --features X.npz -o report.html
+crowdwise report votes.csv --method IBCC --title "Spring campaign" -o spring.html
+crowdwise report votes.csv --json > facts.json
+"""
+
+import time
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from crowdwise.cli.features import add_feature_options, features_for
+from crowdwise.cli.method import add_method_options, chosen_method
+from crowdwise.cli.outcome import say
+
+DEFAULT, NO_NAME = "report.html", "Crowd labels"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    from crowdwise.cli.options import add_input_options
+
+    add_input_options(parser)
+    add_feature_options(parser)
+    add_method_options(parser)
+    group = parser.add_argument_group("writing")
+    group.add_argument(
+        "-o", "--output", metavar="FILE", help=f"write the page here (default: {DEFAULT})"
+    )
+    group.add_argument("--json", action="store_true", help="the numbers on the screen, as JSON")
+    group.add_argument("--title", metavar="TEXT", help="heading (default: name of the file)")
+    group.add_argument("--truth", metavar="FILE", help="table of task and true label, for scores")
+
+
+def run(args: Namespace) -> int:
+    from crowdwise.cli.options import read_input
+    from crowdwise.data.atomic import refuse_unwritable
+    from crowdwise.data.gold import with_gold_file
+    from crowdwise.report import gather, to_json
+    from crowdwise.report.write import save_facts
+
+    path = args.output or (None if args.json else DEFAULT)
+    if path is not None:
+        refuse_unwritable(path)  # before long work, not after it
+    method = chosen_method(args)
+    annotations = read_input(args)
+    if args.truth is not None:
+        annotations = with_gold_file(annotations, args.truth)
+    X = None if args.features is None else features_for(args, annotations)
+    start = time.perf_counter()
+    facts = gather(
+        annotations,
+        X=X,
+        method=method,
+        title=args.title or (Path(args.annotations).stem if args.annotations != "-" else NO_NAME),
+        random_state=args.seed or 0,
+    )
+    if args.json:
+        print(to_json(facts))
+    if path is not None:
+        save_facts(facts, path)
+        for finding in facts.findings:
+            say(args, f"- {finding.text}")
+        say(args, f"written in {time.perf_counter() - start:.1f} s: {path}")
+    return 0

@@ -1,0 +1,169 @@
+"""Tables as cleanlab has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.aggregate._weighed_vote import Ballot, Judgement, scaled
+from crowdwise.data import Annotations
+from crowdwise.errors import AnnotationError, explain
+from crowdwise.typing import Array, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Wide:
+    """Labels, examples x annotators, NaN where there is none; and the names of both."""
+
+    labels: Floats
+    examples: Any
+    annotators: Any
+
+    def annotations(self, n_classes: int) -> Annotations:
+        """The same as annotations of so many classes."""
+        row, column = np.nonzero(~np.isnan(self.labels))
+        return Annotations.from_codes(
+            row,
+            column,
+            self.labels[row, column].astype(np.int32),
+            tasks=np.arange(self.labels.shape[0]),
+            workers=np.arange(self.labels.shape[1]),
+            classes=np.arange(n_classes),
+        )
+
+
+def wide_of(labels: Any) -> Wide:
+    """A frame or an array of class numbers."""
+    names: tuple[Any, Any] = (None, None)
+    if isinstance(labels, pd.DataFrame):
+        names = (labels.index, labels.columns)
+        labels = labels.astype(object).where(labels.notna(), np.nan).to_numpy()
+    try:
+        table = np.asarray(labels, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise _bad_labels("something that is no number", str(error)) from None
+    if table.ndim != 2 or not table.size:
+        raise _bad_labels(f"shape {table.shape}", "")
+    given = table[~np.isnan(table)]
+    strange = (given < 0) | (given % 1 != 0)
+    if strange.any():
+        raise _bad_labels("numbers that are no class", str(given[strange][0]))
+    for axis, what in ((1, "examples"), (0, "annotators")):
+        bare = np.flatnonzero(np.isnan(table).all(axis=axis))
+        if len(bare):
+            raise AnnotationError(
+                explain(
+                    f"{len(bare):,} {what} have no label.",
+                    first=f"number {bare[0]}",
+                    expected="at least one in every row and column",
+                    fix="drop them first",
+                )
+            )
+    return Wide(table, *names)
+
+
+def checked_probs(pred_probs: Any, wide: Wide) -> Floats:
+    """A classifier's probabilities that fit the labels; even ones where there are none."""
+    highest = int(np.nanmax(wide.labels)) + 1
+    if pred_probs is None:
+        return np.full((len(wide.labels), highest), 1.0 / highest)
+    proba = np.asarray(pred_probs, dtype=np.float64)
+    if proba.ndim != 2 or len(proba) != len(wide.labels) or proba.shape[1] < highest:
+        raise AnnotationError(
+            explain(
+                f"pred_probs have shape {proba.shape}.",
+                expected=f"({len(wide.labels):,}, {highest} or more): a row for each example",
+            )
+        )
+    return proba
+
+
+def agreement(ballot: Ballot, consensus: Array) -> Floats:
+    """Of each example's annotators, how many agree with the consensus."""
+    return ballot.votes[np.arange(len(consensus)), consensus] / ballot.size
+
+
+def example_table(
+    wide: Wide, ballot: Ballot, found: Mapping[str, Judgement], quality: str
+) -> pd.DataFrame:
+    """One row an example; the first method's columns have no suffix."""
+    columns: dict[str, Any] = {}
+    for name, judged in found.items():
+        suffix = f"_{name}" if columns else ""
+        agrees = agreement(ballot, judged.consensus)
+        columns[f"consensus_label{suffix}"] = judged.consensus.astype(int)
+        score = judged.quality if quality == "crowdlab" else agrees
+        columns[f"consensus_quality_score{suffix}"] = score
+        columns[f"annotator_agreement{suffix}"] = agrees
+        if not suffix:
+            columns["num_annotations"] = ballot.size.astype(int)
+    return pd.DataFrame(columns, index=wide.examples)
+
+
+def annotator_table(
+    wide: Wide, ballot: Ballot, judged: Judgement, quality: Floats | None, method: str
+) -> pd.DataFrame:
+    """One row an annotator, the worst first."""
+    rows, several = ballot.rows, (ballot.size != 1).astype(np.float64)
+    agrees = (rows.label == judged.consensus[rows.task]).astype(np.float64)
+    with_others = ballot.mean_by_worker(agrees, several[rows.task])
+    score = judged.quality if method == "crowdlab" else agreement(ballot, judged.consensus)
+    table = pd.DataFrame(
+        {
+            "annotator_quality": with_others if quality is None else quality,
+            "agreement_with_consensus": ballot.mean_by_worker(agrees, np.ones(len(agrees))),
+            "worst_class": worst_classes(ballot, agrees, score),
+            "num_examples_labeled": (~np.isnan(wide.labels)).sum(axis=0),
+        },
+        index=wide.annotators,
+    )
+    if quality is not None:
+        table.loc[np.isnan(with_others), "annotator_quality"] = np.nan  # alone on every example
+    return table.sort_values(["annotator_quality", "agreement_with_consensus"])
+
+
+def worst_classes(ballot: Ballot, agrees: Floats, score: Floats) -> Array:
+    """The class of each annotator's labels that agrees least with the consensus.
+
+    Ties go to the class given most often, then to that of the surest consensus, then the first.
+    """
+    rows, shape = ballot.rows, (ballot.n_workers, ballot.votes.shape[1])
+    cell = rows.worker * shape[1] + rows.label
+    given = np.bincount(cell, minlength=shape[0] * shape[1])
+    sums = [np.bincount(cell, part, len(given)) for part in (agrees, score[rows.task])]
+    right, sure = (part / np.maximum(given, 1) for part in sums)
+    order = np.lexsort((-sure, -given, right, given == 0))  # the last key counts first
+    first = order[np.argsort(order // shape[1], kind="stable")].reshape(shape)[:, 0]
+    return (first % shape[1]).astype(int)
+
+
+def settled_scores(
+    ballot: Ballot | None, judged: Judgement | None, unlabeled: Any, heat: float = 1.0
+) -> tuple[Floats, Floats]:
+    """Quality drawn to chance by the weight of one more annotator: of both kinds of examples."""
+    labeled, model, usual = np.array([]), 1.0, 1.0
+    if ballot is not None and judged is not None:
+        model, usual = judged.model, float(judged.worker.mean())
+        weight = model + ballot.by_class(judged.worker[ballot.rows.worker]).sum(axis=1)
+        chance = 1.0 / ballot.votes.shape[1]
+        labeled = (judged.quality * weight + usual * chance) / (weight + usual)
+    if unlabeled is None:
+        return labeled, np.array([])
+    proba = scaled(np.asarray(unlabeled, dtype=np.float64), heat)
+    chance = 1.0 / proba.shape[1]
+    return labeled, (proba.max(axis=1) * model + usual * chance) / (model + usual)
+
+
+def _bad_labels(what: str, first: str) -> AnnotationError:
+    return AnnotationError(
+        explain(
+            f"labels_multiannotator has {what}.",
+            first=first,
+            expected="class numbers 0, 1, …, examples x annotators, NaN where there is none",
+            fix="number the classes first: crowdwise.Annotations.from_matrix(labels).to_snorkel()",
+        )
+    )

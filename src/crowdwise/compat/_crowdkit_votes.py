@@ -1,0 +1,133 @@
+"""crowd-kit's votes: aggregators that weigh workers and count."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from crowdwise import aggregate
+from crowdwise.compat._crowdkit_base import Voting, Weighted
+from crowdwise.compat._crowdkit_tables import accuracy_of, annotations_of
+from crowdwise.data import Annotations
+from crowdwise.data.cells import votes_of
+from crowdwise.typing import Floats
+
+
+class MajorityVote(Voting):
+    """The label most workers gave, or that of the largest sum of ``skills``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = [["t1", "p1", 0], ["t1", "p2", 0], ["t1", "p3", 1], ["t2", "p1", 1]]
+    >>> data = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    >>> MajorityVote().fit_predict(data).to_dict()
+    {'t1': 0, 't2': 1}
+    """
+
+    def __init__(self, default_skill: float | None = None, on_missing_skill: str = "error") -> None:
+        self.default_skill = default_skill
+        self.on_missing_skill = on_missing_skill
+
+    def fit(self, data: Any, skills: Any = None) -> Self:
+        """Count the labels; workers weigh by ``skills``, a series by worker."""
+        votes = self._vote(data, skills)
+        self.skills_ = accuracy_of(votes, self.labels_)
+        return self
+
+
+class Wawa(Weighted):
+    """A vote in which workers count by their agreement with the majority."""
+
+    def fit(self, data: Any) -> Self:
+        """Set ``skills_``: how often each worker agrees with the majority."""
+        self.skills_ = MajorityVote().fit(data).skills_
+        return self
+
+
+class GoldMajorityVote(Weighted):
+    """A vote in which workers count by how often they are right on known tasks."""
+
+    def fit(self, data: Any, true_labels: Any) -> Self:
+        """Set ``skills_``: how often each worker gives the true label, a series by task."""
+        self.skills_ = accuracy_of(annotations_of(data), pd.Series(true_labels))
+        return self
+
+
+class ZeroBasedSkill(Weighted):
+    """A vote in which workers count by a skill that is learned step by step.
+
+    Stops once skills and labels have settled, which crowd-kit does not.
+    """
+
+    def __init__(
+        self,
+        n_iter: int = 100,
+        lr_init: float = 1.0,
+        lr_steps_to_reduce: int = 20,
+        lr_reduce_factor: float = 0.5,
+        eps: float = 1e-5,
+    ) -> None:
+        self.n_iter = n_iter
+        self.lr_init = lr_init
+        self.lr_steps_to_reduce = lr_steps_to_reduce
+        self.lr_reduce_factor = lr_reduce_factor
+        self.eps = eps
+
+    def fit(self, data: Any) -> Self:
+        """Set ``skills_`` by steps from chance to the agreement with the vote."""
+        votes, vote = annotations_of(data), MajorityVote()
+        index = pd.Index(votes.workers, name="worker")
+        skills = pd.Series(1.0 / votes.n_classes + self.eps, index=index, name="skill")
+        rate = self.lr_init
+        for step in range(1, self.n_iter + 1):
+            if step % self.lr_steps_to_reduce == 0:
+                rate *= self.lr_reduce_factor
+            before, skills = skills, skills + rate * (vote.fit(votes, skills).skills_ - skills)
+            if np.array_equal(before, skills):
+                break
+        self.skills_ = skills
+        return self
+
+
+class MMSR(Weighted):
+    """Workers weighed by how pairs of them agree, with outliers set aside.
+
+    ``scores_`` are sums of weights, as crowd-kit's documentation says; it divides them by their
+    total, which turns a task around where the total is negative.
+    """
+
+    def __init__(self, n_iter: int = 10000, tol: float = 1e-10, random_state: Any = 0) -> None:
+        self.n_iter = n_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, data: Any) -> Self:
+        """Set ``skills_``: the log-odds that each worker is right, over chance."""
+        model = aggregate.MMSR(max_iter=self.n_iter, tol=self.tol)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.skills_ = model.fit(annotations_of(data)).weights_.rename("skill")
+        return self
+
+    def predict_score(self, data: Any) -> pd.DataFrame:
+        """Sum of the skills behind each label."""
+        self.predict(data)
+        return self.scores_
+
+    def fit_predict_score(self, data: Any) -> pd.DataFrame:
+        """Same as ``fit(data).predict_score(data)``."""
+        return self.fit(data).predict_score(data)
+
+    def _shares(self, votes: Annotations, weights: Floats | None) -> Floats:
+        """Sums of weights, which may be negative."""
+        assert weights is not None
+        sums = votes_of(replace(votes, weight=weights[votes.worker]))
+        tasks, labels = pd.Index(votes.tasks, name="task"), pd.Index(votes.classes, name="label")
+        self.scores_ = pd.DataFrame(sums, index=tasks, columns=labels)
+        return sums

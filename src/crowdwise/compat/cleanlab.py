@@ -1,0 +1,235 @@
+"""cleanlab's functions for several annotators, with its arguments, keys and columns.
+
+Labels are a table of examples (rows) and annotators (columns), class numbers with NaN where there
+is none; as in ``cleanlab.multiannotator``, whose words these functions keep.
+
+cleanlab 2.9 puts counts of labels into the wrong classes where a class is missing among an
+example's labels, as labels are floats there: it shows in ``calibrate_probs``, in the scores for
+active learning, and in ``detailed_label_quality`` by agreement. Ours are what it means to do.
+
+>>> import numpy as np
+>>> labels = np.array([[0, 0, np.nan], [1, 1, 0], [0, np.nan, 0], [1, 1, 1]])
+>>> pred_probs = np.array([[0.8, 0.2], [0.3, 0.7], [0.9, 0.1], [0.2, 0.8]])
+>>> found = get_label_quality_multiannotator(labels, pred_probs)
+>>> found["label_quality"]["consensus_label"].tolist()
+[0, 1, 0, 1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.aggregate._weighed_vote import (
+    Ballot,
+    Judgement,
+    judge,
+    majority,
+    scaled,
+    temperature,
+    worker_quality,
+)
+from crowdwise.compat._cleanlab_tables import (
+    Wide,
+    annotator_table,
+    checked_probs,
+    example_table,
+    settled_scores,
+    wide_of,
+)
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.typing import Floats, Ints
+
+CONSENSUS_METHODS = ("best_quality", "majority_vote")
+QUALITY_METHODS = ("crowdlab", "agreement")
+
+__all__ = [
+    "convert_long_to_wide_dataset",
+    "get_active_learning_scores",
+    "get_label_quality_multiannotator",
+    "get_majority_vote_label",
+]
+
+
+def get_label_quality_multiannotator(
+    labels_multiannotator: Any,
+    pred_probs: Any = None,
+    *,
+    consensus_method: str | list[str] = "best_quality",
+    quality_method: str = "crowdlab",
+    calibrate_probs: bool = False,
+    return_detailed_quality: bool = True,
+    return_annotator_stats: bool = True,
+    return_weights: bool = False,
+    verbose: bool = True,  # noqa: ARG001  cleanlab has it
+    label_quality_score_kwargs: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Consensus labels, and the quality of labels and annotators.
+
+    Parameters
+    ----------
+    labels_multiannotator : DataFrame or ndarray of shape (n_examples, n_annotators)
+        Class numbers, NaN where an annotator gave none.
+    pred_probs : ndarray of shape (n_examples, n_classes), optional
+        What a classifier says of examples that it was not trained on. Without it, which
+        cleanlab does not allow, quality is agreement and the consensus the majority.
+    consensus_method : {"best_quality", "majority_vote"} or a list of both
+        Which labels to take; with a list, the others come in columns of their own.
+    quality_method : {"crowdlab", "agreement"}
+        Whether quality weighs annotators and classifier, or is the share that agrees.
+    calibrate_probs : bool, default=False
+        Whether to bring ``pred_probs`` to the temperature that fits the labels best.
+    return_detailed_quality, return_annotator_stats, return_weights : bool
+        Which tables to return.
+    verbose, label_quality_score_kwargs
+        Taken and not needed: nothing is printed, and the score is the self-confidence.
+
+    Returns
+    -------
+    dict
+        ``label_quality``, ``detailed_label_quality``, ``annotator_stats``, ``model_weight`` and
+        ``annotator_weight``, as cleanlab has them.
+    """
+    wide = wide_of(labels_multiannotator)
+    if pred_probs is None:
+        quality_method, consensus_method = "agreement", "majority_vote"
+    methods = [consensus_method] if isinstance(consensus_method, str) else list(consensus_method)
+    _refuse_unknown(methods, quality_method, return_weights)
+    _refuse_other_scores(label_quality_score_kwargs or {})
+    proba = checked_probs(pred_probs, wide)
+    ballot = Ballot.of(wide.annotations(proba.shape[1]))
+    if calibrate_probs:
+        proba = scaled(proba, temperature(ballot.votes / ballot.size[:, None], proba))
+    found: dict[str, Judgement] = {}
+    for name in methods:
+        found[name] = _judged(ballot, proba, name, quality_method, pred_probs is not None)
+    main = found[methods[0]]
+    info: dict[str, Any] = {"label_quality": example_table(wide, ballot, found, quality_method)}
+    if return_detailed_quality:
+        info["detailed_label_quality"] = _detailed(wide, main.posterior)
+    if return_annotator_stats:
+        quality = worker_quality(ballot, main) if quality_method == "crowdlab" else None
+        info["annotator_stats"] = annotator_table(wide, ballot, main, quality, quality_method)
+    if return_weights:
+        last = found[methods[-1]]  # of several methods cleanlab gives the last one's weights
+        info["model_weight"], info["annotator_weight"] = last.model, last.worker
+    return info
+
+
+def get_majority_vote_label(
+    labels_multiannotator: Any,
+    pred_probs: Any = None,
+    verbose: bool = True,  # noqa: ARG001  cleanlab has it
+) -> Ints:
+    """The label most annotators gave.
+
+    Ties go to the class that ``pred_probs`` prefer, then to the rarer one, then to that of the
+    better annotators, and then to luck, which is always the same here.
+    """
+    wide = wide_of(labels_multiannotator)
+    proba = checked_probs(pred_probs, wide)
+    ballot = Ballot.of(wide.annotations(proba.shape[1]))
+    return majority(ballot, None if pred_probs is None else proba, _luck(ballot)).astype(int)
+
+
+def get_active_learning_scores(
+    labels_multiannotator: Any = None, pred_probs: Any = None, pred_probs_unlabeled: Any = None
+) -> tuple[Floats, Floats]:
+    """How settled examples are: label those with the lowest scores next (ActiveLab).
+
+    Parameters
+    ----------
+    labels_multiannotator : DataFrame or ndarray, optional
+        As above; needed with ``pred_probs``.
+    pred_probs : ndarray, optional
+        What a classifier says of the labeled examples.
+    pred_probs_unlabeled : ndarray, optional
+        What it says of examples that nobody labeled yet.
+
+    Returns
+    -------
+    scores, scores_unlabeled : ndarray
+        Empty where there is nothing to score.
+    """
+    if pred_probs is None and pred_probs_unlabeled is None:
+        raise ParameterError(
+            "There is nothing to score.\n  expected: pred_probs, pred_probs_unlabeled, or both"
+        )
+    if pred_probs is None:
+        return settled_scores(None, None, pred_probs_unlabeled)
+    if labels_multiannotator is None:
+        raise AnnotationError(
+            explain(
+                "pred_probs of labeled examples come without labels.",
+                expected="labels_multiannotator too",
+                fix="pass pred_probs_unlabeled alone where there are no labels",
+            )
+        )
+    wide = wide_of(labels_multiannotator)
+    proba = checked_probs(pred_probs, wide)
+    ballot = Ballot.of(wide.annotations(proba.shape[1]))
+    heat = 1.0
+    if (ballot.size > 1).any():
+        heat = temperature(ballot.votes / ballot.size[:, None], proba)
+        proba = scaled(proba, heat)
+    judged = judge(ballot, proba, _unknown(ballot), _luck(ballot), best_quality=True)
+    if not (ballot.size > 1).any():  # one label each: it is the consensus
+        judged = Judgement(ballot.votes.argmax(axis=1), proba, 1.0, np.ones(ballot.n_workers))
+    return settled_scores(ballot, judged, pred_probs_unlabeled, heat)
+
+
+def convert_long_to_wide_dataset(labels_multiannotator_long: pd.DataFrame) -> pd.DataFrame:
+    """A table of task, annotator and label as one row a task and one column an annotator."""
+    wide = labels_multiannotator_long.pivot(index="task", columns="annotator", values="label")
+    return wide.rename_axis(index=None, columns=None)
+
+
+def _judged(ballot: Ballot, proba: Floats, method: str, quality: str, told: bool) -> Judgement:
+    """Labels and posterior by one method."""
+    best = method == "best_quality"
+    if quality == "crowdlab":
+        return judge(ballot, proba, _unknown(ballot), _luck(ballot), best_quality=best)
+    # By agreement the posterior is the share of labels, and its best class a majority's.
+    labels = majority(ballot, proba if told else None, _luck(ballot))
+    shares = ballot.votes / ballot.size[:, None]
+    return Judgement(labels, shares, 1.0, np.ones(ballot.n_workers))
+
+
+def _detailed(wide: Wide, posterior: Floats) -> pd.DataFrame:
+    """The posterior of each annotator's label."""
+    given = ~np.isnan(wide.labels)
+    quality = np.full(wide.labels.shape, np.nan)
+    row = np.nonzero(given)[0]
+    quality[given] = posterior[row, wide.labels[given].astype(int)]
+    table = pd.DataFrame(quality, index=wide.examples, columns=wide.annotators)
+    return table.add_prefix("quality_annotator_")
+
+
+def _unknown(ballot: Ballot) -> Ints:
+    return np.full(len(ballot.votes), -1)
+
+
+def _luck(ballot: Ballot) -> Floats:
+    return np.random.RandomState(0).random_sample(ballot.votes.shape)
+
+
+def _refuse_unknown(methods: list[str], quality: str, weights: bool) -> None:
+    for what, given, known in (
+        *(("consensus_method", name, CONSENSUS_METHODS) for name in methods),
+        ("quality_method", quality, QUALITY_METHODS),
+    ):
+        if given not in known:
+            raise ParameterError(f"{what}={given!r} is unknown.\n  expected: {', '.join(known)}")
+    if weights and quality != "crowdlab":
+        raise ParameterError("There are no weights.\n  expected: quality_method='crowdlab'")
+
+
+def _refuse_other_scores(named: Mapping[str, Any]) -> None:
+    method = named.get("method", "self_confidence")
+    if method != "self_confidence" or named.get("adjust_pred_probs"):
+        raise ParameterError(
+            explain(f"label_quality_score_kwargs={dict(named)}.", expected="self_confidence only")
+        )

@@ -1,0 +1,287 @@
+"""Snorkel's label models, with its arguments and its arrays.
+
+A label matrix ``L`` has a row for each example and a column for each labeling function; classes
+count from 0, and -1 abstains.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn import metrics as scores
+from sklearn.utils import check_random_state
+
+import crowdwise
+from crowdwise import aggregate
+from crowdwise.data import Annotations
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.typing import Floats, Ints
+
+ABSTAIN = -1
+CLOSE = 1e-5  # classes this close to the best one are tied with it
+POLICIES = ("abstain", "random", "true-random")
+# Settings of Snorkel's training that mean nothing here, as nothing depends on them.
+IGNORED = ("optimizer_config", "lr_scheduler_config", "log_freq")
+METRICS = {
+    "accuracy": scores.accuracy_score,
+    "precision": scores.precision_score,
+    "recall": scores.recall_score,
+    "f1": scores.f1_score,
+    "f1_micro": lambda golds, preds: scores.f1_score(golds, preds, average="micro"),
+    "f1_macro": lambda golds, preds: scores.f1_score(golds, preds, average="macro"),
+    "matthews_corrcoef": scores.matthews_corrcoef,
+}
+
+__all__ = ["LabelModel", "MajorityLabelVoter"]
+
+
+class Labeler:
+    """What all label models share: hard labels, and scores."""
+
+    def __init__(self, cardinality: int = 2, **kwargs: Any) -> None:
+        self.cardinality = cardinality
+        self.config = kwargs
+
+    def predict_proba(self, L: Any) -> Floats:
+        """P(class) of every example, shape (n_examples, cardinality)."""
+        raise NotImplementedError
+
+    def predict(self, L: Any, return_probs: bool = False, tie_break_policy: str = "abstain") -> Any:
+        """Most probable class of every example.
+
+        Parameters
+        ----------
+        L : ndarray of shape (n_examples, n_functions)
+            Class numbers, -1 where a function abstains.
+        return_probs : bool, default=False
+            Whether to return the probabilities too.
+        tie_break_policy : {"abstain", "random", "true-random"}
+            What tied examples get: -1, a class drawn by the number of the row (the same every
+            time, and the same as Snorkel's), or one drawn anew.
+        """
+        proba = self.predict_proba(L)
+        labels = decided(proba, tie_break_policy)
+        return (labels, proba) if return_probs else labels
+
+    def score(
+        self,
+        L: Any,
+        Y: Any,
+        metrics: list[str] | None = None,
+        tie_break_policy: str = "abstain",
+    ) -> dict[str, float]:
+        """Scores by name: accuracy (the default), coverage, precision, recall, f1, f1_micro,
+        f1_macro, matthews_corrcoef and roc_auc, over the examples that got a label.
+        """  # noqa: D205  a list of names
+        labels, proba = self.predict(L, True, tie_break_policy)
+        truth = np.asarray(Y, dtype=np.int64)
+        both = (labels != ABSTAIN) & (truth != ABSTAIN)
+        found: dict[str, float] = {}
+        for name in metrics or ["accuracy"]:
+            if name == "coverage":
+                found[name] = float(np.mean(labels != ABSTAIN))
+            elif name == "roc_auc":
+                found[name] = float(scores.roc_auc_score(truth[both], proba[both, 1]))
+            elif name in METRICS:
+                found[name] = float(METRICS[name](truth[both], labels[both]))
+            else:
+                known = ", ".join([*METRICS, "coverage", "roc_auc"])
+                raise ParameterError(f"The metric {name!r} is unknown.\n  expected: {known}")
+        return found
+
+    def _annotations(self, L: Any) -> Annotations:
+        """A label matrix as annotations, with all rows, columns and classes."""
+        matrix = np.asarray(L)
+        if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
+            raise AnnotationError(
+                explain(
+                    f"L has shape {matrix.shape} and type {matrix.dtype}.",
+                    expected="a matrix of integers, examples x labeling functions",
+                )
+            )
+        if matrix.size and not (matrix.min() >= ABSTAIN and matrix.max() < self.cardinality):
+            raise AnnotationError(
+                explain(
+                    f"L has labels from {matrix.min()} to {matrix.max()}.",
+                    expected=f"-1 to {self.cardinality - 1}, by cardinality={self.cardinality}",
+                )
+            )
+        row, column = np.nonzero(matrix != ABSTAIN)
+        return Annotations.from_codes(
+            row,
+            column,
+            matrix[row, column],
+            tasks=np.arange(matrix.shape[0]),
+            workers=np.arange(matrix.shape[1]),
+            classes=np.arange(self.cardinality),
+        )
+
+
+class MajorityLabelVoter(Labeler):
+    """The label that most functions gave, shared by tied ones."""
+
+    def predict_proba(self, L: Any) -> Floats:
+        """One over the number of best classes for each of them, 0 for the others."""
+        votes = self._annotations(L).votes()
+        best = votes == votes.max(axis=1, keepdims=True)
+        return best / best.sum(axis=1, keepdims=True)
+
+
+class LabelModel(Labeler):
+    """Snorkel's LabelModel on ours, without torch; see :class:`crowdwise.aggregate.LabelModel`.
+
+    Parameters
+    ----------
+    cardinality : int, default=2
+        Number of classes.
+    **kwargs
+        ``verbose`` and ``device`` are taken and not needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> L = np.array([[0, 0, -1], [1, 1, 0], [0, 0, 0], [1, -1, 1], [-1, 0, 0], [1, 1, 1]])
+    >>> model = LabelModel(cardinality=2)
+    >>> model.fit(L, seed=1)
+    >>> model.predict(L).tolist()
+    [0, 1, 0, 1, 0, 1]
+    """
+
+    def fit(
+        self,
+        L_train: Any,
+        Y_dev: Any = None,
+        class_balance: Any = None,
+        progress_bar: bool = True,
+        *,
+        n_epochs: int = 100,
+        lr: float = 0.01,
+        l2: float = 0.0,
+        prec_init: float = 0.7,
+        mu_eps: float | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Learn how good the labeling functions are.
+
+        Parameters
+        ----------
+        L_train : ndarray of shape (n_examples, n_functions)
+            Class numbers, -1 where a function abstains.
+        Y_dev : ndarray, optional
+            Truths whose frequencies are the class balance, if that is not given.
+        class_balance : list of float, optional
+            P(class); the same for all by default.
+        n_epochs, lr : int, float
+            Steps of gradient descent, and their length.
+        l2 : float, default=0
+            Pull to the start; Snorkel's optimizer also shrinks by it, which we do not.
+        prec_init : float, default=0.7
+            How often a label is right to begin with.
+        mu_eps : float, optional
+            Rates are kept this far from 0 and 1.
+        seed : int, optional
+            Draws where the descent starts, as in Snorkel.
+        progress_bar, kwargs
+            ``optimizer="sgd"`` and ``lr_scheduler="constant"`` are all there is.
+        """
+        _refuse_other_training(kwargs)
+        votes = self._annotations(L_train)
+        model = aggregate.LabelModel(
+            class_prior=self._balance(class_balance, Y_dev),
+            precision=prec_init,
+            start=0.5 if seed is None else check_random_state(seed).random_sample(),
+            penalty=l2**2,
+            learning_rate=lr,
+            floor=mu_eps,
+            max_iter=n_epochs,
+        )
+        self.model_ = model.fit(votes)
+        self.model_.coverage_ = np.bincount(votes.worker, minlength=votes.n_workers) / len(votes)
+
+    def predict_proba(self, L: Any) -> Floats:
+        """P(class) of every example; the class balance where all functions abstain."""
+        return self._fitted().predict_proba(self._annotations(L)).to_numpy()
+
+    def get_conditional_probs(self) -> Floats:
+        """P(label | class) of each function, shape (n_functions, 1 + cardinality, cardinality).
+
+        The first row is that of abstaining.
+        """
+        rates = self._fitted().rates_.swapaxes(1, 2)  # (function, label, class)
+        return np.concatenate([1.0 - rates.sum(axis=1, keepdims=True), rates], axis=1)
+
+    def get_weights(self) -> Floats:
+        """How often each function is right where it labels, shape (n_functions,)."""
+        model = self._fitted()
+        right = np.einsum("wkk,k->w", model.rates_, model.prior_)
+        return np.clip(right / np.maximum(model.coverage_, 1e-12), 1e-6, 1.0)
+
+    def save(self, destination: str | Path) -> None:
+        """Write the model to one file, without pickle."""
+        self._fitted().save(destination)
+
+    def load(self, source: str | Path) -> None:
+        """Take on the model that :meth:`save` wrote."""
+        self.model_ = crowdwise.load(source)
+        self.cardinality = len(self.model_.classes_)
+
+    def _balance(self, class_balance: Any, Y_dev: Any) -> Any:
+        """P(class): as given, as in the truths, or even."""
+        if class_balance is None and Y_dev is None:
+            return "uniform"
+        if class_balance is None:
+            class_balance = np.bincount(np.asarray(Y_dev), minlength=self.cardinality) / len(Y_dev)
+        balance = np.asarray(class_balance, dtype=np.float64)
+        if balance.shape != (self.cardinality,) or not (balance > 0).all():
+            raise ParameterError(
+                explain(
+                    f"The class balance is {balance.round(3).tolist()}.",
+                    expected=f"{self.cardinality} positive numbers, one for each class",
+                )
+            )
+        return balance
+
+    def _fitted(self) -> Any:
+        if not hasattr(self, "model_"):
+            raise ParameterError("This LabelModel is not fitted yet.\n  fix:      call fit first")
+        return self.model_
+
+
+def decided(proba: Floats, policy: str) -> Ints:
+    """The best class of each row; tied rows by the policy."""
+    if policy not in POLICIES:
+        raise ParameterError(
+            f"tie_break_policy={policy!r} is unknown.\n  expected: {', '.join(POLICIES)}"
+        )
+    best = proba.max(axis=1, keepdims=True) - proba < CLOSE
+    labels = best.argmax(axis=1)
+    rows = np.flatnonzero(best.sum(axis=1) > 1)
+    if policy == "abstain":
+        labels[rows] = ABSTAIN
+        return labels
+    rng = check_random_state(None)
+    for row in rows:
+        among = np.flatnonzero(best[row])
+        draw = _by_number(int(row)) if policy == "random" else rng.randint(len(among))
+        labels[row] = among[draw % len(among)]
+    return labels
+
+
+def _by_number(row: int) -> int:
+    """A large number that a row's own number decides."""
+    return int(hashlib.sha1(str(row).encode()).hexdigest(), 16)
+
+
+def _refuse_other_training(named: dict[str, Any]) -> None:
+    only = {"optimizer": "sgd", "lr_scheduler": "constant"}
+    for name, value in named.items():
+        if name in IGNORED:
+            continue
+        if name not in only:
+            raise ParameterError(f"fit has no setting {name!r}.\n  expected: n_epochs, lr, l2, …")
+        if value != only[name]:
+            raise ParameterError(f"{name}={value!r}.\n  expected: {only[name]!r}, which is all")

@@ -1,0 +1,154 @@
+"""The whole job on a simulated classroom: labels, a classifier, an embedding and a report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from crowdwise import aggregate
+from crowdwise.data.write import consensus_frame, write_labels
+from crowdwise.datasets.crowd import Crowd
+from crowdwise.errors import MissingExtraError
+from crowdwise.evaluate import score
+from crowdwise.report import write_report
+from crowdwise.simulate import classroom
+
+AGGREGATORS = ("MajorityVote", "IBCC", "DawidSkene")
+SCORES = {
+    "accuracy": "accuracy",
+    "balanced accuracy": "balanced_accuracy",
+    "minority recall": "rare_recall",
+}
+EPOCHS = {"SpeeLFC": 200, "RLL": 12}  # enough here, and quick
+GROUPS = 10_000  # of tasks, in an epoch of RLL
+NO_TORCH = 'learners and embeddings are left out: pip install "crowdwise[torch]"'
+Say = Callable[[str], None]
+
+
+def demo(folder: str | Path, *, random_state: int = 0, say: Say = lambda _: None) -> pd.DataFrame:
+    """Label clips of lessons, learn to label new ones, and write a report about it.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Where ``votes.csv``, ``truth.csv``, ``features.csv``, ``labels.csv`` and
+        ``report.html`` go; it is made if need be.
+    random_state : int, default=0
+        The seed of everything.
+    say : callable, optional
+        Told what is being done.
+
+    Returns
+    -------
+    DataFrame
+        One row a method: what it labelled, how much of it is right, and how long it took.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lessons = classroom(random_state=random_state)
+    train, test = lessons.part("train"), lessons.part("test")
+    say(f"A simulated classroom: {lessons.annotations}")
+    rows, embedding = list(inferred(train, say)), None
+    try:
+        rows += learned(train, test, random_state, say)
+        embedding, row = embedded(lessons, train, test, random_state, say)
+        rows.append(row)
+    except MissingExtraError:
+        say(NO_TORCH)
+    say("Writing the report")
+    save_files(lessons, folder)
+    write_report(
+        lessons.annotations,
+        folder / "report.html",
+        X=lessons.X,
+        truth=lessons.truth,
+        embedding=embedding,
+        title="A simulated classroom",
+        random_state=random_state,
+    )
+    return pd.DataFrame(rows)
+
+
+def inferred(train: Crowd, say: Say) -> Iterator[dict[str, Any]]:
+    """Labels of clips that were annotated, from the annotations alone."""
+    for name in AGGREGATORS:
+        say(f"Inferring labels: {name}")
+        start = time.perf_counter()
+        model = getattr(aggregate, name)().fit(train.annotations)
+        yield scored("annotated clips", name, model.probas_, train.truth, start)
+
+
+def learned(train: Crowd, test: Crowd, random_state: int, say: Say) -> Iterator[dict[str, Any]]:
+    """Labels of clips that nobody annotated, by classifiers learned from the others."""
+    from crowdwise.learn import SpeeLFC, Training, TwoStage
+
+    brief = Training(epochs=EPOCHS["SpeeLFC"], learning_rate=1e-2)
+    learners = {
+        "MajorityVote + logistic regression": TwoStage(aggregate.MajorityVote()),
+        "IBCC + logistic regression": TwoStage(aggregate.IBCC()),
+        "SpeeLFC": SpeeLFC(training=brief, random_state=random_state),
+    }
+    for name, learner in learners.items():
+        say(f"Learning from features and annotations: {name}")
+        start = time.perf_counter()
+        learner.fit(train.X, train.annotations)
+        yield scored("new clips", name, foretold(learner, test, test.X), test.truth, start)
+
+
+def embedded(
+    lessons: Crowd, train: Crowd, test: Crowd, random_state: int, say: Say
+) -> tuple[Any, dict[str, Any]]:
+    """Places of all clips in a learned space, and how well a plain classifier does there."""
+    from crowdwise.embed import RLL
+    from crowdwise.learn import Training, TwoStage
+
+    say("Learning an embedding: RLL")
+    start = time.perf_counter()
+    brief = Training(epochs=EPOCHS["RLL"], batch_size=512, learning_rate=3e-3)
+    space = RLL(
+        aggregator=aggregate.IBCC(),
+        evidence="posterior",
+        groups_per_epoch=GROUPS,
+        training=brief,
+        random_state=random_state,
+    )
+    places = space.fit_transform(train.X, train.annotations)
+    classifier = TwoStage(aggregate.IBCC()).fit(places, train.annotations)
+    proba = foretold(classifier, test, space.transform(test.X))
+    row = scored("new clips", "IBCC + RLL + logistic regression", proba, test.truth, start)
+    return space.transform(lessons.X), row
+
+
+def foretold(learner: Any, test: Crowd, X: Any) -> pd.DataFrame:
+    """Probabilities of the classes by task."""
+    return pd.DataFrame(learner.predict_proba(X), index=test.X_tasks, columns=learner.classes_)
+
+
+def scored(
+    what: str, name: str, predicted: pd.DataFrame, truth: Any, start: float
+) -> dict[str, Any]:
+    """A row of the table."""
+    seconds = time.perf_counter() - start
+    table = score(predicted, truth, n_resamples=0)
+    row: dict[str, Any] = {"labels of": what, "method": name}
+    row |= {column: table.loc[key, "value"] for key, column in SCORES.items()}
+    low, high = table.loc["accuracy", ["low", "high"]]
+    return {**row, "accuracy_low": low, "accuracy_high": high, "seconds": seconds}
+
+
+def save_files(lessons: Crowd, folder: Path) -> None:
+    """The files that a job of your own would start from, and the labels it would end with."""
+    votes, names = lessons.annotations, lessons.extra["feature_names"]
+    write_labels(folder / "votes.csv", votes.to_frame())
+    assert lessons.truth is not None
+    truth = lessons.truth.rename("label").rename_axis("task").reset_index()
+    write_labels(folder / "truth.csv", truth)
+    features = pd.DataFrame(lessons.X, columns=names)
+    features.insert(0, "task", lessons.X_tasks)
+    write_labels(folder / "features.csv", features)
+    model = aggregate.DawidSkene().fit(votes)
+    write_labels(folder / "labels.csv", consensus_frame(model, votes))

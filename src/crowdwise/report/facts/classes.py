@@ -1,0 +1,73 @@
+"""Class balance, and what is taken for what."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.data import Annotations
+from crowdwise.data.names import positions
+from crowdwise.typing import Floats
+
+MOST_MISTAKES = 8
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """How often tasks of one class are given another."""
+
+    truth: str
+    label: str
+    share: float  # of the labels that tasks of this class get
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """Shares of the classes, and the confusion matrix of the crowd as a whole."""
+
+    name: list[str]
+    given: Floats  # (class,): share of the annotations
+    believed: Floats  # (class,): expected share of tasks, by the main method
+    true: Floats | None  # (class,): share of the known truths
+    confusion: Floats  # (truth, label): expected number of annotations
+    mistakes: tuple[Mistake, ...]  # the most frequent ones first
+
+
+def class_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> ClassFacts:
+    """Count classes among labels, inferred truths and known truths."""
+    n_classes = data.n_classes
+    given = np.bincount(data.label, minlength=n_classes) / max(data.n_annotations, 1)
+    confusion = crowd_confusion(data, posterior)
+    names = [str(name) for name in data.classes.tolist()]
+    true = None
+    if truth is not None:
+        code = positions(data.classes, truth.to_numpy())
+        true = np.bincount(code[code >= 0], minlength=n_classes) / max((code >= 0).sum(), 1)
+    return ClassFacts(
+        name=names,
+        given=given,
+        believed=posterior[data.redundancy > 0].mean(axis=0),
+        true=true,
+        confusion=confusion,
+        mistakes=mistakes_of(confusion, names),
+    )
+
+
+def crowd_confusion(data: Annotations, posterior: Floats) -> Floats:
+    """Expected number of annotations by truth and label, all workers together."""
+    right = np.zeros((data.n_classes, data.n_classes))
+    for label in range(data.n_classes):
+        right[:, label] = posterior[data.task[data.label == label]].sum(axis=0)
+    return right
+
+
+def mistakes_of(confusion: Floats, names: list[str]) -> tuple[Mistake, ...]:
+    """The most frequent wrong labels, as shares of their truth's labels."""
+    rows = confusion.sum(axis=1, keepdims=True)
+    share = np.divide(confusion, rows, out=np.zeros_like(confusion), where=rows >= 1)
+    np.fill_diagonal(share, 0.0)
+    order = np.argsort(-share, axis=None, kind="stable")[:MOST_MISTAKES]
+    found = [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, share.shape), strict=True)]
+    return tuple(
+        Mistake(names[i], names[j], float(share[i, j])) for i, j in found if share[i, j] > 0
+    )

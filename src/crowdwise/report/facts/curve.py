@@ -1,0 +1,135 @@
+"""How accuracy would change with fewer or more labels per task."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from crowdwise.aggregate._base import normalize, posterior_of
+from crowdwise.data import Annotations
+from crowdwise.data.names import positions
+from crowdwise.evaluate import accuracy
+from crowdwise.evaluate.known import known_tasks, rightness
+from crowdwise.evaluate.left_out import pooled_confusion
+from crowdwise.report.facts.methods import fit_one, same_labels
+from crowdwise.report.facts.sample import sampled
+from crowdwise.simulate import label_by_crowd
+from crowdwise.typing import Floats
+
+STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
+N_CROWDS, N_TASKS, N_DRAWS = 12, 500, 3
+MOST_ANNOTATIONS = 60_000  # more than these are sampled, whole tasks at a time
+LARGE = 200_000  # cells of confusion matrices for which one draw must do
+PANEL = 100  # workers to draw labels from, at least
+SPREAD = (0.05, 0.95)
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """What to expect of a number of labels per task."""
+
+    n_labels: int
+    forecast: float  # accuracy, by simulation from the fitted workers
+    low: float  # for other crowds of workers like these
+    high: float
+    kept: float  # share of tasks with the label that all annotations give; NaN beyond the data
+    measured: float  # accuracy on known truths; NaN without
+
+
+@dataclass(frozen=True)
+class CurveFacts:
+    """Accuracy by labels per task."""
+
+    now: float  # mean labels per task
+    points: tuple[CurvePoint, ...]
+    note: str
+
+
+def curve_facts(
+    data: Annotations, model: Any, truth: pd.Series | None, random_state: Any
+) -> CurveFacts | None:
+    """Forecast by simulation, and measure what random subsets of the labels give."""
+    if data.n_classes < 2 or data.n_workers < 2:
+        return None
+    sample, note = sampled(data, MOST_ANNOTATIONS, random_state)
+    if truth is not None:
+        truth = truth[positions(sample.tasks, truth.index.to_numpy()) >= 0]
+    now = float(sample.redundancy.mean())
+    most = max(min(2 * now, 50), now + 2, 3)
+    steps = [n for n in STEPS if n <= most]
+    forecasts = forecast(data, model.posterior_, steps, random_state)
+    whole = fit_one(clone(model), sample).posterior
+    points = []
+    for n_labels, accuracies in zip(steps, forecasts, strict=True):
+        kept, measured = float("nan"), float("nan")
+        if n_labels < sample.redundancy.max():
+            kept, measured = thinned(sample, model, whole, n_labels, truth, random_state)
+        low, high = np.quantile(accuracies, SPREAD)
+        points.append(
+            CurvePoint(n_labels, float(accuracies.mean()), float(low), float(high), kept, measured)
+        )
+    return CurveFacts(now, tuple(points), note)
+
+
+def forecast(data: Annotations, posterior: Floats, steps: list[int], random_state: Any) -> Floats:
+    """Accuracy with each number of labels, (step, crowd), in simulated crowds like this one.
+
+    Workers are drawn again from those of the data, by how much they label, with the
+    confusion matrices that the posterior implies; truths are drawn from its class shares.
+    """
+    rng = check_random_state(random_state)
+    n_classes = data.n_classes
+    confusion = pooled_confusion(data, posterior)
+    prior = normalize(posterior[data.redundancy > 0].sum(axis=0))
+    labels = np.bincount(data.worker, minlength=data.n_workers).astype(np.float64)
+    found = np.zeros((len(steps), N_CROWDS))
+    for crowd in range(N_CROWDS):
+        drawn = rng.choice(data.n_workers, data.n_workers)
+        if not labels[drawn].any():
+            drawn = np.arange(data.n_workers)
+        odds = labels[drawn] / labels[drawn].sum()
+        panel = confusion[rng.choice(drawn, max(PANEL, *steps), p=odds)]
+        truth = rng.choice(n_classes, N_TASKS, p=prior)
+        for row, n_labels in enumerate(steps):
+            votes = label_by_crowd(truth, panel, n_labels, random_state=rng)
+            found[row, crowd] = accuracy(posterior_of(votes, prior, panel), truth)
+    return found
+
+
+def thinned(
+    data: Annotations,
+    model: Any,
+    whole: Floats,
+    n_labels: int,
+    truth: pd.Series | None,
+    random_state: Any,
+) -> tuple[float, float]:
+    """With at most so many labels a task: how many keep their label, and how many are right."""
+    large = data.n_workers * data.n_classes**2 > LARGE
+    n_draws = 1 if large else N_DRAWS
+    kept, right = thinned_draws(data, model, whole, n_labels, truth, n_draws, random_state)
+    return float(kept.mean()), float(right.mean())
+
+
+def thinned_draws(
+    data: Annotations,
+    model: Any,
+    whole: Floats,
+    n_labels: int,
+    truth: pd.Series | None,
+    n_draws: int,
+    random_state: Any,
+) -> tuple[Floats, Floats]:
+    """The same for each draw of labels, (draw,) twice; NaN where no truth is known."""
+    rng = check_random_state(random_state)
+    kept, right = np.empty(n_draws), np.full(n_draws, np.nan)
+    for draw in range(n_draws):
+        fit = fit_one(clone(model), data.subsample(n_labels, rng))
+        kept[draw] = same_labels(fit.posterior, whole)
+        if truth is not None and len(truth):
+            known = known_tasks(fit.model, truth)
+            right[draw] = rightness(known.posterior, known.truth).mean()
+    return kept, right

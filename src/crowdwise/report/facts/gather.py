@@ -1,0 +1,194 @@
+"""All facts of one report."""
+
+import logging
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+from sklearn.utils import check_random_state
+
+from crowdwise import __version__
+from crowdwise.data import Annotations, as_annotations
+from crowdwise.data.names import positions
+from crowdwise.errors import AnnotationError, explain, listing
+from crowdwise.evaluate import agreement
+from crowdwise.evaluate.counts import once_per_worker
+from crowdwise.evaluate.known import truth_by_task
+from crowdwise.report.facts.classes import ClassFacts, class_facts
+from crowdwise.report.facts.curve import CurveFacts, curve_facts
+from crowdwise.report.facts.data import DataFacts, data_facts
+from crowdwise.report.facts.findings import Finding, findings
+from crowdwise.report.facts.maps import MapFacts, task_map, worker_map
+from crowdwise.report.facts.methods import METHODS, MethodFacts, fit_methods, method_facts
+from crowdwise.report.facts.pairs import PairFacts, pair_facts
+from crowdwise.report.facts.rare import without_rare
+from crowdwise.report.facts.tasks import TaskFacts, task_facts
+from crowdwise.report.facts.times import TimeFacts, time_facts
+from crowdwise.report.facts.workers import WorkerFacts, worker_facts
+
+log = logging.getLogger("crowdwise.report")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of agreement, its interval, and what it means."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    n_tasks: int
+    reading: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything a report says, as numbers; no page and no markup.
+
+    Attributes
+    ----------
+    title, version, method : str
+        Heading, version of the package, and the method that the labels come from.
+    data : DataFacts
+        Sizes and oddities.
+    agreement : tuple of Measure
+        Agreement between workers, in all the usual ways.
+    tasks, workers, times, pairs, classes, methods, curve
+        One object for each part of the report; None where the data do not say.
+    task_map, worker_map : MapFacts or None
+        Tasks and workers as points on a plane.
+    held_out_note : str
+        Says so where methods were compared on some of the tasks only.
+    n_truths : int
+        Tasks whose truth is known.
+    findings : tuple of Finding
+        What matters most, in words.
+    """
+
+    title: str
+    version: str
+    method: str
+    n_truths: int
+    data: DataFacts
+    agreement: tuple[Measure, ...]
+    tasks: TaskFacts
+    workers: WorkerFacts
+    times: TimeFacts | None
+    pairs: PairFacts | None
+    classes: ClassFacts
+    methods: tuple[MethodFacts, ...]
+    held_out_note: str
+    curve: CurveFacts | None
+    task_map: MapFacts | None
+    worker_map: MapFacts | None
+    findings: tuple[Finding, ...] = ()
+
+    @cached_property
+    def main(self) -> MethodFacts:
+        """The method that the labels come from."""
+        return next(method for method in self.methods if method.main)
+
+
+def gather(
+    annotations: Any,
+    *,
+    X: Any = None,
+    truth: Any = None,
+    embedding: Any = None,
+    method: Any = "DawidSkene",
+    methods: tuple[str, ...] = METHODS,
+    title: str = "Crowd labels",
+    random_state: Any = 0,
+) -> Facts:
+    """Compute everything that a report shows.
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        Whatever :func:`crowdwise.data.as_annotations` takes.
+    X : array of shape (n_tasks, n_features) or DataFrame, optional
+        Features, for the map of tasks: in the order of ``annotations.tasks``, or a frame
+        whose index holds tasks.
+    truth : mapping, Series or frame, optional
+        Known truths of some tasks. Labels are scored against them; no method learns from
+        them. By default those that came with the annotations.
+    embedding : array of shape (n_tasks, n_dimensions) or DataFrame, optional
+        Learned places of the tasks, such as ``transform`` of a model in
+        :mod:`crowdwise.embed` returns; the map shows these rather than ``X``.
+    method : str or aggregator, default="DawidSkene"
+        What the labels come from.
+    methods : tuple of str
+        What it is compared with; none for the fastest report.
+    title : str
+        Heading of the page.
+    random_state : int or RandomState, default=0
+        Seed of intervals, samples and forecasts.
+
+    Examples
+    --------
+    >>> labels = {"q1": {"ann": "yes", "bob": "yes"}, "q2": {"ann": "no", "bob": "yes"}}
+    >>> facts = gather(labels, methods=())
+    >>> facts.data.n_annotations, facts.tasks.n_tasks, facts.method
+    (4, 2, 'DawidSkene')
+    """
+    data = as_annotations(annotations)
+    if not data.n_annotations:
+        raise AnnotationError("There are no annotations.\n  expected: at least one with a label")
+    data, known, rare = without_rare(data, truths(data, truth))
+    # A crowd simulated with the same seed must not share its random numbers with us.
+    random_state = int(check_random_state(random_state).randint(2**31 - 1))
+    log.info("counting")
+    once = once_per_worker(data)
+    fits, main = fit_methods(data, method, methods, random_state)
+    posterior = main.posterior
+    log.info("measuring agreement")
+    table = agreement(once, random_state=random_state)
+    log.info("judging workers")
+    workers = worker_facts(once, posterior, known)
+    log.info("comparing methods")
+    compared, note = method_facts(once, fits, main, known, random_state)
+    log.info("forecasting")
+    curve = curve_facts(once, main.model, known, random_state)
+    log.info("drawing maps")
+    facts = Facts(
+        title=title,
+        version=__version__,
+        method=main.name,
+        n_truths=0 if known is None else len(known),
+        data=data_facts(data, rare),
+        agreement=tuple(Measure(str(row.Index), *row[1:]) for row in table.itertuples()),
+        tasks=task_facts(data, posterior, known),
+        workers=workers,
+        times=time_facts(once, posterior, workers.number),
+        pairs=pair_facts(once),
+        classes=class_facts(once, posterior, known),
+        methods=compared,
+        held_out_note=note,
+        curve=curve,
+        task_map=task_map(data, posterior, X, embedding, random_state),
+        worker_map=worker_map(once, posterior, workers.number, workers.accuracy),
+    )
+    return replace(facts, findings=findings(facts))
+
+
+def truths(data: Annotations, truth: Any) -> pd.Series | None:
+    """Known truths of these tasks as a series; those that came with the data by default."""
+    if truth is None:
+        if data.gold is None or not (data.gold >= 0).any():
+            return None
+        asked = data.gold >= 0
+        return pd.Series(data.classes[data.gold[asked]], index=data.tasks[asked])
+    known = truth_by_task(truth)
+    found = known[positions(data.tasks, known.index) >= 0]
+    usable = found[positions(data.classes, found.to_numpy()) >= 0]
+    if not len(usable):
+        raise AnnotationError(
+            explain(
+                f"None of the {len(known):,} truths is a class of a task of the annotations.",
+                first=f"task={listing(known.index, 1)} has truth {listing(known.to_numpy(), 1)}",
+                expected=f"tasks such as {listing(data.tasks, 2)} with {listing(data.classes, 3)}",
+                fix="check that both use the same names, and the same type (numbers or text)",
+            )
+        )
+    return usable

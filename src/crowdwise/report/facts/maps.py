@@ -1,0 +1,164 @@
+"""Tasks and workers as points on a plane."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.decomposition import PCA
+from sklearn.utils import check_random_state
+
+from crowdwise.aggregate._base import tied
+from crowdwise.data import Annotations
+from crowdwise.data.names import positions
+from crowdwise.errors import ParameterError, explain
+from crowdwise.evaluate.left_out import pooled_confusion
+from crowdwise.typing import Floats, Ints
+
+MOST_POINTS = 1_500
+GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
+FLATTEST = 0.6  # a side shorter than this share of the other is not stretched to full height
+STEP = 0.006  # between points at one place, in widths of the map
+
+
+@dataclass(frozen=True)
+class MapFacts:
+    """Points, and what is known of each."""
+
+    source: str  # what the places come from, in words
+    shares: tuple[float, float]  # of what differs, along x and y
+    name: list[str]
+    x: Floats  # (point,): from 0 to 1
+    y: Floats
+    group: Ints  # (point,): class number of a task's label, -1 for workers
+    value: Floats  # (point,): confidence of a task, accuracy of a worker
+    n_labels: Ints  # (point,)
+    note: str
+
+
+def task_map(
+    data: Annotations,
+    posterior: Floats,
+    X: Any = None,
+    embedding: Any = None,
+    random_state: Any = 0,
+) -> MapFacts | None:
+    """Places of tasks: from an embedding, else from features, else from the labels."""
+    if embedding is not None:
+        rows, own = described(embedding, data, "embedding")
+        source = "the embedding"
+    elif X is not None:
+        rows, own = described(X, data, "X")
+        rows, source = standardized(rows), "the features"
+    else:
+        own = np.flatnonzero(data.redundancy)
+        rows = np.hstack([data.shares(), posterior])[own]
+        source = "the labels: the share of each class, before and after inference"
+    if len(rows) < 3:
+        return None
+    chosen = np.sort(check_random_state(random_state).permutation(len(rows))[:MOST_POINTS])
+    x, y, shares = plane(rows, chosen)
+    at = own[chosen]
+    return MapFacts(
+        source=source,
+        shares=shares,
+        name=[str(name) for name in data.tasks[at].tolist()],
+        x=x,
+        y=y,
+        group=tied(posterior[at]).argmax(axis=1),
+        value=posterior[at].max(axis=1),
+        n_labels=data.redundancy[at],
+        note=_sampled(len(chosen), len(rows), "tasks"),
+    )
+
+
+def worker_map(
+    data: Annotations, posterior: Floats, number: Ints, accuracy: Floats
+) -> MapFacts | None:
+    """Places of workers by how they err: confusion matrices, pooled with the crowd's."""
+    number, accuracy = number[:MOST_POINTS], accuracy[:MOST_POINTS]
+    if len(number) < 3 or data.n_classes < 2:
+        return None
+    rows = pooled_confusion(data, posterior)[number].reshape(len(number), -1)
+    x, y, shares = plane(rows, np.arange(len(rows)))
+    labels = np.bincount(data.worker, minlength=data.n_workers)
+    return MapFacts(
+        source="the confusion matrices",
+        shares=shares,
+        name=[str(name) for name in data.workers[number].tolist()],
+        x=x,
+        y=y,
+        group=np.full(len(number), -1),
+        value=accuracy,
+        n_labels=labels[number],
+        note=_sampled(len(number), int((labels > 0).sum()), "workers", "the busiest"),
+    )
+
+
+def described(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
+    """Rows of numbers, and the tasks they are of: by name where a frame has an index of them."""
+    values = np.asarray(table, dtype=np.float64)
+    if values.ndim != 2:
+        raise ParameterError(
+            explain(f"{what} has {values.ndim} dimensions.", expected="one row of numbers a task")
+        )
+    if isinstance(table, pd.DataFrame):
+        place = positions(table.index.to_numpy(), data.tasks)
+    elif len(values) == data.n_tasks:
+        place = np.arange(len(values))
+    else:
+        raise ParameterError(
+            explain(
+                f"{what} has {len(values):,} rows for {data.n_tasks:,} tasks.",
+                expected="one row a task, in the order of annotations.tasks",
+                fix="or give a frame whose index holds the tasks",
+            )
+        )
+    usable = (place >= 0) & np.append(np.isfinite(values).all(axis=1), False)[place]
+    if not usable.any():
+        raise ParameterError(
+            explain(
+                f"{what} describes none of the tasks.",
+                expected=f"finite numbers for tasks such as {str(data.tasks[0])!r}",
+            )
+        )
+    return values[place[usable]], np.flatnonzero(usable)
+
+
+def standardized(rows: Floats) -> Floats:
+    """Each column with mean 0 and spread 1; constant ones are 0."""
+    spread = rows.std(axis=0)
+    return np.divide(rows - rows.mean(axis=0), spread, out=np.zeros_like(rows), where=spread > 0)
+
+
+def plane(rows: Floats, chosen: Ints) -> tuple[Floats, Floats, tuple[float, float]]:
+    """Two main directions of the rows as places from 0 to 1; points at one place fan out."""
+    size = min(2, rows.shape[1])
+    with np.errstate(invalid="ignore"):  # rows that are all alike have no direction
+        pca = PCA(size, svd_solver="full").fit(rows[chosen])
+    place, shares = np.zeros((len(chosen), 2)), np.zeros(2)
+    place[:, :size] = pca.transform(rows[chosen])
+    shares[:size] = np.nan_to_num(pca.explained_variance_ratio_)
+    wide = np.maximum(np.ptp(place, axis=0), 1e-9)
+    place /= np.maximum(wide, FLATTEST * wide.max())
+    place += fan(place)
+    middle = (place.min(axis=0) + place.max(axis=0)) / 2
+    place = 0.5 + (place - middle) / np.maximum(np.ptp(place, axis=0), 1.0)
+    return place[:, 0], place[:, 1], (float(shares[0]), float(shares[1]))
+
+
+def fan(place: Floats) -> Floats:
+    """Steps away from points at the same place, so that as many can be seen as there are."""
+    _, group, size = np.unique(np.round(place, 4), axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    order = np.argsort(group, kind="stable")
+    rank = np.empty(len(group), dtype=np.int64)
+    rank[order] = np.arange(len(group)) - (np.cumsum(size) - size)[group[order]]
+    radius = STEP * np.sqrt(rank)
+    return np.column_stack(
+        [radius * np.cos(rank * GOLDEN_ANGLE), radius * np.sin(rank * GOLDEN_ANGLE)]
+    )
+
+
+def _sampled(n: int, total: int, what: str, how: str = "drawn at random") -> str:
+    return "" if n >= total else f"{n:,} of {total:,} {what}, {how}."

@@ -1,0 +1,112 @@
+"""Who disagrees with whom."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdwise.data import Annotations
+from crowdwise.evaluate.cohen import shared_tasks
+from crowdwise.typing import Floats, Ints
+
+MOST_WORKERS = 40  # rows of the picture
+MIN_OVERLAP = 5  # tasks that a pair must share
+MOST_PAIRS = 10
+COPY_OVERLAP = 20  # tasks on which identical labels are worth a word
+COPY_CHANCE = 1e-3  # that some pair agrees as well by luck
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two workers, the tasks that both labelled, and how they agree there."""
+
+    one: str
+    other: str
+    n_shared: int
+    agreement: float
+    kappa: float
+
+
+@dataclass(frozen=True)
+class PairFacts:
+    """Agreement of every two of the busiest workers."""
+
+    name: list[str]  # (row,): those who agree most with the rest first
+    kappa: Floats  # (row, row): NaN where a pair shares too few tasks
+    n_shared: Ints  # (row, row)
+    worst: tuple[Pair, ...]  # pairs that disagree most
+    copies: tuple[Pair, ...]  # pairs that agree better than luck would have it
+    min_overlap: int
+    note: str
+
+
+def pair_facts(data: Annotations) -> PairFacts | None:
+    """Compare the busiest workers two by two; ``data`` has one label per worker and task."""
+    labels = np.bincount(data.worker, minlength=data.n_workers)
+    busy = np.argsort(-labels, kind="stable")[:MOST_WORKERS]
+    busy = busy[labels[busy] > 0]
+    some = data.filter(np.isin(data.worker, busy))
+    pairs = shared_tasks(some, None, MIN_OVERLAP)
+    if not len(pairs.n_shared):
+        return None
+    row = np.full(data.n_workers, -1)
+    row[busy] = np.arange(len(busy))
+    kappa = np.full((len(busy), len(busy)), np.nan)
+    shared = np.zeros(kappa.shape, dtype=np.int64)
+    one, other = row[pairs.workers].T
+    kappa[one, other] = kappa[other, one] = pairs.kappa
+    shared[one, other] = shared[other, one] = pairs.n_shared
+    order = by_agreement(kappa)
+    names = [str(name) for name in data.workers[busy].tolist()]
+    found = [
+        Pair(names[i], names[j], int(n), float(agree / n), float(k))
+        for i, j, n, agree, k in zip(
+            one, other, pairs.n_shared, pairs.agree, pairs.kappa, strict=True
+        )
+    ]
+    return PairFacts(
+        name=[names[i] for i in order],
+        kappa=kappa[np.ix_(order, order)],
+        n_shared=shared[np.ix_(order, order)],
+        worst=worst_of(found),
+        copies=copies_of(found),
+        min_overlap=MIN_OVERLAP,
+        note=_left_out(len(busy), int((labels > 0).sum())),
+    )
+
+
+def by_agreement(kappa: Floats) -> Ints:
+    """Rows in order of their mean kappa, best first; rows without any last."""
+    known = np.isfinite(kappa)
+    mean = np.where(known, kappa, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return np.argsort(np.where(known.any(axis=1), -mean, np.inf), kind="stable")
+
+
+def worst_of(pairs: list[Pair]) -> tuple[Pair, ...]:
+    """Pairs of lowest kappa, those that share more tasks first among equals."""
+    told = [pair for pair in pairs if np.isfinite(pair.kappa)]
+    return tuple(sorted(told, key=lambda pair: (pair.kappa, -pair.n_shared))[:MOST_PAIRS])
+
+
+def copies_of(pairs: list[Pair]) -> tuple[Pair, ...]:
+    """Pairs with the same label throughout, where luck would hardly do that for any pair.
+
+    Luck is a pair that agrees as often as pairs do on average.
+    """
+    told = [pair for pair in pairs if np.isfinite(pair.kappa)]
+    if not told:
+        return ()
+    total = sum(pair.n_shared for pair in told)
+    usual = sum(pair.agreement * pair.n_shared for pair in told) / total
+    return tuple(
+        pair
+        for pair in sorted(told, key=lambda pair: -pair.n_shared)
+        if pair.agreement == 1
+        and pair.n_shared >= COPY_OVERLAP
+        and len(told) * usual**pair.n_shared < COPY_CHANCE
+    )[:MOST_PAIRS]
+
+
+def _left_out(n_rows: int, n_workers: int) -> str:
+    if n_rows == n_workers:
+        return ""
+    return f"The {n_rows:,} busiest of {n_workers:,} workers are compared."

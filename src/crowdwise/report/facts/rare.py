@@ -1,0 +1,34 @@
+"""Fewer classes, where a confusion matrix per worker would not fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.data import Annotations
+
+MOST_CELLS = 2_000_000  # of all workers' confusion matrices together
+FEWEST = 20  # classes that are always told apart
+OTHER = "(other classes)"
+
+
+def without_rare(
+    data: Annotations, truth: pd.Series | None
+) -> tuple[Annotations, pd.Series | None, str]:
+    """The most frequent classes, all others as one; and what to say about it."""
+    most = max(int(np.sqrt(MOST_CELLS / max(data.n_workers, 1))), FEWEST)
+    if data.n_classes <= most:
+        return data, truth, ""
+    counts = np.bincount(data.label, minlength=data.n_classes)
+    kept = np.sort(np.argsort(-counts, kind="stable")[: most - 1])
+    code = np.full(data.n_classes, most - 1)
+    code[kept] = np.arange(most - 1)
+    classes = np.append(data.classes[kept].astype(object), OTHER)
+    gold = None if data.gold is None else np.append(code, -1)[data.gold].astype(np.int32)
+    fewer = replace(
+        data, classes=classes, label=code[data.label].astype(np.int32), soft=None, gold=gold
+    )
+    if truth is not None:
+        truth = truth.astype(object).where(truth.isin(data.classes[kept]), OTHER)
+    rest = data.n_classes - most + 1
+    return fewer, truth, f"{rest:,} rare classes count as one, {OTHER}: there are too many to tell."

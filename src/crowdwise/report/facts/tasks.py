@@ -1,0 +1,119 @@
+"""The label of each task, how sure it is, and which tasks are the most contested."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+
+from crowdwise.aggregate._base import tied
+from crowdwise.data import Annotations
+from crowdwise.data.names import positions
+from crowdwise.evaluate.counts import label_counts
+from crowdwise.typing import Array, Floats, Ints
+
+MOST_TASKS = 20_000  # rows of the table
+MOST_CONTESTED = 20
+SURE = 0.9  # below this, a label is called unsure
+N_BINS = 20
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One row a task, the least sure first; all tasks, or as many as a page can carry."""
+
+    n_tasks: int
+    n_unsure: int  # confidence below ``sure``
+    n_tied: int  # two or more labels are as good
+    n_overruled: int  # the label is not among the most frequent ones
+    mean_confidence: float  # the accuracy that the method itself expects
+    sure: float
+    histogram: Ints  # tasks by confidence, in bins of the same width from 0 to 1
+    note: str  # says so where rows are left out
+    name: list[str]
+    label: Ints  # (row,): class number
+    confidence: Floats  # (row,)
+    n_labels: Ints  # (row,)
+    agreement: Floats  # (row,): share of the labels that are of the class chosen
+    split: Floats  # (row,): how contested, see :func:`contest`
+    votes: csr_array  # (row, class): labels of each class
+    truth: Ints | None  # (row,): class number, -1 where unknown
+    contested: Ints  # rows of the most contested tasks, worst first
+
+
+def task_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> TaskFacts:
+    """Collect what is known of each task from a method's posterior."""
+    confidence = posterior.max(axis=1, initial=0.0)
+    best = tied(posterior)
+    label = best.argmax(axis=1)
+    votes = votes_by_task(data)
+    split = contest(votes)
+    chosen = np.asarray(votes[np.arange(data.n_tasks), label]).reshape(-1)
+    most = np.asarray(votes.max(axis=1).todense()).reshape(-1)
+    rows = shown_rows(confidence, split)
+    contested = np.lexsort((confidence[rows], -split[rows]))[:MOST_CONTESTED]
+    size = data.redundancy
+    return TaskFacts(
+        n_tasks=data.n_tasks,
+        n_unsure=int((confidence < SURE).sum()),
+        n_tied=int((best.sum(axis=1) > 1).sum()),
+        n_overruled=int(((chosen < most) & (size > 0)).sum()),
+        mean_confidence=float(confidence.mean()) if len(confidence) else float("nan"),
+        sure=SURE,
+        histogram=np.histogram(confidence, N_BINS, (0.0, 1.0))[0],
+        note=_left_out(len(rows), data.n_tasks),
+        name=[str(name) for name in data.tasks[rows].tolist()],
+        label=label[rows],
+        confidence=confidence[rows],
+        n_labels=size[rows],
+        agreement=chosen[rows] / np.maximum(size[rows], 1),
+        split=split[rows],
+        votes=votes[rows],
+        truth=None if truth is None else truth_codes(data.tasks[rows], data.classes, truth),
+        contested=contested[split[rows][contested] > 0],
+    )
+
+
+def votes_by_task(data: Annotations) -> csr_array:
+    """Labels of each class, a sparse array tasks x classes."""
+    counts = label_counts(data).counts
+    place = np.flatnonzero(data.redundancy)
+    if len(place) == data.n_tasks:
+        return counts
+    spread = csr_array(
+        (np.ones(len(place)), (place, np.arange(len(place)))), shape=(data.n_tasks, len(place))
+    )
+    return csr_array(spread @ counts)
+
+
+def contest(votes: csr_array) -> Floats:
+    """How evenly each task's labels are split, from 0 to 1.
+
+    The chance that two draws from its labels differ, times ``n / (n + 1)``: five against
+    five is more of a contest than one against one.
+    """
+    size = np.asarray(votes.sum(axis=1), dtype=np.float64)
+    squares = np.asarray(votes.power(2).sum(axis=1), dtype=np.float64)
+    return (1 - squares / np.maximum(size, 1) ** 2) * size / (size + 1) * (size > 0)
+
+
+def shown_rows(confidence: Floats, split: Floats) -> Ints:
+    """Tasks in the order of the page: the least sure first, the more contested of equals."""
+    return np.lexsort((-split, confidence))[:MOST_TASKS]
+
+
+def truth_codes(tasks: Array, classes: Array, truth: pd.Series) -> Ints:
+    """Class number of each task's truth, -1 where it is not known or no class."""
+    place = positions(truth.index.to_numpy(), tasks)
+    codes: Any = np.append(positions(classes, truth.to_numpy()), -1)
+    return codes[place]
+
+
+def _left_out(n_rows: int, n_tasks: int) -> str:
+    if n_rows == n_tasks:
+        return ""
+    return (
+        f"The {n_rows:,} least sure of {n_tasks:,} tasks are listed; "
+        "crowdwise aggregate writes all of them."
+    )

@@ -1,0 +1,5 @@
+"""How the facts are shown: one self-contained HTML page."""
+
+from crowdwise.report.page.document import to_html
+
+__all__ = ["to_html"]

@@ -1,0 +1,257 @@
+"""The kinds of charts that a report has."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdwise.report.page.html import Markup, clean, shortened, tag
+from crowdwise.report.page.svg import (
+    LETTER,
+    WIDTH,
+    Scale,
+    drawing,
+    extent,
+    line,
+    margin,
+    mark,
+    words,
+    x_axis,
+    y_axis,
+)
+from crowdwise.typing import Array, Floats
+
+ROW, NAME_LETTERS = 24, 20
+HEAD_LETTERS, SIDE_LETTERS = 14, 16  # of the names beside shaded cells
+WIDEST_BAR = 64
+SHADE = 0.06, 0.5  # of the faintest and the strongest cell with a number on it
+Written = Callable[[float], str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number with its interval, and the words beside it."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    told: str  # at the right edge
+    kind: int = 0
+
+
+def bar_chart(names: Sequence[str], values: Sequence[float], what: str, label: str) -> Markup:
+    """Upright bars, one a name."""
+    height, left, bottom = 210, 48, 170
+    scale = Scale(0, max(*values, 1), bottom, 12)
+    step = (WIDTH - left - 8) / max(len(values), 1)
+    every = max(math.ceil(max(len(name) for name in names) * LETTER / max(step - 2, 1)), 1)
+    shapes: list[object] = [*y_axis(scale, left, WIDTH - 8, lambda v: f"{v:,.0f}", 1)]
+    for place, (name, value) in enumerate(zip(names, values, strict=True)):
+        middle, broad = left + step * (place + 0.5), min(step * 0.8, WIDEST_BAR)
+        top = scale(value)
+        box = {"x": round(middle - broad / 2, 1), "width": round(broad, 1), "class_": "mark s0"}
+        tip = f"{name} {what}: {value:,.0f}"
+        shapes.append(tag("rect", y=top, height=round(bottom - top, 1), data_tip=tip, **box))
+        if place % every == 0:
+            shapes.append(words(middle, bottom + 16, name, "tick middle"))
+    shapes.append(words((left + WIDTH) / 2, bottom + 34, what, "axis middle"))
+    return drawing(height, *shapes, label=label)
+
+
+def interval_chart(
+    rows: Sequence[Row],
+    label: str,
+    written: Written,
+    bounds: tuple[float, float] | None = None,
+    title: str = "",
+) -> Markup:
+    """One row a number: its place on a common scale, and its interval."""
+    left = margin([row.name for row in rows], NAME_LETTERS)
+    right = WIDTH - margin([row.told for row in rows], 24)
+    low, high = bounds or padded([*_all(rows)])
+    top, bottom = 6.0, 6.0 + ROW * len(rows)
+    scale = Scale(low, high, left + 8, right - 8)
+    shapes: list[object] = [*x_axis(scale, top, bottom, written, title)]
+    for place, row in enumerate(rows):
+        y = top + ROW * (place + 0.5)
+        shapes.append(words(left - 4, y + 4, row.name, "end", most=NAME_LETTERS))
+        shapes.append(words(right + 4, y + 4, row.told, "tick", most=24))
+        if not math.isfinite(row.value):
+            continue
+        if math.isfinite(row.low) and math.isfinite(row.high):
+            ends = scale(max(row.low, low)), scale(min(row.high, high))
+            shapes.append(line(ends[0], y, ends[1], y, f"whisker k{row.kind}"))
+        tip = f"{row.name}: {row.told}"
+        shapes.append(mark(scale(min(max(row.value, low), high)), y, row.kind, tip))
+    return drawing(bottom + (42 if title else 24), *shapes, label=label)
+
+
+def padded(values: Sequence[float]) -> tuple[float, float]:
+    """Bounds a little wider than the values."""
+    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    room = 0.06 * (high - low) or 0.05
+    return low - room, high + room
+
+
+def heat_chart(
+    cells: Floats,
+    names: Sequence[str],
+    columns: Sequence[str],
+    label: str,
+    written: Written,
+    tips: Callable[[int, int], str],
+    *,
+    width: int = WIDTH,
+) -> Markup:
+    """A table of shaded cells: blue above zero, orange below, darker when further from it."""
+    left = margin(names, SIDE_LETTERS)
+    room, longest = width - left - 4, max(extent(name, HEAD_LETTERS) for name in columns)
+    step = min(room / len(columns), 84)
+    if 18 <= step < longest + 4:  # turned names lean out to the right
+        step = min((room - 0.72 * longest) / (len(columns) - 0.5), 84)
+    tall = max(min(step, 28), 12 if len(names) > 30 else 18)
+    told = step >= 30  # there is room for numbers
+    head = _head_height(longest, step)
+    shapes: list[object] = [_column_name(k, n, left, step, head) for k, n in enumerate(columns)]
+    small = "tick end" if tall >= 16 else "tick end tiny"
+    for i, row_name in enumerate(names):
+        y = head + tall * i
+        shapes.append(words(left - 6, y + tall / 2 + 4, row_name, small, most=SIDE_LETTERS))
+        for j in range(len(columns)):
+            x, value = round(left + step * j, 1), float(cells[i, j])
+            shapes.append(_cell(x, round(y, 1), step, tall, value, tips(i, j), told))
+            if told and math.isfinite(value):
+                shapes.append(words(x + step / 2, y + tall / 2 + 4, written(value), "cell"))
+    return drawing(head + tall * len(names) + 6, *shapes, label=label, width=width)
+
+
+def _head_height(longest: float, step: float) -> float:
+    if step < 18:
+        return 4  # no room for names: those of the rows must do
+    return 20 if longest <= step - 4 else longest * 0.72 + 20
+
+
+def _column_name(place: int, name: str, left: float, step: float, head: float) -> Markup | None:
+    if head < 20:
+        return None
+    x = left + step * (place + 0.5)
+    if head <= 20:
+        return words(x, head - 6, name, "tick middle", most=HEAD_LETTERS)
+    text = shortened(clean(name), HEAD_LETTERS)
+    turn = f"translate({x:.1f} {head - 6:.1f}) rotate(-45)"
+    return tag("text", text, transform=turn, class_="tick")
+
+
+def _cell(
+    x: float, y: float, step: float, tall: float, value: float, tip: str, told: bool
+) -> Markup:
+    known = math.isfinite(value)
+    faint, strong = SHADE if told else (0.06, 1.0)  # numbers must be readable on any shade
+    shade = faint + (strong - faint) * min(abs(value), 1.0) if known else 0.0
+    return tag(
+        "rect",
+        x=x,
+        y=y,
+        width=round(step - 1.5, 1),
+        height=round(tall - 1.5, 1),
+        rx=2,
+        fill_opacity=round(shade, 2) if known else None,
+        class_="mark none" if not known else "mark s0" if value >= 0 else "mark s1",
+        data_tip=tip,
+    )
+
+
+def scatter_chart(
+    x: Floats,
+    y: Floats,
+    kinds: Sequence[int],
+    tips: Sequence[str],
+    label: str,
+    *,
+    sizes: Floats | None = None,
+    faint: Array | None = None,
+    width: int = WIDTH,
+    height: int = 350,
+) -> Markup:
+    """Points on a plane without scales: only who is near whom matters."""
+    across = Scale(0, 1, 14, width - 14)
+    down = Scale(0, 1, height - 14, 14)
+    shapes: list[object] = [
+        tag("rect", x=1, y=1, width=width - 2, height=height - 2, rx=6, class_="plate")
+    ]
+    for place, (kind, tip) in enumerate(zip(kinds, tips, strict=True)):
+        radius = 4.0 if sizes is None else round(float(sizes[place]), 1)
+        more = "faint" if faint is not None and faint[place] else "solid"
+        shapes.append(mark(across(x[place]), down(y[place]), kind, tip, radius, f"dot {more}"))
+    return drawing(height, *shapes, label=label, width=width)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a chart, with a band around it where there is one."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    kind: int
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+
+
+def line_chart(
+    curves: Sequence[Curve],
+    label: str,
+    title: str,
+    written: Written,
+    *,
+    at: float | None = None,
+    x_written: Written = lambda v: f"{v:g}",
+) -> Markup:
+    """Lines over a common x; ``at`` marks where we are now."""
+    height, left, top, bottom = 292, 52, 14, 214
+    xs = [value for curve in curves for value in curve.x]
+    ys = [v for c in curves for part in (c.y, c.low or (), c.high or ()) for v in part]
+    low, high = padded(ys)
+    across = Scale(min(xs), max(*xs, min(xs) + 1e-9), left + 10, WIDTH - 14)
+    down = Scale(max(low, 0) if low > -0.2 else low, min(high, 1.0), bottom, top)
+    shapes: list[object] = [
+        *y_axis(down, left, WIDTH - 8, written),
+        *x_axis(across, bottom, bottom, x_written, title),
+    ]
+    if at is not None:
+        x = across(min(max(at, across.low), across.high))
+        shapes += [line(x, top, x, bottom, "now"), words(x + 5, top + 8, "now", "tick")]
+    for curve in curves:
+        shapes += _one_curve(curve, across, down, written)
+    if len(curves) == 1:
+        return drawing(height - 34, *shapes, label=label)
+    shapes += [_key(place, curve, height - 10) for place, curve in enumerate(curves)]
+    return drawing(height, *shapes, label=label)
+
+
+def _one_curve(curve: Curve, across: Scale, down: Scale, written: Written) -> list[Markup]:
+    places = [k for k, value in enumerate(curve.y) if math.isfinite(value)]
+    shapes = []
+    if curve.low is not None and curve.high is not None:
+        upper = [f"{across(curve.x[k])},{down(min(curve.high[k], down.high))}" for k in places]
+        lower = [f"{across(curve.x[k])},{down(max(curve.low[k], down.low))}" for k in places]
+        points = " ".join([*upper, *reversed(lower)])
+        shapes.append(tag("polygon", points=points, class_=f"band k{curve.kind}"))
+    points = " ".join(f"{across(curve.x[k])},{down(curve.y[k])}" for k in places)
+    shapes.append(tag("polyline", points=points, class_=f"stroke k{curve.kind}"))
+    for k in places:
+        tip = f"{curve.name}, {curve.x[k]:g}: {written(curve.y[k])}"
+        shapes.append(mark(across(curve.x[k]), down(curve.y[k]), curve.kind, tip, 3.5))
+    return shapes
+
+
+def _key(place: int, curve: Curve, y: float) -> Markup:
+    x = 52 + place * 145
+    return tag("g", mark(x, y - 4, curve.kind, curve.name), words(x + 9, y, curve.name, "tick"))
+
+
+def _all(rows: Sequence[Row]) -> Floats:
+    return np.array([v for row in rows for v in (row.value, row.low, row.high)])

@@ -1,0 +1,83 @@
+"""Tasks and workers as points on a plane."""
+
+import numpy as np
+
+from crowdwise.report.facts import Facts
+from crowdwise.report.facts.maps import MapFacts
+from crowdwise.report.page.charts import scatter_chart
+from crowdwise.report.page.html import Markup, name, tag
+from crowdwise.report.page.sheet import Sheet
+from crowdwise.report.page.svg import MARKS, mark
+from crowdwise.report.page.words import share
+from crowdwise.typing import Ints
+
+SURE = 0.9
+OTHER = MARKS - 1  # the mark of all classes beyond the first
+
+
+def tasks_on_map(facts: Facts, sheet: Sheet) -> Markup | None:
+    """Tasks, marked by their label; unsure ones are hollow."""
+    own = facts.task_map
+    if own is None:
+        return None
+    classes = facts.classes.name
+    kinds, legend = kinds_of(own.group, classes)
+    labels = [classes[group] for group in own.group.tolist()]
+    tips = [
+        f"{task}: {label}, {share(float(sure))} sure, {n} labels"
+        for task, label, sure, n in zip(own.name, labels, own.value, own.n_labels, strict=True)
+    ]
+    reading = (
+        f"Near means alike, by {own.source}. Hollow points are less than {share(SURE)} sure. "
+        f"{own.note}"
+    )
+    picture = scatter_chart(
+        own.x, own.y, kinds.tolist(), tips, f"Map of tasks. {reading}", faint=own.value < SURE
+    )
+    rows = list(zip(own.name, labels, own.value, own.x, own.y, strict=True))
+    columns = ["task", "label", "confidence", "x", "y"]
+    return sheet.chart("task-map", "Map of tasks", reading, picture, columns, rows, key=legend)
+
+
+def kinds_of(group: Ints, classes: list[str]) -> tuple[Ints, Markup]:
+    """A mark for each of the most frequent classes, one for all others, and a key to them."""
+    counts = np.bincount(group, minlength=len(classes))
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] > 0]
+    kind = np.full(len(classes), OTHER)
+    own = order if len(order) <= MARKS else order[:OTHER]
+    kind[own] = np.arange(len(own))
+    names: list[object] = [name(classes[k], 24) for k in own.tolist()]
+    if len(own) < len(order):
+        names.append(f"{len(order) - len(own)} other classes")
+    items = [tag("li", key_mark(place), " ", text) for place, text in enumerate(names)]
+    return kind[group], tag("ul", items, class_="key")
+
+
+def key_mark(kind: int) -> Markup:
+    """A mark as it is on the map."""
+    picture = mark(7, 7, kind, "", 5, "dot solid")
+    return tag("svg", picture, view_box="0 0 14 14", class_="key-mark", aria_hidden="true")
+
+
+def workers_on_map(own: MapFacts | None, sheet: Sheet) -> Markup | None:
+    """Workers by how they err: larger with more labels, hollow when often wrong."""
+    if own is None:
+        return None
+    tips = [
+        f"{worker}: {share(float(right))} right, {n:,} labels"
+        for worker, right, n in zip(own.name, own.value, own.n_labels.tolist(), strict=True)
+    ]
+    size = 3 + 9 * np.sqrt(own.n_labels / max(int(own.n_labels.max()), 1))
+    middle = float(np.nanmedian(own.value))
+    reading = (
+        f"Near means that they err alike, by {own.source}. Larger points have more labels, hollow "
+        f"ones are right less often than the median worker ({share(middle)}). {own.note}"
+    )
+    picture = scatter_chart(
+        own.x, own.y, [0] * len(own.name), tips, f"Map of workers. {reading}",
+        sizes=size, faint=own.value < middle,
+    )  # fmt: skip
+    rows = list(zip(own.name, own.n_labels, own.value, own.x, own.y, strict=True))
+    columns = ["worker", "labels", "accuracy", "x", "y"]
+    return sheet.chart("worker-map", "Map of workers", reading, picture, columns, rows)

@@ -1,0 +1,53 @@
+"""A report as a file."""
+
+from pathlib import Path
+from typing import Any
+
+from crowdwise.data.atomic import replacing
+from crowdwise.report.facts import Facts, gather, to_json
+from crowdwise.report.page import to_html
+
+
+def write_report(
+    annotations: Any, path: str | Path, X: Any = None, truth: Any = None, **options: Any
+) -> Facts:
+    """Write one HTML page about a crowd: labels, workers, agreement, and what is odd.
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        Whatever :func:`crowdwise.data.as_annotations` takes.
+    path : str or Path
+        Where the page goes; ``.json`` writes the numbers instead of the page.
+    X : array of shape (n_tasks, n_features) or DataFrame, optional
+        Features, for the map of tasks.
+    truth : mapping, Series or frame, optional
+        Known truths of some tasks, for scores; no method learns from them.
+    **options
+        ``embedding``, ``method``, ``methods``, ``title`` and ``random_state``, as for
+        :func:`crowdwise.report.gather`.
+
+    Returns
+    -------
+    Facts
+        The numbers on the page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> labels = {"q1": {"ann": "yes", "bob": "yes"}, "q2": {"ann": "no", "bob": "yes"}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     facts = write_report(labels, f"{folder}/report.html")
+    >>> facts.data.n_annotations, facts.method
+    (4, 'DawidSkene')
+    """
+    facts = gather(annotations, X=X, truth=truth, **options)
+    save_facts(facts, path)
+    return facts
+
+
+def save_facts(facts: Facts, path: str | Path) -> None:
+    """Write facts as a page, or as JSON where the path says so."""
+    text = to_json(facts) if Path(path).suffix == ".json" else to_html(facts)
+    with replacing(path) as file:
+        file.write(text)

@@ -1,0 +1,190 @@
+"""All facts of a report, on good data and on poor."""
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdwise.data import Annotations
+from crowdwise.errors import AnnotationError
+from crowdwise.evaluate import agreement
+from crowdwise.report import gather, to_html, to_json, write_report
+from crowdwise.report.facts.findings import be, findings, plural, quoted
+
+
+@pytest.fixture(scope="module")
+def facts(crowd):
+    return gather(crowd[0], truth=crowd[1], title="Clips")
+
+
+def texts(facts):
+    return [finding.text for finding in facts.findings]
+
+
+def test_agreement_is_that_of_evaluate(facts, crowd):
+    table = agreement(crowd[0], random_state=0)
+    assert [one.name for one in facts.agreement] == table.index.tolist()
+    assert [one.value for one in facts.agreement] == pytest.approx(
+        table["value"].tolist(), nan_ok=True
+    )
+
+
+def test_findings_say_what_matters_in_plain_words(facts):
+    told = " ".join(texts(facts))
+    assert "1 of 6 workers always gives the same label: “lazy”." in told
+    assert "1 of 6 workers answers as if at random: “random”." in told
+    assert "DawidSkene expects" in told
+    assert "“eel” is rare" in told
+    shares = replace(facts.classes, believed=np.array([0.4, 0.4, 0.2]))
+    assert not any("is rare" in one.text for one in findings(replace(facts, classes=shares)))
+    tones = [finding.tone for finding in facts.findings]
+    assert tones == sorted(tones, key=["act", "note", "good"].index)
+    sections = {finding.section for finding in facts.findings}
+    assert sections <= {
+        "agreement",
+        "labels",
+        "workers",
+        "data",
+        "classes",
+        "methods",
+        "curve",
+        "pairs",
+    }
+
+
+def test_each_kind_of_worker_has_its_own_number(facts):
+    flags = dict(zip(facts.workers.flags, (3, 2, 1, 5), strict=True))
+    workers = replace(facts.workers, flags=flags, n_workers=44)
+    told = [finding.text for finding in findings(replace(facts, workers=workers))]
+    for words in (
+        "3 of 44 workers answer as if at random.",
+        "2 of 44 workers always give the same label.",
+        "1 of 44 workers often contradicts the rest.",
+        "5 of 44 workers have too few labels to be judged.",
+    ):
+        assert words in told
+    none = replace(workers, flags=dict.fromkeys(flags, 0))
+    told = [finding.text for finding in findings(replace(facts, workers=none))]
+    assert "There is nothing to say against any worker." in told
+
+
+def test_the_same_seed_gives_the_same_facts(crowd, facts):
+    again = json.loads(to_json(gather(crowd[0], truth=crowd[1], title="Clips")))
+    first = json.loads(to_json(facts))
+    for one in (*again["methods"], *first["methods"]):
+        one.pop("seconds")
+    assert again == first
+
+
+def test_json_holds_plain_values_only(facts):
+    found = json.loads(to_json(facts))
+    assert found["data"]["n_tasks"] == 160
+    assert found["tasks"]["label"] == facts.tasks.label.tolist()
+    assert found["tasks"]["votes"][0] == [
+        [c, n] for c, n in enumerate(facts.tasks.votes[[0]].toarray()[0].astype(int).tolist()) if n
+    ]
+    assert found["curve"]["points"][-1]["kept"] is None  # NaN is no JSON
+
+
+def test_truth_that_came_with_the_annotations_is_used(crowd):
+    data, truth = crowd
+    gold = np.array([data.classes.tolist().index(name) for name in truth])
+    gold[::2] = -1
+    own = Annotations.from_codes(
+        data.task, data.worker, data.label, tasks=data.tasks, classes=data.classes, gold=gold
+    )
+    found = gather(own, methods=())
+    assert found.n_truths == 80
+    assert found.main.scores["accuracy"].n_tasks == 80
+
+
+def test_truth_of_other_tasks_or_classes_is_refused(crowd):
+    with pytest.raises(AnnotationError, match="None of the 1 truths"):
+        gather(crowd[0], truth={"nobody": "cat"})
+    with pytest.raises(AnnotationError, match="None of the 1 truths"):
+        gather(crowd[0], truth={"clip 1": "bat"})
+
+
+def test_no_annotations_are_refused():
+    with pytest.raises(AnnotationError, match="no annotations"):
+        gather(Annotations.from_codes([], [], []))
+
+
+FEW = ("MajorityVote", "GLAD", "MACE")
+POOR = {
+    "one annotation": {"a": {"w": 1}},
+    "one class": {"a": {"w": 1, "v": 1}, "b": {"w": 1, "v": 1}},
+    "one worker": {"a": {"w": 1}, "b": {"w": 0}, "c": {"w": 1}},
+    "two workers": {str(k): {"w": k % 2, "v": k % 3 == 0} for k in range(30)},
+    "one label a task": {str(k): {f"w{k % 7}": k % 2} for k in range(40)},
+    "two parts": {
+        str(k): {f"w{2 * (k % 2)}": k % 3, f"w{2 * (k % 2) + 1}": k % 3} for k in range(40)
+    },
+    "many classes": {
+        str(k): {w: f"class {(k * 7 + len(w)) % 45}" for w in ("a", "bb")} for k in range(90)
+    },
+}
+
+
+@pytest.mark.parametrize("name", POOR)
+def test_poor_data_still_make_a_report(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = gather(POOR[name], methods=FEW)
+        page = to_html(found)
+        json.loads(to_json(found))
+    assert page.count("<section") >= 8
+    assert "nan" not in page.partition("<script")[0].lower().replace("pairs-nan", "")
+
+
+def test_poor_data_are_told_of():
+    def told(name):
+        return " ".join(texts(gather(POOR[name], methods=())))
+
+    assert "No task has labels of two workers" in told("one label a task")
+    assert "There is only one class." in told("one class")
+    apart = told("two parts")
+    assert "2 parts that share neither tasks nor workers" in apart
+
+
+def test_repeats_soft_labels_and_weights_do_no_harm():
+    rng = np.random.RandomState(0)
+    soft = rng.dirichlet([1, 1, 1], size=60)
+    data = Annotations.from_codes(
+        rng.randint(0, 20, 60), rng.randint(0, 4, 60), soft.argmax(axis=1), soft=soft,
+        weight=rng.random_sample(60),
+    )  # fmt: skip
+    found = gather(data, methods=FEW)
+    assert found.data.n_repeats > 0
+    assert found.data.soft
+    assert any("repeat" in text for text in texts(found))
+    assert to_html(found)
+
+
+def test_writing_a_page_or_its_numbers(crowd, tmp_path):
+    data, truth = crowd
+    frame = pd.DataFrame(np.random.RandomState(0).random_sample((160, 3)), index=data.tasks)
+    options = {"X": frame, "truth": truth, "method": "IBCC", "methods": ("MajorityVote",)}
+    found = write_report(data, tmp_path / "report.html", **options)
+    assert found.method == "IBCC"
+    text = (tmp_path / "report.html").read_text()
+    assert text.startswith("<!DOCTYPE html>")
+    write_report(data, tmp_path / "facts.json", **options)
+    assert json.loads((tmp_path / "facts.json").read_text())["method"] == "IBCC"
+
+
+def test_names_in_sentences_cannot_steer_a_terminal():
+    assert quoted("yes") == "“yes”"
+    assert quoted("a\x1b[31mb\u202ec\nd") == "“a\ufffd[31mb\ufffdc\ufffdd”"
+    assert len(quoted("x" * 500)) == 42
+    labels = {str(k): {w: f"\x1b[2J{k % 2}" for w in "abc"} for k in range(12)}
+    assert "\x1b" not in " ".join(texts(gather(labels, methods=())))
+
+
+def test_words():
+    assert plural(1, "task") == "1 task"
+    assert plural(2000, "task") == "2,000 tasks"
+    assert (be(1), be(2)) == ("is", "are")

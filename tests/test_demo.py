@@ -1,0 +1,59 @@
+"""The demo: what it writes, what it finds, and what it does without torch."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from crowdwise import demo as module
+from crowdwise.cli import main
+from crowdwise.demo import demo
+from crowdwise.errors import MissingExtraError
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch):
+    """Train for a moment only."""
+    monkeypatch.setattr(module, "EPOCHS", {"SpeeLFC": 40, "RLL": 1})
+    monkeypatch.setattr(module, "GROUPS", 500)
+
+
+def test_it_labels_learns_embeds_and_reports(tmp_path):
+    told = []
+    table = demo(tmp_path / "new" / "demo", say=told.append)
+    folder = tmp_path / "new" / "demo"
+    assert {file.name for file in folder.iterdir()} == {
+        "votes.csv", "truth.csv", "features.csv", "labels.csv", "report.html"
+    }  # fmt: skip
+    assert table["labels of"].tolist() == ["annotated clips"] * 3 + ["new clips"] * 4
+    assert table["accuracy"].between(0.6, 1).all()
+    assert (table["accuracy_low"] < table["accuracy"]).all()
+    assert "by the embedding" in (folder / "report.html").read_text()
+    assert any("SpeeLFC" in text for text in told)
+    labels = pd.read_csv(folder / "labels.csv", index_col="task")["label"]
+    truth = pd.read_csv(folder / "truth.csv", index_col="task")["label"]
+    assert (labels == truth[labels.index]).mean() > 0.9
+
+
+def test_the_files_it_leaves_are_a_start_for_the_other_commands(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(module, "learned", _missing)
+    assert main(["demo", "-o", str(tmp_path), "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"annotated clips +MajorityVote +0\.\d{3}", out)
+    assert f"Open {tmp_path}/report.html" in out
+    flags = ["--truth", f"{tmp_path}/truth.csv", "--features", f"{tmp_path}/features.csv"]
+    target = ["-o", f"{tmp_path}/again.json", "--quiet"]
+    assert main(["report", f"{tmp_path}/votes.csv", *flags, *target]) == 0
+
+
+def test_without_torch_it_says_so_and_goes_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(module, "learned", _missing)
+    assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert 'pip install "crowdwise[torch]"' in err
+    assert out.count("annotated clips") == 3
+    assert "by the features" in (tmp_path / "report.html").read_text()
+
+
+def _missing(*_):
+    raise MissingExtraError.of("crowdwise.learn", "PyTorch", "torch")
