@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-accuracy bench-same bench-speed bench-reading bench-learning bench-limit docs clean
+.PHONY: help demo test check bench bench-accuracy bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -54,8 +54,16 @@ bench-speed: $(READY) $(PEERS)/.ready  ## Time and memory against crowd-kit, 10^
 bench-reading: $(READY)  ## Time and memory to read a CSV of up to 10^7 rows
 	$(BIN)/python benchmarks/reading.py
 
-bench-learning: $(READY)  ## Learners on one set over ten seeds: TABLE=mgc or labelme
-	$(BIN)/python benchmarks/learning.py $(or $(TABLE),mgc)
+bench-table: $(READY)  ## A published table again: TABLE=lia-table2, or all; QUICK=--quick for a check
+	CROWDWISE_MIRROR="$(CROWDWISE_UPSTREAM)" $(BIN)/crowdwise bench $(or $(TABLE),all) $(QUICK) \
+		--output $(if $(QUICK),bench-results,benchmarks/results)
+
+bench-peers: $(READY) $(PEERS)/.ready .venv-peers-2/.ready  ## Where crowdwise.compat equals crowd-kit, cleanlab and Snorkel
+	$(BIN)/python benchmarks/same_as_peers.py --crowdkit $(PEERS)/bin/python \
+		--cleanlab .venv-peers-2/bin/python --snorkel .venv-peers-2/bin/python
+
+bench-report: $(READY)  ## A report of every real crowd, opened in a browser
+	$(BIN)/python benchmarks/report_real.py
 
 bench-limit: $(READY)  ## 10^8 annotations, once: a machine with 16 GB is enough
 	$(BIN)/python benchmarks/speed.py --sizes 1e8 --methods DawidSkene --output speed-1e8
@@ -66,8 +74,14 @@ $(PEERS)/.ready:
 	@$(PEERS)/bin/python -m pip install --quiet "crowd-kit==1.4.2" "scikit-learn==1.7.2" "pandas==2.3.3"
 	@touch $@
 
+.venv-peers-2/.ready: constraints.txt
+	@echo "==> Setting up .venv-peers-2 with cleanlab and Snorkel, for comparison only"
+	@$(PYTHON) -m venv .venv-peers-2
+	@.venv-peers-2/bin/python -m pip install --quiet --constraint constraints.txt "cleanlab==2.9.0" "snorkel==0.10.0"
+	@touch $@
+
 docs: $(READY)  ## Regenerate the tables in README and docs, and build the site
 	@$(BIN)/python docs/build.py
 
 clean:  ## Remove everything that can be made again
-	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info $(VENV) $(PEERS)
+	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2

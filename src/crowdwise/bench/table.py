@@ -1,0 +1,143 @@
+"""What a table is: rows of methods, columns of data, and what is measured where they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crowdwise.errors import ParameterError, explain, listing
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure of a paper, and its standard error where the paper has one."""
+
+    value: float
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """Data that methods meet on.
+
+    Attributes
+    ----------
+    load : function
+        Makes the data from a seed.
+    redrawn : bool
+        Whether the data differs from seed to seed. On fixed data a method without random
+        numbers runs once.
+    about : str
+        What a reader has to know about it.
+    """
+
+    load: Callable[[int], Any]
+    redrawn: bool = False
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method.
+
+    Attributes
+    ----------
+    make : function
+        Makes an estimator from a column's name, with its settings there.
+    published : mapping from column to metric to Published
+        What a paper reports.
+    columns : sequence of str, optional
+        The columns that the method can do; all of them by default.
+    """
+
+    make: Callable[[str], Any]
+    published: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
+    columns: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to run again.
+
+    Attributes
+    ----------
+    title, source, about : str
+        What it shows, whose table it is, and how ours differs.
+    rows, columns : mapping
+        By name, in order.
+    metrics : sequence of str
+        What is shown; ``measure`` may return more. Higher is better.
+    measure : function of estimator, data and seed
+        Fits and scores; returns figures by name.
+    pairs : sequence of (row, row)
+        Comparisons to test over the seeds, the first expected to be better.
+    seeds, quick_seeds : int
+        How many runs make a figure, and in a quick run.
+    quick_rows, quick_columns : sequence of str, optional
+        What a quick run keeps.
+    figure : function of summary and path, optional
+        Draws the paper's figure from the summary.
+    """
+
+    name: str
+    title: str
+    source: str
+    rows: Mapping[str, Row]
+    columns: Mapping[str, Column]
+    measure: Callable[[Any, Any, int], dict[str, float]]
+    metrics: Sequence[str] = ("accuracy",)
+    about: str = ""
+    notes: Sequence[str] = ()
+    pairs: Sequence[tuple[str, str]] = ()
+    seeds: int = 10
+    quick_seeds: int = 2
+    quick_rows: Sequence[str] | None = None
+    quick_columns: Sequence[str] | None = None
+    figure: Callable[[Any, Path], None] | None = None
+
+    def cells(
+        self, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None
+    ) -> list[tuple[str, str]]:
+        """The pairs of row and column to run, in order; only the chosen ones."""
+        chosen_rows = _chosen("row", rows, self.rows, self.name)
+        chosen_columns = _chosen("column", columns, self.columns, self.name)
+        return [
+            (row, column)
+            for column in chosen_columns
+            for row in chosen_rows
+            if _runs(self.rows[row], column)
+        ]
+
+    def published(self, row: str, column: str, metric: str) -> Published | None:
+        """What the paper says there."""
+        return self.rows[row].published.get(column, {}).get(metric)
+
+
+def published(
+    columns: Sequence[str], values: Sequence[float | None], metric: str = "accuracy"
+) -> dict[str, dict[str, Published]]:
+    """Figures of one metric, column by column; None where the paper has none."""
+    pairs = zip(columns, values, strict=True)
+    return {column: {metric: Published(v)} for column, v in pairs if v is not None}
+
+
+def _runs(row: Row, column: str) -> bool:
+    return row.columns is None or column in row.columns
+
+
+def _chosen(
+    kind: str, asked: Sequence[str] | None, known: Mapping[str, Any], name: str
+) -> list[str]:
+    if asked is None:
+        return list(known)
+    unknown = [one for one in asked if one not in known]
+    if unknown:
+        raise ParameterError(
+            explain(
+                f"table {name} has no {kind} {unknown[0]!r}.",
+                expected=listing(list(known), most=40),
+            )
+        )
+    return [one for one in known if one in asked]

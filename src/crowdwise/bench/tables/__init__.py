@@ -1,0 +1,1 @@
+"""One published table a file."""

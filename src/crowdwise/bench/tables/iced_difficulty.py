@@ -1,0 +1,22 @@
+"""ICED's comparison again with workers of three difficulties."""
+
+from crowdwise.bench.table import Table
+from crowdwise.bench.tables._iced import GSAD, SOURCE, USPS, columns, on_balanced_test
+from crowdwise.bench.tables.iced_table2 import BEST, ROWS
+
+TABLE = Table(
+    name="iced-difficulty",
+    title="Classifiers from imbalanced crowds: easy, medium and hard workers",
+    source=SOURCE,
+    about=(
+        "As Table 2, but accuracies of workers are uniform from 0.6 to 0.95 (easy), from 0.5 to "
+        "0.9 (medium), or from 0.5 to 0.9 with 30 % of workers below chance (hard)."
+    ),
+    rows={name: ROWS[name] for name in ROWS if name not in ("MBEM (authors' code)", "CPC")},
+    columns=columns(["easy", "medium", "hard"], (USPS, GSAD)),
+    measure=on_balanced_test,
+    metrics=("accuracy", "macro F1", "minority F1", "minority recall", "training"),
+    pairs=[("ICED (network prior)", name) for name in BEST],
+    quick_rows=("MV + LR", "ICED (network prior)"),
+    quick_columns=("USPS-Syn, medium",),
+)
