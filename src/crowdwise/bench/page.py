@@ -105,9 +105,10 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def footer(about: Mapping[str, Any]) -> str:
     """What made these figures."""
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
+    runs = "; ".join(f"{count} runs on {place}" for place, count in about["runs"].items())
     return (
         f"Made by `{about['command']}` on {about['date']}; Python {about['python']}, {versions}; "
-        f"{about['machine']}."
+        f"{runs}."
     )
 
 

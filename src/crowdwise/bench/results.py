@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -51,7 +52,7 @@ class Results:
         return found is not None and "skipped" not in found
 
     def add(self, row: str, column: str, seed: int, found: dict[str, Any]) -> None:
-        self.runs[row, column, seed] = found
+        self.runs[row, column, seed] = {**found, "on": machine()}
         if time.monotonic() - self._saved > SECONDS:
             self.write()
 
@@ -88,7 +89,8 @@ class Results:
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "python": platform.python_version(),
             "versions": {name: v for name in PACKAGES if (v := _version(name))},
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores{_accelerator()}",
+            "machine": machine(),
+            "runs": dict(Counter(run.get("on", "unknown") for run in self.runs.values())),
         }
 
     def skipped(self) -> dict[str, str]:
@@ -150,6 +152,11 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def machine() -> str:
+    """What this machine is, as far as it matters for figures and times."""
+    return f"{platform.machine()}, {os.cpu_count()} cores{_accelerator()}"
 
 
 def _accelerator() -> str:

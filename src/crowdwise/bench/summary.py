@@ -104,7 +104,7 @@ def _gaps(
         {
             seed: run["figures"][metric]
             for (r, c, seed), run in runs.items()
-            if (r, c) == (row, column) and _ran(run) and metric in run["figures"]
+            if (r, c) == (row, column) and _ran(run) and run["figures"].get(metric) is not None
         }
         for row in rows
     ]

@@ -9,6 +9,7 @@ crowdwise bench all --quick
 
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from crowdwise.cli.outcome import say
@@ -55,7 +56,7 @@ def run(args: Namespace) -> int:
         results = bench.run_table(
             name,
             args.output,
-            rows=listed(args.rows),
+            rows=listed(args.rows, [*bench.table(name).rows, *args.others]),
             columns=columns(bench.table(name), args),
             seeds=args.seeds,
             quick=args.quick,
@@ -72,16 +73,24 @@ def run(args: Namespace) -> int:
 
 def columns(table: Any, args: Namespace) -> list[str] | None:
     """The columns that the flags choose; None for all."""
-    chosen = listed(args.columns)
+    chosen = listed(args.columns, table.columns)
     if args.redundancy is None:
         return chosen
     kept = {f"R={number.strip()}" for number in args.redundancy.split(",")}
     return [name for name in chosen or table.columns if kept & set(name.split())]
 
 
-def listed(text: str | None) -> list[str] | None:
-    """The names in a list with commas."""
-    return None if text is None else [name.strip() for name in text.split(",")]
+def listed(text: str | None, known: Iterable[str]) -> list[str] | None:
+    """The names in a list with commas; a known name may have commas of its own."""
+    if text is None:
+        return None
+    found, rest = [], text.strip()
+    while rest:
+        fits = [name for name in known if rest == name or rest.startswith(f"{name},")]
+        name = max(fits, key=len, default=rest.partition(",")[0].strip())
+        found.append(name)
+        rest = rest[len(name) :].lstrip(" ,")
+    return found
 
 
 def command_of(name: str, args: Namespace) -> str:

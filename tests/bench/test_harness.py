@@ -1,0 +1,322 @@
+"""The harness: what it runs, keeps, skips, compares and writes, on a table that takes no time."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.base import BaseEstimator
+
+from crowdwise import bench
+from crowdwise.bench import registry, runner
+from crowdwise.bench.page import page
+from crowdwise.bench.results import Results, settings
+from crowdwise.bench.summary import mark, paired, summarise
+from crowdwise.bench.table import Column, Published, Row, Table, published
+from crowdwise.cli import main
+from crowdwise.errors import CrowdwiseError, FormatError, ParameterError
+
+
+class Guess(BaseEstimator):
+    """An estimator whose score is its level, plus what its seed says."""
+
+    def __init__(self, level=0.5, spread=0.0, random_state=None):
+        self.level = level
+        self.spread = spread
+        self.random_state = random_state
+
+
+class Sure(BaseEstimator):
+    """One without random numbers."""
+
+    def __init__(self, level=0.7):
+        self.level = level
+
+
+class Broken(Sure):
+    """One that refuses the data."""
+
+
+def measure(model, data, seed):
+    if isinstance(model, Broken):
+        raise CrowdwiseError("one class is not enough.\n  fix: more")
+    noise = getattr(model, "spread", 0.0) * (seed - 1.5)
+    return {"accuracy": model.level + noise + data, "F1": float("nan")}
+
+
+def absent(seed):
+    raise FileNotFoundError("no such set")
+
+
+TOY = Table(
+    name="toy",
+    title="A toy",
+    source="Nobody (2020).",
+    rows={
+        "guess": Row(lambda column: Guess(0.5, 0.01), published(["easy"], [0.49])),
+        "sure": Row(lambda column: Sure(), {"easy": {"accuracy": Published(0.9, 0.01)}}),
+        "broken": Row(lambda column: Broken(), columns=("hard",)),
+    },
+    columns={
+        "easy": Column(lambda seed: 0.0, about="no noise"),
+        "hard": Column(lambda seed: -0.1 * seed, redrawn=True),
+        "gone": Column(absent),
+    },
+    measure=measure,
+    metrics=("accuracy", "F1"),
+    pairs=(("sure", "guess"),),
+    seeds=4,
+    quick_rows=("sure",),
+    quick_columns=("easy",),
+)
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch):
+    """The toy stands among the real tables, and nothing is remembered between tests."""
+    real = registry.table
+    for module in (registry, runner, bench):
+        monkeypatch.setattr(module, "table", lambda name: TOY if name == "toy" else real(name))
+    runner._data.cache_clear()
+    runner._fixed.cache_clear()
+
+
+def run(folder, **options):
+    return bench.run_table("toy", folder, **{"jobs": 1, **options})
+
+
+def lines(results):
+    return results.summary().set_index(["column", "row", "metric"])
+
+
+def test_every_row_meets_every_column_once_per_seed(tmp_path):
+    results = run(tmp_path)
+    assert sorted(results.runs) == sorted(
+        [("guess", "easy", s) for s in range(4)]
+        + [("sure", "easy", 0)]  # neither it nor the data has anything random
+        + [(row, "hard", s) for row in ("guess", "sure", "broken") for s in range(4)]
+        + [("guess", "gone", s) for s in range(4)]
+        + [("sure", "gone", 0)]
+    )
+
+
+def test_mean_and_error_are_those_of_plain_loops(tmp_path):
+    found = lines(run(tmp_path)).loc[("hard", "guess", "accuracy")]
+    values = [0.5 + 0.01 * (s - 1.5) - 0.1 * s for s in range(4)]
+    mean = sum(values) / 4
+    spread = (sum((v - mean) ** 2 for v in values) / 3) ** 0.5
+    assert found["mean"] == pytest.approx(mean)
+    assert found["error"] == pytest.approx(spread / 2)
+    assert found["runs"] == 4
+
+
+def test_a_figure_that_is_no_number_is_kept_as_none(tmp_path):
+    run(tmp_path)
+    stored = json.loads((tmp_path / "toy.json").read_text())
+    assert {run["figures"]["F1"] for run in stored["runs"] if "figures" in run} == {None}
+
+
+def test_a_second_run_takes_what_is_there(tmp_path):
+    run(tmp_path)
+    told = []
+    run(tmp_path, tell=told.append, seeds=5, columns=["easy"])
+    assert told == [
+        "toy: 5 of 6 runs are there already",
+        "toy 1/1: guess on easy, seed 4: accuracy 0.5250 (0.0 s)",
+    ]
+    told.clear()
+    run(tmp_path, tell=told.append, again=True, columns=["easy"])
+    assert len(told) == 5
+
+
+def test_runs_with_other_settings_are_left_out(tmp_path, monkeypatch):
+    run(tmp_path, columns=["easy"])
+    changed = replace(TOY, rows={**TOY.rows, "sure": Row(lambda column: Sure(0.8))})
+    for module in (registry, runner):
+        monkeypatch.setattr(module, "table", lambda name: changed)
+    told = []
+    results = run(tmp_path, columns=["easy"], tell=told.append)
+    assert told[0] == "toy: 4 of 5 runs are there already"
+    assert lines(results).loc[("easy", "sure", "accuracy"), "mean"] == 0.8
+
+
+def test_what_cannot_run_is_said_and_tried_again(tmp_path):
+    results = run(tmp_path, columns=["hard", "gone"])
+    assert results.skipped() == {
+        "broken on hard": "one class is not enough.",
+        "guess on gone": "no such set",
+        "sure on gone": "no such set",
+    }
+    assert "broken on hard (one class is not enough.)" in (tmp_path / "toy.md").read_text()
+    assert not results.has("broken", "hard", 0)
+
+
+def test_an_interrupted_run_keeps_what_was_done(tmp_path):
+    def stop(text):
+        if "3/" in text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, columns=["easy"], tell=stop)
+    assert len(json.loads((tmp_path / "toy.json").read_text())["runs"]) == 3
+
+
+def test_a_damaged_file_is_refused_and_stays(tmp_path):
+    (tmp_path / "toy.json").write_text('{"runs": 3')
+    with pytest.raises(FormatError, match="does not hold the runs"):
+        run(tmp_path)
+    assert (tmp_path / "toy.json").read_text() == '{"runs": 3'
+
+
+def test_quick_runs_are_few(tmp_path):
+    assert list(run(tmp_path, quick=True).runs) == [("sure", "easy", 0)]
+
+
+def test_a_third_party_gets_a_row(tmp_path):
+    results = run(tmp_path, others=["sklearn.base:BaseEstimator"], rows=["sure"], columns=["easy"])
+    assert list(results.runs) == [("sure", "easy", 0)]
+    name = "sklearn.linear_model:LogisticRegression"
+    made = bench.with_third_party(TOY, [name])
+    assert type(made.rows[name].make("easy")).__name__ == "LogisticRegression"
+    with pytest.raises(ParameterError, match="cannot be imported"):
+        bench.with_third_party(TOY, ["no_such_package:Thing"])
+
+
+def test_unknown_names_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match="no row 'other'"):
+        run(tmp_path, rows=["other"])
+    with pytest.raises(ParameterError, match="no table 'nothing'"):
+        bench.run_table("nothing", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "deviation", "known", "expected"),
+    [
+        (0.50, 0.01, 0.03, Published(0.47, 0.005), "better"),
+        (0.50, 0.01, 0.03, Published(0.53, 0.005), "worse"),
+        (0.50, 0.01, 0.03, Published(0.49, 0.005), "level"),
+        (0.50, 0.01, 0.03, Published(0.45), "level"),  # one run, as variable as ours
+        (0.50, 0.00, 0.00, Published(0.50004), "level"),  # rounding
+        (0.50, 0.00, 0.00, Published(0.5010), "worse"),
+    ],
+)
+def test_marks(mean, error, deviation, known, expected):
+    ours = {"mean": mean, "error": error, "deviation": deviation}
+    assert mark(ours, known) == expected
+
+
+def test_pairs_are_tested_seed_by_seed():
+    rng = np.random.default_rng(0)
+    first, second = rng.random(6), rng.random(6)
+    runs = {
+        (row, "hard", seed): {"figures": {"accuracy": value}, "seconds": 1.0, "peak_mb": 1.0}
+        for row, values in (("sure", first), ("guess", second))
+        for seed, value in enumerate(values)
+    }
+    found = paired(TOY, runs)
+    assert len(found) == 1
+    assert found[0]["mean"] == pytest.approx((first - second).mean())
+    assert found[0]["p"] == pytest.approx(stats.ttest_rel(first, second).pvalue)
+
+
+def test_a_row_that_ran_once_stands_for_every_seed():
+    runs = {("sure", "easy", 0): {"figures": {"accuracy": 0.7}, "seconds": 1.0, "peak_mb": 1.0}}
+    for seed, value in enumerate((0.5, 0.6, 0.55)):
+        runs["guess", "easy", seed] = {"figures": {"accuracy": value}}
+    found = paired(TOY, runs)[0]
+    assert (found["runs"], found["mean"]) == (3, pytest.approx(0.15))
+
+
+def test_the_page_shows_ours_theirs_and_how_they_compare(tmp_path):
+    run(tmp_path)
+    text = (tmp_path / "toy.md").read_text()
+    assert "| guess | 0.5000 ± 0.0065 | 0.49 | +0.0100 | = |" in text
+    assert "| sure | 0.7000 | 0.9 ± 0.010 | -0.2000 | ▼ |" in text
+    assert "**easy**: no noise" in text
+    assert "Made by `crowdwise bench toy`" in text
+    assert "Nobody (2020)." in text
+
+
+def test_a_page_without_runs_says_so_in_few_words(tmp_path):
+    empty = Results(TOY, tmp_path)
+    text = page(TOY, empty.summary(), [], {}, empty.about())
+    assert text.startswith("# A toy")
+
+
+def test_the_summary_of_nothing_has_its_columns():
+    assert "published" in summarise(TOY, {}).columns
+
+
+def test_settings_name_what_is_not_usual():
+    assert settings(Guess(0.5, 0.01)) == "Guess(spread=0.01)"
+    assert settings(Guess(Sure(0.2))) == "Guess(level=Sure(level=0.2))"
+
+
+def test_seeds_reach_every_part_that_takes_one():
+    from crowdwise.aggregate import MajorityVote
+    from crowdwise.learn import NetClassifier, TwoStage
+
+    model = runner.seeded(TwoStage(MajorityVote(), NetClassifier()), 7)
+    assert model.classifier.random_state == 7
+
+
+def test_side_by_side_gives_the_same():
+    rows = ["MajorityVote", "OneCoin"]  # of a real table: other processes know it by name
+    jobs = [runner.Job("imbalance-sweep", row, "1:5", 0) for row in rows]
+    alone = dict(runner.outcomes(jobs, 1))
+    together = dict(runner.outcomes(jobs, 2))
+    assert [alone[job]["figures"] for job in jobs] == [together[job]["figures"] for job in jobs]
+
+
+def test_names_in_a_list_may_have_commas():
+    from crowdwise.cli.bench import listed
+
+    known = ["DS", "DS, uniform", "MV"]
+    assert listed("DS, uniform, MV", known) == ["DS, uniform", "MV"]
+    assert listed("MV,DS", known) == ["MV", "DS"]
+    assert listed("MV, other", known) == ["MV", "other"]
+    assert listed(None, known) is None
+
+
+@pytest.mark.parametrize("name", bench.names())
+def test_every_table_can_be_made_and_is_consistent(name):
+    made = bench.table(name)
+    assert made.name == name
+    assert made.title
+    assert made.source
+    for row, column in made.cells():
+        assert settings(made.rows[row].make(column))
+    for first, second in made.pairs:
+        assert {first, second} <= set(made.rows)
+    made.cells(made.quick_rows, made.quick_columns)
+
+
+def test_the_command_lists_and_runs(tmp_path, capsys):
+    assert main(["bench", "--list"]) == 0
+    assert "lia-table2" in capsys.readouterr().out
+    words = ["bench", "toy", "--columns", "easy", "--jobs", "1", "-o", str(tmp_path)]
+    assert main([*words, "--seeds", "2"]) == 0
+    out = capsys.readouterr()
+    assert "guess on easy, seed 1" in out.err
+    assert '--columns "easy" --seeds "2"' in out.out
+    assert main(["bench", "nothing"]) == 1
+    assert "there is no table 'nothing'" in capsys.readouterr().err
+
+
+def test_redundancy_chooses_columns():
+    from argparse import Namespace
+
+    from crowdwise.cli.bench import columns
+
+    made = bench.table("lia-table2")
+    chosen = columns(made, Namespace(columns=None, redundancy="2, 39"))
+    assert chosen == ["BB R=2", "BB R=39", "WS R=2", "RTE R=2"]
+
+
+def test_the_summary_is_a_frame_of_records(tmp_path):
+    run(tmp_path, columns=["easy"])
+    stored = json.loads((tmp_path / "toy.json").read_text())
+    assert pd.DataFrame(stored["summary"])["row"].tolist()[0] == "guess"
+    assert stored["settings"]["sure on easy"] == "Sure()"
