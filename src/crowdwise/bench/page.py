@@ -27,8 +27,8 @@ def page(
 ) -> str:
     """The whole page: what it is, a table for every column, comparisons, notes, provenance."""
     parts = [f"# {table.title}", f"{table.source} {table.about}".strip()]
+    runs = summary["runs"].max() if len(summary) else 0
     if len(summary):
-        runs = summary["runs"].max()
         parts.append(
             LEGEND.format(runs=runs)
             if summary["published"].notna().any()
@@ -36,17 +36,24 @@ def page(
         )
     for column, lines in summary.groupby("column", sort=False):
         parts.append(f"**{column}**" + _about(table, str(column)))
-        parts.append(column_table(table, lines))
+        parts.append(column_table(table, lines, int(runs)))
     if pairs:
         parts += ["**Paired over seeds**", pairs_table(pairs)]
     parts += [f"- {note}" for note in table.notes]
+    ran = set(zip(summary["row"], summary["column"], strict=True))
+    missing = [cell for cell in table.cells() if cell not in ran]
+    if len(missing) > len(skipped):
+        parts.append(f"Not run yet: {len(missing) - len(skipped)} of {len(table.cells())} cells.")
     if skipped:
         parts.append("Not run: " + "; ".join(f"{k} ({v})" for k, v in skipped.items()) + ".")
     return "\n\n".join([*parts, footer(about)]) + "\n"
 
 
-def column_table(table: Table, lines: pd.DataFrame) -> str:
-    """One line a method: each metric with what was published, then seconds."""
+def column_table(table: Table, lines: pd.DataFrame, usual: int) -> str:
+    """One line a method: each metric with what was published, then seconds.
+
+    Where fewer runs than ``usual`` make a figure, their number stands beside it.
+    """
     shown = [m for m in table.metrics if m in set(lines["metric"])]
     known = {m for m in shown if lines.loc[lines["metric"] == m, "published"].notna().any()}
     header = ["method"]
@@ -57,16 +64,17 @@ def column_table(table: Table, lines: pd.DataFrame) -> str:
         by_metric = {line["metric"]: line for _, line in values.iterrows()}
         cells = [str(row)]
         for metric in shown:
-            cells += cells_of(by_metric.get(metric), published=metric in known)
+            cells += cells_of(by_metric.get(metric), published=metric in known, usual=usual)
         rows.append([*cells, f"{values['seconds'].iloc[0]:.1f}"])
     return markdown_table([*header, "seconds"], rows)
 
 
-def cells_of(line: Any, *, published: bool) -> list[str]:
+def cells_of(line: Any, *, published: bool, usual: int) -> list[str]:
     """A figure with its error, and beside it what was published."""
     if line is None or pd.isna(line["mean"]):
         return ["-", "", "", ""] if published else ["-"]
     error = f" ± {line['error']:.4f}" if line["runs"] > 1 else ""
+    error += f" ({line['runs']} runs)" if 1 < line["runs"] < usual else ""
     ours = f"{line['mean']:.4f}{error}"
     if not published:
         return [ours]
@@ -107,8 +115,8 @@ def footer(about: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     runs = "; ".join(f"{count} runs on {place}" for place, count in about["runs"].items())
     return (
-        f"Made by `{about['command']}` on {about['date']}; Python {about['python']}, {versions}; "
-        f"{runs}."
+        f"Made by `{about['command']}`, last on {about['date']} with Python {about['python']}, "
+        f"{versions}. {runs}."
     )
 
 

@@ -156,7 +156,9 @@ def _version(name: str) -> str | None:
 
 def machine() -> str:
     """What this machine is, as far as it matters for figures and times."""
-    return f"{platform.machine()}, {os.cpu_count()} cores{_accelerator()}"
+    torch = _version("torch")
+    software = f"Python {platform.python_version()}" + (f", torch {torch}" if torch else "")
+    return f"{platform.machine()}, {os.cpu_count()} cores{_accelerator()} ({software})"
 
 
 def _accelerator() -> str:

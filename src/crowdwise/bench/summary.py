@@ -83,7 +83,7 @@ def paired(table: Table, runs: Runs) -> list[dict[str, Any]]:
     lines = []
     for column in table.columns:
         for first, second in table.pairs:
-            for metric in table.metrics:
+            for metric in table.metrics[:2]:  # the headline ones
                 gap = _gaps(runs, column, (first, second), metric)
                 if len(gap) < 2:
                     continue
