@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from crowdwise import bench
 from crowdwise.bench import registry, runner
-from crowdwise.bench.page import page
+from crowdwise.bench.page import overall_table, page
 from crowdwise.bench.results import Results, settings
 from crowdwise.bench.summary import mark, paired, summarise
 from crowdwise.bench.table import Column, Published, Row, Table, published
@@ -243,6 +243,21 @@ def test_a_page_without_runs_says_so_in_few_words(tmp_path):
     empty = Results(TOY, tmp_path)
     text = page(TOY, empty.summary(), [], {}, empty.about())
     assert text.startswith("# A toy")
+
+
+def test_means_and_ranks_over_the_columns():
+    made = {("a", "x"): 0.9, ("a", "y"): 0.5, ("b", "x"): 0.7, ("b", "y"): 0.6, ("c", "x"): 1.0}
+    summary = pd.DataFrame(
+        [
+            {"row": r, "column": c, "metric": "accuracy", "mean": value, "seconds": 1.0}
+            for (r, c), value in made.items()
+        ]
+    )
+    text = overall_table(summary, "accuracy")
+    assert "| a | 0.7000 | 1.5 | 2.0 |" in text
+    assert "| best row of each column | 0.7500 |" in text
+    assert "| gap to the best single row | 0.0500 |" in text
+    assert "Only on some columns: c." in text
 
 
 def test_the_summary_of_nothing_has_its_columns():

@@ -34,6 +34,8 @@ def page(
             if summary["published"].notna().any()
             else f"Mean ± standard error over {runs} runs."
         )
+    if table.overall and len(summary):
+        parts += ["**Over all columns**", overall_table(summary, table.metrics[0])]
     for column, lines in summary.groupby("column", sort=False):
         parts.append(f"**{column}**" + _about(table, str(column)))
         parts.append(column_table(table, lines, int(runs)))
@@ -67,6 +69,30 @@ def column_table(table: Table, lines: pd.DataFrame, usual: int) -> str:
             cells += cells_of(by_metric.get(metric), published=metric in known, usual=usual)
         rows.append([*cells, f"{values['seconds'].iloc[0]:.1f}"])
     return markdown_table([*header, "seconds"], rows)
+
+
+def overall_table(summary: pd.DataFrame, metric: str) -> str:
+    """Mean and rank over the columns of the rows that can do them all, best first.
+
+    The last lines say how far the best single row is from the best row of each column.
+    """
+    lines = summary[summary["metric"] == metric]
+    wide = lines.pivot(index="column", columns="row", values="mean")
+    common = wide.loc[:, wide.notna().all()]
+    rank = common.rank(axis=1, ascending=False).mean()
+    seconds = lines.groupby("row")["seconds"].sum()
+    means = common.mean().sort_values(ascending=False)
+    rows = [
+        [str(row), f"{mean:.4f}", f"{rank[row]:.1f}", f"{seconds[row]:.1f}"]
+        for row, mean in means.items()
+    ]
+    best = common.max(axis=1).mean()
+    rows.append(["best row of each column", f"{best:.4f}", "", ""])
+    rows.append(["gap to the best single row", f"{best - means.iloc[0]:.4f}", "", ""])
+    header = ["method", f"mean {metric}, {len(common)} columns", "mean rank", "seconds in all"]
+    others = sorted(set(wide) - set(common))
+    note = f"\n\nOnly on some columns: {', '.join(others)}." if others else ""
+    return markdown_table(header, rows) + note
 
 
 def cells_of(line: Any, *, published: bool, usual: int) -> list[str]:

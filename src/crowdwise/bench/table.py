@@ -77,6 +77,8 @@ class Table:
         How many runs make a figure, and in a quick run.
     quick_rows, quick_columns : sequence of str, optional
         What a quick run keeps.
+    overall : bool
+        Whether means and ranks over the columns are shown first.
     figure : function of summary and path, optional
         Draws the paper's figure from the summary.
     """
@@ -95,6 +97,7 @@ class Table:
     quick_seeds: int = 2
     quick_rows: Sequence[str] | None = None
     quick_columns: Sequence[str] | None = None
+    overall: bool = False
     figure: Callable[[Any, Path], None] | None = None
 
     def cells(
