@@ -32,6 +32,16 @@ def test_a_pipeline_learns_from_annotations(crowd):
     assert -1.0 < model.score(crowd.X, crowd.votes) < 0.0  # log-likelihood of a label
 
 
+def test_another_number_of_features_is_refused(crowd):
+    brief = Training(epochs=1, batch_size=256, device="cpu")
+    model = RLL(groups_per_epoch=256, training=brief, random_state=0).fit(crowd.X, crowd.votes)
+    width = crowd.X.shape[1]
+    for X in (crowd.X[:, :1], csr_array(crowd.X[:, :1]), pd.DataFrame(crowd.X[:, :1])):
+        with pytest.raises(AnnotationError, match=f"(?s)X has 1 features.*the {width} features"):
+            model.transform(X)
+    assert model.transform(crowd.X[:0]).shape == (0, model.size_)
+
+
 def test_grids_and_cross_validation_take_annotations(crowd):
     brief = Training(epochs=1, batch_size=256, device="cpu")
     rll = RLL(groups_per_epoch=256, training=brief, random_state=0)

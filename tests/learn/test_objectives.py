@@ -198,6 +198,25 @@ def test_crowd_layers_loss_equals_the_plain_loops(kind, options):
     assert_allclose(float(loss.detach()), -value / total)
 
 
+@pytest.mark.parametrize("kind", ["MW", "VB"])
+@pytest.mark.parametrize("options", CROWDS, ids=["hard", "soft", "weighted"])
+def test_known_truths_train_the_classifier_under_a_layer(kind, options):
+    annotations = votes(**options)
+    gold = np.where(np.arange(N_TASKS) % 3 == 0, np.arange(N_TASKS) % N_CLASSES, -1)
+    data, net = crowd_data(annotations, gold), make_net(kind)
+    x, value, plain, total = data.features.source.double().numpy(), 0.0, 0.0, 0.0
+    for task, worker, share, weight in rows_of(annotations):
+        truth = slow_truth(net, x[task])
+        plain += weight * share @ np.log(slow_layer(net.noise, kind, truth, worker))
+        value += weight * np.log(truth[gold[task]]) if gold[task] >= 0 else 0.0
+        total += weight
+    objective, batch = Direct(net, data), double(data.whole())
+    assert_allclose(numbers(objective.loss(batch)), -(plain + value) / total)
+    assert_allclose(numbers(objective.held_out(batch)), -plain / total)
+    rows = double(data.some(torch.arange(data.n_annotations)))  # a task for each annotation
+    assert_allclose(numbers(objective.loss(rows)), -(plain + value) / total)
+
+
 def test_direct_equals_the_marginal_where_the_noise_is_a_table():
     data, net = crowd_data(votes()), make_net("confusion")
     batch = double(data.whole())

@@ -24,7 +24,7 @@ from crowdwise.embed.confidence import Belief, believed, refreshed
 from crowdwise.embed.encoder import EmbedNet, Encoder, build_encoder, size_of
 from crowdwise.embed.groups import Pool, refuse_too_few
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.learn._features import Features, as_features
+from crowdwise.learn._features import Features, as_features, refuse_other_shape
 from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
@@ -125,6 +125,7 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """
         check_is_fitted(self)
         features = as_features(X)
+        refuse_other_shape(features, self.feature_shape_)
         device = pick_device(self._settings().device)
         net = self.net_.to(device)
         parts: list[Floats] = [np.empty((0, self._n_features_out))]

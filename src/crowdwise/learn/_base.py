@@ -19,7 +19,7 @@ from crowdwise.data import Annotations, as_annotations, as_gold
 from crowdwise.data.names import as_names
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn._data import Batch, CrowdData, as_data, worker_table
-from crowdwise.learn._features import Features, as_features, refuse_width
+from crowdwise.learn._features import Features, as_features, refuse_other_shape
 from crowdwise.learn._learner import CrowdLearner
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
@@ -89,7 +89,7 @@ class CrowdClassifier(SavedNet, CrowdLearner):
         worker_features : array or frame, optional
             One row per worker, for methods that use them.
         gold : mapping, Series, frame or array, optional
-            Known truths of some tasks.
+            Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = as_annotations(annotations)
         if not votes.n_annotations:
@@ -270,8 +270,7 @@ class CrowdClassifier(SavedNet, CrowdLearner):
     def _over_rows(self, X: Any, work: Any) -> Floats:
         check_is_fitted(self)
         features: Features = as_features(X)
-        if len(self.feature_shape_) == len(features.shape) == 1:  # images may have other sizes
-            refuse_width(features.shape[0], self.feature_shape_[0])
+        refuse_other_shape(features, self.feature_shape_)
         rows = torch.split(torch.arange(features.n_tasks), ROWS_AT_ONCE)
         parts = [work(features.rows(some)).double().numpy() for some in rows]
         return np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))

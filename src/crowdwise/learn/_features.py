@@ -106,6 +106,12 @@ def refuse_width(found: int, expected: int) -> None:
         )
 
 
+def refuse_other_shape(features: Features, shape: tuple[int, ...]) -> None:
+    """Rows of another width than in fit, where they had ``shape``."""
+    if len(shape) == len(features.shape) == 1:  # images may have other sizes
+        refuse_width(features.shape[0], shape[0])
+
+
 def take(X: Any, rows: Ints) -> Any:
     """Some rows of X, of any kind."""
     if isinstance(X, Dataset):

@@ -116,7 +116,7 @@ class PlainLearner(CrowdLearner):
         worker_features : None
             Not used; here for methods to be exchanged freely.
         gold : mapping, Series, frame or array, optional
-            Known truths of some tasks.
+            Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = as_annotations(annotations)
         if not votes.n_annotations:

@@ -60,6 +60,18 @@ class AnnotMix(CrowdClassifier):
 
     Notes
     -----
+    The maths::
+
+        x = s x_i + (1 - s) x_j, e
+            = s e_w + (1 - s) e_v, target = s label_i + (1 - s) label_j, s ~ Beta(alpha, alpha)
+        loss = cross-entropy of target and sum over k of truth(x)[k] * confusion(x, e)[k]
+
+    Works when a network would learn wrong labels by heart, and mixing features makes sense:
+    images, smooth features.
+
+    Fails when features cannot be mixed (codes, counts), and with few labels for confusion by
+    task and worker.
+
     The best average rank over eleven data sets is the authors' claim; we have not seen their
     table reproduced by others.
 

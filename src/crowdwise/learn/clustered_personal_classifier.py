@@ -62,6 +62,18 @@ class ClusteredPersonalClassifier(PersonalLearner):
     n_iter_ : int
         Rounds taken.
 
+    Notes
+    -----
+    The maths::
+
+        loss = PersonalClassifier's, with fusion / (number of workers)
+            * sum over pairs of |weights_v - weights_w|, not of squares
+
+    Works when workers come in schools of opinion, and are some dozens at most.
+
+    Fails when workers are many, since pairs are penalised one by one; and where
+    PersonalClassifier does.
+
     References
     ----------
     Kajino, Tsuboi and Kashima (2013). Clustering crowds. Proceedings of the AAAI Conference on

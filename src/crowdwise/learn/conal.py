@@ -26,7 +26,7 @@ class CoNAL(CrowdClassifier):
     ``1 - g`` parts the worker's own, then through a softmax. ``g`` is the sigmoid of the cosine
     between embeddings of the task and of the worker, so it lies between 0.27 and 0.73. As in
     Crowd-Layer the matrices are not probabilities; ``confusion_`` is what they make of a task
-    whose class is certain.
+    whose class is certain. Known truths train the classifier beside the layer, as there.
 
     The authors' 84.06 % on the music data was selected on test labels (an independent port gets
     67.0); LabelMe (87.12, port 88.75) was not. They also begin Adam anew in each epoch, which is
@@ -65,6 +65,19 @@ class CoNAL(CrowdClassifier):
         Mean of ``g`` over each worker's annotations, NaN without any.
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
+
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l)
+            = softmax over l of ((g * common + (1 - g) * own[w]) @ truth(x_i))[l]
+        g = sigmoid(cosine(task embedding(x_i), worker embedding[w]))
+
+    Works when workers share confusions, as with classes that look alike to everybody.
+
+    Fails when workers have nothing in common; matrices are no probabilities, and the reward for
+    distance has no upper end.
 
     References
     ----------

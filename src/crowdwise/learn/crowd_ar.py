@@ -25,7 +25,8 @@ class CrowdAR(CrowdClassifier):
     expertise ``e`` less the task's difficulty ``d``, class by class, weighed by the class
     probabilities ``q`` and by ``w >= 0``. With ``m`` for this, Crowd-Layer's matrices are fitted
     to ``m`` parts of the label and ``1 - m`` parts of the uniform distribution, and ``m`` is
-    fitted to whether the label is the classifier's best guess.
+    fitted to whether the label is the classifier's best guess, or the truth where it is known.
+    Known truths also train the classifier, once for each label of their task.
 
     Parameters
     ----------
@@ -56,6 +57,18 @@ class CrowdAR(CrowdClassifier):
 
     Notes
     -----
+    The maths::
+
+        reliability(i, w)
+            = sigmoid(weight . ((expertise[w] - difficulty(x_i)) * truth(x_i)) + bias)
+        target of an annotation = reliability * label + (1 - reliability) * uniform
+
+    Works when errors depend on task and worker together, and the classifier's guesses are good
+    early on.
+
+    Fails when the classifier is wrong early: its guesses teach reliability, and that lowers the
+    labels that would correct it.
+
     The weights ``w`` are a softplus of free ones, where the authors clip them after each step.
     The task's difficulty is a function of its features, not of a layer of the classifier.
 

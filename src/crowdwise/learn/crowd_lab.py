@@ -69,6 +69,21 @@ class CrowdLab(ClassifierLearner):
     confusion_, worker_accuracy_
         P(label | truth), counted by ``posterior_``; and how often each worker is right.
 
+    Notes
+    -----
+    The maths::
+
+        P(truth of i = k)
+            = weighted mean of the classifier's P(k | x_i) and of each worker's label, read as
+            P(truth | label)
+            = overall agreement for that label, and the rest evenly for the others
+
+    Works when there is a decent classifier already and labels are few: nothing is iterated, and
+    nothing has to converge.
+
+    Fails when the classifier repeats the majority's errors, since both then vote; workers'
+    habits (who mixes up what) are not modelled.
+
     References
     ----------
     Goh, Tkachenko and Mueller (2022). CROWDLAB: supervised learning to infer consensus labels

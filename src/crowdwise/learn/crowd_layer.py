@@ -18,7 +18,8 @@ class CrowdLayer(CrowdClassifier):
     another softmax gives the chance of each label. The weights are not probabilities: entries may
     be negative. ``confusion_`` is what the layer makes of a task whose class is certain.
     With the identity start a worker is right with probability ``e / (e + n_classes - 1)``, only
-    0.23 for ten classes, which is why it starts so badly there.
+    0.23 for ten classes, which is why it starts so badly there. Known truths (``gold``) have no
+    place in such a layer; they train the classifier beside it, once for each label of their task.
 
     Parameters
     ----------
@@ -40,6 +41,20 @@ class CrowdLayer(CrowdClassifier):
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`. The posterior weighs the classifier by what
         ``confusion_`` says of the labels.
+
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l)
+            = softmax over l of (W[w] @ truth(x_i))[l], W[w] starts at the identity
+
+    Works when workers are mostly right and labels are many; weights are free, so fitting is
+    easy.
+
+    Fails when classes are many, since the identity start hardly favours the right label; and
+    when the matrices are to be read: they are no probabilities, and classes may be swapped in
+    both parts.
 
     References
     ----------

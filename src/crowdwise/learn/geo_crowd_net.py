@@ -56,6 +56,19 @@ class GeoCrowdNet(CrowdClassifier):
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
+    Notes
+    -----
+    The maths::
+
+        loss = SpeeLFC's - penalty * log det(F.T @ F), F
+            = truth(x) of the batch ("F"), or - log det(W.T @ W) ("W")
+
+    Works when some tasks are nearly certain for every class ("F"), or some worker is an expert
+    for every class ("W").
+
+    Fails when the penalty is large and matrices start at the identity: the classifier becomes
+    sure of what it does not know. Batches must hold all classes.
+
     References
     ----------
     Ibrahim, Nguyen and Fu (2023). Deep learning from crowdsourced labels: coupled cross-entropy

@@ -86,6 +86,20 @@ class LIA(CrowdClassifier):
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l | truth k)
+            proportional to sum over m of exp(D(x_i)[k, l, m] + C(w)[k, l, m])
+        EM: targets from all labels of a task; then the marginal likelihood, warm-started
+
+    Works when difficulty shows in the features and workers are many with few labels, or have
+    features of their own.
+
+    Fails when labels are so few that the difficulty network explains the classes as noise; it
+    is slow.
+
     References
     ----------
     Platanios, Al-Shedivat, Xing and Mitchell (2020). Learning from imperfect annotations.

@@ -69,6 +69,20 @@ class MaDL(CrowdClassifier):
         See :class:`crowdwise.learn.CrowdClassifier`. Given ``worker_features``, embeddings are a
         function of them and new workers can be predicted for.
 
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l)
+            = sum over k of truth(x_i)[k] * confusion(embedding of x_i, embedding of w)[k, l]
+        weight[w] = 1 / sum over v of exp(-gamma * |e_w - e_v| ** 2), scaled to a mean of 1
+
+    Works when workers come in groups that label alike, and labels are many; features of workers
+    help.
+
+    Fails when labels are few: confusion by task can explain the classes themselves as noise, so
+    keep its network weaker than the classifier. Seeds differ much.
+
     References
     ----------
     Herde, Huseljic and Sick (2023). Multi-annotator deep learning: a probabilistic framework for

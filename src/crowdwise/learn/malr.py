@@ -57,6 +57,18 @@ class MALR(LinearLearner):
     n_iter_ : int
         EM steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l)
+            = reliability[w] * softmax(x_i @ weights)[l] + (1 - reliability[w]) / K
+
+    Works when workers are good or random and have few labels; the classes are nearly linear.
+
+    Fails when workers favour a class or mix up two, and when classes are not linear in the
+    features: what the classifier cannot say is held against the workers.
+
     References
     ----------
     Rodrigues, Pereira and Ribeiro (2013). Learning from multiple annotators: distinguishing good

@@ -57,6 +57,19 @@ class MaxMIG(CrowdClassifier):
 
     Notes
     -----
+    The maths::
+
+        aggregator(labels of i)[k]
+            proportional to prior[k] * exp(sum over w of weight[w, k, label of w on i])
+        R(i, j) = sum over k of classifier(x_i)[k] * aggregator(labels of j)[k] / prior[k]
+        raise mean over i of f'(R(i, i)) - mean over i, j of f*(f'(R(i, j)))
+
+    Works when workers copy each other or err together, which a likelihood would count as
+    evidence; batches are large, and the class prior is about right.
+
+    Fails when batches are small or hold few classes; the bound is noisy then. It does not model
+    labels, so that ``confusion_`` is a reading of its weights.
+
     The authors' script reports the best epoch on test data; its LabelMe figure (86.4) is an
     upper end for this reason.
 

@@ -53,6 +53,21 @@ class MBEM(CrowdClassifier):
     confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
+    Notes
+    -----
+    The maths::
+
+        target[i, k] proportional to prior[k] * prod over w of confusion[w,
+            k, label of w on i], at first shares
+        confusion[w, k, l]
+            proportional to number of w's labels l on tasks that the classifier calls k
+
+    Works when tasks have one label each and the classifier is better than chance after one
+    round.
+
+    Fails when the classifier is wrong for a class: what it says is counted as truth. Few rounds
+    are taken, so it does not recover.
+
     References
     ----------
     Khetan, Lipton and Anandkumar (2018). Learning from noisy singly-labeled data. ICLR.

@@ -51,6 +51,20 @@ class PersonalClassifier(PersonalLearner):
     n_iter_ : int
         Steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l) = softmax(x_i @ (weights + deviation[w]))[l]
+        loss = - sum of logs
+            + closeness / 2 * sum over w of |deviation[w]| ** 2 + ridge / 2 * |weights| ** 2
+
+    Works when workers differ in opinion rather than in skill: each draws the line elsewhere,
+    and the shared line is what is wanted.
+
+    Fails when workers are random on some tasks, which no line explains, and with few labels per
+    worker for the number of features.
+
     References
     ----------
     Kajino, Tsuboi and Kashima (2012). A convex formulation for learning from crowds.

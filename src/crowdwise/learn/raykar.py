@@ -59,6 +59,20 @@ class Raykar(LinearLearner):
     n_iter_ : int
         EM steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(truth of i = k) proportional to softmax(x_i @ weights)[k]
+            * prod over w of confusion[w, k, label of w on i]
+        M-step: logistic regression on these; confusion from counts plus smoothing
+
+    Works when classes are nearly linear in the features and tasks have several labels: both
+    parts help each other, and EM needs no tuning.
+
+    Fails when classes are not linear, and when workers have few labels for the number of
+    classes (then ``smoothing`` has to do the work).
+
     References
     ----------
     Raykar, Yu, Zhao, Valadez, Florin, Bogoni and Moy (2010). Learning from crowds. Journal of

@@ -18,7 +18,7 @@ from crowdwise.data import as_annotations
 from crowdwise.data.names import positions
 from crowdwise.errors import AnnotationError
 from crowdwise.learn._data import Batch, CrowdData, as_data, label_shares
-from crowdwise.learn._features import as_features, refuse_width
+from crowdwise.learn._features import as_features, refuse_other_shape
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
 from crowdwise.learn._train import Phase, seeded, train
@@ -203,8 +203,7 @@ class ResponseModel(SavedNet, BaseEstimator):
         found = positions(self.workers_, names)
         code = torch.as_tensor(np.where(found < 0, len(self.workers_), found))
         features = as_features(X)
-        if len(self.feature_shape_) == len(features.shape) == 1:  # images may have other sizes
-            refuse_width(features.shape[0], self.feature_shape_[0])
+        refuse_other_shape(features, self.feature_shape_)
         rows = torch.split(torch.arange(features.n_tasks), ROWS_AT_ONCE)
         logit = torch.cat([self.net_.grid(features.rows(some), code) for some in rows])
         return torch.sigmoid(logit.double()).numpy()

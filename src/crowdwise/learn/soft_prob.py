@@ -38,6 +38,19 @@ class SoftProb(LinearLearner):
     weights_ : ndarray of shape (n_features + 1, n_classes)
         Weights of the scaled features; the last row is the intercept.
 
+    Notes
+    -----
+    The maths::
+
+        loss = - sum over annotations of log softmax(x_i @ weights)[label]
+            + ridge / 2 * |weights| ** 2
+
+    Works when most workers are good: errors without a system average out over tasks that look
+    alike.
+
+    Fails when workers lean the same way, when some give most of the labels and are poor, and
+    when classes are not linear in the features.
+
     References
     ----------
     Raykar, Yu, Zhao, Valadez, Florin, Bogoni and Moy (2010). Learning from crowds. Journal of

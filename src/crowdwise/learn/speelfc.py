@@ -36,6 +36,20 @@ class SpeeLFC(CrowdClassifier):
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l) = sum over k of truth(x_i)[k] * confusion[w, k, l]
+        loss = - mean over annotations of log P(label), confusion[w, k] = softmax(free[w, k])
+
+    Works when features tell the classes apart and workers have some dozens of labels; one label
+    a task is enough.
+
+    Fails when workers have few labels for the number of classes (take SpeeLFCD), when a strong
+    network learns single tasks by heart (hold tasks out, stop early), and when workers start
+    below chance.
+
     References
     ----------
     Chen, Wang, Sun, Chen, Han, Liu and Yang (2020). Structured probabilistic end-to-end

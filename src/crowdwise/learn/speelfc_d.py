@@ -51,6 +51,19 @@ class SpeeLFCD(CrowdClassifier):
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
+    Notes
+    -----
+    The maths::
+
+        P(w is right on i)
+            = sigmoid(skill[w] * ease(x_i)), ease(x) = least_ease + ease_range * sigmoid(g(x))
+        a wrong label is any other with equal chance
+
+    Works when workers have few labels each and difficulty shows in the features.
+
+    Fails when workers favour a class or mix up two: it has one number for each. Skill and ease
+    share a scale, so neither means anything alone.
+
     References
     ----------
     Chen, Wang, Sun, Chen, Han, Liu and Yang (2020). Structured probabilistic end-to-end

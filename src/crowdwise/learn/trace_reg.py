@@ -45,6 +45,18 @@ class TraceReg(CrowdClassifier):
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
+    Notes
+    -----
+    The maths::
+
+        loss = SpeeLFC's + penalty * mean over w of trace(confusion[w])
+
+    Works when the average worker's matrix has a dominant diagonal: the penalty then finds the
+    right split between classifier and workers.
+
+    Fails when the penalty is large: workers look worse than they are, and the classifier too
+    sure.
+
     References
     ----------
     Tanno, Saeedi, Sankaranarayanan, Alexander and Silberman (2019). Learning from noisy labels

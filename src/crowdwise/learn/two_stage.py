@@ -51,6 +51,18 @@ class TwoStage(ClassifierLearner):
     worker_accuracy_ : Series
         How often each worker is right on the training tasks.
 
+    Notes
+    -----
+    The maths::
+
+        targets = aggregator(labels);
+            classifier fitted to (x, argmax targets), or to all classes with their weights
+
+    Works when tasks have labels enough for the aggregator alone; any classifier will do.
+
+    Fails when tasks have one or two labels: the aggregator cannot see that tasks look alike,
+    and its errors become the classifier's truths.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

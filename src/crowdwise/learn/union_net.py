@@ -46,6 +46,19 @@ class UnionNet(CrowdClassifier):
         See :class:`crowdwise.learn.CrowdClassifier`. ``history_.loss`` is about pairs of worker
         and label, ``history_.held_out`` about labels alone, as for other methods.
 
+    Notes
+    -----
+    The maths::
+
+        P((w, l) | i)
+            = sum over k of truth(x_i)[k] * M[k, (w, l)], M[k] = softmax over all pairs (w, l)
+
+    Works when workers are few and each labels most tasks.
+
+    Fails when workers label by choice or by batch: who labels counts as evidence about the
+    truth. With thousands of workers the softmax is over thousands of pairs, and starts nearly
+    uniform.
+
     References
     ----------
     Wei, Xie, Feng, Han and An (2022). Deep learning from multiple noisy annotators as a union.
