@@ -76,7 +76,7 @@ class Results:
             ],
         }
         with replacing(self.file) as out:
-            out.write(json.dumps(content, indent=1, allow_nan=False) + "\n")
+            out.write(line_by_line(content))
         with replacing(self.file.with_suffix(".md")) as out:
             out.write(page(self.table, summary, content["pairs"], self.skipped(), about))
         if self.table.figure is not None and len(summary):
@@ -121,6 +121,30 @@ class Results:
 
     def _places(self) -> list[str]:
         return list(dict.fromkeys(f"{row} on {column}" for row, column, _ in sorted(self.runs)))
+
+
+def line_by_line(content: dict[str, Any]) -> str:
+    """JSON with one line for every entry of its parts, so that changes can be seen."""
+    parts = []
+    for name, part in content.items():
+        keyed = isinstance(part, dict)
+        entries = [
+            f"{json.dumps(key)}: {_compact(value)}" if keyed else _compact(value)
+            for key, value in (part.items() if keyed else enumerate(part))
+        ]
+        opening, closing = "{}" if keyed else "[]"
+        parts.append(f"{json.dumps(name)}: {opening}\n" + ",\n".join(entries) + f"\n{closing}")
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(_rounded(value), allow_nan=False)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def settings(model: Any) -> str:

@@ -25,7 +25,6 @@ SETS = (
     "relevance",
     "rte",
     "sentiment_tweets",
-    "snow_affect",
     "sp_amt",
     "spc",
     "temp",
