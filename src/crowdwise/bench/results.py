@@ -46,6 +46,7 @@ class Results:
         self._saved = time.monotonic()
         if self.file.exists() and not again:
             self._read()
+        self._resumed = bool(self.runs)
 
     def has(self, row: str, column: str, seed: int) -> bool:
         found = self.runs.get((row, column, seed))
@@ -84,8 +85,9 @@ class Results:
 
     def about(self) -> dict[str, Any]:
         """The command, versions and machine behind the figures."""
+        whole = f"crowdwise bench {self.table.name}"  # what makes all of it, from nothing
         return {
-            "command": self.command or f"crowdwise bench {self.table.name}",
+            "command": self.command if self.command and not self._resumed else whole,
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "python": platform.python_version(),
             "versions": {name: v for name in PACKAGES if (v := _version(name))},
