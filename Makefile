@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-accuracy bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
+.PHONY: help demo test check bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -40,10 +40,7 @@ test: check  ## Run every test, doctest, example and README block
 	@echo "==> Tests"
 	@$(BIN)/python -m pytest --numprocesses 2 --quiet
 
-bench: bench-accuracy bench-same bench-speed bench-reading  ## Rebuild the tables under benchmarks/results
-
-bench-accuracy: $(READY)  ## Accuracy, calibration and time of every method on every real crowd
-	$(BIN)/python benchmarks/accuracy.py
+bench: bench-same bench-speed bench-reading  ## Rebuild the tables under benchmarks/results
 
 bench-same: $(READY) $(PEERS)/.ready  ## Where our results equal crowd-kit's, set by set
 	$(BIN)/python benchmarks/same_as_crowdkit.py --peer $(PEERS)/bin/python

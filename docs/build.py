@@ -3,49 +3,29 @@
 python docs/build.py
 
 A page with a pair of marks such as ``<!-- methods … -->`` and ``<!-- end of methods -->`` gets
-what stands between them from the code or from benchmarks/results. The site is plain HTML with
-one style sheet inside each page: it needs no network and opens from disk.
+what stands between them from the code or from benchmarks/results. The site adds a page for every
+method, from its docstring; for every table in benchmarks/results; and for every script in
+examples, with its figures. It is plain HTML that needs no network and opens from disk.
 """
 
 import contextlib
-import inspect
 import io
 import os
 import re
+import subprocess
 import sys
-from html import escape
+import tempfile
 from pathlib import Path
-from string import Template
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from sitegen import benched, crowds, measured, method_pages
+from sitegen.docstrings import Docstring
+from sitegen.pages import GROUPS, all_pages
+from sitegen.site import write_site
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
-PAGES = {
-    "index": "Start here",
-    "methods": "Methods",
-    "learning": "Learning from crowds",
-    "formats": "Files and formats",
-    "datasets": "Data sets",
-    "command-line": "Command line",
-    "accuracy": "Accuracy",
-    "speed": "Speed",
-    "design": "How it is built",
-    "dependencies": "Dependencies",
-}
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.6 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; }
-nav a { margin-right: 1rem; white-space: nowrap; } nav { border-bottom: 1px solid #8884; }
-pre, code { font-family: ui-monospace, monospace; font-size: .92em; }
-pre { background: #8881; padding: .8rem; overflow-x: auto; border-radius: .4rem; }
-table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .92em; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid #8883; text-align: left; }
-"""
-PAGE = Template(
-    '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    "<title>$title · crowdwise</title><style>$style</style></head>"
-    "<body><nav>$nav</nav><main>$body</main></body></html>\n"
-)
+PAGES = {name: title for group in GROUPS.values() for name, title in group.items()}
 
 
 def main() -> None:
@@ -55,15 +35,36 @@ def main() -> None:
         if fresh != text:
             file.write_text(fresh)
             sys.stdout.write(f"updated {file.relative_to(ROOT)}\n")
-    build_site(ROOT / "site")
+    with tempfile.TemporaryDirectory() as folder:
+        draw_figures(Path(folder))
+        build_site(ROOT / "site", Path(folder))
     sys.stdout.write("built site/index.html\n")
+
+
+def build_site(folder: Path, figures: Path | None = None) -> None:
+    """Write the site; with the figures of examples where they were drawn."""
+    write_site(all_pages(figures), folder)
+
+
+def draw_figures(folder: Path) -> None:
+    """Run the examples that draw, each into a folder of its own."""
+    for script in sorted((ROOT / "examples").glob("*.py")):
+        if "matplotlib" in script.read_text() or "crowdwise.plot" in script.read_text():
+            sys.stdout.write(f"drawing the figures of {script.name}\n")
+            (folder / script.stem).mkdir()
+            subprocess.run(
+                [sys.executable, str(script), str(folder / script.stem)],
+                cwd=folder / script.stem,
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
 
 
 def refreshed(text: str) -> str:
     """The page with every generated part made anew."""
     for mark, make in PARTS.items():
         if f"<!-- {mark}:" in text:
-            pattern = rf"(<!-- {mark}:.*?-->\n).*?(<!-- end of {mark} -->)"
+            pattern = rf"(<!-- {re.escape(mark)}:.*?-->\n).*?(<!-- end of {re.escape(mark)} -->)"
             made = make()
             text = re.sub(
                 pattern, lambda found, made=made: found[1] + made + found[2], text, flags=re.S
@@ -71,53 +72,18 @@ def refreshed(text: str) -> str:
     return text
 
 
-def method_table() -> str:
-    """One line per aggregator, from the code."""
-    return table_of(methods())
-
-
-def learner_table() -> str:
-    """One line per learner, from the code."""
-    from crowdwise import learn
-
-    return table_of({name: getattr(learn, name) for name in learn.LEARNERS})
-
-
-def table_of(classes: dict[str, type]) -> str:
-    rows = ["| method | what it does | reference |", "|---|---|---|"]
-    for name, cls in classes.items():
-        rows.append(f"| `{name}` | {summary(cls)} | {reference(cls)} |")
-    return "\n".join(rows) + "\n"
-
-
-def method_pages() -> str:
-    """Every method's docstring."""
-    parts = []
-    for name, cls in methods().items():
-        signature = ", ".join(str(p) for p in list(inspect.signature(cls).parameters.values()))
-        promises = ", ".join(
-            trait.replace("_", " ") for trait, holds in vars(cls.traits).items() if holds
-        )
-        text = inspect.getdoc(cls)
-        parts.append(
-            f"## {name}\n\n```text\n{name}({signature})\n\n{text}\n```\n\nPromises: {promises}.\n"
-        )
-    return "\n".join(parts)
-
-
-def methods() -> dict[str, type]:
-    from crowdwise import aggregate
-
-    return {name: getattr(aggregate, name) for name in aggregate.__all__}
-
-
-def summary(cls: type) -> str:
-    return inspect.getdoc(cls).splitlines()[0].rstrip(".")
+def table_of(family: str) -> str:
+    """One line per method of a family, from the code."""
+    rows = [
+        [f"`{name}`", Docstring.of(cls).summary.rstrip("."), reference(cls)]
+        for name, cls in method_pages.methods()[family].items()
+    ]
+    return measured.table(["method", "what it does", "reference"], rows, text=3)
 
 
 def reference(cls: type) -> str:
     """Authors, year and DOI of a method's first reference."""
-    text = " ".join(inspect.getdoc(cls).partition("References\n----------\n")[2].split())
+    text = " ".join(Docstring.of(cls).sections.get("References", "").split())
     found = re.match(r"(.*?\(\d{4}\))", text)
     link = re.search(r"doi:(\S+?)\.?(\s|$)", text)
     if not found:
@@ -127,7 +93,7 @@ def reference(cls: type) -> str:
 
 def results(name: str) -> str:
     """A committed result table, without its heading."""
-    file = RESULTS / f"{name}.md"
+    file = measured.RESULTS / f"{name}.md"
     if not file.exists():
         return "Not measured yet.\n"
     return file.read_text().partition("\n\n")[2]
@@ -136,9 +102,8 @@ def results(name: str) -> str:
 def formats() -> str:
     from crowdwise.data.formats import FORMATS
 
-    rows = ["| format | what it is |", "|---|---|"]
-    rows += [f"| `{f.name}` | {f.about} |" for f in FORMATS]
-    return "\n".join(rows) + "\n"
+    rows = [[f"`{f.name}`", f.about] for f in FORMATS]
+    return measured.table(["format", "what it is"], rows, text=2)
 
 
 def datasets() -> str:
@@ -162,6 +127,26 @@ def commands() -> str:
     return "\n".join(parts)
 
 
+def command_list() -> str:
+    """A line for every command: the first of its help."""
+    from crowdwise.cli import COMMANDS, command
+
+    lines = [(f"crowdwise {name}", Docstring.of(command(name)).summary) for name in COMMANDS]
+    width = max(len(name) for name, _ in lines)
+    return "```bash\n" + "".join(f"{name:<{width}}   # {said}\n" for name, said in lines) + "```\n"
+
+
+def examples() -> str:
+    """A line for every script: the first of its docstring."""
+    import ast
+
+    rows = []
+    for file in sorted((ROOT / "examples").glob("*.py")):
+        said = (ast.get_docstring(ast.parse(file.read_text())) or "").partition("\n")[0]
+        rows.append([f"[{file.name}](../examples/{file.name})", said])
+    return measured.table(["script", "what it shows"], rows, text=2)
+
+
 def help_of(name: str) -> str:
     """What ``crowdwise NAME --help`` prints, 92 columns wide."""
     from crowdwise.cli import main
@@ -173,33 +158,27 @@ def help_of(name: str) -> str:
     return text.getvalue()
 
 
-def build_site(folder: Path) -> None:
-    from markdown import markdown
-
-    folder.mkdir(exist_ok=True)
-    links = "".join(f'<a href="{name}.html">{escape(title)}</a>' for name, title in PAGES.items())
-    for name, title in PAGES.items():
-        text = (ROOT / "docs" / f"{name}.md").read_text()
-        html = markdown(text, extensions=["tables", "fenced_code", "toc"])
-        html = re.sub(r'href="([\w-]+)\.md(#[\w-]*)?"', r'href="\1.html\2"', html)
-        page = PAGE.substitute(title=escape(title), style=STYLE, nav=links, body=html)
-        (folder / f"{name}.html").write_text(page)
-
-
 PARTS = {
-    "methods": method_table,
-    "method pages": method_pages,
-    "learners": learner_table,
+    "methods": lambda: table_of("aggregate"),
+    "learners": lambda: table_of("learn"),
+    "embedders": lambda: table_of("embed"),
     "formats": formats,
     "datasets": datasets,
     "commands": commands,
-    "accuracy": lambda: results("accuracy"),
+    "command list": command_list,
+    "examples": examples,
+    "results index": measured.index,
+    "best by kind": crowds.best_by_kind,
+    "best by aim": crowds.best_by_aim,
+    "best learners": benched.best_learners,
+    "accuracy": lambda: results("truth-inference"),
     "speed": lambda: results("speed"),
-    "learning on mgc": lambda: results("learning-mgc"),
-    "learning on labelme": lambda: results("learning-labelme"),
+    "learning on mgc and spc": lambda: results("speelfc-table2"),
+    "learning on labelme": lambda: results("labelme"),
     "reading": lambda: results("reading"),
     "speed at 10^8": lambda: results("speed-1e8"),
     "peers": lambda: results("same-as-crowdkit"),
+    "same as peers": lambda: results("same-as-peers"),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import browser
+import page_checks
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -99,14 +100,17 @@ def test_pages_open_without_errors_on_screens_of_any_size(site, chromium, name):
             own = f"asked for {site.as_uri()}"
             assert [text for text in page.problems() if not text.startswith(own)] == []
             assert page.run(WIDER) <= 0
+            assert page.run(page_checks.CONTRAST) == []
+            assert page.run(page_checks.NAMES) == []
             dim = page.run("getComputedStyle(document.body).backgroundColor")
             assert (dim != "rgb(255, 255, 255)") == dark
 
 
 def test_search_finds_a_method_and_says_when_it_finds_nothing(site, chromium):
-    with chromium.page((site / "results" / "accuracy.html").as_uri()) as page:
+    with chromium.page((site / "results" / "truth-inference.html").as_uri()) as page:
         found = page.run(TYPE % "DawidSkene")
         assert found[0] == (site / "methods" / "DawidSkene.html").as_uri()
+        assert page.run(TYPE % "rll")[0].endswith("methods/RLL.html")  # no table
         assert page.run(TYPE % "label studio")[0].endswith("label-studio.html")
         assert page.run(TYPE % "qqqq") == []
         assert page.run("document.querySelector('#found .none').textContent") == "Nothing found."

@@ -35,6 +35,20 @@ class CATD(RepeatedVote):
     n_iter_ : int
         Rounds taken.
 
+    Notes
+    -----
+    The maths::
+
+        weight[w]
+            = chi2 quantile(significance / 2, labels of w) / (disagreements of w + smoothing)
+        truth[i] = argmax over k of sum over w of weight[w] * [w gave i the label k]
+
+    Works when a few workers give most labels and many give a handful: the handful is not
+    trusted for a lucky start.
+
+    Fails when the frequent workers are the poor ones, who gain weight by their number of
+    labels; and when workers favour a class.
+
     References
     ----------
     Li, Li, Gao, Su, Zhao, Demirbas, Fan and Han (2014). A confidence-aware approach for

@@ -82,6 +82,23 @@ class DawidSkene(ConfusionModel):
     n_iter_ : int
         EM steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(truth of i = k)
+            proportional to prior[k] * prod over w of confusion[w, k, label of w on i]
+        confusion[w, k, l]
+            proportional to smoothing + sum over i of P(truth of i = k) * [w gave i the label l]
+        prior[k] proportional to smoothing + sum over i of P(truth of i = k)
+
+    Works when workers have dozens of labels of each class, and err alike on all tasks of a
+    class: it sees spammers, and workers who mix up or favour classes.
+
+    Fails when workers have few labels for the number of classes (a matrix has K (K - 1)
+    unknowns; raise ``pooling``, or take IBCC or OneCoin), when workers err together on the same
+    hard tasks, and when a rare class is swallowed. It is surer than it should be.
+
     References
     ----------
     Dawid and Skene (1979). Maximum likelihood estimation of observer error-rates

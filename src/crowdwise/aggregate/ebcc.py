@@ -80,6 +80,19 @@ class EBCC(ConfusionModel):
     n_iter_ : int
         Steps taken from the best start.
 
+    Notes
+    -----
+    The maths::
+
+        P(labels of i | truth k)
+            = sum over m of subtypes[k, m] * prod over w of confusion[w, k, m, label of w on i]
+
+    Works when tasks of a class come in kinds on which workers err together, and workers have
+    labels enough to tell the kinds apart.
+
+    Fails when labels are few, since each subtype has matrices of its own; the starts differ, so
+    one seed and another may disagree by points of accuracy.
+
     References
     ----------
     Li, Rubinstein and Cohn (2019). Exploiting worker correlation for label aggregation in

@@ -70,6 +70,19 @@ class GenerativeModel(ConfusionModel):
     n_iter_ : int
         Steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(labels, truths)
+            proportional to exp(sum over annotations of weight[w] * (1 if right, else -1))
+        so that P(w is right) = sigmoid(2 weight[w] - log(K - 1)), with weight[w] ~ Normal
+
+    Works when OneCoin does: labeling rules or workers that err without a system; the normal
+    prior keeps small ones near the others.
+
+    Fails when workers favour a class, or are copies of each other, which counts twice.
+
     References
     ----------
     Ratner, De Sa, Wu, Selsam and Ré (2016). Data programming: creating large training sets,

@@ -65,6 +65,20 @@ class GLAD(Aggregator):
     n_iter_ : int
         EM steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(w is right on i)
+            = sigmoid(skill[w] * ease[i]); a wrong label is any other with equal chance
+        skill[w] ~ Normal(1, 1), log ease[i] ~ Normal(1, 1) before the labels are seen
+
+    Works when tasks differ in difficulty and workers in skill, and errors have no direction:
+    photographs, entailment, sentiment.
+
+    Fails when workers favour a class, which skill cannot say; and with two or three labels a
+    task, from which ease is mostly its prior.
+
     References
     ----------
     Whitehill, Ruvolo, Wu, Bergsma and Movellan (2009). Whose vote should count more: optimal

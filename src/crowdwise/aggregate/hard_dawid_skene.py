@@ -67,6 +67,22 @@ class HardDawidSkene(ConfusionModel):
     n_iter_ : int
         Steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        truth[i] = argmax over k of
+            log prior[k] + sum over w of log confusion[w, k, label of w on i]
+        confusion[w, k, l]
+            proportional to smoothing + number of tasks with truth k that w gave the label l
+
+    Works when labels per task decide most tasks clearly; then its labels are those of
+    Dawid-Skene, in fewer steps.
+
+    Fails when many tasks are nearly tied: an early wrong decision is counted as a fact and
+    repeats itself, up to a rare class that is swallowed. What it says of the workers is too
+    good for the same reason.
+
     References
     ----------
     Sinha, Rao and Balasubramanian (2018). Fast Dawid-Skene: a fast vote aggregation scheme for

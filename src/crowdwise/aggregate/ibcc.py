@@ -57,6 +57,21 @@ class IBCC(ConfusionModel):
     n_iter_ : int
         Steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        confusion[w, k] ~ Dirichlet, prior ~ Dirichlet;
+            q(truth) q(confusion) q(prior) raise the evidence bound
+        log q(truth of i = k)
+            = E[log prior[k]] + sum over w of E[log confusion[w, k, label of w on i]] + constant
+
+    Works when Dawid-Skene does, and still when workers have few labels: what is not known about
+    a worker stays unsure and counts for little. A sound first choice.
+
+    Fails when workers err together on the same tasks; and when its prior, by which workers are
+    mostly right, is wrong for most of a crowd.
+
     References
     ----------
     Kim and Ghahramani (2012). Bayesian classifier combination. AISTATS, PMLR 22.

@@ -28,6 +28,18 @@ class IWMV(RepeatedVote):
     n_iter_ : int
         Rounds taken.
 
+    Notes
+    -----
+    The maths::
+
+        weight[w] = K * (share of w's labels that agree with the vote) - 1
+
+    Works when a fast and plain answer is wanted that beats majority vote: errors without a
+    system, three labels a task or more.
+
+    Fails when the majority is wrong for whole classes, since weights begin with it; and when
+    workers favour a class.
+
     References
     ----------
     Li and Yu (2014). Error rate bounds and iterative weighted majority voting for

@@ -62,6 +62,20 @@ class KOS(Aggregator):
     skills_ : Series
         ``weights_`` by worker.
 
+    Notes
+    -----
+    The maths::
+
+        to worker[i -> w] = sum over others v of label[i, v] * to task[v -> i]
+        to task[w -> i] = sum over other tasks j of label[j, w] * to worker[j -> w]
+        truth[i] = sign of sum over w of label[i, w] * to task[w -> i]
+
+    Works when there are two classes of about one size, tasks are dealt to workers at random,
+    and each worker has about as many.
+
+    Fails when a few workers do most of the work, or lean to one class: messages then follow
+    them. Only two classes. On real crowds it is often behind majority vote.
+
     References
     ----------
     Karger, Oh and Shah (2014). Budget-optimal task allocation for reliable crowdsourcing

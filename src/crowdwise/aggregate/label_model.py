@@ -74,6 +74,19 @@ class LabelModel(ConfusionModel):
     n_iter_ : int
         Steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(v gives a and w gives b)
+            = sum over k of prior[k] * rates[v, k, a] * rates[w, k, b]   for all pairs v, w
+
+    Works when a few labeling rules see most tasks, so that how often pairs coincide is well
+    known; an abstention counts as evidence.
+
+    Fails when a crowd is sparse: pairs that share few tasks say nothing, and not having been
+    asked counts as abstaining. With more than two classes the start decides.
+
     References
     ----------
     Ratner, Hancock, Dunnmon, Sala, Pandey and Ré (2019). Training complex models with

@@ -79,6 +79,19 @@ class MACE(Aggregator):
     n_iter_ : int
         Steps taken from the best start.
 
+    Notes
+    -----
+    The maths::
+
+        P(w gives l | truth k) = skill[w] * [l = k] + (1 - skill[w]) * spam[w, l]
+
+    Works when part of the crowd answers without looking: what spammers like to say is learned,
+    so that even a majority of them is seen through. Good with many classes.
+
+    Fails when honest workers mix up two particular classes, which it can only call spam, and
+    when classes are very unequal, since all are as likely beforehand. Other seeds may end
+    elsewhere.
+
     References
     ----------
     Hovy, Berg-Kirkpatrick, Vaswani and Hovy (2013). Learning whom to trust with MACE.

@@ -34,6 +34,20 @@ class MajorityVote(Aggregator):
     random_state : int or RandomState, optional
         Decides random ties.
 
+    Notes
+    -----
+    The maths::
+
+        P(truth of i = k)
+            = sum over w of weight[w] * [w gave i the label k] / sum over w of weight[w]
+
+    Works when all workers are about as good, labels per task are many, and classes are about as
+    frequent: then nothing else gains much.
+
+    Fails when some workers are much better than others, when errors lean to one class, or when
+    a task has two or three labels, so that ties and unlucky majorities decide. Its
+    probabilities are shares of labels, and too timid where workers are good.
+
     References
     ----------
     Sheng, Provost and Ipeirotis (2008). Get another label? Improving data quality and data

@@ -84,6 +84,21 @@ class MinimaxEntropy(ConfusionModel):
     n_iter_ : int
         Rounds taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l | truth k)
+            proportional to exp(worker_effect[w, k, l] + task_effect[i, k, l])
+        penalty = alpha / 2 * |worker_effect| ** 2 + beta / 2 * |task_effect| ** 2
+
+    Works when workers and tasks both confuse particular classes, and there are ten labels a
+    task or more: then tasks have a matrix of their own that means something.
+
+    Fails when tasks have few labels and everything hangs on the penalty; when classes are many,
+    and when they are very unequal, since all are as likely beforehand. It is slow on large
+    crowds.
+
     References
     ----------
     Zhou, Platt, Basu and Mao (2012). Learning from the wisdom of crowds by minimax entropy.

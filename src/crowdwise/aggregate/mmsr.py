@@ -66,6 +66,22 @@ class MMSR(ConfusionModel):
     n_iter_ : int
         Rounds taken.
 
+    Notes
+    -----
+    The maths::
+
+        E[(K * agreement of v and w - 1) / (K - 1)]
+            = skill[v] * skill[w], fitted with trimmed means
+        weight[w] = log((K - 1) accuracy[w] / (1 - accuracy[w])), accuracy[w]
+            = (1 + (K - 1) skill[w]) / K
+
+    Works when pairs of workers share many tasks, and a minority of workers is adversarial or
+    copies: what is far off is trimmed away.
+
+    Fails when pairs of workers share few tasks, so that agreements are noise; when workers
+    favour a class, which looks like agreement; and when more than half of a worker's partners
+    are bad.
+
     References
     ----------
     Ma and Olshevsky (2020). Adversarial crowdsourcing through robust rank-one matrix

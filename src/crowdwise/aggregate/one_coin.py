@@ -54,6 +54,20 @@ class OneCoin(ConfusionModel):
     n_iter_ : int
         EM steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(w gives l | truth k) = accuracy[w] if l = k, else (1 - accuracy[w]) / (K - 1)
+        accuracy[w] = (smoothing + sum over i of P(truth of i = label of w on i))
+            / (labels of w + 2 smoothing)
+
+    Works when workers have few labels and err without a system: one number each is soon
+    learned.
+
+    Fails when workers favour a class or mix up two, since every error counts alike, and when
+    classes differ much in how hard they are.
+
     References
     ----------
     Zhang, Chen, Zhou and Jordan (2016). Spectral methods meet EM: a provably optimal algorithm

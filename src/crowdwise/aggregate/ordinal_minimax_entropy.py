@@ -25,6 +25,19 @@ class OrdinalMinimaxEntropy(MinimaxEntropy):
     of: ``"scaled"`` makes alpha ``n_classes - 1``. Classes are sorted by name when annotations
     are made: where that is not the scale, say ``classes=["low", "medium", "high"]`` there.
 
+    Notes
+    -----
+    The maths::
+
+        worker_effect[w, k, l]
+            = sum over thresholds s of effect[w, s, side of k, side of l]; likewise for tasks
+
+    Works when classes are steps of a scale and workers miss by a step or two: relevance,
+    ratings, severity.
+
+    Fails when the order of ``classes_`` is not that of the scale (names are sorted unless you
+    say otherwise), and wherever MinimaxEntropy does.
+
     References
     ----------
     Zhou, Liu, Platt and Meek (2014). Aggregating ordinal labels from crowds by minimax

@@ -39,6 +39,19 @@ class PM(RepeatedVote):
     n_iter_ : int
         Rounds taken.
 
+    Notes
+    -----
+    The maths::
+
+        weight[w]
+            = log(largest loss of a worker / loss[w]), loss[w] = disagreements of w + smoothing
+        truth[i] = argmax over k of sum over w of weight[w] * [w gave i the label k]
+
+    Works when workers have about as many labels each, and errors have no system.
+
+    Fails when numbers of labels differ: the loss is a count, so that whoever labels little
+    looks good (``loss="rate"`` divides by it). The worst worker has no weight at all.
+
     References
     ----------
     Li, Li, Gao, Zhao, Fan and Han (2014). Resolving conflicts in heterogeneous data by truth

@@ -27,6 +27,19 @@ class Wawa(RepeatedVote):
     n_iter_ : int
         Rounds taken.
 
+    Notes
+    -----
+    The maths::
+
+        weight[w] = share of w's labels that agree with the majority
+        truth[i] = argmax over k of sum over w of weight[w] * [w gave i the label k]
+
+    Works when a weighted vote must be explained in a sentence, and the majority is mostly
+    right.
+
+    Fails when there are many spammers: at chance a worker still counts 1 / K or more; and when
+    the majority is wrong for a class.
+
     References
     ----------
     Appen (2021). Calculating worker agreement with aggregate (Wawa).

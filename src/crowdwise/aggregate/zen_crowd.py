@@ -46,6 +46,20 @@ class ZenCrowd(OneCoin):
     n_iter_ : int
         EM steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        P(truth of i = k) proportional to prod over w of P(label of w on i | k),
+            all workers right with ``start`` at first
+        P(w gives l | truth k) = accuracy[w] if l = k, else (1 - accuracy[w]) / (K - 1)
+
+    Works when OneCoin does: few labels per worker, errors without a system, classes of about
+    one size.
+
+    Fails when the first majority is wrong on many tasks, because a sharp start decides them
+    early; and wherever OneCoin does.
+
     References
     ----------
     Demartini, Difallah and Cudré-Mauroux (2012). ZenCrowd: leveraging probabilistic reasoning

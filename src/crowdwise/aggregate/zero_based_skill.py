@@ -39,6 +39,19 @@ class ZeroBasedSkill(WeightedVote):
     n_iter_ : int
         Steps taken.
 
+    Notes
+    -----
+    The maths::
+
+        skill[w] moves by learning_rate * (agreement[w] - skill[w])
+        agreement[w] = share of w's labels that agree with the vote
+        truth[i] = argmax over k of sum over w of skill[w] * [w gave i the label k]
+
+    Works when Wawa does; repeating the vote gives good workers a little more of a say.
+
+    Fails when there are many spammers, who keep the weight of chance; and when the majority is
+    wrong for a class.
+
     References
     ----------
     Ustalov, Pavlichenko and Tseitlin (2024). Learning from crowds with Crowd-Kit. Journal of

@@ -57,8 +57,8 @@ class MBEM(CrowdClassifier):
     -----
     The maths::
 
-        target[i, k] proportional to prior[k] * prod over w of confusion[w,
-            k, label of w on i], at first shares
+        target[i, k] = share of labels k at first, and then
+            proportional to prior[k] * prod over w of confusion[w, k, label of w on i]
         confusion[w, k, l]
             proportional to number of w's labels l on tasks that the classifier calls k
 

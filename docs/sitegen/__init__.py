@@ -1,0 +1,1 @@
+"""The parts of the documentation's builder; see docs/build.py."""
