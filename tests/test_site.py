@@ -11,7 +11,7 @@ import page_checks
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SEEN = ["index.html", "methods/DawidSkene.html", "which-method.html", "results/accuracy.html"]
+SEEN = ["index.html", "methods/DawidSkene.html", "which-method.html", "results/truth-inference.html"]
 SEEN += ["command-line.html", "examples/spammers.html"]
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 TYPE = """(() => {
