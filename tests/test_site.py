@@ -11,8 +11,8 @@ import page_checks
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SEEN = ["index.html", "methods/DawidSkene.html", "which-method.html", "results/truth-inference.html"]
-SEEN += ["command-line.html", "examples/spammers.html"]
+SEEN = ["index.html", "methods/DawidSkene.html", "which-method.html", "command-line.html"]
+SEEN += ["results/truth-inference.html", "examples/spammers.html"]
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 TYPE = """(() => {
   const field = document.getElementById("search");
