@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import resource
 import sys
 import time
 import warnings
@@ -171,7 +170,11 @@ def _one_thread() -> None:
 
 
 def peak_memory() -> float:
-    """The most memory that this process has held, in megabytes."""
+    """The most memory that this process has held, in megabytes; 0 where nothing tells."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return 0.0
     unit = 1e6 if sys.platform == "darwin" else 1e3
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
