@@ -176,6 +176,7 @@ PARTS = {
     "learning on mgc and spc": lambda: results("speelfc-table2"),
     "learning on labelme": lambda: results("labelme"),
     "reading": lambda: results("reading"),
+    "embedding speed": lambda: results("embedding-speed"),
     "speed at 10^8": lambda: results("speed-1e8"),
     "peers": lambda: results("same-as-crowdkit"),
     "same as peers": lambda: results("same-as-peers"),

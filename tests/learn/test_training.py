@@ -12,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise.errors import ParameterError
 from crowdwise.learn import MLP, SpeeLFC, Training
 from crowdwise.learn import _train as training_module
+from crowdwise.learn._data import as_data
+from crowdwise.learn._features import as_features
 from crowdwise.learn._settings import make_optimizer
 from crowdwise.learn._train import Ensemble, Loop, TrainingError
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
@@ -174,3 +176,25 @@ def test_nothing_is_said_unless_asked(crowd, capsys):
         warnings.simplefilter("error")
         fit(crowd)
     assert capsys.readouterr() == ("", "")
+
+
+def test_whole_tasks_can_be_held_out(crowd):
+    X, _, annotations = crowd
+    data = as_data(as_features(X, annotations.tasks), annotations, None, torch.device("cpu"))
+    kept, held = data.held_out(0.25, np.random.RandomState(0), "tasks")
+    learned, tested = set(kept.task.tolist()), set(held.task.tolist())
+    assert not learned & tested
+    assert learned | tested == set(data.task.tolist())
+    assert len(tested) == round(0.25 * len(learned | tested))
+    kept, held = data.held_out(0.25, np.random.RandomState(0))
+    assert held.n_annotations == round(0.25 * data.n_annotations)
+    assert set(kept.task.tolist()) & set(held.task.tolist())
+
+
+def test_what_is_held_out_is_chosen_by_name(crowd):
+    looked = {}
+    for hold_out in ("labels", "tasks"):
+        looked[hold_out] = fit(crowd, epochs=3, patience=5, hold_out=hold_out).history_.held_out
+    assert looked["labels"] != looked["tasks"]
+    with pytest.raises(ParameterError, match="hold_out='rows'"):
+        fit(crowd, hold_out="rows")

@@ -7,6 +7,7 @@ count from 0, and -1 abstains.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +39,16 @@ METRICS = {
 __all__ = ["LabelModel", "MajorityLabelVoter"]
 
 
-class Labeler:
+class Labeler(ABC):
     """What all label models share: hard labels, and scores."""
 
     def __init__(self, cardinality: int = 2, **kwargs: Any) -> None:
         self.cardinality = cardinality
         self.config = kwargs
 
+    @abstractmethod
     def predict_proba(self, L: Any) -> Floats:
         """P(class) of every example, shape (n_examples, cardinality)."""
-        raise NotImplementedError
 
     def predict(self, L: Any, return_probs: bool = False, tie_break_policy: str = "abstain") -> Any:
         """Most probable class of every example.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from torch import Tensor, nn
@@ -28,8 +29,9 @@ class TripletEmbedder(Embedder):
     def _n_groups(self, belief: Belief) -> int:
         return self.groups_per_epoch
 
+    @abstractmethod
     def _criterion(self) -> nn.Module:
-        raise NotImplementedError
+        """The loss of this method."""
 
     def _objective(self, net: EmbedNet, belief: Belief) -> EmbedObjective:
         return TripletObjective(net, TupleSampler(1), self._criterion())
@@ -48,8 +50,9 @@ class BatchEmbedder(Embedder):
     def _n_groups(self, belief: Belief) -> int:
         return self.tasks_per_epoch
 
+    @abstractmethod
     def _criterion(self) -> nn.Module:
-        raise NotImplementedError
+        """The loss of this method."""
 
     def _objective(self, net: EmbedNet, belief: Belief) -> EmbedObjective:
         return BatchObjective(net, TaskSampler(), self._criterion())
