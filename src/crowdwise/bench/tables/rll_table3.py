@@ -2,7 +2,7 @@
 
 from crowdwise.bench.table import Column, Published, Row, Table
 from crowdwise.bench.tables._embed import over_folds
-from crowdwise.bench.tables._rll import ABOUT, SOURCE, probe, rll, stand_in
+from crowdwise.bench.tables._rll import ABOUT, CLASSROOM, SOURCE, classroom, probe, rll, stand_in
 
 PAPER = {
     "oral": {1: (0.826, 0.873), 3: (0.876, 0.922), 5: (0.888, 0.915)},
@@ -27,7 +27,8 @@ TABLE = Table(
         f"{name} (stand-in), d = {d}": Column(stand_in(name, d), redrawn=True)
         for name, by_size in PAPER.items()
         for d in by_size
-    },
+    }
+    | {f"{CLASSROOM}, d = {d}": Column(classroom(d), redrawn=True) for d in (1, 3)},
     measure=over_folds,
     metrics=("accuracy", "F1"),
     pairs=(("RLL+Bayesian", "RLL"), ("RLL+Bayesian", "SoftProb")),
