@@ -2,9 +2,11 @@
 
 The loop does the same work one group at a time, as a first version of it would: five rows
 through the encoder, a loss, and the sum of a batch backwards. Each measurement runs in a process
-of its own; epochs of ever more groups show what memory depends on.
+of its own; epochs of ever more groups show what memory depends on. On a GPU, where steps cost
+the same for many groups as for few, larger batches are measured too, and not the loop: with a
+few kernels for each group it would be slower there than on the CPU.
 
-python benchmarks/embedding_speed.py
+python benchmarks/embedding_speed.py [--device cuda]
 """
 
 import argparse
@@ -16,11 +18,11 @@ import sys
 import time
 
 import numpy as np
-import real_crowds
 import torch
 from results_files import provenance, save, table
 
 from crowdwise import Annotations
+from crowdwise.bench.sets import learning_set
 from crowdwise.embed import Encoder, GroupSoftmax, HardnessNet, NeuCrowd, robust_anchor
 from crowdwise.learn import Training
 
@@ -32,62 +34,59 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=60_000)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--output", default="embedding-speed")
-    parser.add_argument("--once", nargs=2, metavar=("TOOL", "GROUPS"), help=argparse.SUPPRESS)
+    parser.add_argument("--once", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.once:
-        found = TOOLS[args.once[0]](*hotel(), int(args.once[1]), args.device)
+        data = learning_set("hotel")
+        n_groups, batch = map(int, args.once[1:])
+        found = TOOLS[args.once[0]](data.X, data.annotations, n_groups, batch, args.device)
         sys.stdout.write(json.dumps(found))
         return
-    jobs = [("crowdwise", n) for n in (args.groups // 10, args.groups, args.groups * 5)]
-    rows = [once(tool, n, args.device) for tool, n in [*jobs, ("loop", args.groups)]]
-    text = report(rows, args.groups)
+    n, small = args.groups, args.device == "cpu"
+    jobs = [("crowdwise", size, BATCH) for size in (n // 10, n, n * 5)]
+    wide = [("crowdwise", size, 16 * BATCH) for size in (n, n * 5)]
+    jobs += [("loop", n, BATCH)] if small else wide
+    rows = [once(*job, args.device) for job in jobs]
+    text = report(rows, "" if small else ", on a GPU")
     sys.stdout.write(text + "\n")
-    name = args.output if args.device == "cpu" else f"{args.output}-{args.device}"
-    save(
-        name, provenance(f"python benchmarks/embedding_speed.py --device {args.device}"), rows, text
-    )
+    about = provenance(f"python benchmarks/embedding_speed.py --device {args.device}")
+    if not small:
+        about["machine"] = f"{about['machine']}, {torch.cuda.get_device_name()}"
+    save(args.output if small else f"{args.output}-{args.device}", about, rows, text)
 
 
-def once(tool: str, n_groups: int, device: str) -> dict[str, object]:
+def once(tool: str, n_groups: int, batch: int, device: str) -> dict[str, object]:
     """What one epoch took, in a process of its own on one core."""
-    command = [sys.executable, __file__, "--once", tool, str(n_groups), "--device", device]
+    sizes = [str(n_groups), str(batch)]
+    command = [sys.executable, __file__, "--once", tool, *sizes, "--device", device]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    found = {"tool": tool, "groups": n_groups, **json.loads(done.stdout)}
+    found = {"tool": tool, "groups": n_groups, "batch": batch, **json.loads(done.stdout)}
     sys.stderr.write(f"{found}\n")
     return found
 
 
-def hotel() -> tuple[np.ndarray, Annotations]:
-    """Features and labels of the published training part."""
-    import pandas as pd
-
-    root = real_crowds.folder() / "hotel"
-    split = pd.read_csv(root / "split.csv").set_index("task")["split"]
-    tasks = split.index[split == "train"].to_numpy()
-    stored = np.load(root / "features.npz", allow_pickle=False)
-    X = pd.DataFrame(stored["X"], index=stored["task"].astype(str)).loc[tasks].to_numpy()
-    labels = pd.read_csv(root / "annotations.csv.gz")
-    return X, Annotations.from_frame(labels[labels["task"].isin(tasks)], tasks=tasks)
-
-
-def ours(X: np.ndarray, votes: Annotations, n_groups: int, device: str) -> dict[str, float]:
+def ours(
+    X: np.ndarray, votes: Annotations, n_groups: int, batch: int, device: str
+) -> dict[str, float]:
     """The second of two epochs: from then on safety and hardness are at work."""
 
     def fit(epochs: int, groups: int) -> float:
-        training = Training(learning_rate=1e-3, batch_size=BATCH, epochs=epochs, device=device)
+        training = Training(learning_rate=1e-3, batch_size=batch, epochs=epochs, device=device)
         model = NeuCrowd(groups_per_epoch=groups, training=training, random_state=0)
         start = clock(device)
         model.fit(X, votes)
         return clock(device) - start
 
-    fit(2, BATCH)  # loads what is loaded lazily
+    fit(2, batch)  # loads what is loaded lazily
     before = peak_mb()
     one, two = fit(1, n_groups), fit(2, n_groups)
     return {"seconds": two - one, "extra_mb": peak_mb() - before}
 
 
-def loop(X: np.ndarray, votes: Annotations, n_groups: int, device: str) -> dict[str, float]:
+def loop(
+    X: np.ndarray, votes: Annotations, n_groups: int, batch: int, device: str
+) -> dict[str, float]:
     """All groups in a list, then one after the other; the safe set is left out."""
     torch.manual_seed(0)
     rng, before = np.random.default_rng(0), peak_mb()
@@ -108,11 +107,11 @@ def loop(X: np.ndarray, votes: Annotations, n_groups: int, device: str) -> dict[
     softmax = GroupSoftmax(similarity="euclidean")
     optimizer = torch.optim.Adam([*encoder.parameters(), *hardness.parameters()], lr=1e-3)
     members = torch.arange(5, device=device)[None]
-    for first in range(0, len(groups), HARD_RATE * BATCH):
-        some = groups[first : first + HARD_RATE * BATCH]
+    for first in range(0, len(groups), HARD_RATE * batch):
+        some = groups[first : first + HARD_RATE * batch]
         with torch.no_grad():
             score = [float(hardness(x[group], members)) for group in some]
-        picked = [some[i] for i in np.argsort(score)[-BATCH:]]
+        picked = [some[i] for i in np.argsort(score)[-batch:]]
         vectors = [encoder(x[group]) for group in picked]
         anchors = torch.stack([v[0] for v in vectors])
         weight = sure[[group[0] for group in picked]]
@@ -139,21 +138,26 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def report(rows: list[dict], n_groups: int) -> str:
-    slow = next(row["seconds"] for row in rows if row["tool"] == "loop")
+def report(rows: list[dict], where: str = "") -> str:
+    for row in rows:
+        row["microseconds"] = row["seconds"] / row["groups"] * 1e6
+    header = ["tool", "groups", "batch", "seconds", "µs per group", "extra MB"]
     lines = [
         [
             row["tool"],
             f"{row['groups']:,}",
+            f"{row['batch']:,}",
             f"{row['seconds']:.2f}",
-            f"{row['seconds'] / row['groups'] * 1e6:.1f}",
+            f"{row['microseconds']:.1f}",
             f"{row['extra_mb']:.0f}",
-            f"{slow / row['seconds']:.0f} x" if row["groups"] == n_groups else "",
         ]
         for row in rows
     ]
-    header = ["tool", "groups", "seconds", "µs per group", "extra MB", "times faster"]
-    return "# One epoch of NeuCrowd on Hotel\n\n" + table(header, lines)
+    if rows[-1]["tool"] == "loop":
+        header.append("times faster")
+        for line, row in zip(lines, rows, strict=True):
+            line.append(f"{rows[-1]['microseconds'] / row['microseconds']:.0f} x")
+    return f"# One epoch of NeuCrowd on Hotel{where}\n\n" + table(header, lines)
 
 
 TOOLS = {"crowdwise": ours, "loop": loop}

@@ -177,6 +177,8 @@ PARTS = {
     "learning on labelme": lambda: results("labelme"),
     "reading": lambda: results("reading"),
     "embedding speed": lambda: results("embedding-speed"),
+    "embedding speed on a gpu": lambda: results("embedding-speed-cuda"),
+    "learning on a gpu": lambda: results("speelfc-table2-h200"),
     "speed at 10^8": lambda: results("speed-1e8"),
     "peers": lambda: results("same-as-crowdkit"),
     "same as peers": lambda: results("same-as-peers"),

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -84,6 +86,23 @@ def test_says_that_it_is_a_stand_in_and_what_is_assumed(made, own):
         PUBLISHED[own][4] is None
     )
     assert made.info.counts["tasks"] == PUBLISHED[own][0]
+
+
+def test_a_bend_is_not_for_linear_classifiers():
+    linear, curved = {}, {}
+    for bend in (0.0, 3.0):
+        made = stand_in("oral", bend=bend, random_state=0)
+        train = made.split.to_numpy() != _fold(0)
+        parts = made.X[train], made.truth[train], made.X[~train], made.truth[~train]
+        linear[bend] = _right(LogisticRegression(), *parts)
+        factors = make_pipeline(PCA(10, random_state=0), QuadraticDiscriminantAnalysis())
+        curved[bend] = _right(factors, *parts)
+    assert linear[3.0] == pytest.approx(linear[0.0], abs=0.03)
+    assert curved[3.0] > max(curved[0.0], linear[3.0]) + 0.04
+
+
+def _right(model, X, y, X_test, y_test):
+    return make_pipeline(StandardScaler(), model).fit(X, y).score(X_test, y_test)
 
 
 def test_a_seed_repeats_it():

@@ -16,6 +16,7 @@ class EmbedObjective(nn.Module):
     """What the training loop runs: ``forward(what, batch)`` calls a method by its name."""
 
     by = "group"
+    held_out_everywhere = True  # groups are drawn from all tasks that are held out
 
     def __init__(self, net: EmbedNet, sampler: Sampler) -> None:
         super().__init__()

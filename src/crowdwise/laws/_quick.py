@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdwise.learn._learner import CrowdLearner
 
 # Most of what parameters may ask for, by the end of their names.
-SHORT = {"epochs": 5, "rounds": 2, "max_iter": 20, "per_epoch": 64}
+SHORT = {"epochs": 5, "rounds": 2, "max_iter": 20, "per_epoch": 64, "members": 2}
 ROUNDING = 1e-4  # what sums in another order come to, after some steps in single precision
 LUCK = 0.1  # mean difference that other random numbers may make
 
@@ -26,7 +26,8 @@ LUCK = 0.1  # mean difference that other random numbers may make
 def quick(learner: CrowdLearner) -> Any:
     """A seeded copy that trains briefly on the CPU, on all labels at once.
 
-    Parameters that count epochs, rounds or steps are cut to a few; so is ``training``.
+    Parameters that count epochs, rounds or steps are cut to a few; so are ``training``, and a
+    ``learner`` inside.
     """
     copy: Any = clone(learner)
     changes: dict[str, Any] = {}
@@ -38,6 +39,8 @@ def quick(learner: CrowdLearner) -> Any:
         usual = clone(copy.training if copy.training is not None else copy.default_training)
         brief = min(usual.epochs, SHORT["epochs"])
         changes["training"] = usual.set_params(epochs=brief, batch_size=None, device="cpu")
+    if "learner" in copy.get_params(deep=False):
+        changes["learner"] = quick(copy.default_learner if copy.learner is None else copy.learner)
     if "random_state" in copy.get_params(deep=False):
         changes["random_state"] = 0
     return copy.set_params(**changes)

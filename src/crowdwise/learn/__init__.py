@@ -15,6 +15,7 @@ from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._settings import Training
 from crowdwise.learn.annot_mix import AnnotMix
 from crowdwise.learn.clustered_personal_classifier import ClusteredPersonalClassifier
+from crowdwise.learn.committee import Committee
 from crowdwise.learn.conal import CoNAL
 from crowdwise.learn.crowd_ar import CrowdAR
 from crowdwise.learn.crowd_lab import CrowdLab
@@ -44,6 +45,7 @@ LEARNERS = [
     "AnnotMix",
     "ClusteredPersonalClassifier",
     "CoNAL",
+    "Committee",
     "CrowdAR",
     "CrowdLab",
     "CrowdLayer",
@@ -75,6 +77,7 @@ __all__ = [
     "AnnotMix",
     "ClusteredPersonalClassifier",
     "CoNAL",
+    "Committee",
     "CrowdAR",
     "CrowdClassifier",
     "CrowdLab",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,17 @@ class CrowdData:
         tasks = torch.arange(self.n_tasks, device=self.device)
         columns = (self.task, self.worker, self.label, self.weight)
         return Batch(self.features.rows(tasks), tasks, *columns)
+
+    def labeled(self) -> Batch:
+        """Every annotation, with the features of those tasks only that have one."""
+        tasks, at = self._labeled
+        return Batch(self.features.rows(tasks), tasks, at, self.worker, self.label, self.weight)
+
+    @cached_property
+    def _labeled(self) -> tuple[Tensor, Tensor]:
+        """Tasks with a label, and which of them each annotation is about."""
+        tasks, at = torch.unique(self.task, return_inverse=True)
+        return tasks, at
 
     def some(self, rows: Tensor) -> Batch:
         """The annotations at ``rows``."""

@@ -37,11 +37,13 @@ class SavedNet(Savable):
         return CrowdNet(scaler, model._truth(data, n_in), model._noise(data, n_in))
 
     def _learned(self) -> dict[str, Any]:
-        return {**super()._learned(), "net_": state_of(self.net_)}
+        net = getattr(self, "net_", None)  # none in a model that is another one's parameter
+        return {**super()._learned(), **({} if net is None else {"net_": state_of(net)})}
 
     def _restore(self, learned: dict[str, Any]) -> None:
         super()._restore({name: learned[name] for name in learned.keys() - {"net_"}})
-        self.net_ = rebuilt(self, learned["net_"])
+        if learned:  # else it was saved before any fit
+            self.net_ = rebuilt(self, learned["net_"])
 
 
 def state_of(net: nn.Module) -> dict[str, Tensor]:

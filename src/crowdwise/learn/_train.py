@@ -20,10 +20,12 @@ from crowdwise.errors import CrowdwiseError
 from crowdwise.learn._data import Batch, CrowdData, class_odds
 from crowdwise.learn._settings import Training, check, make_optimizer
 from crowdwise.learn.objectives import Objective
+from crowdwise.learn.truth import SideBySide
 
 log = logging.getLogger("crowdwise")
 
 WORTH_SHARING = 4_000_000
+ALIKE = ("gold", "net.scaler.")  # buffers that come from the data, the same in every restart
 
 
 class TrainingError(CrowdwiseError, ArithmeticError):
@@ -59,7 +61,15 @@ class Ensemble:
         self.buffers: dict[str, Tensor] = dict(self.template.named_buffers())
         if len(members) > 1:
             self.template = copy.deepcopy(members[0])
+            for part in self.template.modules():
+                if isinstance(part, SideBySide):
+                    part.side_by_side = True
             self.parameters, self.buffers = stack_module_state(list(members))
+        own = dict(self.template.named_buffers())
+        # Scaled features and the like are then worked out once, not by every member.
+        alike = {name for name in own if name.startswith(ALIKE)}
+        self.buffers.update({name: own[name] for name in alike})
+        self.axes = {name: None if name in alike else 0 for name in own}
 
     def __len__(self) -> int:
         return len(self.members)
@@ -72,7 +82,8 @@ class Ensemble:
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
             return functional_call(self.template, (parameters, buffers), (what, batch))
 
-        return vmap(one, randomness="different")(self.parameters, self.buffers)
+        run = vmap(one, in_dims=(0, self.axes), randomness="different")
+        return run(self.parameters, self.buffers)
 
     def train(self, mode: bool) -> None:
         self.template.train(mode)
@@ -91,11 +102,14 @@ class Ensemble:
     @torch.no_grad()
     def keep(self, best: dict[str, Tensor], better: Tensor) -> None:
         """Overwrite the members' entries of ``best`` where ``better``."""
+        if not better.any():
+            return
         for name, value in self.parameters.items():
             if len(self) == 1:
-                best[name] = value.detach().clone() if bool(better[0]) else best[name]
+                best[name].copy_(value)
             else:
-                best[name][better] = value.detach()[better]
+                rows = better.to(value.device).reshape(-1, *[1] * (value.ndim - 1))
+                torch.where(rows, value, best[name], out=best[name])
 
     @torch.no_grad()
     def restore(self, state: dict[str, Tensor]) -> None:
@@ -110,7 +124,8 @@ class Ensemble:
         chosen = self.members[number]
         state = {**self.parameters, **self.buffers}
         for name, value in (*chosen.named_parameters(), *chosen.named_buffers()):
-            value.copy_(state[name][number])
+            if self.axes.get(name, 0) == 0:
+                value.copy_(state[name][number])
         return chosen
 
 
@@ -200,7 +215,9 @@ class Loop:
         if held is not None:
             with torch.no_grad():
                 self.ensemble.train(False)
-                value = self.ensemble("held_out", held.whole()).cpu()
+                everywhere = self.ensemble.template.held_out_everywhere
+                batch = held.whole() if everywhere else held.labeled()
+                value = self.ensemble("held_out", batch).cpu()
             self.history.held_out.append(value.tolist())
         if not torch.isfinite(losses).any():
             self.diverged()

@@ -158,6 +158,7 @@ class Bootstrapped(Objective):
     """Cross-entropy with a posterior that comes from the classifier's own predictions."""
 
     by = "task"
+    held_out_everywhere = True  # predictions of all tasks count confusions
     target: Tensor
 
     def __init__(self, net: CrowdNet, data: CrowdData, *, smoothing: float, uniform: bool) -> None:

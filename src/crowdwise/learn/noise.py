@@ -10,10 +10,10 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import embedding, log_softmax, logsigmoid
+from torch.nn.functional import embedding, logsigmoid
 
 from crowdwise.errors import AnnotationError
-from crowdwise.learn.truth import MLP
+from crowdwise.learn.truth import MLP, SideBySide
 
 
 class WorkerTable(nn.Module):
@@ -32,7 +32,7 @@ class WorkerTable(nn.Module):
         self.weight[-1] = self.weight[:-1].mean(dim=0)
 
 
-class Noise(nn.Module):
+class Noise(SideBySide, nn.Module):
     """A model of log P(label | truth, features, worker)."""
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
@@ -57,16 +57,15 @@ class WorkerConfusion(Noise):
         self.raw = WorkerTable(n_workers, start.fill_diagonal_(diagonal))
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        return log_softmax(self.raw(worker), dim=-1)  # (row, truth, label)
+        return self.log_classes(self.raw(worker))  # (row, truth, label)
 
     def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
         """The same, from one softmax per worker instead of one per row."""
-        tables = log_softmax(self.raw.weight, dim=-1)  # (worker, truth, label)
+        tables = self.log_classes(self.raw.weight)  # (worker, truth, label)
         if label.ndim > 1:
             return pick(tables[worker], label)
-        n_labels = tables.shape[-1]
-        by_label = tables.transpose(1, 2).flatten(0, 1)  # (worker x label, truth)
-        return embedding(worker * n_labels + label, by_label)
+        by_label = tables.movedim(-1, 0).flatten(0, 1)  # (label x worker, truth)
+        return embedding(label * len(tables) + worker, by_label)
 
 
 class WorkerEase(Noise):
@@ -127,8 +126,8 @@ class Tensors(Noise):
         difficulty = difficulty.reshape(-1, *self.shape)  # (row, truth, label, slot)
         competence = competence.reshape(-1, *self.shape)
         if self.combine == "dot":
-            return log_softmax((difficulty * competence).sum(dim=-1), dim=-1)
-        return log_softmax(torch.logsumexp(difficulty + competence, dim=-1), dim=-1)
+            return self.log_classes((difficulty * competence).sum(dim=-1))
+        return self.log_classes(torch.logsumexp(difficulty + competence, dim=-1))
 
 
 class WorkerEmbedding(nn.Module):
@@ -207,10 +206,10 @@ class FreeLayer(Noise):
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
         """What the layer makes of a task whose class is certain."""
         certain = torch.eye(self.n_classes, device=x.device, dtype=x.dtype)
-        return log_softmax(self.layer(certain.expand(len(worker), -1, -1), worker), dim=-1)
+        return self.log_classes(self.layer(certain.expand(len(worker), -1, -1), worker))
 
     def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        return log_softmax(self.layer(log_truth.exp()[at], worker), dim=-1)
+        return self.log_classes(self.layer(log_truth.exp()[at], worker))
 
 
 def pick(log_noise: Tensor, label: Tensor) -> Tensor:

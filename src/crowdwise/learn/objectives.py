@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import log_softmax
 
 from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn.noise import Noise
+from crowdwise.learn.truth import SideBySide
 
 
-class CrowdNet(nn.Module):
+class CrowdNet(SideBySide, nn.Module):
     """A truth model and a noise model behind one scaler."""
 
     def __init__(self, scaler: nn.Module, truth: nn.Module, noise: Noise) -> None:
@@ -19,7 +19,7 @@ class CrowdNet(nn.Module):
 
     def log_truth(self, x: Tensor) -> Tensor:
         """Log P(truth | features), (task, truth)."""
-        return log_softmax(self.truth(self.scaler(x)), dim=-1)
+        return self.log_classes(self.truth(self.scaler(x)))
 
     def log_noise(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
         """Log P(label | truth) of each row, (row, truth, label)."""
@@ -28,14 +28,14 @@ class CrowdNet(nn.Module):
     def log_labels(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
         """Log P(label | features) of each row, (row, label)."""
         scaled = self.scaler(x)
-        log_truth = log_softmax(self.truth(scaled), dim=-1)
+        log_truth = self.log_classes(self.truth(scaled))
         return self.noise.labels(log_truth, scaled, at, worker)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Log P(truth | features) per task, and log P(the label given | truth) per row."""
         x = self.scaler(batch.x)
         score = self.noise.score(x, batch.at, batch.worker, batch.label)
-        return log_softmax(self.truth(x), dim=-1), score
+        return self.log_classes(self.truth(x)), score
 
 
 class Objective(nn.Module):
@@ -46,6 +46,7 @@ class Objective(nn.Module):
     """
 
     by = "annotation"  # what a mini-batch is made of
+    held_out_everywhere = False  # whether ``held_out`` looks at tasks without held-out labels too
     gold: Tensor
 
     def __init__(self, net: CrowdNet, data: CrowdData) -> None:
@@ -72,7 +73,7 @@ class Objective(nn.Module):
 
     def posterior(self, batch: Batch) -> Tensor:
         """Log P(truth | features, labels), (task, truth)."""
-        return log_softmax(joint(*self.scores(batch), batch), dim=-1)
+        return self.net.log_classes(joint(*self.scores(batch), batch))
 
     def refresh(self, posterior: Tensor) -> None:
         """Take the posterior of an E-step; nothing to do without EM."""
@@ -151,7 +152,9 @@ def joint(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
 
 def per_annotation(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
     """Mean over annotations of log sum_k P(k | x) P(label | k)."""
-    evidence = torch.logsumexp(log_truth[batch.at] + score, dim=-1)  # (row,)
+    # Summing over the outermost axis is faster where it is short.
+    both = log_truth.T.index_select(1, batch.at) + score.T  # (truth, row)
+    evidence = torch.logsumexp(both, dim=0)  # (row,)
     return (evidence * batch.weight).sum() / total(batch)
 
 

@@ -242,6 +242,7 @@ class Responses(Objective):
     """Minus the likelihood of who answered and who did not, per answer."""
 
     by = "task"
+    held_out_everywhere = True  # tasks that nobody answered tell as much
     log_share: Tensor
 
     def __init__(self, net: Any, data: CrowdData, share: Tensor, negatives: int) -> None:

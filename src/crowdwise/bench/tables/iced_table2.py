@@ -1,10 +1,14 @@
 """ICED's comparison on three imbalanced sets, and the baselines it left out."""
 
+from typing import Any
+
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, MajorityVote
 from crowdwise.bench.table import Row, Table
 from crowdwise.bench.tables._iced import (
+    GSAD,
     NETWORK,
     SOURCE,
+    USPS,
     Oversampled,
     columns,
     net,
@@ -14,6 +18,11 @@ from crowdwise.bench.tables._iced import (
 )
 from crowdwise.learn import ICED, MBEM, ClusteredPersonalClassifier, CrowdLayer, SpeeLFC, TwoStage
 
+# By the labels of held-out tasks: see the table iced-settings.
+CHOSEN: dict[str, dict[str, Any]] = {
+    USPS: {"aggregator": DawidSkene()},
+    GSAD: {"aggregator": IBCC(), "class_prior": "network"},
+}
 ROWS = {
     "MV + LR": Row(
         lambda _: TwoStage(MajorityVote()),
@@ -54,6 +63,9 @@ ROWS = {
     "ICED (stopped by held-out labels)": Row(
         lambda _: ICED(truth=NETWORK, training=settings(epochs=1, patience=8)),
     ),
+    "ICED (settings by held-out labels)": Row(
+        lambda column: ICED(truth=NETWORK, **CHOSEN[column]), columns=tuple(CHOSEN)
+    ),
     "ICED (network prior)": Row(lambda _: ICED.recipe("network", truth=NETWORK)),
     "MV + DNN, class-weighted": Row(
         lambda _: TwoStage(MajorityVote(), net(class_weight="balanced"))
@@ -68,7 +80,15 @@ ROWS = {
         lambda column: SpeeLFC(truth=NETWORK, training=settings(column, per_task=False))
     ),
 }
-BEST = ("Crowd-Layer", "MV + DNN", "MV + DNN, class-weighted", "SpeeLFC", "MBEM")
+BEST = (
+    "Crowd-Layer",
+    "MV + DNN",
+    "MV + DNN, class-weighted",
+    "D&S + DNN, class-weighted",
+    "SpeeLFC",
+    "MBEM",
+)
+KINDS = ("ICED", "ICED (settings by held-out labels)", "ICED (network prior)")
 ABOUT = (
     "Base sets are real, workers are simulated: the paper does not say how, and other crowds "
     "give other figures, so ours are comparable and not equal. GSAD's features are "
@@ -85,13 +105,14 @@ TABLE = Table(
     notes=(
         "The settings of the network prior, and ICED's number of rounds and epochs, were chosen "
         "with the test scores of USPS-Syn seeds 0 to 2 and GSAD-Syn seed 0 in view. On these "
-        "seeds the ICED rows are not blind.",
+        "seeds the ICED rows are not blind; nothing was ever chosen on Gisette-like-Syn. The row "
+        "with settings by held-out labels is blind everywhere.",
     ),
     rows=ROWS,
     columns=columns(["published"]),
     measure=on_balanced_test,
     metrics=("accuracy", "macro F1", "minority F1", "minority recall", "training"),
-    pairs=[*(("ICED", name) for name in BEST), *(("ICED (network prior)", name) for name in BEST)],
+    pairs=[(kind, name) for kind in KINDS for name in BEST],
     quick_rows=("MV + LR", "MV + DNN", "Crowd-Layer", "ICED", "ICED (network prior)"),
     quick_columns=("USPS-Syn",),
 )

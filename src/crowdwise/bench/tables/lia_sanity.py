@@ -71,10 +71,15 @@ TABLE = Table(
     about=(
         "Two workers are added who label every task of known truth, one rightly and one wrongly. "
         "The mean diagonal of the learned confusion matrices ranks the workers. EM has five rounds "
-        "of 200 epochs, since with few epochs the matrices stay near where they start."
+        "of 200 epochs, since with few epochs the matrices stay near where they start. Features "
+        "are standardised, as is LIA's default here: of the settings tried on MT it reached the "
+        "highest likelihood of the labels, which knows no truth. Divided by their largest value "
+        "only, as in the other tables, EM got stuck with truths that side with the crowd where the "
+        "perfect worker differs: it stood below a worker with one error in 23 on MT, and "
+        "neither more rounds nor tuning the likelihood afterwards helped."
     ),
     rows={
-        "LIA": Row(lambda column: lia("as they are", LONG, (None, 0))),
+        "LIA": Row(lambda column: lia("standardised", LONG, (None, 0))),
         "LIA-E": Row(lambda column: lia("none", LONG, (None, 0))),
     },
     columns={name: column(name) for name in EVERY},

@@ -1,0 +1,169 @@
+"""A committee: one learner from several starts, and the mean of what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise._params import at_least, checks_params
+from crowdwise.data import as_annotations
+from crowdwise.errors import ParameterError, explain
+from crowdwise.learn._learner import CrowdLearner, LearnerTraits
+from crowdwise.learn.speelfc import SpeeLFC
+from crowdwise.typing import Floats, Ints
+
+SEEDS = 2**31 - 1
+
+
+class Committee(CrowdLearner):
+    """Average what several learners of one kind say, each from a start of its own.
+
+    Networks that start elsewhere err elsewhere, most of all where labels are few and
+    disagree: their mean is right more often than they are, and knows better when it may be
+    wrong. ``Training(n_restarts=10)`` keeps the best of ten by held-out labels instead,
+    which costs less and gives one network.
+
+    Parameters
+    ----------
+    learner : learner, optional
+        What every member is a copy of: anything with this module's interface and a
+        ``random_state``; ``SpeeLFC()`` if not given.
+    n_members : int, default=10
+        How many; each costs a fit.
+    n_jobs : int, optional
+        How many to fit side by side; the result is the same.
+    random_state : int or RandomState, optional
+        Decides the seeds of the members.
+
+    Attributes
+    ----------
+    members_ : list of learners
+        The fitted members.
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth) of the training tasks, the mean of the members'.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth), the mean of the members'; the axes are worker, truth, label.
+    worker_accuracy_ : Series
+        How often each worker is right on the training tasks, likewise.
+
+    Notes
+    -----
+    The maths::
+
+        P(truth | x) = 1/M Σ_m P_m(truth | x)
+
+    Works when members are good and differ: their mean log-likelihood is never above that
+    of the mean, and the gap is what they disagree by.
+
+    Fails when members find classes swapped, or all err alike: what all got wrong stays
+    wrong.
+
+    References
+    ----------
+    Lakshminarayanan, Pritzel and Blundell (2017). Simple and scalable predictive
+    uncertainty estimation using deep ensembles. NeurIPS. arXiv:1612.01474.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.learn import MLP, SpeeLFC, Training
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> one = SpeeLFC(truth=MLP(hidden=(8,)), training=Training(learning_rate=0.05, epochs=30))
+    >>> model = Committee(one, n_members=3, random_state=0).fit(X, votes)
+    >>> bool(model.score(X, truth) > 0.9)
+    True
+    """
+
+    traits = LearnerTraits(luck=("row", "task", "worker"))
+    default_learner: ClassVar[CrowdLearner] = SpeeLFC()
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "learner": [CrowdLearner, None],
+        "n_members": [at_least(1)],
+    }
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        n_members: int = 10,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.learner = learner
+        self.n_members = n_members
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @checks_params
+    def fit(self, X: Any, annotations: Any, worker_features: Any = None, gold: Any = None) -> Self:
+        """Fit every member; parameters as those of the members' ``fit``."""
+        votes = as_annotations(annotations)
+        seeds = check_random_state(self.random_state).randint(SEEDS, size=self.n_members)
+        one = self.default_learner if self.learner is None else self.learner
+        refuse_seedless(one)
+        members = [clone(one).set_params(random_state=int(seed)) for seed in seeds]
+        self.members_ = Parallel(self.n_jobs)(
+            delayed(member.fit)(X, votes, worker_features, gold) for member in members
+        )
+        first = self.members_[0]
+        self.classes_, self.workers_, self.tasks_ = first.classes_, first.workers_, first.tasks_
+        self.posterior_ = self._mean(lambda member: member.posterior_)
+        if hasattr(first, "confusion_"):
+            self.confusion_ = self._mean(lambda member: member.confusion_)
+        return self
+
+    @property
+    def worker_accuracy_(self) -> pd.Series:
+        first = self._fitted()[0].worker_accuracy_
+        return pd.Series(
+            self._mean(lambda member: member.worker_accuracy_), index=first.index, name=first.name
+        )
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(truth | features) of every row, the mean of the members'."""
+        return self._mean(lambda member: member.predict_proba(X))
+
+    def predict_worker_proba(self, X: Any, workers: Any = None, *features: Any) -> Floats:
+        """What each worker would say, shape (n_rows, n_workers, n_classes)."""
+        return self._mean(lambda member: member.predict_worker_proba(X, workers, *features))
+
+    def predict_worker_accuracy(self, X: Any, workers: Any = None, *features: Any) -> Floats:
+        """How likely each worker is right, shape (n_rows, n_workers)."""
+        return self._mean(lambda member: member.predict_worker_accuracy(X, workers, *features))
+
+    def _label_proba(self, X: Any, row: Ints, worker: Ints) -> Floats:
+        return self._mean(lambda member: member._label_proba(X, row, worker))
+
+    def _fitted(self) -> list[Any]:
+        check_is_fitted(self)
+        return self.members_
+
+    def _mean(self, said: Callable[[Any], Any]) -> Floats:
+        """The mean of something that every member says."""
+        members = self._fitted()
+        total = np.asarray(said(members[0]), dtype=np.float64)
+        for member in members[1:]:
+            total = total + said(member)
+        return total / len(members)
+
+
+def refuse_seedless(learner: Any) -> None:
+    """Members without random numbers would all be the same."""
+    if "random_state" not in learner.get_params(deep=False):
+        raise ParameterError(
+            explain(
+                f"{type(learner).__name__} has no random_state: all members would be the same.",
+                expected="a learner that is trained from a random start",
+                fix="use it alone",
+            )
+        )
