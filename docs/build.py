@@ -177,6 +177,9 @@ PARTS = {
     "learning on labelme": lambda: results("labelme"),
     "reading": lambda: results("reading"),
     "embedding speed": lambda: results("embedding-speed"),
+    "representations on hotel": lambda: measured.column(
+        "neucrowd-table2", "Hotel", ["accuracy", "AUC"]
+    ),
     "embedding speed on a gpu": lambda: results("embedding-speed-cuda"),
     "learning on a gpu": lambda: results("speelfc-table2-h200"),
     "speed at 10^8": lambda: results("speed-1e8"),

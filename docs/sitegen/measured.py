@@ -58,6 +58,25 @@ def index(*, full: bool = False) -> str:
     return table([*head, "on", "against published"] if full else head, rows, text=2)
 
 
+def column(name: str, chosen: str, metrics: Sequence[str]) -> str:
+    """Ours and the published figures of one column, a line for each method."""
+    found = {
+        (line["row"], line["metric"]): line
+        for line in stored(name).get("summary", [])
+        if line["column"] == chosen
+    }
+    rows = []
+    for method in dict.fromkeys(row for row, _ in found):
+        cells = [method]
+        for metric in metrics:
+            line = found[method, metric]
+            error, published = line.get("error"), line.get("published")
+            ours = f"{line['mean']:.3f}" + (f" ± {error:.3f}" if error else "")
+            cells += [ours, "" if published is None else f"{published:.3f}"]
+        rows.append(cells)
+    return table(["method", *(part for metric in metrics for part in (metric, "published"))], rows)
+
+
 def compared(name: str) -> str:
     """How many figures of a table are better, level or worse than published ones."""
     marks = [line.get("mark") for line in stored(name).get("summary", [])]

@@ -15,7 +15,7 @@ from crowdwise.aggregate._base import by_worker
 from crowdwise.data import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._learner import judged
-from crowdwise.learn._personal import Labeled, PersonalLearner
+from crowdwise.learn._personal import PersonalLearner, labeled_tasks
 from crowdwise.typing import Array, Floats, Ints
 
 ARRAYS_OF_PAIRS = 5  # the pairs' differences and multipliers, and three in passing
@@ -124,7 +124,7 @@ class ClusteredPersonalClassifier(PersonalLearner):
         pairs = Pairs.of(votes.n_workers + 1)
         size = (design.shape[1], votes.n_classes)
         refuse_too_many(len(pairs.first), int(np.prod(size)), self.max_memory)
-        labeled, price = Labeled.of(design, votes, gold), self.fusion / votes.n_workers
+        labeled, price = labeled_tasks(design, votes, gold), self.fusion / votes.n_workers
         weights, step = np.zeros((votes.n_workers + 1, *size)), self.step
         apart, multiplier = (np.zeros((len(pairs.first), *size)) for _ in range(2))
         for admm in until_converged(self.max_iter, self.tol, name="ADMM"):
@@ -178,7 +178,7 @@ class Pairs:
         return pd.factorize(connected_components(graph, directed=False)[1])[0]
 
 
-def descend(weights: Floats, labeled: Labeled, drawn: Floats, ridge: float, step: float) -> Floats:
+def descend(weights: Floats, labeled: Any, drawn: Floats, ridge: float, step: float) -> Floats:
     """Lower the loss of the classifiers, given where the pairs draw them.
 
     The sum of squares over all pairs needs no pairs: with n classifiers it is n times the sum

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise._params import at_least, more_than
 from crowdwise.data import Annotations
 from crowdwise.learn._learner import judged
-from crowdwise.learn._personal import Labeled, PersonalLearner
+from crowdwise.learn._personal import PersonalLearner, labeled_tasks
 from crowdwise.typing import Floats, Ints
 
 
@@ -106,7 +106,7 @@ class PersonalClassifier(PersonalLearner):
 
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, shape = self._learn_design(X), (votes.n_workers + 1, -1, votes.n_classes)
-        labeled = Labeled.of(design, votes, gold)
+        labeled = labeled_tasks(design, votes, gold)
         self.objective_: list[float] = []
 
         def loss(flat: Floats) -> tuple[float, Floats]:

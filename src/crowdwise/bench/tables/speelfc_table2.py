@@ -14,8 +14,7 @@ MGC, SPC, SENTENCES = "MGC", "SPC", "SPC sentences"
 # The papers' networks: none on MGC, one wide layer on sentences.
 NETS = {MGC: "linear", SPC: MLP(hidden=(1200,), dropout=0.5), SENTENCES: "linear"}
 # Labels that were held out, never the truth, say when to stop and which of ten starts to keep.
-# Rates and penalties on MGC were chosen likewise, in the table speelfc-settings; on SPC they are
-# the paper's.
+# On SPC rates are the paper's; on MGC one setting serves all methods here.
 STOPPED = {
     MGC: Training(
         learning_rate=3e-3, weight_decay={"truth": 1e-3}, epochs=2000, patience=50, n_restarts=10
@@ -23,14 +22,26 @@ STOPPED = {
     SPC: Training(learning_rate=1e-4, batch_size=64, epochs=200, patience=5, hold_out="tasks"),
     SENTENCES: Training(learning_rate=1e-2, epochs=1000, patience=50),
 }
-WHOLE_TASKS = Training(
-    learning_rate={"truth": 1e-2, "noise": 1e-3},
-    weight_decay={"truth": 1e-2},
-    epochs=2000,
-    patience=50,
-    n_restarts=10,
-    hold_out="tasks",
-)
+# By held-out labels, and by those of held-out tasks: see the table speelfc-settings.
+CHOSEN = {
+    "SpeeLFC": Training(
+        learning_rate=1e-2, weight_decay={"truth": 3e-3}, epochs=2000, patience=50, n_restarts=10
+    ),
+    "SpeeLFCD": Training(
+        learning_rate={"truth": 1e-2, "noise": 1e-3}, epochs=2000, patience=50, n_restarts=10
+    ),
+}
+WHOLE_TASKS = {
+    name: Training(
+        learning_rate={"truth": rate, "noise": noise},
+        weight_decay={"truth": 1e-2},
+        epochs=2000,
+        patience=50,
+        n_restarts=10,
+        hold_out="tasks",
+    )
+    for name, rate, noise in (("SpeeLFC", 1e-2, 1e-2), ("SpeeLFCD", 3e-3, 3e-4))
+}
 # Directions of LSA and of embeddings have a scale that means something.
 SCALED = {MGC: True, SPC: False, SENTENCES: False}
 
@@ -56,11 +67,16 @@ def end_to_end(name: str) -> Callable[[str], Any]:
     return make
 
 
+def chosen(name: str) -> Callable[[str], Any]:
+    """The learner with the settings that predict held-out labels best."""
+    return lambda column: getattr(learn, name)(training=CHOSEN[name])
+
+
 def whole_tasks(name: str) -> Callable[[str], Any]:
     """The learner, stopped by the labels of tasks that it did not learn from."""
 
     def make(column: str) -> Any:
-        return getattr(learn, name)(training=WHOLE_TASKS)
+        return getattr(learn, name)(training=WHOLE_TASKS[name])
 
     return make
 
@@ -94,8 +110,10 @@ TABLE = Table(
     ),
     notes=(
         "With the 5000 epochs that the paper names for MGC the classifier learns the noise; "
-        "stopped by held-out labels it reaches what the paper reports. Two rules for what to hold "
-        "out are shown: single labels, or all labels of some tasks.",
+        "stopped by held-out labels it reaches what the paper reports. On MGC, rows with settings "
+        "by held-out labels, and by all labels of held-out tasks, have what the table "
+        "speelfc-settings prefers for the method by that rule; the plain rows share one setting "
+        "with the other methods, which was written down after test accuracies had been seen.",
         "Raykar's method without a prior breaks down as its equations are printed: a worker who "
         "never labels what is taken for some class has a row of 0 / 0, and all that follows is not "
         "a number (numpy then names the first class; the published 0.12 and 0.49 are guesses "
@@ -117,8 +135,16 @@ TABLE = Table(
         "PersonalClassifier": Row(linear("PersonalClassifier"), paper(None, 0.7261)),
         "SpeeLFC (5000 epochs)": Row(by_the_paper("SpeeLFC"), paper(0.6923, None), [MGC]),
         "SpeeLFCD (5000 epochs)": Row(by_the_paper("SpeeLFCD"), paper(0.6833, None), [MGC]),
-        "SpeeLFC (held-out tasks)": Row(whole_tasks("SpeeLFC"), paper(0.6923, None), [MGC]),
-        "SpeeLFCD (held-out tasks)": Row(whole_tasks("SpeeLFCD"), paper(0.6833, None), [MGC]),
+        "SpeeLFC (settings by held-out labels)": Row(chosen("SpeeLFC"), paper(0.6923, None), [MGC]),
+        "SpeeLFCD (settings by held-out labels)": Row(
+            chosen("SpeeLFCD"), paper(0.6833, None), [MGC]
+        ),
+        "SpeeLFC (settings by held-out tasks)": Row(
+            whole_tasks("SpeeLFC"), paper(0.6923, None), [MGC]
+        ),
+        "SpeeLFCD (settings by held-out tasks)": Row(
+            whole_tasks("SpeeLFCD"), paper(0.6833, None), [MGC]
+        ),
         "SpeeLFC": Row(end_to_end("SpeeLFC"), paper(0.6923, 0.7314)),
         "SpeeLFCD": Row(end_to_end("SpeeLFCD"), paper(0.6833, 0.7336)),
         "LIA": Row(lambda column: learn.LIA(truth=NETS[column], scale=SCALED[column])),
