@@ -107,6 +107,25 @@ def test_patience_stops_early_and_keeps_the_best(crowd):
     assert held.argmin() == len(held) - 6
 
 
+@pytest.mark.parametrize("n_restarts", [1, 3])
+def test_what_comes_back_is_the_best_epoch(crowd, monkeypatch, n_restarts):
+    found, real = [], Loop.best_member
+
+    def spy(loop):
+        chosen = real(loop)
+        with torch.no_grad():
+            found.append(float(chosen("held_out", loop.held.labeled())))
+        return chosen
+
+    monkeypatch.setattr(Loop, "best_member", spy)
+    model = fit(
+        crowd, truth=MLP((64,)), patience=5, learning_rate=0.05, epochs=40, n_restarts=n_restarts
+    )
+    held = np.array(model.history_.held_out)
+    assert held[-1].min() > held.min()  # the last epoch is not the best
+    assert_allclose(found, [held.min()], rtol=1e-5)
+
+
 def test_cosine_ends_at_nothing(crowd):
     X, _, votes = crowd
     learner = SpeeLFC(training=Training(epochs=5, schedule="cosine", learning_rate=0.1))

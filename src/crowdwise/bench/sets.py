@@ -121,12 +121,18 @@ def stored_features(name: str) -> tuple[Array, Array]:
 def lsa_features(whole: Crowd, size: int = 1200) -> tuple[Array, Array]:
     """Latent semantic features of all texts, learned from those of the training tasks."""
     from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
 
     assert whole.items is not None
     assert whole.split is not None
     texts = whole.items["text"]
     training = texts.loc[whole.split.index[whole.split == "train"]]
-    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True).fit(training)
+    words = word_weights().fit(training)
     reduced = TruncatedSVD(size, random_state=0).fit(words.transform(training))
     return reduced.transform(words.transform(texts)), texts.index.to_numpy()
+
+
+def word_weights() -> Any:
+    """What weighs words and pairs of words in all tables with texts."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise import simulate
-from crowdwise.bench.sets import crowd
+from crowdwise.bench.sets import crowd, word_weights
 from crowdwise.bench.table import Column, Published
 from crowdwise.bench.tables._embed import Probe, brief
 from crowdwise.datasets.crowd import Crowd
@@ -69,14 +69,13 @@ def classroom(redundancy: int | None = None) -> Callable[[int], Crowd]:
 def exchange_features(size: int = 100) -> Floats:
     """Latent semantic features of the pupil's turn and of the teacher's, and counts of words."""
     from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
 
     items = crowd("classroom_on_task").items
     assert items is not None
     parts = []
     for turn in ("student_text", "teacher_text"):
         texts = items[turn].fillna("")
-        words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True).fit(texts)
+        words = word_weights().fit(texts)
         parts.append(TruncatedSVD(size, random_state=0).fit_transform(words.transform(texts)))
         parts.append(np.log1p(texts.str.split().str.len().to_numpy(dtype=float))[:, None])
     return np.hstack(parts).astype(np.float32)
