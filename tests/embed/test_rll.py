@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.embed import RLL
 from crowdwise.embed._data import GroupBatch
@@ -11,8 +12,10 @@ from crowdwise.embed._objective import TupleObjective
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import TupleSampler
 from crowdwise.embed.losses import GroupSoftmax
+from crowdwise.embed.rll import mean_cosine
 from crowdwise.errors import ParameterError
 from crowdwise.learn import Training
+from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 ONCE = Training(epochs=1, batch_size=64, device="cpu")
 
@@ -156,3 +159,37 @@ def test_bad_parameters_are_refused(crowd):
     ):
         with pytest.raises(ValueError, match=next(iter(bad))):
             RLL(**bad).fit(crowd.X, crowd.votes)
+
+
+def test_mean_cosine_is_that_of_all_pairs():
+    vectors = np.random.default_rng(0).normal(size=(7, 3))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    pairs = [unit[i] @ unit[j] for i in range(7) for j in range(7) if i != j]
+    assert mean_cosine(torch.as_tensor(vectors)) == pytest.approx(np.mean(pairs))
+    assert mean_cosine(torch.ones(1, 3)) == 0.0
+
+
+@pytest.fixture(scope="module")
+def mostly_positive():
+    """Five of six tasks are positive, three labels each, features that tell little."""
+    rng = np.random.default_rng(0)
+    truth = (rng.uniform(size=300) < 5 / 6).astype(int)
+    X = rng.normal(size=(300, 20)) + 0.3 * truth[:, None]
+    votes = label_by_crowd(truth, one_coin_confusion([0.8] * 5, 2), 3, random_state=0)
+    return X, votes
+
+
+TRAINED = Training(learning_rate=1e-2, batch_size=256, epochs=8, device="cpu")
+
+
+def test_vectors_that_all_point_the_same_way_are_told_of(mostly_positive):
+    with pytest.warns(ConvergenceWarning, match=r"point the same way.*anchors='all'"):
+        RLL(groups_per_epoch=4000, training=TRAINED, random_state=0).fit(*mostly_positive)
+
+
+@pytest.mark.parametrize(
+    "remedy",
+    [{"anchors": "all"}, {"alpha": 2.5, "beta": 2.5}, {"positive": 0}, {"form": "multiplier"}],
+)
+def test_what_the_warning_advises_helps(mostly_positive, remedy):
+    RLL(**remedy, groups_per_epoch=4000, training=TRAINED, random_state=0).fit(*mostly_positive)

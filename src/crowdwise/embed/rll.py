@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from crowdwise._params import at_least, more_than, one_of
 from crowdwise.data import Annotations
 from crowdwise.embed._base import MOST_GROUPS, Embedder, ordered_pairs
+from crowdwise.embed._data import GroupData
 from crowdwise.embed._objective import TupleObjective
 from crowdwise.embed._tuples import anchor_class, class_number
 from crowdwise.embed.confidence import CONFIDENCES, Belief, confidence_of, pseudo_labels
@@ -17,6 +23,8 @@ from crowdwise.embed.groups import Pool, TupleSampler
 from crowdwise.embed.losses import SIMILARITIES, GroupSoftmax
 from crowdwise.learn._settings import Training
 from crowdwise.typing import Floats
+
+COLLAPSED = 0.999  # mean cosine between tasks from which on nothing tells them apart
 
 
 class RLL(Embedder):
@@ -189,6 +197,28 @@ class RLL(Embedder):
         prior = pseudo_labels(belief, self.alpha, self.beta, self.prior_strength, positive)
         whose = positive if self.negative_confidence == "positive" else None
         return confidence_of(belief, self.confidence, prior, positive=whose)
+
+    @torch.no_grad()
+    def _settle(self, data: GroupData) -> None:
+        if self.similarity != "cosine":
+            return
+        alike = mean_cosine(data.embedded(data.objective.net, data.tasks))
+        if alike > COLLAPSED:
+            warnings.warn(
+                f"All vectors point the same way: the mean cosine of two tasks is {alike:.4f}. "
+                "A rare class that anchors nothing, and is believed less by its prior, does that. "
+                "Try anchors='all', an even prior (alpha=2.5, beta=2.5), the rarer class as "
+                "positive, form='multiplier', or less weight decay.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+
+def mean_cosine(vectors: Tensor) -> float:
+    """Mean cosine of two different rows."""
+    direction, n = normalize(vectors.double(), dim=1), len(vectors)
+    together = float(direction.sum(dim=0).square().sum())
+    return (together - float(direction.square().sum())) / max(n * (n - 1), 1)
 
 
 class SameGroups(TupleObjective):
