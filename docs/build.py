@@ -175,6 +175,7 @@ PARTS = {
     "speed": lambda: results("speed"),
     "learning on mgc and spc": lambda: results("speelfc-table2"),
     "learning on labelme": lambda: results("labelme"),
+    "entailment": lambda: measured.column("lia-table2", "RTE R=10", ["accuracy"]),
     "reading": lambda: results("reading"),
     "embedding speed": lambda: results("embedding-speed"),
     "representations on hotel": lambda: measured.column(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from crowdwise import learn
 from crowdwise.aggregate._base import Aggregator
 from crowdwise.bench.measures import known_truth, on_training_tasks
+from crowdwise.bench.pairs import pair_features
 from crowdwise.bench.sets import LearningSet, crowd, learning_set
 from crowdwise.bench.table import Column, Published
 from crowdwise.data import Annotations
 from crowdwise.learn import MLP, NetClassifier, Training
+from crowdwise.typing import Floats
 
 SOURCE = "Platanios et al. (2020), Learning from imperfect annotations, arXiv:2004.03473."
 SETS = {"BB": "bluebirds", "WS": "wordsim", "RTE": "rte"}
@@ -108,6 +110,8 @@ def features_for(model: Any, data: LearningSet) -> Any:
     """The features that a method sees: none for LIA-E, the task's number for two stages."""
     if isinstance(model, LIAE):
         return None
+    if isinstance(model, WordLIA):
+        return words_in_common(data)
     if isinstance(model, EmbeddedTwoStage):
         return np.eye(len(data.X), dtype=np.float32)
     return data.X
@@ -115,6 +119,18 @@ def features_for(model: Any, data: LearningSet) -> Any:
 
 class LIAE(learn.LIA):
     """LIA without features: learned embeddings of tasks."""
+
+
+class WordLIA(learn.LIA):
+    """LIA on the words that two sentences share, instead of embeddings of both."""
+
+
+def words_in_common(data: LearningSet) -> Floats:
+    """Features of sentence pairs from their words, in the order of the tasks."""
+    items = crowd(data.name).items
+    assert items is not None
+    pairs = items.loc[data.annotations.tasks]
+    return pair_features(pairs["premise"], pairs["hypothesis"], pairs["rte_task"])
 
 
 class EmbeddedTwoStage(learn.TwoStage):
@@ -128,17 +144,26 @@ def starred(aggregator: Any, kind: Any = learn.TwoStage) -> Any:
     return kind(aggregator, NetClassifier(truth=BODY, scale=scale, training=training))
 
 
-def lia(features: str, rounds: tuple[int, int], finish: tuple[str | None, int]) -> learn.LIA:
+def lia(
+    features: str,
+    rounds: tuple[int, int],
+    finish: tuple[str | None, int],
+    weight_decay: float = 0.0,
+) -> learn.LIA:
     """LIA with features standardised, as they are, or none; EM rounds and epochs; fine-tuning.
 
-    With ``"linear"`` features are as they are and networks have no hidden layer.
+    With ``"linear"`` features are as they are and networks have no hidden layer; with ``"words
+    in common"`` they are those of :func:`words_in_common`.
     """
-    kind = LIAE if features == "none" else learn.LIA
-    bodies: dict[str, Any] = {}
+    kind = {"none": LIAE, "words in common": WordLIA}.get(features, learn.LIA)
+    others: dict[str, Any] = {}
     if features == "linear":
-        bodies = {"truth": "linear", "difficulty": MLP(hidden=())}
+        others = {"truth": "linear", "difficulty": MLP(hidden=())}
+    if weight_decay:
+        usual = learn.LIA.default_training
+        others["training"] = clone(usual).set_params(weight_decay=weight_decay)
     return kind(
-        **bodies,
+        **others,
         scale=features == "standardised",
         em_rounds=rounds[0],
         em_epochs=rounds[1],
@@ -147,32 +172,59 @@ def lia(features: str, rounds: tuple[int, int], finish: tuple[str | None, int]) 
     )
 
 
-# By held-out labels: see the table lia-settings.
-FINISH: dict[str, tuple[str | None, int]] = {"BB": ("annotation", 100)}
-LINEAR = ("BB", "RTE")
+@dataclass(frozen=True)
+class Settings:
+    """What differs from set to set: how LIA is fine-tuned, and how much weights decay."""
+
+    finish: tuple[str | None, int] = (None, 0)
+    weight_decay: float = 0.0
 
 
-def chosen(column: str, *, features: bool) -> learn.LIA:
-    """LIA with the settings chosen for a set."""
-    name = column.split(maxsplit=1)[0]
-    kind = "as they are" if features else "none"
-    return lia(kind, (5, 40), FINISH.get(name, (None, 0)))
+# The best of the table lia-settings, by held-out labels, for features and a set; else (None, 0).
+BEST = {
+    ("as they are", "BB"): Settings(("annotation", 100)),
+    ("linear", "BB"): Settings(("annotation", 100)),
+    ("linear", "WS"): Settings(("task", 100)),
+    ("none", "BB"): Settings(("task", 100)),
+    ("none", "MC"): Settings(("annotation", 100)),
+    ("none", "MT"): Settings(("annotation", 100)),
+}
+# The same with weight decay, where held-out labels prefer that.
+DECAYED = {
+    ("linear", "BB"): Settings(("task", 300), 0.003),
+    ("none", "BB"): Settings(("task", 300), 0.003),
+    ("none", "RTE"): Settings(("task", 100), 0.003),
+    ("words in common", "RTE"): Settings(("task", 300), 0.003),
+}
 
 
-def linear(column: str) -> learn.LIA:
-    """The same without hidden layers, on the sets where held-out labels prefer that."""
-    name = column.split(maxsplit=1)[0]
-    return lia("linear", (5, 40), FINISH.get(name, (None, 0)))
+def chosen(features: str, *, decay: bool = False) -> Callable[[str], learn.LIA]:
+    """LIA with the best settings for features and a column's set."""
+
+    def make(column: str) -> learn.LIA:
+        place = features, column.split(maxsplit=1)[0]
+        best = DECAYED[place] if decay else BEST.get(place, Settings())
+        return lia(features, (5, 40), best.finish, best.weight_decay)
+
+    return make
 
 
 class TrueLabels(BaseEstimator):
     """No method: a logistic regression that is given truths, to see what features can tell."""
 
+    def __init__(self, *, words: bool = False) -> None:
+        self.words = words
+
     def right(self, data: LearningSet) -> dict[str, float]:
         """Scores on tasks that it did not learn from, in five folds."""
         rows, truth = known_truth(data)
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=1000))
-        proba = cross_val_predict(model, data.X[rows], truth, cv=5, method="predict_proba")
+        X = words_in_common(data) if self.words else data.X
+        # How strong its penalty is, is chosen by the truth of the tasks that it learns from.
+        regression = GridSearchCV(
+            LogisticRegression(max_iter=1000), {"C": np.logspace(-4, 0, 5)}, scoring="neg_log_loss"
+        )
+        model = make_pipeline(StandardScaler(), regression)
+        proba = cross_val_predict(model, X[rows], truth, cv=5, method="predict_proba")
         said = np.zeros((data.annotations.n_tasks, proba.shape[1]))
         said[rows] = proba
         return on_training_tasks(said, data)

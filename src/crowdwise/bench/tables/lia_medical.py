@@ -103,8 +103,8 @@ MAKERS = {
     "MAJ": lambda column: aggregate.MajorityVote(),
     "MMCE": lambda column: aggregate.MinimaxEntropy(),
     "D&S": lambda column: aggregate.DawidSkene(),
-    "LIA-E": lambda column: chosen(column, features=False),
-    "LIA": lambda column: chosen(column, features=True),
+    "LIA-E": chosen("none"),
+    "LIA": chosen("as they are"),
     "LIA-ML": lambda column: learn.LIAML(scale=False, marginal=None),
 }
 
