@@ -1,15 +1,20 @@
 """The tables about imbalance: their data, their baselines and their scores."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from crowdwise import bench
 from crowdwise.aggregate import MajorityVote
-from crowdwise.bench.tables import _iced
+from crowdwise.bench.results import settings
+from crowdwise.bench.tables import _iced, iced_settings, iced_table2
 from crowdwise.bench.tables.imbalance_sweep import RATIOS, drawn
 from crowdwise.learn import TwoStage
 
+RESULTS = Path(__file__).parents[2] / "benchmarks/results"
 TABLES = ("iced-table2", "iced-table3", "iced-figure2", "iced-difficulty", "imbalance-sweep")
 
 
@@ -83,3 +88,12 @@ def test_published_figures_stand_beside_every_difficulty():
     assert table.published("ICED", "Gisette-like-Syn", "macro F1").value == 0.8512
     easy = bench.table("iced-difficulty")
     assert easy.published("MV + LR", "GSAD-Syn, medium", "accuracy").value == 0.7094
+
+
+@pytest.mark.parametrize("column", iced_table2.CHOSEN)
+def test_settings_are_the_best_by_held_out_labels(column):
+    found = json.loads((RESULTS / "iced-settings.json").read_text())["summary"]
+    means = {line["row"]: line["mean"] for line in found if line["column"] == column}
+    best = iced_settings.TABLE.rows[max(means, key=means.get)].make(column)
+    row = iced_table2.TABLE.rows["ICED (settings by held-out labels)"]
+    assert settings(row.make(column)) == settings(best)

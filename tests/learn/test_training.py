@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
+from torch import nn
 
+from crowdwise.data import Annotations
 from crowdwise.errors import ParameterError
-from crowdwise.learn import MLP, SpeeLFC, Training
+from crowdwise.learn import LIA, MBEM, MLP, GeoCrowdNet, MaxMIG, SpeeLFC, Training
 from crowdwise.learn import _train as training_module
 from crowdwise.learn._data import as_data
 from crowdwise.learn._features import as_features
@@ -217,3 +220,37 @@ def test_what_is_held_out_is_chosen_by_name(crowd):
     assert looked["labels"] != looked["tasks"]
     with pytest.raises(ParameterError, match="hold_out='rows'"):
         fit(crowd, hold_out="rows")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LIA(em_rounds=1, marginal=None),
+        MBEM(rounds=1),
+        MaxMIG(),
+        GeoCrowdNet(start="counts"),
+        SpeeLFC(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_what_is_held_out_takes_no_part_in_the_start(model):
+    """Nobody foresees labels that say nothing, from features that say nothing."""
+    rng = np.random.default_rng(0)
+    n_tasks, n = 600, 1800
+    X, said = rng.normal(size=(n_tasks, 20)), np.repeat(rng.integers(2, size=n_tasks), 3)
+    votes = Annotations.from_codes(np.arange(n) // 3, rng.integers(900, size=n), said)
+    training = Training(epochs=60, patience=1000, hold_out="tasks", learning_rate=1e-2)
+    model = clone(model).set_params(training=training, random_state=0).fit(X, votes)
+    assert min(row[0] for row in model.history_.held_out) > 0.65  # a coin has 0.69
+
+
+def test_the_best_epoch_comes_back_with_its_running_means(crowd):
+    """As if training had stopped right there, also where a module keeps running means."""
+    torch.manual_seed(0)
+    layers = nn.Linear(8, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3)
+    truth = nn.Sequential(*layers)
+    long = fit(crowd, truth=truth, epochs=60, patience=100, learning_rate=0.05)
+    best = int(np.argmin(np.array(long.history_.held_out)[:, 0]))
+    assert best < 55
+    short = fit(crowd, truth=truth, epochs=best + 1, patience=100, learning_rate=0.05)
+    assert_allclose(long.predict_proba(crowd[0]), short.predict_proba(crowd[0]), atol=1e-6)

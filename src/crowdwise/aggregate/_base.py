@@ -68,7 +68,8 @@ class Aggregator(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         annotations : Annotations, frame, array, dict or path
-            Whatever :func:`crowdwise.data.as_annotations` takes.
+            Whatever :func:`crowdwise.data.as_annotations` takes. Tasks without labels teach
+            nothing; they get what the method says of a task that nobody has labeled.
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks. They are kept, and methods that can learn from them do.
         """
@@ -76,8 +77,22 @@ class Aggregator(Savable, BaseEstimator, ABC):
         self._refuse(data)
         codes = None if gold is None else as_gold(gold, data)
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
-        self.posterior_ = clamp(self._fit(data, codes), codes)
+        told = data.redundancy > 0 if codes is None else (data.redundancy > 0) | (codes >= 0)
+        fitted = self._fit(data, codes) if told.all() else self._fit_told(data, codes, told)
+        self.posterior_ = clamp(fitted, codes)
         return self
+
+    def _fit_told(self, data: Annotations, gold: Ints | None, told: Array) -> Floats:
+        """Fit to the tasks that have a label or gold; the others do not count."""
+        self.tasks_ = data.tasks[told]
+        posterior = np.empty((data.n_tasks, data.n_classes))
+        posterior[told] = self._fit(data[told], None if gold is None else gold[told])
+        everyone = self._adapted(data, strangers=False)
+        posterior[~told] = everyone._posterior(data)[~told]
+        for name in self._per_task:
+            setattr(self, name, getattr(everyone, name))
+        self.tasks_ = data.tasks
+        return posterior
 
     def predict_proba(self, annotations: Any, *, unknown_workers: str = "average") -> pd.DataFrame:
         """Label distribution of every task, a frame task x class.

@@ -28,7 +28,7 @@ from crowdwise.learn._features import Features, as_features, refuse_other_shape
 from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
-from crowdwise.learn._train import Phase, seeded, train
+from crowdwise.learn._train import Phase, seeded, split, train
 from crowdwise.learn.truth import Standardize
 from crowdwise.learn.two_stage import names_of
 from crowdwise.typing import Array, Floats, Ints
@@ -113,7 +113,8 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             # To the training loop it is all the same what it trains, and on what.
             objective: Any = self._objective(net, belief).to(device)
             data: Any = self._data(features.to(device), belief, objective, votes, device)
-            best, self.history_ = train([objective], data, [Phase(settings.epochs)], settings, rng)
+            parts, steps = split(data, settings, rng), [Phase(settings.epochs)]
+            best, self.history_ = train([objective], *parts, steps, settings, rng)
             self._settle(data)
         self.net_ = best.net.cpu().eval()
         return self

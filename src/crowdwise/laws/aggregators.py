@@ -58,6 +58,25 @@ def row_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> Non
     assert_allclose(proba_of(method, after), proba_of(method, before), rtol=1e-6, atol=1e-8)
 
 
+def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotations) -> None:
+    """Naming tasks that nobody has labeled leaves the others as they are."""
+    names = np.array([*annotations.tasks, *(f"silent-{i}" for i in range(40))], dtype=object)
+    more = Annotations.from_codes(
+        annotations.task,
+        annotations.worker,
+        annotations.label,
+        tasks=names,
+        workers=annotations.workers,
+        classes=annotations.classes,
+        weight=annotations.weight,
+    )
+    alone, beside = fitted(method, annotations), fitted(method, more)
+    assert_allclose(beside.posterior_[: annotations.n_tasks], alone.posterior_)
+    assert_allclose(beside.posterior_.sum(axis=1), 1)
+    for name in getattr(method, "_per_task", ()):
+        assert len(getattr(beside, name)) == len(names)
+
+
 def task_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> None:
     """Renaming and reordering the tasks reorders the result and does nothing else."""
     order = np.random.default_rng(1).permutation(annotations.n_tasks)
@@ -222,6 +241,7 @@ AGGREGATOR_LAWS: list[Callable[[Aggregator, Annotations], None]] = [
     results_carry_their_names,
     predicting_the_training_tasks_gives_their_labels,
     row_order_is_irrelevant,
+    tasks_without_labels_change_nothing,
     task_order_is_irrelevant,
     worker_names_are_only_names,
     class_names_are_only_names,

@@ -23,7 +23,7 @@ from crowdwise.learn._features import Features, as_features, refuse_other_shape
 from crowdwise.learn._learner import CrowdLearner
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
-from crowdwise.learn._train import History, Phase, seeded, train
+from crowdwise.learn._train import History, Phase, seeded, split, train
 from crowdwise.learn.noise import Noise, WorkerFeatures, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
 from crowdwise.learn.truth import MLP, Standardize, build_truth
@@ -184,8 +184,9 @@ class CrowdClassifier(SavedNet, CrowdLearner):
         self, data: CrowdData, votes: Annotations, gold: Ints | None, settings: Training, rng: Any
     ) -> tuple[Objective, History]:
         """Train; return the restart that is kept, and what happened."""
+        data, held = split(data, settings, rng)
         members = [self._member(data).to(data.device) for _ in range(settings.n_restarts)]
-        return train(members, data, self._phases(settings), settings, rng)
+        return train(members, data, held, self._phases(settings), settings, rng)
 
     # -- the rest --------------------------------------------------------------------------
 

@@ -205,7 +205,7 @@ class Run:
         data = as_data(Features(rows), labels, None, rows.device)
         net = CrowdNet(torch.nn.Identity(), self.mixed, NoNoise(labels.n_classes))
         steps = [Phase(epochs)]
-        _, history = train([Direct(net, data)], data, steps, self.settings, self.rng)
+        _, history = train([Direct(net, data)], data, None, steps, self.settings, self.rng)
         self.interrupted = len(history.loss) < epochs
         self.loss += [row[0] for row in history.loss]
         self.value = self.held_out_loss()
@@ -233,7 +233,7 @@ class Run:
         epochs = self.model.decoder_epochs
         data = as_data(self.features, self.votes, None, self.x.device)
         whole = Reconstruction(self.net, self.body, self.decoder, data)
-        train([whole], data, [Phase(epochs, loss=what)], self.settings, self.rng)
+        train([whole], data, None, [Phase(epochs, loss=what)], self.settings, self.rng)
 
     def decoded(self, new: NewTasks) -> Tensor:
         """New tasks as features; as they are if the network's head takes them."""

@@ -25,7 +25,7 @@ from crowdwise.learn.truth import SideBySide
 log = logging.getLogger("crowdwise")
 
 WORTH_SHARING = 4_000_000
-ALIKE = ("gold", "net.scaler.")  # buffers that come from the data, the same in every restart
+ALIKE = ("gold", "told", "net.scaler.")  # buffers from the data, the same in every restart
 
 
 class TrainingError(CrowdwiseError, ArithmeticError):
@@ -96,15 +96,24 @@ class Ensemble:
         else:
             self.buffers["target"].copy_(target)
 
+    def learned(self) -> dict[str, Tensor]:
+        """All that training changes: parameters, and running means and the like."""
+        running = {
+            name: value
+            for name, value in self.buffers.items()
+            if name.startswith("net.") and not name.startswith(ALIKE)
+        }
+        return {**self.parameters, **running}
+
     def snapshot(self) -> dict[str, Tensor]:
-        return {name: value.detach().clone() for name, value in self.parameters.items()}
+        return {name: value.detach().clone() for name, value in self.learned().items()}
 
     @torch.no_grad()
     def keep(self, best: dict[str, Tensor], better: Tensor) -> None:
         """Overwrite the members' entries of ``best`` where ``better``."""
         if not better.any():
             return
-        for name, value in self.parameters.items():
+        for name, value in self.learned().items():
             if len(self) == 1:
                 best[name].copy_(value)
             else:
@@ -113,8 +122,8 @@ class Ensemble:
 
     @torch.no_grad()
     def restore(self, state: dict[str, Tensor]) -> None:
-        for name, value in state.items():
-            self.parameters[name].copy_(value)
+        for name, value in self.learned().items():
+            value.copy_(state[name])
 
     @torch.no_grad()
     def member(self, number: int) -> Objective:
@@ -129,18 +138,29 @@ class Ensemble:
         return chosen
 
 
+def split(
+    data: CrowdData, training: Training, rng: np.random.RandomState
+) -> tuple[CrowdData, CrowdData | None]:
+    """What is learned from, and what is held out where there is something to decide.
+
+    Members are built from the first alone: a start that knows held-out labels decides nothing.
+    """
+    check(training)
+    if not training.holds_out or data.n_annotations < 2:
+        return data, None
+    return data.held_out(training.validation_fraction, rng, training.hold_out)
+
+
 def train(
     members: Sequence[Objective],
     data: CrowdData,
+    held: CrowdData | None,
     phases: Sequence[Phase],
     training: Training,
     rng: np.random.RandomState,
 ) -> tuple[Objective, History]:
     """Train all members at once; return the best one and what happened."""
     check(training)
-    held = None
-    if training.holds_out and data.n_annotations > 1:
-        data, held = data.held_out(training.validation_fraction, rng, training.hold_out)
     ensemble, history = Ensemble(members), History()
     loop = Loop(ensemble, data, held, phases, training, rng, history)
     try:

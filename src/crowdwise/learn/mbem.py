@@ -195,13 +195,9 @@ class Bootstrapped(Objective):
         return self.e_step(batch)
 
     def held_out(self, batch: Batch) -> Tensor:
-        """Negative log-likelihood of labels that took no part in counting confusions.
-
-        The objective knows all labels, so those of the batch are taken out of its counts.
-        """
-        predicted, rest = self.predicted(batch), Batch(batch.x, batch.task, *self.everything)
-        counts = self.counts(predicted, rest) - self.counts(predicted, batch)
-        confusion = self.confusion(counts.clamp_min(0.0))
+        """Negative log-likelihood of labels, under confusions counted from those learned from."""
+        rest = Batch(batch.x, batch.task, *self.everything)
+        confusion = self.confusion(self.counts(self.predicted(batch), rest))
         score = pick(confusion.log()[batch.worker], batch.label)
         return -per_annotation(self.classes(batch), score, batch)
 

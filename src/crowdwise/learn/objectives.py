@@ -126,18 +126,25 @@ class PerTask(Objective):
 
 
 class Expected(Objective):
-    """EM: the expected complete-data likelihood under the posterior of the last E-step."""
+    """EM: the expected complete-data likelihood under the posterior of the last E-step.
+
+    Tasks with neither a label nor gold have no part in it.
+    """
 
     by = "task"
     target: Tensor
+    told: Tensor
 
     def __init__(self, net: CrowdNet, data: CrowdData, start: Tensor) -> None:
         super().__init__(net, data)
         self.register_buffer("target", start)  # (task, truth)
+        labeled, known = data.indptr.diff() > 0, torch.isinf(data.gold).any(dim=1)
+        self.register_buffer("told", (labeled | known).to(start)[:, None])  # (task, 1)
 
     def loss(self, batch: Batch) -> Tensor:
         log_truth, score = self.net(batch)
-        return -expected(log_truth, score, self.target[batch.task], batch)
+        target = self.target[batch.task] * self.told[batch.task]
+        return -expected(log_truth, score, target, batch)
 
 
 def chosen(log_labels: Tensor, label: Tensor) -> Tensor:

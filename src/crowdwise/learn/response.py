@@ -21,7 +21,7 @@ from crowdwise.learn._data import Batch, CrowdData, as_data, label_shares
 from crowdwise.learn._features import as_features, refuse_other_shape
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
-from crowdwise.learn._train import Phase, seeded, train
+from crowdwise.learn._train import Phase, seeded, split, train
 from crowdwise.learn.noise import WorkerTable
 from crowdwise.learn.objectives import Objective
 from crowdwise.learn.truth import MLP, Standardize, build_truth
@@ -149,7 +149,8 @@ class ResponseModel(SavedNet, BaseEstimator):
         share = label_shares(data) if truth is None else as_truth(truth, data)
         with seeded(int(rng.randint(2**31 - 1)), device, data.n_annotations * self.negatives):
             members = [self._member(data, share).to(device) for _ in range(settings.n_restarts)]
-            best, self.history_ = train(members, data, [Phase(settings.epochs)], settings, rng)
+            parts, steps = split(data, settings, rng), [Phase(settings.epochs)]
+            best, self.history_ = train(members, *parts, steps, settings, rng)
         self.net_ = cast("ResponseNet", best.cpu().net)
         for part in self.net_.modules():
             if isinstance(part, WorkerTable):
