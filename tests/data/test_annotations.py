@@ -104,11 +104,28 @@ class TestFromCodes:
             ({"soft": [[1, 0, 0], [0, 1, 0]]}, r"shape \(2, 3\)"),
             ({"soft": [0.5, 0.5]}, r"shape \(2,\)"),
             ({"gold": ["a", "b"]}, "gold column holds"),
+            ({"gold": [0]}, r"does not fit 2 tasks(.|\n)*found: +1 values"),
+            ({"gold": [1, 7]}, r"does not fit 2 tasks and 2 classes(.|\n)*task 1: 7"),
+            ({"gold": [-5, 0]}, r"task 0: -5(.|\n)*-1 where it is unknown"),
+            ({"weight": [1, -1]}, r"row 2: -1.0(.|\n)*fix:"),
+            ({"classes": "ab"}, "A str is no list of names"),
         ],
     )
     def test_bad_names_and_values(self, names, message):
         with pytest.raises(AnnotationError, match=message):
             Annotations.from_codes([0, 1], [0, 1], [0, 1], **names)
+
+    def test_arrays_of_the_caller_stay_theirs(self):
+        given = {name: np.array([0, 1], dtype=np.int32) for name in ("task", "worker", "label")}
+        given |= {name: np.array([5, 6]) for name in ("tasks", "workers", "classes", "time")}
+        given["label"] = given["label"].astype(np.int8)
+        annotations = Annotations.from_codes(**given, weight=(weight := np.ones(2, np.float32)))
+        before = annotations.to_frame()
+        for column in (*given.values(), weight):
+            column[:] = 0
+        assert annotations.to_frame().equals(before)
+        with pytest.raises(ValueError, match="read-only"):
+            annotations.worker[0] = 1
 
     def test_soft_labels_are_scaled(self):
         annotations = Annotations.from_codes([0], [0], [1], soft=[[1, 3]])

@@ -1,5 +1,8 @@
 """Whatever people have, as annotations and as gold."""
 
+from datetime import date
+from uuid import UUID
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -37,6 +40,48 @@ class TestAsAnnotations:
         assert as_annotations([[0, 1], [1, -1]]).n_annotations == 3
         assert as_annotations(coo_array([[0, 1], [1, 1]])).n_annotations == 3
 
+    @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, lambda d: pd.DataFrame(d)[1:]])
+    def test_wide_frames_may_have_a_column_of_tasks(self, make):
+        wide = make({"task": ["t", "u", "v"], "ann": ["x", "x", "y"], "model": ["x", "y", "y"]})
+        annotations = as_annotations(wide)
+        assert annotations.workers.tolist() == ["ann", "model"]
+        assert annotations.tasks.tolist() == ["t", "u", "v"][-len(wide) :]
+        assert annotations.classes.tolist() == ["x", "y"]
+
+    def test_an_index_beside_a_column_of_tasks_says_nothing(self):
+        wide = pd.DataFrame({"task": ["t", "u"], "ann": ["x", "y"], "bob": ["x", "x"]})
+        assert as_annotations(wide.rename_axis("row")).workers.tolist() == ["ann", "bob"]
+        assert as_annotations(wide.set_axis([4, 2])).tasks.tolist() == ["t", "u"]
+
+    def test_wide_frames_without_one_keep_their_names(self):
+        numbers = pd.DataFrame([[1, 0.0], [1, None]], index=[7, 5], columns=[30, 4])
+        annotations = as_annotations(numbers)
+        assert annotations.to_dict() == {7: {30: 1, 4: 0}, 5: {30: 1}}
+        assert as_annotations(pd.DataFrame([[0, 1]])).shape == (1, 2)
+        assert as_annotations(pd.DataFrame({"ann": ["x"], "bob": ["y"]})).shape == (1, 2)
+
+    def test_the_index_may_name_the_tasks(self, votes):
+        frame = votes.to_frame().set_index("task")
+        assert as_annotations(frame).equals(votes)
+        assert as_annotations(frame.set_index("worker", append=True)).equals(votes)
+        numbered = votes.to_frame().set_axis([9, 8, 9], axis=0)
+        assert as_annotations(numbered).equals(votes)
+
+    def test_columns_mean_what_they_mean_in_a_file(self, votes, tmp_path):
+        frame = votes.to_frame().assign(
+            weight=[1.0, 2.0, 3.0], time=[1, 2, 3], gold=["x", "x", "y"]
+        )
+        annotations = as_annotations(frame)
+        assert annotations.weight.tolist() == [1, 2, 3]
+        frame.to_csv(tmp_path / "v.csv", index=False)
+        assert annotations.equals(as_annotations(tmp_path / "v.csv"))
+
+    @pytest.mark.parametrize("make", [lambda k: ("q", k), UUID, date.fromordinal])
+    def test_names_of_any_kind(self, make):
+        ids = [make(int=k) if make is UUID else make(k + 1) for k in (1, 2)]
+        frame = pd.DataFrame({"task": pd.Series(ids), "worker": [1, 1], "label": ["x", "y"]})
+        assert as_annotations(frame).tasks.tolist() == ids
+
     def test_anything_else(self):
         with pytest.raises(AnnotationError, match=r"A int cannot be read(.|\n)*a frame"):
             as_annotations(3)
@@ -58,9 +103,39 @@ class TestAsGold:
     def test_takes_any_shape(self, gold, votes):
         assert as_gold(gold, votes).tolist() == [-1, 1]
 
-    def test_a_minus_one_in_an_array_is_unknown(self):
+    @pytest.mark.parametrize("make", [np.array, pd.Series, lambda gold: dict(enumerate(gold))])
+    def test_a_minus_one_is_unknown(self, make):
         numbers = Annotations.from_matrix([[0, 1], [1, 1], [0, 0]])
-        assert as_gold(np.array([1, -1, 0]), numbers).tolist() == [1, -1, 0]
+        assert as_gold(make([1, -1, 0]), numbers).tolist() == [1, -1, 0]
+        signs = Annotations.from_matrix([[-1, 1], [1, 1], [1, 1]], missing=None)
+        assert as_gold(make([1, -1, 1]), signs).tolist() == [1, 0, 1]
+
+    def test_a_mask_is_unknown(self, votes):
+        gold = np.ma.array(["x", "y"], mask=[True, False])
+        assert as_gold(gold, votes).tolist() == [-1, 1]
+
+    def test_the_gold_of_annotations_holds_numbers(self):
+        frame = pd.DataFrame(
+            {"task": [10, 20, 30], "worker": 1, "label": [1, 2, 3], "gold": [2, 3, None]}
+        )
+        known = Annotations.from_frame(frame, gold="gold")
+        assert as_gold(known.gold, known).tolist() == known.gold.tolist() == [1, 2, -1]
+        assert as_gold(known.gold_labels, known).tolist() == [1, 2, -1]
+        assert known.gold_labels.to_dict() == {10: 2, 20: 3}
+        assert Annotations.from_frame(frame).gold_labels is None
+
+    def test_gold_comes_before_label(self, votes):
+        frame = pd.DataFrame({"task": ["q1"], "label": ["x"], "gold": ["y"]})
+        assert as_gold(frame, votes).tolist() == [1, -1]
+
+    @pytest.mark.parametrize("make", [pd.DataFrame, lambda frame: frame.set_index("task")["label"]])
+    def test_two_truths_of_a_task(self, make, votes):
+        frame = pd.DataFrame({"task": ["q2", "q1", "q1", "q1"], "label": ["y", "x", "y", "x"]})
+        with pytest.raises(
+            AnnotationError, match=r"two different truths for 1 tasks(.|\n)*'q1': 'x' and 'y'"
+        ):
+            as_gold(make(frame), votes)
+        assert as_gold(make(frame.drop(index=2)), votes).tolist() == [0, 1]
 
     def test_other_tasks_only(self, votes):
         with pytest.raises(AnnotationError, match=r"None of the 1 gold labels(.|\n)*same ids"):

@@ -11,7 +11,7 @@ import pytest
 from crowdwise import Annotations
 from crowdwise.data import files
 from crowdwise.data.files import File, files_of
-from crowdwise.errors import FileError, FormatError
+from crowdwise.errors import FileError, FormatError, ParameterError
 
 TABLE = "task,worker,label\n1,2,3\n1,4,5\n"
 
@@ -157,3 +157,11 @@ def test_many_small_bombs_in_one_archive(tmp_path, monkeypatch):
 def test_names_of_files():
     assert File("folder/ann.jsonl.gz").stem == "ann"
     assert File("folder/Ann.JSONL.gz").suffix == ".jsonl"
+
+
+def test_an_empty_path_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "votes.csv").write_text(TABLE)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParameterError, match=r"path is empty(.|\n)*the path of a file"):
+        Annotations.read("")
+    assert Annotations.read(".").n_annotations == 2

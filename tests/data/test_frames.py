@@ -81,7 +81,7 @@ def test_categories_that_no_row_has_are_left_out():
 def test_missing_tasks_and_workers():
     frame = pd.DataFrame({"task": ["a", None], "worker": ["w", "w"], "label": [1, 1]})
     with pytest.raises(
-        AnnotationError, match=r"1 of 2 annotations have no task(.|\n)*row 1: task="
+        AnnotationError, match=r"1 of 2 annotations have no task(.|\n)*row 2: task="
     ):
         Annotations.from_frame(frame)
     frame = pd.DataFrame({"task": ["a", "a"], "worker": [1.0, np.nan], "label": [1, 1]})
@@ -148,4 +148,84 @@ def test_an_empty_frame():
     assert Annotations.from_frame(pd.DataFrame({"task": [], "worker": [], "label": []})).shape == (
         0,
         0,
+    )
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
+def test_large_numbers_beside_a_missing_one_stay_whole(make):
+    ids = [2**60 + 1, 2**60, None]
+    frame = make(
+        {"task": [1, 1, 2], "worker": ids, "label": ["x", "y", None], "time": [1, None, 3]}
+    )
+    for built in (Annotations.from_frame(frame, time="time"), Annotations.read(frame)):
+        assert built.workers.tolist() == [2**60, 2**60 + 1]
+        assert built.time.tolist()[0] == 1
+        assert np.isnan(built.time[1])
+
+
+def test_a_lazy_frame_is_collected():
+    lazy = pl.LazyFrame({"task": [1, 2], "worker": [1, 1], "label": ["x", "y"]})
+    assert Annotations.from_frame(lazy).n_annotations == 2
+    assert Annotations.read(lazy).n_annotations == 2
+    assert Annotations.from_matrix(pl.LazyFrame({"a": [0, 1], "b": [1, 1]})).shape == (2, 2)
+
+
+def test_what_is_no_frame_is_refused():
+    twins = pd.DataFrame([[1, 2, 3, 4]], columns=["task", "task", "worker", "label"])
+    with pytest.raises(AnnotationError, match=r"two columns of one name(.|\n)*'task'(.|\n)*rename"):
+        Annotations.from_frame(twins)
+    with pytest.raises(AnnotationError, match=r"A list is no frame(.|\n)*polars"):
+        Annotations.from_frame([1, 2])
+
+
+def test_the_order_of_classes_outlives_gold():
+    scale = pd.Categorical(["low", "high"], categories=["low", "mid", "high"], ordered=True)
+    frame = pd.DataFrame(
+        {"task": [1, 2], "worker": [1, 1], "label": scale, "gold": ["high", "all"]}
+    )
+    annotations = Annotations.from_frame(frame, gold="gold")
+    assert annotations.classes.tolist() == ["low", "mid", "high", "all"]
+    assert annotations.label.tolist() == [0, 2]
+    assert annotations.gold.tolist() == [2, 3]
+    plain = frame.assign(label=frame["label"].astype(str))
+    assert Annotations.from_frame(plain, gold="gold").classes.tolist() == ["all", "high", "low"]
+    declared = Annotations.from_frame(plain, gold="gold", classes=["low", "high"])
+    assert declared.classes.tolist() == ["low", "high", "all"]
+
+
+def test_a_row_may_tell_a_truth_alone():
+    frame = pd.DataFrame(
+        {"task": [1, 2], "worker": ["a", None], "label": ["x", None], "gold": [None, "y"]}
+    )
+    annotations = Annotations.from_frame(frame, gold="gold")
+    assert annotations.tasks.tolist() == [1, 2]
+    assert annotations.gold_labels.to_dict() == {2: "y"}
+    assert annotations.notes == ()
+
+
+def test_gold_of_no_task_at_all():
+    frame = pd.DataFrame(
+        {"task": [None, None], "worker": [1, 2], "label": [None, None], "gold": ["x", None]}
+    )
+    assert Annotations.from_frame(frame, gold="gold").shape == (0, 2)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, "much"])
+def test_weights_that_are_not_usable(weight):
+    frame = pd.DataFrame({"task": [2, 1], "worker": [1, 1], "label": [0, 1], "weight": [1, weight]})
+    with pytest.raises(
+        AnnotationError, match=r"frame has 1 weights(.|\n)*row 2: weight=(.|\n)*fix"
+    ):
+        Annotations.from_frame(frame, weight="weight")
+    unlabeled = frame.assign(label=[0, None])
+    assert Annotations.from_frame(unlabeled, weight="weight").weight.tolist() == [1]
+
+
+def test_names_that_differ_by_spaces_are_noted():
+    frame = pd.DataFrame(
+        {"task": [1, 1, 2], "worker": ["a", " a ", "b"], "label": ["x", "x", "x "]}
+    )
+    assert Annotations.from_frame(frame).notes == (
+        "2 workers differ only by spaces around them, such as ' a ' and 'a'",
+        "2 labels differ only by spaces around them, such as 'x' and 'x '",
     )

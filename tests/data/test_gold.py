@@ -76,3 +76,22 @@ def test_files_that_are_no_table(votes, file):
         with_gold_file(votes, file("[[1, 0]]", "t.json"))
     with pytest.raises(FormatError, match="has a list where the label should be"):
         with_gold_file(votes, file('{"1": [1], "2": 0}', "t.json"))
+
+
+def test_whole_numbers_are_the_same_however_they_are_written(votes, file, gold):
+    assert gold(with_gold_file(votes, file("task,label\n1.0,1.0\n3,0.0\n"))) == {1: 1, 3: 0}
+    assert gold(with_gold_file(votes, file('{"1": true, "2": 0.0}', "t.json"))) == {1: 1, 2: 0}
+    known = with_gold_file(votes, file("task,label\n1,7.0\n2,7\n"))
+    assert known.classes.tolist() == [0, 1, 7]
+    texts = Annotations.from_dict({"1": {"a": "1.0", "b": "1"}})
+    assert gold(with_gold_file(texts, file("task,label\n1.0,1.0\n"))) == {"1": "1.0"}
+    assert gold(with_gold_file(texts, file("task,label\n1,1\n"))) == {"1": "1"}
+
+
+def test_one_truth_a_task(votes, file, gold):
+    assert gold(with_gold_file(votes, file("task,label\n1,1\n1,1.0\n2,\n"))) == {1: 1}
+    with pytest.raises(
+        AnnotationError,
+        match=r"truth\.csv has two different truths for 1 tasks(.|\n)*task=1: 1 and 0(.|\n)*keep",
+    ):
+        with_gold_file(votes, file("task,label\n1,1\n2,0\n1,0\n"))

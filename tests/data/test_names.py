@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.data.names import as_names, encode, positions, unique_names
+from crowdwise.data.names import as_names, encode, note_on_spaces, positions, unique_names
 from crowdwise.errors import AnnotationError
 
 
@@ -19,6 +19,8 @@ from crowdwise.errors import AnnotationError
         np.array([20, 10, 20], dtype=np.uint8),
         [2_000_000_000, 10, 2_000_000_000],  # too far apart for a lookup table
         [-5, -7, -5],
+        np.array([100, -100, 100], dtype=np.int8),  # further apart than the type can count
+        np.array([2**63 + 5, 2**63, 2**63 + 5], dtype=np.uint64),
         [1, 0, 1],
         [0.5, 0.25, 0.5],
         [True, False, True],
@@ -63,6 +65,40 @@ def test_known_names(make):
     assert codes.tolist() == [1, -1, 2, 1]
     with pytest.raises(AnnotationError, match=r"unknown worker(.|\n)*worker='z'(.|\n)*\['a'\]"):
         encode(make(["a", "z"]), "worker", ["a"])
+
+
+def test_unknown_names_are_counted_and_found_by_row():
+    column = pd.Series(pd.Categorical(["a", "z", "y", "z", None], categories=["z", "y", "a"]))
+    for values in (column, column.astype(object)):
+        with pytest.raises(AnnotationError, match=r"3 of 5 (.|\n)*row 2: label='z'"):
+            encode(values, "label", ["a"])
+
+
+def test_the_categories_of_an_ordered_label_are_a_scale():
+    column = pd.Categorical(["high", None, "low"], ["low", "mid", "high"], ordered=True)
+    names, codes = encode(column, "label")
+    assert names.tolist() == ["low", "mid", "high"]
+    assert codes.tolist() == [2, -1, 0]
+    assert encode(column, "task")[0].tolist() == ["high", "low"]
+
+
+def test_lists_are_no_names():
+    lists = pd.Series([("a", 1), ["b"], ["c"]])
+    for known in (None, ["a"]):
+        with pytest.raises(
+            AnnotationError, match=r"2 values of the task(.|\n)*row 2: task=\['b'\]"
+        ):
+            encode(lists, "task", known)
+    with pytest.raises(AnnotationError, match=r"A str is no list of names(.|\n)*'ab'"):
+        as_names("ab")
+
+
+def test_spaces_around_names_are_told():
+    names = np.array([" a ", "a", "b", "c ", 7, "c"], dtype=object)
+    note = "4 workers differ only by spaces around them, such as ' a ' and 'a'"
+    assert note_on_spaces(names, "workers") == (note,)
+    assert note_on_spaces(np.array(["a b", " c"], dtype=object), "workers") == ()
+    assert note_on_spaces(np.arange(3), "workers") == ()
 
 
 def test_names_declared_twice_or_missing():

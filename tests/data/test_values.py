@@ -53,7 +53,7 @@ def test_distinct_values_are_kept_once():
     assert column.codes.tolist() == [0, -1, 1, 0, -1]
 
 
-@pytest.mark.parametrize("nested", [[1], {"a": 1}, (1,), np.array([1])])
+@pytest.mark.parametrize("nested", [[1], {"a": 1}, ([1],), np.array([1])])
 def test_nested_values_are_refused(nested):
     with pytest.raises(FormatError, match="where the label should be"):
         coded(["a", nested])
@@ -100,3 +100,10 @@ def test_yes_and_no():
 )  # fmt: skip
 def test_several_labels_are_one(values, label):
     assert joined(values) == label
+
+
+def test_an_order_outlives_new_names():
+    column = pd.Series(pd.Categorical(["a", "b"], categories=["b", "a"], ordered=True))
+    new = renamed(column, str.upper)
+    assert new.cat.ordered
+    assert new.cat.categories.tolist() == ["B", "A"]

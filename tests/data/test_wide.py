@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import coo_array
 
 from crowdwise import Annotations
+from crowdwise.data import wide
 from crowdwise.errors import AnnotationError
 
 ROWS = [(0, 0, 1), (0, 2, 0), (1, 1, 2)]
@@ -90,3 +91,19 @@ def test_dicts_with_declared_names():
     annotations = Annotations.from_dict({1: {2: "x"}}, workers=[2, 3], classes=["y", "x"])
     assert annotations.workers.tolist() == [2, 3]
     assert annotations.classes.tolist() == ["y", "x"]
+
+
+def test_what_a_mask_hides_is_no_label():
+    masked = np.ma.array([[1, 5, 0], [5, 2, 5]], mask=[[0, 1, 0], [1, 0, 1]])
+    assert rows(Annotations.from_matrix(masked)) == ROWS
+
+
+def test_a_dict_needs_no_table(monkeypatch):
+    annotations = Annotations.from_dict({"q": {"a": 1, "b": 0}, "p": {}, "r": {"a": 0}})
+    monkeypatch.setattr(wide, "to_codes", None)  # tasks x workers
+    assert annotations.to_dict() == {"q": {"a": 1, "b": 0}, "p": {}, "r": {"a": 0}}
+
+
+def test_a_dict_without_a_worker():
+    with pytest.raises(AnnotationError, match=r"1 of 2 annotations have no worker(.|\n)*row 2"):
+        Annotations.from_dict({"b": {"a": 1, None: 2}})

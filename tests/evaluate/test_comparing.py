@@ -140,6 +140,33 @@ def test_learners_take_features(crowd):
     assert "needs features" in alone.table.loc["learner", "note"]
 
 
+def test_a_list_of_names_or_estimators_will_do(crowd, found):
+    listed = ["MajorityVote", FULL, "SoftProb"]
+    X = np.random.default_rng(0).normal(size=(150, 2))
+    table = compare_methods(crowd.annotations, listed, X=X, held_out=0).table
+    assert table.index.tolist() == ["MajorityVote", "DawidSkene", "SoftProb"]
+    assert table.loc["DawidSkene", "changed"] == found.table.loc["full", "changed"]
+    alone = compare_methods(crowd.annotations, "MajorityVote", held_out=0).table
+    assert alone.index.tolist() == ["MajorityVote"]
+    by_name = compare_methods(crowd.annotations, {"vote": "MajorityVote"}, held_out=0).table
+    assert by_name.index.tolist() == ["vote"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        (["MajorityVot"], "'MajorityVot' is no method"),
+        ([MajorityVote], "MajorityVote'> is no method"),
+        ([3], "3 is no method"),
+        ([OneCoin(), "OneCoin"], "called OneCoin"),
+    ],
+    ids=["name", "class", "number", "twice"],
+)
+def test_what_is_no_method_is_named(crowd, methods, told):
+    with pytest.raises(ParameterError, match=told):
+        compare_methods(crowd.annotations, methods)
+
+
 def test_a_share_that_is_none():
     with pytest.raises(ParameterError, match="held_out"):
         compare_methods([[0, 1], [1, 1]], {"vote": MajorityVote()}, held_out=1.0)

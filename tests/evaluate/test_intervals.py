@@ -33,6 +33,19 @@ def test_credible_is_jeffreys():
     assert_allclose([low[0], high[0]], stats.beta(3.5, 7.5).interval(0.9))
 
 
+@pytest.mark.parametrize(("right", "total"), [(1, 1), (0, 1), (0.99999, 1), (7, 7), (1e-6, 3)])
+def test_credible_holds_the_share_itself(right, total):
+    low, high = credible([right], [total], 0.95)
+    plain = stats.beta(right + 0.5, total - right + 0.5).interval(0.95)
+    assert low <= right / total <= high
+    assert low == pytest.approx(min(plain[0], right / total))
+    assert high == pytest.approx(max(plain[1], right / total))
+
+
+def test_credible_of_nothing_is_jeffreys_prior():
+    assert_allclose(np.ravel(credible([0.0], [0.0], 0.9)), stats.beta(0.5, 0.5).interval(0.9))
+
+
 def test_bootstrap_equals_scipys():
     values = np.random.default_rng(0).exponential(size=60) ** 2  # skewed, so that BCa matters
     expected = stats.bootstrap(

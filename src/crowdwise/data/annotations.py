@@ -57,7 +57,7 @@ class Annotations:
         Each annotation as a distribution over the classes.
     gold : ndarray of shape (n_tasks,) or None
         Class numbers of truths that came with the data, ``-1`` where unknown. Never used
-        unless it is passed to ``fit``.
+        unless it is passed to ``fit``; ``gold_labels`` has their names.
     notes : tuple of str
         What the reader took for what, and what it left out.
 
@@ -209,6 +209,17 @@ class Annotations:
     def task(self) -> Ints:
         """Running number of each annotation's task."""
         return np.repeat(np.arange(self.n_tasks, dtype=np.int32), self.redundancy)
+
+    @property
+    def gold_labels(self) -> pd.Series | None:
+        """Truths that came with the data, as names by task; None if there are none."""
+        if self.gold is None or not (self.gold >= 0).any():
+            return None
+        import pandas as pd
+
+        known = self.gold >= 0
+        tasks = pd.Index(self.tasks[known], name="task", tupleize_cols=False)
+        return pd.Series(self.classes[self.gold[known]], tasks, name="gold")
 
     def __len__(self) -> int:
         return self.n_tasks

@@ -24,7 +24,6 @@ def build(
     """Give the columns their types, drop what is missing, and encode the rest."""
     long = _without_blank_rows(_with_types(_without_nesting(long, where)))
     long = _without_missing(long, options.missing)
-    long = _with_weights(long, where)
     long = _with_times(long, where, asked=options.time is not None)
     long = _with_gold(long, asked=options.gold is not None)
     frame, declared = long.frame, {**long.names, **names}
@@ -70,17 +69,6 @@ def _without_missing(long: Long, missing: Any) -> Long:
         return long
     label = renamed(long.frame["label"], lambda name: None if name in missing else name)
     return replace(long, frame=long.frame.assign(label=label))
-
-
-def _with_weights(long: Long, where: str) -> Long:
-    if "weight" not in long.frame:
-        return long
-    weight = numeric(long.frame["weight"])
-    if weight is None or weight.isna().any():
-        raise AnnotationError(
-            explain(f"{where} has weights that are no numbers.", expected="a number on every row")
-        )
-    return replace(long, frame=long.frame.assign(weight=weight))
 
 
 def _with_times(long: Long, where: str, *, asked: bool) -> Long:

@@ -7,31 +7,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from crowdwise.data.annotations import Annotations
-from crowdwise.data.frames import guess_roles
-from crowdwise.data.names import as_names, positions
+from crowdwise.data.frames import native_frame
+from crowdwise.data.names import as_names, positions, unmasked
+from crowdwise.data.read import read_frame
+from crowdwise.data.truths import truth_by_task
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.typing import Array, Ints
 
 
 def as_annotations(data: Any) -> Annotations:
-    """Take annotations in any shape: a frame, wide table, nested dict, file or matrix."""
+    """Take annotations in any shape: a frame, wide table, nested dict, file or matrix.
+
+    A frame is recognised as a file would be, its columns of weights, times and truths
+    included; one that looks like nothing else is a wide table.
+    """
     if isinstance(data, Annotations):
         return data
     if isinstance(data, str | Path):
         return Annotations.read(data)
     if isinstance(data, Mapping) and not hasattr(data, "columns"):
         return Annotations.from_dict(data)
-    frame = nw.from_native(data, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        roles = guess_roles(data, {})
-        if {"task", "worker", "label"} <= roles.keys():
-            return Annotations.from_frame(data, roles["task"], roles["worker"], roles["label"])
-        return Annotations.from_matrix(data)
+    if isinstance(data, pd.DataFrame) and isinstance(data.columns, pd.RangeIndex):
+        return Annotations.from_matrix(data)  # columns that nobody named are an array's
+    if isinstance(data, pd.DataFrame) or native_frame(data) is not None:
+        return read_frame(data)
     if isinstance(data, Sequence | np.ndarray) or hasattr(data, "toarray"):
         return Annotations.from_matrix(data)
     raise AnnotationError(
@@ -46,8 +49,12 @@ def as_gold(gold: Any, annotations: Annotations) -> Ints:
     """Class number of each task's known truth, ``-1`` where it is unknown.
 
     Takes a mapping or series by task, a frame with the columns task and label, or one
-    value for each task. Truths of tasks that are not in ``annotations`` are passed over.
+    value for each task. Truths of tasks that are not in ``annotations`` are passed over, and
+    so is a truth of ``-1`` where that is no class. ``annotations.gold`` itself is taken for
+    the class numbers that it holds.
     """
+    if annotations.gold is not None and gold is annotations.gold:
+        return annotations.gold.copy()
     tasks, labels = _pairs(gold, annotations)
     place = positions(annotations.tasks, tasks)
     if len(place) and (place < 0).all():
@@ -129,32 +136,24 @@ def _refuse(codes: Ints, role: str, annotations: Annotations, known: Array) -> N
 
 
 def _pairs(gold: Any, annotations: Annotations) -> tuple[Array, Array]:
-    if isinstance(gold, Mapping):
-        gold = pd.Series(gold)
-    frame = nw.from_native(gold, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        roles = guess_roles(gold, {})
-        label = roles.get("label") or roles.get("gold")
-        if "task" not in roles or label is None:
-            raise AnnotationError.missing_column(
-                "label" if "task" in roles else "task",
-                where="The gold table",
-                found=frame.columns,
-                fix="give a table with the columns task and label",
+    """The tasks whose truth is known, and their truths."""
+    if isinstance(gold, Mapping | pd.Series) or native_frame(gold) is not None:
+        known = truth_by_task(gold)
+    else:
+        known = pd.Series(_one_each(gold, annotations), index=annotations.tasks).dropna()
+    if -1 not in annotations.classes:
+        known = known[(known != -1).to_numpy(bool)]
+    return as_names(known.index), as_names(known)
+
+
+def _one_each(gold: Any, annotations: Annotations) -> Array:
+    """Truths that are in the order of the tasks."""
+    values = unmasked(gold)
+    if values.shape != (annotations.n_tasks,):
+        raise AnnotationError(
+            explain(
+                f"The gold labels have shape {values.shape}.",
+                expected=f"one per task ({annotations.n_tasks:,}), or a mapping by task",
             )
-        table = frame.to_pandas()
-        gold = pd.Series(table[label].to_numpy(), index=table[roles["task"]].to_numpy())
-    if not isinstance(gold, pd.Series):
-        values = np.asarray(gold)
-        if values.shape != (annotations.n_tasks,):
-            raise AnnotationError(
-                explain(
-                    f"The gold labels have shape {values.shape}.",
-                    expected=f"one per task ({annotations.n_tasks:,}), or a mapping by task",
-                )
-            )
-        gold = pd.Series(values, index=annotations.tasks)
-        if values.dtype.kind in "if" and -1 not in annotations.classes:
-            gold = gold[gold != -1]
-    gold = gold.dropna()
-    return as_names(gold.index), as_names(gold)
+        )
+    return values

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,11 @@ class Content:
 
 class Table(Content, ABC):
     """Rows and named columns."""
+
+    @property
+    def titles(self) -> Sequence[Any]:
+        """The names of the columns as they are, which need not be text."""
+        return self.columns
 
     @abstractmethod
     def frame(self, columns: list[str]) -> pd.DataFrame:
@@ -66,6 +72,10 @@ class Frame(Table):
         self.columns = list(map(str, frame.columns))
 
     @property
+    def titles(self) -> Sequence[Any]:
+        return list(self.whole.columns)
+
+    @cached_property
     def sample(self) -> list[dict[str, Any]]:
         return as_dicts(self.whole.head(SAMPLE), self.columns)
 

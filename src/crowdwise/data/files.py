@@ -75,6 +75,10 @@ def files_of(source: Any) -> list[File]:
                 expected="a path, a list of paths, a binary stream, a frame or a list of dicts",
             )
         )
+    if not str(source):  # Python takes it for the current folder
+        raise ParameterError(
+            explain("The path is empty.", expected="the path of a file, or of a folder of files")
+        )
     path = Path(source).expanduser()
     with reading(path):
         if path.is_dir():

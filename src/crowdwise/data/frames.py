@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.data.annotations import Annotations
-from crowdwise.data.columns import recognise, require
-from crowdwise.data.names import as_names, encode
+from crowdwise.data.columns import require
+from crowdwise.data.names import as_names, cell, encode, is_scale, note_on_spaces, positions
+from crowdwise.data.values import numeric
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.typing import Array, Floats, Ints
 
@@ -40,7 +41,8 @@ def from_frame(
     Parameters
     ----------
     frame : pandas, polars or Arrow frame
-        One row an annotation. A row without a label is no annotation.
+        One row an annotation. A row without a label is no annotation; with a task and a
+        truth alone it tells the truth of a task that may have no annotation at all.
     task, worker, label : str
         Names of the columns.
     weight, time, gold : str, optional
@@ -49,6 +51,7 @@ def from_frame(
         Columns that hold each class's probability; ``label`` may then be missing.
     tasks, workers, classes : array-like, optional
         All names, in the order wanted; names that do not occur are allowed, others are not.
+        Classes default to the categories of an ordered categorical, else to sorted labels.
     repeats : {"all", "first", "last", "majority"}, default="all"
         What to keep when a worker labels a task more than once.
     where : str
@@ -58,7 +61,11 @@ def from_frame(
     """
     if repeats not in REPEATS:
         raise ParameterError(f"repeats={repeats!r} is unknown.\n  expected: {', '.join(REPEATS)}")
-    data = nw.from_native(frame, eager_only=True, pass_through=False)
+    data = native_frame(frame, where)
+    if data is None:
+        raise AnnotationError(
+            explain(f"A {type(frame).__name__} is no frame.", expected="pandas, polars or Arrow")
+        )
     names = {"task": task, "worker": worker, "label": label}
     extra = {"weight": weight, "time": time, "gold": gold}
     names |= {role: name for role, name in extra.items() if name is not None}
@@ -68,7 +75,8 @@ def from_frame(
         names.pop("label") if label not in data.columns else None
     require(names, data.columns, where, needed=())
     columns = {role: series(data, name) for role, name in names.items()}
-    return _build(columns, chances, tasks, workers, classes, repeats, notes)
+    built = _build(columns, chances, tasks, workers, classes, where, notes)
+    return built if repeats == "all" else built.without_repeats(repeats)
 
 
 def _build(
@@ -77,35 +85,36 @@ def _build(
     tasks: Any,
     workers: Any,
     classes: Any,
-    repeats: str,
+    where: str,
     notes: tuple[str, ...],
 ) -> Annotations:
     task_names, task = encode(columns["task"], "task", tasks)
     worker_names, worker = encode(columns["worker"], "worker", workers)
     class_names, label, soft = _labels(columns, chances, classes)
-    _refuse_missing(task, label, "task", columns)
-    _refuse_missing(worker, label, "worker", columns)
-    dropped = int((label < 0).sum())
-    gold = None
+    refuse_missing(task, label, "task", columns)
+    refuse_missing(worker, label, "worker", columns)
+    notes += note_on_spaces(worker_names, "workers") + note_on_spaces(class_names, "labels")
+    dropped, gold = label < 0, None
     if "gold" in columns:
-        class_names, label, gold = _gold(columns["gold"], class_names, label, task, len(task_names))
-    if dropped:
-        notes = (*notes, f"rows without a label left out: {dropped:,}")
-    optional = {k: columns[k].to_numpy() for k in ("weight", "time") if k in columns}
-    built = Annotations.from_codes(
+        dropped &= ~((worker < 0) & columns["gold"].notna().to_numpy())  # a truth, no annotation
+        scale = classes is not None or is_scale(columns["label"])
+        known = (class_names, label, task, len(task_names))
+        class_names, label, gold = _gold(columns["gold"], *known, keep=scale)
+    if dropped.any():
+        notes = (*notes, f"rows without a label left out: {int(dropped.sum()):,}")
+    return Annotations.from_codes(
         task,
         worker,
         label,
         tasks=task_names,
         workers=worker_names,
         classes=class_names,
-        weight=optional.get("weight"),
+        weight=_weights(columns["weight"], label, where) if "weight" in columns else None,
         time=_as_time(columns["time"]) if "time" in columns else None,
         soft=soft,
         gold=gold,
         notes=notes,
     )
-    return built if repeats == "all" else built.without_repeats(repeats)
 
 
 def _labels(
@@ -136,17 +145,32 @@ def to_frame(annotations: Annotations) -> pd.DataFrame:
     return frame
 
 
+def native_frame(data: Any, where: str = "The frame") -> Any:
+    """A frame of any make as narwhals shows it, collected if lazy; None for anything else."""
+    try:
+        frame = nw.from_native(data, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise AnnotationError(
+            explain(
+                f"{where} has two columns of one name.",
+                first=str(error).splitlines()[-1].lstrip("- "),
+                expected="a name of its own for every column",
+                fix="rename or remove one of them",
+            )
+        ) from None
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
 def series(data: Any, name: str) -> pd.Series:
     """One column as a pandas series with a plain index."""
-    column = data[name].to_native()
-    native = column if isinstance(column, pd.Series) else data[name].to_pandas()
+    column = data[name]
+    native = column.to_native()
+    if not isinstance(native, pd.Series):
+        exact = column.dtype.is_integer() and column.null_count()  # floats would round ids
+        dtype: Any = pd.api.types.pandas_dtype(str(column.dtype)) if exact else None
+        native = pd.Series(dtype.__from_arrow__(column.to_arrow())) if exact else column.to_pandas()
     return native.reset_index(drop=True)
-
-
-def guess_roles(frame: Any, given: dict[str, str | None]) -> dict[str, str]:
-    """Which column plays which role in a frame of any kind."""
-    data = nw.from_native(frame, eager_only=True, pass_through=False)
-    return recognise(data.columns, given)
 
 
 def _soft(data: Any, soft: Mapping[Any, str], where: str) -> tuple[list[Any], Floats]:
@@ -157,50 +181,75 @@ def _soft(data: Any, soft: Mapping[Any, str], where: str) -> tuple[list[Any], Fl
 
 
 def _gold(
-    column: pd.Series, classes: Array, label: Ints, task: Ints, n_tasks: int
+    column: pd.Series, classes: Array, label: Ints, task: Ints, n_tasks: int, *, keep: bool
 ) -> tuple[Array, Ints, Ints]:
-    """Gold class of each task; classes that only gold names are added."""
+    """Gold class of each task; classes that only gold names are added, after those to keep."""
     own, code = encode(column, "gold")
-    every = encode(np.concatenate([classes.astype(object), own.astype(object)]), "label")[0]
-    every = as_names(every.tolist()) if len(every) else classes
+    new = own[positions(classes, own) < 0]
+    every = np.concatenate([classes.astype(object), new.astype(object)])
+    every = every if keep else encode(every, "label")[0]
+    every = as_names(every.tolist()) if len(new) else classes
     to_every = pd.Index(every).get_indexer(pd.Index(classes))
     label = np.where(label < 0, -1, np.append(to_every, -1)[label])
     truth = np.append(pd.Index(every).get_indexer(pd.Index(own)), -1)[code]
     gold = np.full(n_tasks, -1, dtype=np.int32)
     known = (truth >= 0) & (task >= 0)
     gold[task[known]] = truth[known]
-    clash = known & (gold[task] != truth)
+    clash = known.copy()
+    clash[known] = gold[task[known]] != truth[known]
     if clash.any():
         row = int(clash.argmax())
         raise AnnotationError(
             explain(
                 f"{int(clash.sum()):,} rows give a task two different gold labels.",
-                first=f"row {row}: gold={column.iloc[row]!r}",
+                first=cell(column, row, "gold"),
                 expected="one gold label per task",
+                fix="keep one of them, or empty the others",
             )
         )
     return every, label, gold
 
 
-def _refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Series]) -> None:
+def refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Series]) -> None:
     """Refuse labels of no task or by no worker; a row without a label may lack both."""
     missing = (codes < 0) & (label >= 0)
     if missing.any():
         row = int(missing.argmax())
-        shown = ", ".join(f"{name}={column.iloc[row]!r}" for name, column in columns.items())
+        values = {name: column.iloc[row : row + 1].tolist()[0] for name, column in columns.items()}
+        shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
         raise AnnotationError(
             explain(
                 f"{int(missing.sum()):,} of {len(codes):,} annotations have no {role}.",
-                first=f"row {row}: {shown}",
+                first=f"row {row + 1:,}: {shown}",
                 expected=f"a {role} on every row",
                 fix=f"fill the {role} in, or drop these rows",
             )
         )
 
 
+def _weights(column: pd.Series, label: Ints, where: str) -> Floats:
+    """The weights as numbers; those of rows that have a label must be usable."""
+    known = numeric(column)
+    if known is None:
+        known = pd.to_numeric(column.astype(object), errors="coerce")
+    weight = known.to_numpy(dtype=np.float64)
+    bad = (label >= 0) & ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise AnnotationError(
+            explain(
+                f"{where} has {int(bad.sum()):,} weights that are not usable.",
+                first=cell(column, row, "weight"),
+                expected="a finite number of 0 or more on every row",
+                fix="mend these weights, or drop these rows",
+            )
+        )
+    return weight
+
+
 def _as_time(column: pd.Series) -> Array:
     if pd.api.types.is_numeric_dtype(column.dtype):
-        return column.to_numpy(dtype=np.float64)
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
     try:
         return pd.to_datetime(column, utc=True, format="mixed").dt.tz_localize(None).to_numpy()
     except (ValueError, TypeError, OverflowError) as error:

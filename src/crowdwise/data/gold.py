@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from crowdwise.data.annotations import Annotations
-from crowdwise.data.columns import recognise
 from crowdwise.data.containers import open_content
 from crowdwise.data.content import Content, Table, Tree
 from crowdwise.data.files import files_of
-from crowdwise.data.values import refuse_nested, typed_names
+from crowdwise.data.truths import repeated, truth_columns
+from crowdwise.data.values import as_whole, coded, is_whole, typed_names
 from crowdwise.errors import AnnotationError, FormatError, explain, listing
+from crowdwise.typing import Ints
 
 
 def with_gold_file(
@@ -20,61 +23,68 @@ def with_gold_file(
 ) -> Annotations:
     """The annotations with the truths of a table of task and label, in any kind of file.
 
-    Names are compared as text. Truths of tasks that are not in ``annotations`` are passed
-    over; labels that no worker gave are added to the classes.
+    Names are compared as text, in which 1.0 and true are 1. Truths of tasks that are not in
+    ``annotations`` are passed over; labels that no worker gave are added to the classes.
     """
     content = open_content(files_of(path)[0])
-    truths = _pairs(content, task, label)
-    place = {str(name): number for number, name in enumerate(annotations.tasks.tolist())}
-    known = {place[name]: truth for name, truth in truths.items() if name in place}
-    if not known:
+    tasks, truths = _pairs(content, task, label)
+    place = _places(annotations.tasks.tolist(), tasks)
+    known = (place >= 0) & (truths.codes >= 0)
+    if not known.any():
         raise AnnotationError(
             explain(
-                f"None of the {len(truths):,} truths in {content.name} is for a task of the "
-                "annotations.",
-                first=f"the file names {listing(list(truths), 3)}",
+                f"None of the {len(tasks.categories):,} truths in {content.name} is for a task of "
+                "the annotations.",
+                first=f"the file names {listing(tasks.categories, 3)}",
                 expected=f"tasks such as {listing(annotations.tasks, 3)}",
             )
         )
-    classes = _all_classes(annotations, set(known.values()))
-    code = {str(name): number for number, name in enumerate(classes)}
+    place, truths = place[known], truths[known].remove_unused_categories()
+    classes = _all_classes(annotations, truths)
+    code = _places(classes, truths)
+    repeated(annotations.tasks[place], [classes[own] for own in code], content.name)
     gold = np.full(annotations.n_tasks, -1, dtype=np.int32)
-    gold[list(known)] = [code[truth] for truth in known.values()]
-    note = f"gold of {len(known):,} tasks from {content.name}"
+    gold[place] = code
+    note = f"gold of {int((gold >= 0).sum()):,} tasks from {content.name}"
     return _with_classes(annotations, classes, gold, note)
 
 
-def _pairs(content: Content, task: str | None, label: str | None) -> dict[str, str]:
-    """Task and truth as text."""
-    if isinstance(content, Tree):
-        pairs = list(content.value.items())
-    elif isinstance(content, Table):
-        roles = recognise(content.columns, {"task": task, "label": label})
-        truth = label or roles.get("gold") or roles.get("label")
-        if "task" not in roles or truth is None:
-            raise AnnotationError.missing_column(
-                "label" if "task" in roles else "task",
-                where=content.name,
-                found=content.columns,
-                fix="give a table with the columns task and label",
-            )
-        frame = content.frame([roles["task"], truth]).dropna().astype(object)
-        pairs = list(zip(frame[roles["task"]], frame[truth], strict=True))
-    else:
-        raise FormatError(explain(f"{content.name} is no table.", expected="task and label"))
+def _pairs(
+    content: Content, task: str | None, label: str | None
+) -> tuple[pd.Categorical, pd.Categorical]:
+    """Tasks and their truths, row by row."""
     where = content.name
-    return {
-        str(refuse_nested(name, "task", where)): str(refuse_nested(truth, "label", where))
-        for name, truth in pairs
-        if truth is not None
-    }
+    if isinstance(content, Tree):
+        rows = [list(content.value), list(content.value.values())]
+    elif isinstance(content, Table):
+        columns = truth_columns(content.columns, where, {"task": task, "label": label})
+        frame = content.frame(list(columns))
+        rows = [frame[name].astype(object).tolist() for name in columns]
+    else:
+        raise FormatError(explain(f"{where} is no table.", expected="task and label"))
+    return coded(rows[0], "task", where), coded(rows[1], "label", where)
 
 
-def _all_classes(annotations: Annotations, truths: set[str]) -> list[Any]:
+def _places(names: Sequence[Any], column: pd.Categorical) -> Ints:
+    """Where each value of a column stands among names, -1 where it does not."""
+    exact = {str(name): number for number, name in enumerate(names)}
+    alike = {_plain(name): number for number, name in enumerate(names)}
+    found = [exact.get(str(own), alike.get(_plain(own), -1)) for own in column.categories]
+    return np.array([*found, -1])[column.codes]
+
+
+def _plain(name: Any) -> str:
+    """A name as text that is the same for 1, 1.0 and true."""
+    text = str(int(name)) if isinstance(name, bool | np.bool_) else str(name)
+    return str(as_whole(text)) if is_whole(text) else text
+
+
+def _all_classes(annotations: Annotations, truths: pd.Categorical) -> list[Any]:
     """The classes, and after them the truths that are no class yet."""
     own = annotations.classes.tolist()
-    new = sorted(truths - set(map(str, own)))
+    strange = truths[_places(own, truths) < 0].unique()
     numbers = all(isinstance(name, int) for name in own)
+    new = sorted({_plain(name) if numbers else str(name) for name in strange})
     return own + (typed_names(new) if numbers else new)
 
 

@@ -39,6 +39,7 @@ def group_by_task(
         if column is not None:
             columns[name] = np.asarray(column)
     _check_lengths(columns)
+    _refuse_unusable(columns)
     present = columns["label"] >= 0
     if not present.all():
         columns = {name: column[present] for name, column in columns.items()}
@@ -55,9 +56,11 @@ def group_by_task(
         columns = {name: column[order] for name, column in columns.items()}
     columns["worker"] = columns["worker"].astype(np.int32, copy=False)
     columns["label"] = columns["label"].astype(_smallest(len(names["classes"])), copy=False)
-    columns |= _check_values(columns, len(names["classes"]))
-    known = None if gold is None else as_codes(gold, "gold").astype(np.int32)
-    return _frozen({**names, "indptr": indptr, **columns, "gold": known})
+    columns |= _as_floats(columns, len(names["classes"]))
+    known = None if gold is None else _gold(gold, len(names["tasks"]), len(names["classes"]))
+    given = (task, worker, label, tasks, workers, classes, time)
+    own = {name: _own(column, given) for name, column in {**names, **columns}.items()}
+    return _frozen({**own, "indptr": indptr, "gold": known})
 
 
 def as_codes(column: Any, role: str) -> Ints:
@@ -159,6 +162,27 @@ def _rows(annotations: Annotations, at: Array) -> dict[str, Any]:
     return {name: None if column is None else column[at] for name, column in columns.items()}
 
 
+def _own(column: Array, given: tuple[Any, ...]) -> Array:
+    """The column, copied where its memory is the caller's, who may write to it."""
+    ours = column.flags.owndata and not any(column is one for one in given)
+    return column if ours else column.copy()
+
+
+def _gold(gold: Any, n_tasks: int, n_classes: int) -> Ints:
+    codes = as_codes(gold, "gold")
+    bad = (codes < -1) | (codes >= n_classes)
+    if len(codes) != n_tasks or bad.any():
+        raise AnnotationError(
+            explain(
+                f"The gold column does not fit {n_tasks:,} tasks and {n_classes:,} classes.",
+                first=f"task {int(bad.argmax())}: {int(codes[bad.argmax()])}" if bad.any() else "",
+                found=f"{len(codes):,} values" if len(codes) != n_tasks else "",
+                expected="for each task the number of a class, or -1 where it is unknown",
+            )
+        )
+    return codes.astype(np.int32)
+
+
 def _frozen(columns: dict[str, Any]) -> dict[str, Any]:
     for column in columns.values():
         if isinstance(column, np.ndarray) and column.flags.owndata:
@@ -193,22 +217,27 @@ def _check_lengths(columns: dict[str, Array]) -> None:
         )
 
 
-def _check_values(columns: dict[str, Array], n_classes: int) -> dict[str, Array]:
-    checked: dict[str, Array] = {}
-    for name in ("weight", "soft"):
-        if name not in columns:
-            continue
+def _refuse_unusable(columns: dict[str, Array]) -> None:
+    """Refuse weights and chances of labels that are negative or no finite number."""
+    for name in [name for name in ("weight", "soft") if name in columns]:
         values = columns[name].astype(np.float32)
         bad = ~(np.isfinite(values) & (values >= 0))
+        bad[columns["label"] < 0] = False
         if bad.any():
+            row = np.argwhere(bad)[0][0]
             raise AnnotationError(
                 explain(
                     f"{int(bad.sum()):,} of {values.size:,} values of {name} are not usable.",
-                    first=f"{values[bad][0]!r}",
+                    first=f"row {row + 1:,}: {values[row].tolist()}",
                     expected="finite numbers of 0 or more",
+                    fix=f"mend these values of {name}, or drop these rows",
                 )
             )
-        checked[name] = values
+
+
+def _as_floats(columns: dict[str, Array], n_classes: int) -> dict[str, Array]:
+    kept = {"weight", "soft"} & columns.keys()
+    checked = {name: columns[name].astype(np.float32) for name in kept}
     if "soft" in checked:
         soft = checked["soft"]
         total = soft.sum(axis=1, keepdims=True) if soft.ndim == 2 else None

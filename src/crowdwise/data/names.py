@@ -1,5 +1,8 @@
 """Names on the outside, running numbers on the inside."""
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,19 +19,21 @@ def encode(values: Any, role: str, names: Any = None) -> tuple[Array, Ints]:
     """Give every value a running number: ``(names, codes)``, ``-1`` where it is missing.
 
     Names come out sorted, so that the order of rows leaves no trace; or as given by
-    ``names``, in which case any other value is refused.
+    ``names``, in which case any other value is refused. The categories of labels that are
+    an ordered categorical are a scale: all of them are names, in their own order.
     """
     if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
         return _encode_categories(pd.Series(values), role, names)
     if names is not None:
-        return _encode_known(values, role, np.asarray(as_names(names)))
+        return _encode_known(pd.Series(values), role, np.asarray(as_names(names)))
     values = values if hasattr(values, "dtype") else pd.Series(values)
     array = np.asarray(values) if not isinstance(values, pd.Series) else values.to_numpy()
     if array.dtype.kind in "iu" and len(array):
         dense = _encode_dense(array)
         if dense is not None:
             return dense
-    codes, uniques = pd.factorize(values)
+    with refusing_lists(values, role):
+        codes, uniques = pd.factorize(values)
     return _sorted(as_names(uniques), codes)
 
 
@@ -37,6 +42,14 @@ def as_names(values: Any) -> Array:
     if isinstance(values, pd.Index | pd.Series | pd.api.extensions.ExtensionArray):
         values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     array = np.asarray(values)
+    if array.ndim == 0:
+        raise AnnotationError(
+            explain(
+                f"A {type(values).__name__} is no list of names.",
+                first=repr(values),
+                expected="a list or an array, with one entry per name",
+            )
+        )
     if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
         array = np.array(list(values), dtype=object)  # 1 and "1" stay apart
     if array.dtype.kind == "f" and np.all(np.isfinite(array)):
@@ -53,6 +66,15 @@ def as_names(values: Any) -> Array:
         flat[:] = [tuple(value) for value in values]
         return flat
     return array
+
+
+def unmasked(values: Any) -> Array:
+    """An array, in which None stands for what a NumPy mask hides."""
+    if isinstance(values, np.ma.MaskedArray):
+        shown = np.array(values.data, dtype=object)
+        shown[np.ma.getmaskarray(values)] = None
+        return shown
+    return np.asarray(values)
 
 
 def unique_names(names: Array, role: str) -> Array:
@@ -90,11 +112,63 @@ def positions(names: Array, wanted: Any) -> Ints:
     return pd.Index(names).get_indexer(pd.Index(as_names(wanted)))
 
 
+def cell(column: pd.Series, row: int, role: str) -> str:
+    """Where a value stands and what it is, for an error."""
+    return f"row {row + 1:,}: {role}={column.iloc[row : row + 1].tolist()[0]!r}"
+
+
+def is_scale(values: Any) -> bool:
+    """Whether the values are an ordered categorical, whose categories are a scale."""
+    dtype = getattr(values, "dtype", None)
+    return isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
+
+
+def hashable(value: Any) -> bool:
+    """Whether a value can be a name; lists and dicts cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+@contextmanager
+def refusing_lists(values: Iterable[Any], role: str) -> Iterator[None]:
+    """Say which value it is that cannot be a name."""
+    try:
+        yield
+    except TypeError:
+        bad = [(row, value) for row, value in enumerate(values, 1) if not hashable(value)]
+        if not bad:
+            raise
+        raise AnnotationError(
+            explain(
+                f"{len(bad):,} values of the {role} are lists or dicts.",
+                first=f"row {bad[0][0]:,}: {role}={bad[0][1]!r}",
+                expected=f"one number or word as the {role}",
+                fix="take one entry of each, or join them into one word",
+            )
+        ) from None
+
+
+def note_on_spaces(names: Array, what: str) -> tuple[str, ...]:
+    """A note on names that differ only by spaces around them, if there are any."""
+    texts = [name for name in names.tolist() if isinstance(name, str)]
+    times = Counter(map(str.strip, texts))
+    if len(times) == len(texts):
+        return ()
+    alike = [name for name in texts if times[name.strip()] > 1]
+    first = [name for name in alike if name.strip() == alike[0].strip()]
+    shown = " and ".join(map(repr, first[:2]))
+    return (f"{len(alike):,} {what} differ only by spaces around them, such as {shown}",)
+
+
 def _encode_dense(array: Array) -> tuple[Array, Ints] | None:
     low, high = int(array.min()), int(array.max())
-    if high - low + 1 > DENSE * max(len(array), 1024):
+    if high - low + 1 > DENSE * max(len(array), 1024) or high > np.iinfo(np.int64).max:
         return None
-    shifted = array if low == 0 else array - low
+    wide = array if array.itemsize >= 4 else array.astype(np.int32)  # high - low must fit
+    shifted = wide if low == 0 else wide - low
     seen = np.zeros(high - low + 1, dtype=bool)
     seen[shifted] = True
     names = np.flatnonzero(seen) + low
@@ -105,17 +179,20 @@ def _encode_dense(array: Array) -> tuple[Array, Ints] | None:
 
 
 def _encode_categories(values: pd.Series, role: str, names: Any) -> tuple[Array, Ints]:
-    """Encode each category once; categories that no row has are left out."""
+    """Encode each category once; categories that no row has are left out, unless a scale's."""
     codes = values.cat.codes.to_numpy()
     own = as_names(values.cat.categories)
+    if names is not None:
+        known = unique_names(np.asarray(as_names(names)), role)
+        found = np.append(positions(known, own), -1)[codes].astype(np.int32)
+        return known, _all_known(found, values, role, known)
+    if role == "label" and values.cat.ordered:
+        return own, codes.astype(np.int32)
     used = np.bincount(codes[codes >= 0], minlength=len(own)) > 0
     if not used.all():
         codes = np.append(np.cumsum(used) - 1, -1)[codes]
         own = own[used]
-    if names is None:
-        return _sorted(own, codes)
-    found, place = _encode_known(own, role, np.asarray(as_names(names)))
-    return found, np.append(place, np.int32(-1))[codes]
+    return _sorted(own, codes)
 
 
 def _sorted(names: Array, codes: Ints) -> tuple[Array, Ints]:
@@ -127,22 +204,26 @@ def _sorted(names: Array, codes: Ints) -> tuple[Array, Ints]:
     return names[order], rank[codes]
 
 
-def _encode_known(values: Any, role: str, names: Array) -> tuple[Array, Ints]:
-    series = pd.Series(values)
-    missing = series.isna().to_numpy()
-    codes = pd.Index(unique_names(names, role)).get_indexer(pd.Index(series))
-    bad = (codes < 0) & ~missing
+def _encode_known(values: pd.Series, role: str, names: Array) -> tuple[Array, Ints]:
+    with refusing_lists(values, role):
+        codes = pd.Index(unique_names(names, role)).get_indexer(pd.Index(values))
+    return names, _all_known(codes.astype(np.int32), values, role, names)
+
+
+def _all_known(codes: Ints, values: pd.Series, role: str, names: Array) -> Ints:
+    """The codes themselves, unless a value that is not missing has none."""
+    bad = (codes < 0) & values.notna().to_numpy()
     if bad.any():
         row = int(bad.argmax())
         raise AnnotationError.unknown(
             role,
             n_bad=int(bad.sum()),
-            n_rows=len(series),
-            first=f"row {row}: {role}={series.iloc[row]!r}",
+            n_rows=len(values),
+            first=cell(values, row, role),
             known=list(names),
             fix=f"declare it among the {role}s, or drop the rows that name it",
         )
-    return names, codes.astype(np.int32)
+    return codes
 
 
 def _sorted_order(names: Array) -> Ints:

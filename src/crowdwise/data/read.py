@@ -11,11 +11,13 @@ import pandas as pd
 
 from crowdwise.data.annotations import Annotations
 from crowdwise.data.clean import build
+from crowdwise.data.columns import REQUIRED, recognise
 from crowdwise.data.containers import CONTAINERS, from_value, open_content
 from crowdwise.data.content import Content, Frame, Long, Matrix, Options, Table
 from crowdwise.data.files import files_of
 from crowdwise.data.formats import FORMATS, Format
 from crowdwise.data.formats._rows import choose
+from crowdwise.data.frames import native_frame, series
 from crowdwise.data.values import as_whole, coded, is_whole
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 
@@ -78,11 +80,18 @@ def read(
     )
     layout, container = _named(format)
     contents = _one_array(_contents(path, container), question)
-    chosen = layout or _recognised(contents[0], options)
+    chosen = layout or _recognised(contents[0], options) or _usual(contents[0])
     long = _together([_parsed(content, chosen, options) for content in contents], chosen)
     names = {"tasks": tasks, "workers": workers, "classes": classes}
     given = {key: value for key, value in names.items() if value is not None}
     return build(long, options, given, repeats, contents[0].name)
+
+
+def read_frame(frame: Any) -> Annotations:
+    """Take a frame for what a file with its columns would be, or else for a wide table."""
+    (content,) = _contents(frame, None)
+    form = _recognised(content, Options())
+    return read(frame, "wide" if form is None else form.name)
 
 
 def _named(format: str | None) -> tuple[Format | None, str | None]:
@@ -107,14 +116,29 @@ def _missing(missing: Any) -> Any:
 
 def _contents(source: Any, container: str | None) -> list[Content]:
     """What a path, a stream, a frame or an object holds; several for several files."""
-    if hasattr(source, "to_pandas"):  # of polars, Arrow or Hugging Face
-        source = source.to_pandas()
+    if not isinstance(source, pd.DataFrame):
+        frame = native_frame(source)  # of polars or Arrow, else perhaps of Hugging Face
+        if frame is not None:
+            source = pd.DataFrame({name: series(frame, name) for name in frame.columns})
+        elif hasattr(source, "to_pandas"):
+            source = source.to_pandas()
     if isinstance(source, pd.DataFrame):
-        return [Frame(source)]
+        return [Frame(_with_index(source))]
     paths = isinstance(source, list | tuple) and source and isinstance(source[0], str | Path)
     if isinstance(source, Mapping | list) and not paths:
         return [from_value(source, "The export", "export")]
     return [open_content(file, container) for file in files_of(source)]
+
+
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its index as a column, where that says which task a row is about."""
+    index, columns = frame.index, list(map(str, frame.columns))
+    named = {str(name) for name in index.names if name is not None}
+    roles = recognise([*named, *columns], {})
+    counted = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+    if named & {roles.get(role) for role in REQUIRED} or ("task" not in roles and not counted):
+        return frame.reset_index(allow_duplicates=True)
+    return frame
 
 
 def _one_array(contents: list[Content], question: str | None) -> list[Content]:
@@ -125,17 +149,21 @@ def _one_array(contents: list[Content], question: str | None) -> list[Content]:
     return [by_stem[choose(question, by_stem, contents[0].name, "array")]]
 
 
-def _recognised(content: Content, options: Options) -> Format:
-    """The first format that the content looks like; a table that looks like none is long."""
-    by_name = {form.name: form for form in FORMATS}
+def _recognised(content: Content, options: Options) -> Format | None:
+    """The first format that the content looks like, if there is one."""
     if isinstance(content, Table) and "*" in (options.worker or ""):
-        return by_name["wide"]
+        return _named("wide")[0]
     named = options.worker or options.asked
     for form in FORMATS:
         if not (form.name == "wide" and named) and _looks_like(form, content):
             return form
+    return None
+
+
+def _usual(content: Content) -> Format:
+    """What a table that looks like no format is taken for, so that errors name its columns."""
     if isinstance(content, Table):
-        return by_name["long"]
+        return next(form for form in FORMATS if form.name == "long")
     raise FormatError(
         explain(
             f"{content.name} is of no known format.",

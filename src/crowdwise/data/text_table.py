@@ -39,10 +39,12 @@ class TextTable(Table):
     def __init__(self, file: File, delimiter: str | None = None) -> None:
         super().__init__(file.name, file.stem)
         self.file = file
-        text = _head(file)
+        whole = _head(file)
+        text = whole.lstrip("\r\n")
+        self._blank = len(whole[: len(whole) - len(text)].splitlines())  # lines before the header
         likely = delimiter if delimiter and delimiter in text.split("\n", 1)[0] else None
-        self.delimiter = likely or _delimiter(text, file.name)
-        rows = _cells(text, self.delimiter, file.name)
+        self.delimiter = likely or _delimiter(text)
+        rows = _cells(text, self.delimiter)
         self.columns = [name.strip() for name in rows[0]]
         self._rows = rows[1:]
         self._refuse_ragged()
@@ -123,6 +125,7 @@ class TextTable(Table):
         places = [str(place) for place in wanted.values()]
         read_options = arrow.ReadOptions(
             column_names=list(map(str, range(len(self.columns)))),
+            skip_rows=self._blank,
             skip_rows_after_names=1,
             block_size=1 << 22,
         )
@@ -164,35 +167,30 @@ def _merged(parts: list[tuple[Ints, Array]]) -> pd.Categorical:
 
 
 def _head(file: File) -> str:
-    """The header and the lines after it that fit into the first bytes."""
+    """The header and the lines around it that fit into the first bytes."""
     with reading(file.name), file.open() as handle:
         head = handle.read(HEAD)
         head += handle.readline() if len(head) == HEAD else b""  # no half line
     try:
-        return head.decode("utf-8-sig").lstrip("\r\n")
+        return head.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise not_utf8(file.name, error, head) from None
 
 
-def _cells(text: str, delimiter: str, name: str) -> list[list[str]]:
+def _cells(text: str, delimiter: str) -> list[list[str]]:
     """The first rows that are not blank, the header among them."""
+    usual = csv.field_size_limit(max(len(text), csv.field_size_limit()))  # a cell may be long
     rows = (row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
     try:
         found = list(islice(rows, SAMPLE + 1))
-    except csv.Error as error:
-        raise FormatError(
-            explain(
-                f"{name} cannot be read as a table.",
-                first=str(error),
-                expected="rows of cells, with quotes around text that has a delimiter in it",
-            )
-        ) from None
+    finally:
+        csv.field_size_limit(usual)
     return found[:-1] if len(text) >= HEAD and 2 < len(found) <= SAMPLE else found
 
 
-def _delimiter(text: str, name: str) -> str:
+def _delimiter(text: str) -> str:
     """The one that cuts the header into most columns; a comma if none does."""
-    return max(DELIMITERS, key=lambda mark: len(_cells(text, mark, name)[0]))
+    return max(DELIMITERS, key=lambda mark: len(_cells(text, mark)[0]))
 
 
 @contextmanager

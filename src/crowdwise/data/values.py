@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crowdwise.data.names import hashable
 from crowdwise.errors import FormatError, explain
 from crowdwise.typing import Array
 
@@ -20,15 +21,21 @@ TRUE = ("true", "1", "1.0", "yes", "t")
 
 def coded(values: Iterable[Any], role: str = "label", where: str = "The file") -> pd.Categorical:
     """Values of any plain type, each distinct one kept once; None and NaN are missing."""
-    flat = np.empty(len(values := list(values)), dtype=object)
-    flat[:] = [refuse_nested(value, role, where) for value in values]
-    codes, distinct = pd.factorize(flat)
-    return pd.Categorical.from_codes(codes, categories=pd.Index(as_integers(distinct)))
+    if not isinstance(values, np.ndarray):
+        values = np.fromiter(values := list(values), dtype=object, count=len(values))
+    try:
+        codes, distinct = pd.factorize(values)
+    except TypeError:
+        for value in values:
+            refuse_nested(value, role, where)
+        raise
+    names = pd.Index(as_integers(distinct), tupleize_cols=False)
+    return pd.Categorical.from_codes(codes, categories=names)
 
 
 def refuse_nested(value: Any, role: str, where: str) -> Any:
     """The value itself, unless it is a list or a dict."""
-    if isinstance(value, SCALARS):
+    if isinstance(value, SCALARS) or hashable(value):
         return value
     raise FormatError(
         explain(
@@ -51,7 +58,7 @@ def as_coded(column: pd.Series, role: str = "label", where: str = "The file") ->
     """A column that keeps each distinct value once."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
-    return pd.Series(coded(column.astype(object), role, where), index=column.index)
+    return pd.Series(coded(column.to_numpy(dtype=object), role, where), index=column.index)
 
 
 def renamed(column: pd.Series, rule: Callable[[Any], Any]) -> pd.Series:
@@ -59,7 +66,8 @@ def renamed(column: pd.Series, rule: Callable[[Any], Any]) -> pd.Series:
     column = as_coded(column)
     new = coded(map(rule, column.cat.categories))
     codes = np.append(new.codes, -1)[column.cat.codes.to_numpy()]
-    return pd.Series(pd.Categorical.from_codes(codes, new.categories), index=column.index)
+    own = pd.Categorical.from_codes(codes, new.categories, ordered=column.cat.ordered)
+    return pd.Series(own, index=column.index)
 
 
 def typed(*columns: pd.Series) -> list[pd.Series]:
@@ -97,9 +105,10 @@ def numeric(column: pd.Series) -> pd.Series | None:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return None
     try:
-        return pd.to_numeric(column).astype(np.float64)
+        numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, OverflowError):
         return None
+    return pd.Series(numbers, index=column.index)
 
 
 def is_true(column: pd.Series) -> Array:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from crowdwise.data.annotations import Annotations
-from crowdwise.data.names import as_names, encode
+from crowdwise.data.frames import native_frame, refuse_missing, series
+from crowdwise.data.names import as_names, encode, unmasked
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.typing import Array, Ints
+
+# Mostly scikit-learn's doing, which replaces y by labels before cross_val_predict's fits.
+ONE_EACH = "in cross_val_predict, give params={'annotations': annotations} and no y"
 
 
 def from_matrix(
@@ -71,8 +75,10 @@ def from_dict(
             )
         triples += [(number, worker, label) for worker, label in given.items()]
     numbers, who, what = zip(*triples, strict=True) if triples else ((), (), ())
-    worker_names, worker = encode(pd.Series(who, dtype=object), "worker", workers)
-    class_names, label = encode(pd.Series(what, dtype=object), "label", classes)
+    columns = {"worker": pd.Series(who, dtype=object), "label": pd.Series(what, dtype=object)}
+    worker_names, worker = encode(columns["worker"], "worker", workers)
+    class_names, label = encode(columns["label"], "label", classes)
+    refuse_missing(worker, label, "worker", columns)
     return Annotations.from_codes(
         np.array(numbers, dtype=np.int32),
         worker,
@@ -85,6 +91,13 @@ def from_dict(
 
 def to_codes(annotations: Annotations) -> Ints:
     """Class numbers in a tasks x workers array, -1 where there is no label."""
+    _refuse_repeats(annotations)
+    grid = np.full(annotations.shape, -1, dtype=np.int64)
+    grid[annotations.task, annotations.worker] = annotations.label
+    return grid
+
+
+def _refuse_repeats(annotations: Annotations) -> None:
     if annotations.n_repeats:
         raise AnnotationError(
             explain(
@@ -93,9 +106,6 @@ def to_codes(annotations: Annotations) -> Ints:
                 fix="choose one with without_repeats('first'), 'last' or 'majority'",
             )
         )
-    grid = np.full(annotations.shape, -1, dtype=np.int64)
-    grid[annotations.task, annotations.worker] = annotations.label
-    return grid
 
 
 def to_matrix(annotations: Annotations, missing: Any) -> pd.DataFrame:
@@ -108,26 +118,26 @@ def to_matrix(annotations: Annotations, missing: Any) -> pd.DataFrame:
 
 def to_dict(annotations: Annotations) -> dict[Any, dict[Any, Any]]:
     """The labels as ``{task: {worker: label}}``."""
-    grid: dict[Any, dict[Any, Any]] = {task: {} for task in annotations.tasks.tolist()}
-    to_codes(annotations)
-    workers, classes = annotations.workers.tolist(), annotations.classes.tolist()
-    edges = annotations.indptr
-    for number, given in enumerate(grid.values()):
-        rows = slice(edges[number], edges[number + 1])
-        for worker, label in zip(annotations.worker[rows], annotations.label[rows], strict=True):
-            given[workers[worker]] = classes[label]
-    return grid
+    _refuse_repeats(annotations)
+    who = annotations.workers[annotations.worker].tolist()
+    what = annotations.classes[annotations.label].tolist()
+    edges = pairwise(annotations.indptr.tolist())
+    return {
+        task: dict(zip(who[start:stop], what[start:stop], strict=True))
+        for task, (start, stop) in zip(annotations.tasks.tolist(), edges, strict=True)
+    }
 
 
 def _as_grid(matrix: Any) -> tuple[Array, Any, Any]:
     """The cells as a 2-D array, and the names of rows and columns where there are any."""
     if isinstance(matrix, pd.DataFrame):
         return matrix.to_numpy(), matrix.index, matrix.columns
-    frame = nw.from_native(matrix, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return frame.to_pandas().to_numpy(), None, frame.columns
+    frame = native_frame(matrix)
+    if frame is not None:
+        columns = {name: series(frame, name) for name in frame.columns}
+        return pd.DataFrame(columns).to_numpy(), None, frame.columns
     try:
-        values = np.asarray(matrix)
+        values = unmasked(matrix)
     except ValueError:  # rows of different lengths
         values = np.empty(0)
     if values.ndim != 2:
@@ -135,6 +145,7 @@ def _as_grid(matrix: Any) -> tuple[Array, Any, Any]:
             explain(
                 f"A {type(matrix).__name__} of shape {values.shape} is not a table of labels.",
                 expected="two dimensions: rows are tasks, columns are workers",
+                fix=ONE_EACH if values.ndim == 1 and len(values) else "",
             )
         )
     return values, None, None

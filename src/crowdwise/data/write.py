@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from crowdwise.data.annotations import Annotations
 from crowdwise.data.atomic import replacing
+from crowdwise.data.losses import warn_of_losses, warn_of_twins
 from crowdwise.errors import (
     AnnotationError,
     FormatError,
@@ -90,7 +93,8 @@ def write_annotations(target: Any, annotations: Annotations, format: str | None 
 
     ``format`` is one of ``WRITERS``: csv, tsv, json, jsonl or parquet with one row an
     annotation; ``wide`` (CSV, one column a worker); ``nested`` (JSON, ``{task: {worker:
-    label}}``); ``snorkel`` (.npy, class numbers and -1). By default the suffix says it.
+    label}}``); ``snorkel`` (.npy, class numbers and -1). By default the suffix says it. A
+    warning says what the last three have no place for.
     """
     _write(target, annotations, format, WRITERS)
 
@@ -143,12 +147,27 @@ def _write_stream(stream: Any, value: Any, kind: str, writer: Writer) -> None:
             text.detach()  # flushes, and leaves the stream open
 
 
-def _csv(frame: pd.DataFrame, file: Any) -> None:
-    frame.to_csv(file, index=False, lineterminator="\n")
+def _csv(
+    frame: pd.DataFrame, file: Any, texts: Mapping[str, Any] | None = None, sep: str = ","
+) -> None:
+    """Write delimited text; ``texts`` are the distinct values of columns, where known."""
+    if texts is None:
+        columns = [(str(k), own) for k, own in frame.items() if not is_numeric_dtype(own.dtype)]
+        texts = {name: own.unique() for name, own in columns}
+    for name, values in texts.items():
+        warn_of_twins(values, name)
+    quoting = _quoting(frame.columns, *texts.values())
+    frame.to_csv(file, index=False, lineterminator="\n", sep=sep, quoting=quoting)
 
 
-def _tsv(frame: pd.DataFrame, file: Any) -> None:
-    frame.to_csv(file, index=False, lineterminator="\n", sep="\t")
+def _tsv(frame: pd.DataFrame, file: Any, texts: Mapping[str, Any] | None = None) -> None:
+    _csv(frame, file, texts, "\t")
+
+
+def _quoting(*texts: Iterable[Any]) -> Any:
+    """Quotes where they are needed; around all text, if a line seems to end in some of it."""
+    ends = any("\r" in text for part in texts for text in part if isinstance(text, str))
+    return csv.QUOTE_NONNUMERIC if ends else csv.QUOTE_MINIMAL
 
 
 def _json(frame: pd.DataFrame, file: Any) -> None:
@@ -199,11 +218,15 @@ def _long(annotations: Annotations) -> pd.DataFrame:
     return frame
 
 
-def _long_text(write: Callable[[pd.DataFrame, Any], None]) -> Callable[[Annotations, Any], None]:
+def _texts(annotations: Annotations) -> dict[str, Array]:
+    return {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.classes}
+
+
+def _long_text(write: Callable[[pd.DataFrame, Any, Any], None]) -> Writer:
     """A writer of text, where an empty name would read as missing."""
 
     def written(annotations: Annotations, file: Any) -> None:
-        for names in (annotations.tasks, annotations.workers, annotations.classes):
+        for names in _texts(annotations).values():
             if names.dtype == object and "" in names.tolist():
                 raise AnnotationError(
                     explain(
@@ -212,20 +235,28 @@ def _long_text(write: Callable[[pd.DataFrame, Any], None]) -> Callable[[Annotati
                         fix="rename it, or write JSON or Parquet",
                     )
                 )
-        write(_long(annotations), file)
+        write(_long(annotations), file, _texts(annotations))
 
     return written
 
 
 def _wide(annotations: Annotations, file: Any) -> None:
-    annotations.to_matrix(missing=None).to_csv(file, lineterminator="\n")
+    warn_of_losses(annotations, "A wide table")
+    for role, names in _texts(annotations).items():
+        warn_of_twins(names, role)
+    quoting = _quoting(*_texts(annotations).values())
+    annotations.to_matrix(missing=None).to_csv(file, lineterminator="\n", quoting=quoting)
 
 
 def _nested(annotations: Annotations, file: Any) -> None:
+    warn_of_losses(annotations, "{task: {worker: label}}")
+    warn_of_twins(annotations.tasks, "task")
+    warn_of_twins(annotations.workers, "worker")
     _dump(annotations.to_dict(), file)
 
 
 def _snorkel(annotations: Annotations, file: Any) -> None:
+    warn_of_losses(annotations, "A label matrix")
     np.save(file, annotations.to_snorkel())
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import time
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from sklearn.utils import check_random_state
 
 from crowdwise.aggregate._base import Aggregator, tied
 from crowdwise.data import Annotations, as_annotations
-from crowdwise.errors import CrowdwiseError, ParameterError
+from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.evaluate.intervals import bootstrap
 from crowdwise.evaluate.left_out import pooled_confusion
 from crowdwise.evaluate.scores import score
@@ -53,7 +55,7 @@ class Comparison:
 
 def compare_methods(
     annotations: Any,
-    methods: Mapping[str, Any],
+    methods: Mapping[str, Any] | Iterable[Any],
     *,
     X: Any = None,
     truth: Any = None,
@@ -68,9 +70,10 @@ def compare_methods(
     ----------
     annotations : Annotations, frame, array, dict or path
         Whatever :func:`crowdwise.data.as_annotations` takes.
-    methods : mapping from name to estimator
-        Aggregators, and learners if X is given. They are cloned. One that refuses the data
-        has its reason in the column ``note``, and nothing else.
+    methods : mapping from name to estimator, or list
+        Aggregators, and learners if X is given; a list has estimators, or names such as
+        "DawidSkene". They are cloned. One that refuses the data has its reason in the column
+        ``note``, and nothing else.
     X : array or frame, optional
         Features of the tasks, for learners.
     truth : mapping, Series or frame, optional
@@ -105,7 +108,7 @@ def compare_methods(
     >>> found.table["held_out"].idxmax()
     'DawidSkene'
     """
-    votes = as_annotations(annotations)
+    votes, methods = as_annotations(annotations), by_name(methods)
     if not 0 <= held_out < 1:
         raise ParameterError(f"held_out={held_out}.\n  expected: a share from 0 up to 1")
     asked = chosen_rows(votes, held_out, random_state)
@@ -128,6 +131,40 @@ def compare_methods(
     index = pd.Index(votes.tasks, name="task")
     chosen = {name: votes.classes.astype(object)[codes] for name, codes in labels.items()}
     return Comparison(_table(rows, agreement), agreement, pd.DataFrame(chosen, index=index))
+
+
+def by_name(methods: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Estimators by name; those of a list go by their classes' names."""
+    if isinstance(methods, Mapping):
+        return {name: _made(method) for name, method in methods.items()}
+    made = [_made(method) for method in ([methods] if isinstance(methods, str) else methods)]
+    names = [type(model).__name__ for model in made]
+    if len(set(names)) < len(names):
+        raise ParameterError(
+            explain(
+                f"Two of the methods are called {Counter(names).most_common(1)[0][0]}.",
+                expected="methods of different classes, or a mapping from names to methods",
+            )
+        )
+    return dict(zip(names, made, strict=True))
+
+
+def _made(method: Any) -> Any:
+    """An estimator, from itself or from its name."""
+    if isinstance(method, str):
+        for package, listed in (("aggregate", "__all__"), ("learn", "LEARNERS")):
+            home = import_module(f"crowdwise.{package}")
+            if method in getattr(home, listed):
+                return getattr(home, method)()
+    if not hasattr(method, "fit") or isinstance(method, type):
+        raise ParameterError(
+            explain(
+                f"{method!r:.80} is no method to compare.",
+                expected="an estimator such as DawidSkene(), or its name, such as 'DawidSkene'",
+                fix="see crowdwise methods in a shell for all names",
+            )
+        )
+    return method
 
 
 def _table(rows: dict[str, dict[str, Any]], agreement: pd.DataFrame) -> pd.DataFrame:

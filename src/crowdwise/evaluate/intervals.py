@@ -154,10 +154,20 @@ def wilson(right: Any, total: Any, confidence: float = 0.95) -> tuple[Array, Arr
 
 
 def credible(right: Any, total: Any, confidence: float = 0.95) -> tuple[Array, Array]:
-    """Interval of a share under Jeffreys' prior; counts need not be whole."""
+    """Interval of a share under Jeffreys' prior; counts need not be whole.
+
+    Near 0 and 1 it is widened to hold the share itself.
+
+    References
+    ----------
+    Brown, Cai and DasGupta (2001). Interval estimation for a binomial proportion. Statistical
+    Science 16(2). doi:10.1214/ss/1009213286
+    """
     right, total = np.asarray(right, dtype=np.float64), np.asarray(total, dtype=np.float64)
     a, b = right + 0.5, np.maximum(total - right, 0) + 0.5
-    return betaincinv(a, b, 0.5 - confidence / 2), betaincinv(a, b, 0.5 + confidence / 2)
+    low, high = betaincinv(a, b, 0.5 - confidence / 2), betaincinv(a, b, 0.5 + confidence / 2)
+    share = np.divide(right, total, out=np.full(a.shape, 0.5), where=total > 0)
+    return np.minimum(low, share), np.maximum(high, share)
 
 
 def normal(value: float, error: float, confidence: float = 0.95) -> tuple[float, float]:

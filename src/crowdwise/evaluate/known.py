@@ -1,18 +1,19 @@
 """Predictions beside the truths that are known, task by task."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from crowdwise.aggregate._base import tied
-from crowdwise.data.frames import guess_roles
 from crowdwise.data.names import as_names, encode, positions
+from crowdwise.data.truths import truth_by_task
 from crowdwise.errors import AnnotationError, explain, listing
+from crowdwise.evaluate.sound import as_distributions, refuse_repeats
 from crowdwise.typing import Array, Floats, Ints
+
+__all__ = ["Known", "chosen_shares", "known_tasks", "rightness", "truth_by_task"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def known_tasks(predicted: Any, truth: Any) -> Known:
         A model with ``probas_``, or with ``posterior_`` of its training tasks; a frame of
         tasks x classes; or a series of labels by task, in which None is no label.
     truth : mapping, Series or frame
-        True label by task; a frame has the columns task and label. Tasks without a
+        True label by task; a frame has the columns task and gold or label. Tasks without a
         prediction, and predictions without a truth, are passed over.
     """
     frame = _by_task(predicted)
@@ -49,6 +50,7 @@ def known_tasks(predicted: Any, truth: Any) -> Known:
                 expected="a fitted model, a frame of tasks x classes, or a series of labels",
             )
         )
+    refuse_repeats(frame)
     known = truth_by_task(truth)
     place = positions(as_names(frame.index), known.index)
     if not (place >= 0).any():
@@ -76,46 +78,6 @@ def _by_task(predicted: Any) -> Any:
     if isinstance(posterior, np.ndarray):
         return pd.DataFrame(posterior, index=predicted.tasks_, columns=predicted.classes_)
     return predicted
-
-
-def truth_by_task(truth: Any) -> pd.Series:
-    """Known truths as a series by task, each task once."""
-    if isinstance(truth, Mapping):
-        truth = pd.Series(truth)
-    if not isinstance(truth, pd.Series):
-        frame = nw.from_native(truth, eager_only=True, pass_through=True)
-        if not isinstance(frame, nw.DataFrame):
-            raise AnnotationError(
-                explain(
-                    f"A {type(truth).__name__} does not say which task a truth is for.",
-                    expected="a mapping or series by task, or a frame with task and label",
-                )
-            )
-        roles = guess_roles(truth, {})
-        label = roles.get("label") or roles.get("gold")
-        if "task" not in roles or label is None:
-            raise AnnotationError.missing_column(
-                "label" if "task" in roles else "task",
-                where="The table of truths",
-                found=frame.columns,
-                fix="give a table with the columns task and label",
-            )
-        table = frame.to_pandas()
-        truth = pd.Series(table[label].to_numpy(), index=table[roles["task"]].to_numpy())
-    truth = truth.dropna()
-    if truth.index.has_duplicates:
-        pairs = pd.DataFrame({"task": truth.index, "label": truth.to_numpy()}).drop_duplicates()
-        twice = pairs["task"][pairs["task"].duplicated()]
-        if len(twice):
-            raise AnnotationError(
-                explain(
-                    f"{len(twice):,} tasks have two different truths.",
-                    first=f"task={twice.iloc[0]!r}",
-                    expected="one truth per task",
-                )
-            )
-        truth = truth[~truth.index.duplicated()]
-    return truth
 
 
 def chosen_shares(posterior: Floats) -> Floats:
@@ -146,7 +108,7 @@ def _all_classes(predicted: Array, true: Array) -> Array:
 
 def _widened(frame: pd.DataFrame, classes: Array) -> Floats:
     wide = np.zeros((len(frame), len(classes)))
-    wide[:, positions(classes, frame.columns)] = frame.to_numpy(dtype=np.float64)
+    wide[:, positions(classes, frame.columns)] = as_distributions(frame)
     return wide
 
 

@@ -96,3 +96,44 @@ def test_reads_the_csv_of_the_same_shape(tmp_path, triples):
 def test_json_min_takes_any_column_that_is_asked_for(export, triples):
     annotations = export("label_studio_min.json", question="image", task="annotation_id")
     assert triples(annotations)[0] == (1, 5, "/data/cat-1.jpg")
+
+
+def annotation(worker, choice, **more):
+    given = [{"from_name": "q", "value": {"choices": [choice]}}] if choice else []
+    return {"completed_by": worker, "result": given, **more}
+
+
+def test_a_truth_of_a_task_without_annotations_is_kept(gold):
+    given = [[annotation(7, "cat")], [annotation(8, "dog", ground_truth=True)]]
+    export = [{"id": k + 1, "data": {}, "annotations": own} for k, own in enumerate(given)]
+    annotations = Annotations.read(export)
+    assert annotations.tasks.tolist() == [1, 2]
+    assert annotations.workers.tolist() == [7]
+    assert gold(annotations) == {2: "dog"}
+    assert "tasks with a truth and no annotation: 1" in annotations.notes
+    assert not any("without a label" in note for note in annotations.notes)
+
+
+def test_truths_that_say_nothing_are_left_out(gold):
+    truths = [annotation(8, one, ground_truth=True) for one in ("dog", "cat", "dog")]
+    given = {
+        None: [annotation(1, None), truths[0]],
+        1: [annotation(7, "cat"), *truths[:2]],
+        2: [annotation(7, "cat"), annotation(8, None, ground_truth=True)],
+        3: [annotation(7, "cat"), truths[0], truths[2]],
+    }
+    annotations = Annotations.read(
+        [{"id": task, "data": {}, "annotations": own} for task, own in given.items()]
+    )
+    assert gold(annotations) == {3: "dog"}
+    assert set(annotations.notes) >= {
+        "ground-truth annotations taken as gold: 4",
+        "truths without a task or a label left out: 2",
+        "tasks with two different truths, left without one: 1",
+    }
+
+
+def test_nothing_but_a_truth_of_no_task():
+    own = [annotation(1, None), annotation(2, "dog", ground_truth=True)]
+    export = [{"id": None, "data": {}, "annotations": own}]
+    assert Annotations.read(export).shape == (0, 1)

@@ -99,7 +99,10 @@ def test_declared_classes_are_spelled_as_declared(read):
 
 def test_a_weight_column_is_used_and_must_hold_numbers(read):
     assert read("task,worker,label,weight\n1,2,3,0.5\n").weight.tolist() == [0.5]
-    with pytest.raises(AnnotationError, match="weights that are no numbers"):
+    with pytest.raises(
+        AnnotationError,
+        match=r"1 weights that are not usable(.|\n)*row 1: weight='much'(.|\n)*mend",
+    ):
         read("task,worker,label,weight\n1,2,3,much\n")
 
 

@@ -22,7 +22,7 @@ class Rows:
         self.workers: list[Any] = []
         self.labels: list[Any] = []
         self.times: list[Any] = []
-        self.gold: dict[Any, Any] = {}
+        self.truths: dict[Any, set[Any]] = {}
         self.counts: Counter[str] = Counter()
 
     def add(self, task: Any, worker: Any, label: Any, time: Any = None) -> None:
@@ -35,9 +35,14 @@ class Rows:
         self.labels.append(single)
         self.times.append(time)
 
-    def know(self, task: Any, truth: Any) -> None:
-        """Take a truth that the export has for a task."""
-        self.gold[refuse_nested(task, "task", self.where)] = joined(truth)
+    def know(self, task: Any, truth: Any) -> bool:
+        """Take a truth that the export has for a task; returns whether it says both."""
+        single = refuse_nested(joined(truth), "label", self.where)
+        if task is None or single is None:
+            self.leave_out("truths without a task or a label")
+            return False
+        self.truths.setdefault(refuse_nested(task, "task", self.where), set()).add(single)
+        return True
 
     def count(self, what: str) -> None:
         """Note something that happens to many annotations."""
@@ -47,15 +52,29 @@ class Rows:
         self.count(f"{what} left out")
 
     def long(self, *notes: str, untyped: tuple[str, ...] = ()) -> Long:
-        """The table of what was taken, with notes on what was not."""
+        """The table of what was taken, with notes on what was not.
+
+        A task that has a truth and no annotation has a row of its own.
+        """
+        gold, labeled = self._gold(), set(self.tasks)
+        for task in [task for task in gold if task not in labeled]:
+            self.add(task, None, None)
+            self.count("tasks with a truth and no annotation")
         columns = {"task": self.tasks, "worker": self.workers, "label": self.labels}
         if any(time is not None for time in self.times):
             columns["time"] = self.times
-        if self.gold:
-            columns["gold"] = [self.gold.get(task) for task in self.tasks]
+        if gold:
+            columns["gold"] = [gold.get(task) for task in self.tasks]
         frame = pd.DataFrame({k: coded(v, k, self.where) for k, v in columns.items()})
         counted = (f"{what}: {n:,}" for what, n in self.counts.items())
         return Long(frame, (*notes, *counted), untyped)
+
+    def _gold(self) -> dict[Any, Any]:
+        """The truth of each task that has one; two different ones are none."""
+        single = {task: next(iter(own)) for task, own in self.truths.items() if len(own) == 1}
+        for _ in range(len(self.truths) - len(single)):
+            self.count("tasks with two different truths, left without one")
+        return single
 
 
 def field(record: Mapping[str, Any], path: str) -> Any:

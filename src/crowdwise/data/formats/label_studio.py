@@ -42,8 +42,8 @@ def _take(
     if annotation.get("was_cancelled"):
         rows.leave_out("cancelled annotations")
     elif annotation.get("ground_truth"):
-        rows.know(task, label[0] if label else None)
-        rows.count("ground-truth annotations taken as gold")
+        if rows.know(task, label[0] if label else None):
+            rows.count("ground-truth annotations taken as gold")
     else:
         worker = field(annotation, options.worker or "completed_by")
         if isinstance(worker, Mapping):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from crowdwise.data.columns import SYNONYMS, plain, recognise, require
 from crowdwise.data.content import Content, Long, Options, Table
@@ -46,9 +47,11 @@ def parse(content: Table, options: Options) -> Long:
     )
     frame = content.frame([*workers, *named.values()])
     labels = _columns(content, frame, [*workers, gold] if gold else workers, "label")
-    grid = np.column_stack([column.astype(object) for column in labels[: len(workers)]])
+    grid = pd.DataFrame(dict(enumerate(labels[: len(workers)]))).to_numpy()
     own = np.arange(len(frame)) if task is None else _columns(content, frame, [task], "task")[0]
-    built = from_matrix(grid, options.missing, tasks=own, workers=workers)
+    titles = dict(zip(content.columns, content.titles, strict=True))
+    names = [titles[worker] for worker in workers]
+    built = from_matrix(grid, options.missing, tasks=own, workers=names)
     long = long_of(built, (f"task from {'row number' if task is None else f'column {task!r}'}",))
     if gold is None:
         return long
@@ -58,20 +61,29 @@ def parse(content: Table, options: Options) -> Long:
 
 
 def _columns(table: Table, frame: pd.DataFrame, names: list[str], role: str) -> list[pd.Series]:
-    """Columns of one role, all of one type."""
+    """Columns of one role, all of one type: numbers, or else objects."""
+    numbers = all(is_numeric_dtype(frame[name].dtype) for name in names)
+    if numbers and not table.untyped:
+        return [frame[name] for name in names]
     columns = [as_coded(frame[name], role, table.name) for name in names]
-    return typed(*columns) if table.untyped else columns
+    plain = typed(*columns) if table.untyped else columns
+    return [column.astype(object) for column in plain]
 
 
 def _task(table: Table, options: Options) -> str | None:
-    """The column of task names: as given, recognised, or the first if nothing in it repeats."""
+    """The column of task names: as given, recognised, or the first if nothing in it repeats.
+
+    In one row nothing can repeat, so that the first column tells nothing there.
+    """
     known = recognise(table.columns, {"task": options.task}).get("task")
     first = next(iter(table.columns), "")
     if known is not None or first in UNNAMED:
         return first if known is None else known
     own = _values(table, first)
+    if len(own) < 2:
+        return None
     others = set().union(*(_values(table, name) for name in table.columns[1:]))
-    return first if own and len(own) == len(table.sample) and not own & others else None
+    return first if len(own) == len(table.sample) and not own & others else None
 
 
 def _gold(table: Table, options: Options) -> str | None:
