@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import crowdwise
 from crowdwise.errors import ParameterError
-from crowdwise.learn import LIA, MLP, Committee, Raykar, SpeeLFC, Training
+from crowdwise.learn import LIA, MLP, Committee, NetClassifier, Raykar, SpeeLFC, Training, TwoStage
 from crowdwise.simulate import label_by_crowd
 
 BRIEF = Training(learning_rate=0.05, epochs=20, device="cpu")
@@ -85,3 +85,11 @@ def test_members_without_a_seed_are_refused(crowd):
     X, _, votes = crowd
     with pytest.raises(ParameterError, match="random_state"):
         Committee(Raykar()).fit(X, votes)
+
+
+def test_a_part_may_have_the_seed(crowd):
+    X, votes = crowd[0], crowd[-1]
+    net = NetClassifier(truth=MLP(hidden=(4,)), training=Training(epochs=3))
+    model = Committee(TwoStage(classifier=net), n_members=2, random_state=0).fit(X, votes)
+    one, other = (member.predict_proba(X) for member in model.members_)
+    assert not np.allclose(one, other)

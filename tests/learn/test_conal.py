@@ -99,6 +99,14 @@ def test_describes_what_is_common(crowd):
     assert_allclose(fixed.common_share_, 0.25)
 
 
+def test_a_silent_workers_share_is_everybodys(crowd):
+    votes = crowd.votes.filter(crowd.votes.worker != 3)
+    model = CoNAL(training=SHORT, random_state=0).fit(crowd.X, votes)
+    others = np.delete(model.common_share_, 3)
+    given = np.bincount(votes.worker, minlength=12)
+    assert model.common_share_[3] == pytest.approx(np.average(others, weights=np.delete(given, 3)))
+
+
 def test_finds_a_confusion_that_all_workers_share():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))

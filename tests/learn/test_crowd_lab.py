@@ -239,6 +239,14 @@ def test_a_worker_who_shares_no_task_is_judged_by_the_posterior():
     assert model.worker_weight_[4] > 1e-6  # the average agreement
 
 
+def test_a_silent_worker_is_of_average_quality():
+    silent = np.hstack([LABELS, np.full((len(LABELS), 1), NO)])
+    model = CrowdLab().fit(None, silent, pred_probs=PROBA)
+    without = CrowdLab().fit(None, LABELS, pred_probs=PROBA)
+    assert_allclose(model.worker_quality_[:4], without.worker_quality_)
+    assert model.worker_quality_[4] == pytest.approx(without.worker_quality_.mean())
+
+
 def test_gold_is_the_consensus(crowd):
     gold = {0: (crowd.truth[0] + 1) % 3}
     model = CrowdLab(random_state=0).fit(crowd.X, crowd.votes, gold=gold)

@@ -1,6 +1,7 @@
 """New tasks lie where, and are labeled as, plain loops say."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils import check_random_state
@@ -159,9 +160,33 @@ def test_balanced_classes_need_nothing(crowd):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"delta_rule": "mean"}, {"copy": "all"}, {"truth": [0, 1]}], ids=str
+    "settings",
+    [
+        {"delta_rule": "mean"},
+        {"copy": "all"},
+        {"truth": [0, 1]},
+        {"truth": np.array(["x"] * TASKS)},
+        {"truth": np.full(TASKS, 9)},
+        {"truth": np.full(TASKS, 0.5)},
+    ],
+    ids=["delta_rule", "copy", "short", "names", "other classes", "floats"],
 )
 def test_refuses_what_makes_no_sense(crowd, settings):
     X, votes, truth = crowd
     with pytest.raises(ParameterError, match=next(iter(settings))):
         crowd_smote(X, votes, **{"truth": truth, **settings})
+
+
+def test_refuses_features_that_are_missing(crowd):
+    X, votes, truth = crowd
+    broken = X.copy()
+    broken[3, 1] = np.nan
+    with pytest.raises(ParameterError, match="1 values that are missing"):
+        crowd_smote(broken, votes, truth)
+
+
+def test_the_rows_of_a_frame_find_their_tasks(crowd):
+    X, votes, truth = crowd
+    frame = pd.DataFrame(X, index=votes.tasks)[::-1]
+    expected = crowd_smote(X, votes, truth, random_state=0)
+    assert_allclose(crowd_smote(frame, votes, truth, random_state=0).X, expected.X)

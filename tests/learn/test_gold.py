@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from crowdwise import Annotations, learn
 from crowdwise.learn import Training
@@ -36,3 +37,13 @@ def test_known_truths_decide_what_new_tasks_are(misled, name, batch_size, n_rest
     assert method.fit(X[:100], votes, gold=gold).score(X[100:], truth[100:]) > 0.85
     if n_restarts == 1:
         assert method.fit(X[:100], votes).score(X[100:], truth[100:]) < 0.5
+
+
+def test_a_truth_that_no_task_has_still_has_a_row_of_confusion(misled):
+    X, _, votes, _ = misled
+    gold = dict.fromkeys(votes.tasks, votes.classes[0])
+    model = learn.SpeeLFC(training=Training(epochs=3), random_state=0).fit(
+        X[:100], votes, gold=gold
+    )
+    assert (model.posterior_[:, 0] == 1).all()
+    assert_allclose(model.confusion_.sum(axis=2), 1)

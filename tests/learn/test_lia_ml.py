@@ -13,7 +13,7 @@ from crowdwise import Annotations, load
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn import LIA, LIAML, MLP, Training
 from crowdwise.learn._features import as_features
-from crowdwise.learn._multilabel import PairFeatures, as_pair_gold, as_pairs
+from crowdwise.learn._multilabel import PairFeatures, as_pair_gold, as_pairs, label_table
 from crowdwise.learn.label_names import (
     LabelHeads,
     LabelInput,
@@ -224,6 +224,61 @@ def test_unknown_truths_do_not_count(relations, fitted):
     holes = truth.astype(float)
     holes.iloc[100:] = np.nan
     assert fitted.score(X, holes) == pytest.approx(fitted.score(X[:100], truth[:100]))
+
+
+def test_scores_find_label_names_and_rows_by_name(relations, fitted):
+    X, _, truth, *_ = relations
+    right = fitted.score(X, truth)
+    assert fitted.score(X, truth.to_numpy()) == right
+    assert fitted.score(X, truth[truth.columns[::-1]]) == right
+    assert fitted.score(X, {name: truth[name].tolist() for name in truth.columns[::-1]}) == right
+    one = (fitted.predict(X)["treats"] == truth["treats"]).mean()
+    assert fitted.score(X, {"treats": truth["treats"]}) == pytest.approx(one)
+    frame = pd.DataFrame(X, index=[f"t{row}" for row in range(300)])
+    shuffled = truth.set_index(frame.index).sample(frac=1, random_state=0)
+    assert fitted.score(frame, shuffled) == right
+    some = np.random.default_rng(0).permutation(300)[:100]  # as train_test_split has them
+    assert fitted.score(X[some], truth.iloc[some]) == fitted.score(X[some], truth.to_numpy()[some])
+
+
+def test_annotations_are_scored_by_their_likelihood(relations, fitted):
+    X, votes, *_ = relations
+    expected = fitted.log_likelihood(X, votes)
+    turned = dict(reversed(votes.items()))
+    nested = {name: part.to_dict() for name, part in votes.items() if name != "rare"}
+    for given in (votes, turned, long_frame(votes)):
+        assert fitted.score(X, given) == pytest.approx(expected)
+    assert fitted.score(X, nested) == pytest.approx(fitted.log_likelihood(X, nested))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda truth: truth.to_numpy()[:, :3], r"shape \(300, 3\)"),
+        (lambda truth: truth.to_numpy()[:7], r"shape \(7, 4\)"),
+        (lambda truth: truth.rename(columns={"rare": "rear"}), "'rear'"),
+        (lambda truth: truth.replace(1, 7), "values .*7"),
+        (lambda truth: truth.astype(float) * np.nan, "not everywhere"),
+        (lambda truth: truth.set_index(pd.Index([0, *range(1, 299), -1])), "not all of them"),
+    ],
+    ids=["columns", "rows", "name", "value", "unknown", "index"],
+)
+def test_truths_that_do_not_fit_are_refused(relations, fitted, change, told):
+    X, _, truth, *_ = relations
+    with pytest.raises(AnnotationError, match=told):
+        fitted.score(pd.DataFrame(X), change(truth))
+
+
+@pytest.mark.parametrize("given", [{}, [[0, 1]], "one"], ids=["none", "list", "Annotations"])
+def test_annotations_of_no_label_name_are_refused(relations, given):
+    X, votes, *_ = relations
+    with pytest.raises(AnnotationError, match="of no label name"):
+        LIAML().fit(X, votes["causes"] if given == "one" else given)
+
+
+def test_features_of_label_names_are_found_by_name():
+    table = pd.DataFrame({"length": [2.0, 1.0, 0.0]}, index=pd.RangeIndex(2, -1, -1))
+    assert label_table(table, np.arange(3)).flatten().tolist() == [0.0, 1.0, 2.0]
 
 
 def test_rows_and_columns_keep_their_names(relations, fitted):

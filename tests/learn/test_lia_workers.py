@@ -92,7 +92,7 @@ def test_says_what_is_wrong_with_features(described):
     model = MaDL(training=Training(epochs=1)).fit(X, seen, features[:20])
     with pytest.raises(AnnotationError, match="3 columns that the model was learned with"):
         model.predict_worker_proba(X, later.workers, features.iloc[20:, :2].to_numpy())
-    with pytest.raises(AnnotationError, match="one row of finite numbers per worker"):
+    with pytest.raises(AnnotationError, match="1 of 1 worker names are missing"):
         model.predict_worker_proba(X, ["somebody else"], features)
     plain = SpeeLFC(training=Training(epochs=1)).fit(X, seen)
     with pytest.raises(ParameterError, match="SpeeLFC knows nothing of worker features"):

@@ -6,6 +6,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from crowdwise.errors import ParameterError
 from crowdwise.learn import (
     MLP,
     AnnotMix,
@@ -137,6 +138,13 @@ def test_recipes_build_and_clone(method):
     for name in method.recipes:
         model = method.recipe(name, random_state=3)
         assert clone(model).get_params()["random_state"] == 3
+
+
+def test_a_recipe_that_is_not_there_is_named():
+    known = ", ".join(CoNAL.recipes)
+    with pytest.raises(ParameterError, match="CoNAL has no recipe 'nope'") as told:
+        CoNAL.recipe("nope")
+    assert f"expected: {known}" in str(told.value)
 
 
 @pytest.mark.parametrize(

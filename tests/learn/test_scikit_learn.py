@@ -9,6 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     KFold,
+    StratifiedKFold,
+    cross_val_predict,
     cross_val_score,
     cross_validate,
     train_test_split,
@@ -18,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from crowdwise import Annotations, learn
 from crowdwise.aggregate import IBCC, MajorityVote
+from crowdwise.errors import AnnotationError
 from crowdwise.learn import SpeeLFC, Training, TwoStage
 
 QUICK = Training(epochs=40)
@@ -60,6 +63,18 @@ def test_a_grid_is_searched_by_held_out_labels(crowd):
     assert search.score(crowd.new_X, crowd.new_truth) > 0.85
     assert search.score(crowd.new_X, crowd.new_votes) < 0
     assert_array_equal(search.classes_, [0, 1, 2])
+
+
+def test_probabilities_are_cross_validated(crowd):
+    model = TwoStage()
+    folds = list(StratifiedKFold(4).split(crowd.X, crowd.votes))
+    params = {"annotations": crowd.votes}
+    found = cross_val_predict(model, crowd.X, params=params, cv=folds, method="predict_proba")
+    for train, test in folds:
+        fitted = clone(model).fit(crowd.X[train], crowd.votes[train])
+        assert_allclose(found[test], fitted.predict_proba(crowd.X[test]))
+    with pytest.raises(AnnotationError, match=r"params=.*annotations.* and no y"):
+        cross_val_predict(model, crowd.X, crowd.votes, method="predict_proba")
 
 
 def test_a_pipeline_ends_in_a_learner(crowd):

@@ -1,11 +1,14 @@
 """SoftProb is scikit-learn's regression on every label as an example of its own."""
 
+from dataclasses import replace
+
 import feature_sets
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
+from crowdwise.errors import AnnotationError
 from crowdwise.learn import SoftProb
 
 
@@ -29,6 +32,15 @@ def test_equals_a_regression_on_every_label(lopsided, options):
     theirs.fit(X[task], label, sample_weight=weight)
     assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
     assert_allclose(model.posterior_[[5, 11]], [[0, 0, 1]] * 2)
+
+
+def test_labels_that_weigh_nothing_are_refused(crowd):
+    nothing = replace(crowd.votes, weight=np.zeros(crowd.votes.n_annotations, np.float32))
+    with pytest.raises(AnnotationError, match="to learn from"):
+        SoftProb().fit(crowd.X, nothing)
+    model = SoftProb().fit(crowd.X, crowd.votes)
+    with pytest.raises(AnnotationError, match="to score by"):
+        model.score(crowd.X, nothing)
 
 
 def test_learns_from_a_crowd(crowd):

@@ -1,5 +1,7 @@
 """The training loop: restarts, held-out labels, seeds, interruption and divergence."""
 
+import io
+import logging
 import warnings
 
 import numpy as np
@@ -173,6 +175,14 @@ def test_divergence_is_said(crowd):
         {"batch_size": 0},
         {"validation_fraction": 1.0},
         {"device": "tpu9"},
+        {"learning_rate": {"truht": 1.0}},
+        {"learning_rate": -1.0},
+        {"learning_rate": {"truth": float("nan")}},
+        {"learning_rate": "fast"},
+        {"weight_decay": -1.0},
+        {"worker_dropout": 2.0},
+        {"worker_dropout": {"truth": 0.1}},
+        {"class_weight": {0: 1.0, 1: 2.0}},
     ],
     ids=str,
 )
@@ -198,6 +208,21 @@ def test_nothing_is_said_unless_asked(crowd, capsys):
         warnings.simplefilter("error")
         fit(crowd)
     assert capsys.readouterr() == ("", "")
+
+
+def test_what_was_asked_for_is_said_once(crowd, capsys, caplog):
+    fit(crowd, verbose=True, epochs=20)
+    assert capsys.readouterr().err.count("epoch 20: loss") == 1
+    handler = logging.StreamHandler(told := io.StringIO())
+    log = logging.getLogger("crowdwise")
+    log.addHandler(handler)
+    try:
+        with caplog.at_level(logging.INFO, "crowdwise"):
+            fit(crowd, verbose=True, epochs=20)
+    finally:
+        log.removeHandler(handler)
+    assert told.getvalue().count("epoch 20: loss") == 1
+    assert capsys.readouterr().err == ""
 
 
 def test_whole_tasks_can_be_held_out(crowd):

@@ -15,17 +15,23 @@ from torch import nn
 
 from crowdwise._params import at_least, checks_params
 from crowdwise.aggregate import MajorityVote
-from crowdwise.aggregate._base import Aggregator
+from crowdwise.aggregate._base import Aggregator, refuse_nothing
 from crowdwise.data import Annotations, as_annotations, as_gold
 from crowdwise.data.names import positions
-from crowdwise.embed._data import ROWS_AT_ONCE, GroupData
+from crowdwise.embed._data import GroupData
 from crowdwise.embed._objective import EmbedObjective
 from crowdwise.embed.confidence import Belief, believed, refreshed
 from crowdwise.embed.encoder import EmbedNet, Encoder, build_encoder, size_of
 from crowdwise.embed.groups import Pool, refuse_too_few
-from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.learn._features import Features, as_features, refuse_other_shape
-from crowdwise.learn._learner import LearnerTraits
+from crowdwise.errors import ParameterError, explain
+from crowdwise.learn._features import (
+    Features,
+    as_features,
+    refuse_other_features,
+    remember_features,
+    rows_at_once,
+)
+from crowdwise.learn._learner import LearnerTraits, all_or_nothing
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
 from crowdwise.learn._train import Phase, seeded, split, train
@@ -55,6 +61,8 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         Loss per epoch, and the loss of held-out tasks where there is ``patience``.
     feature_shape_ : tuple of int
         Shape of one task's features.
+    n_features_in_, feature_names_in_ : int and ndarray
+        Number of features where they are rows of numbers, and their names in a frame.
     size_ : int
         Dimension of the representation.
     net_ : EmbedNet
@@ -97,26 +105,26 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             Known truths of some tasks.
         """
         votes = as_annotations(annotations)
-        if not votes.n_annotations:
-            raise AnnotationError("There are no annotations to learn from.")
+        refuse_nothing(votes)
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings = self._settings()
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
-        self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
-        self.feature_shape_ = features.shape
-        belief = self._aggregate(votes, known)
-        width = int(np.prod(features.shape)) * min(settings.batch_size or 1024, len(votes))
-        with seeded(int(rng.randint(2**31 - 1)), device, width):
-            net = self._net(features)
-            self.size_ = size_of(net, features)
-            # To the training loop it is all the same what it trains, and on what.
-            objective: Any = self._objective(net, belief).to(device)
-            data: Any = self._data(features.to(device), belief, objective, votes, device)
-            parts, steps = split(data, settings, rng), [Phase(settings.epochs)]
-            best, self.history_ = train([objective], *parts, steps, settings, rng)
-            self._settle(data)
-        self.net_ = best.net.cpu().eval()
+        with all_or_nothing(self):
+            self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
+            remember_features(self, features)
+            belief = self._aggregate(votes, known)
+            width = int(np.prod(features.shape)) * min(settings.batch_size or 1024, len(votes))
+            with seeded(int(rng.randint(2**31 - 1)), device, width):
+                net = self._net(features)
+                self.size_ = size_of(net, features)
+                # To the training loop it is all the same what it trains, and on what.
+                objective: Any = self._objective(net, belief).to(device)
+                data: Any = self._data(features.to(device), belief, objective, votes, device)
+                parts, steps = split(data, settings, rng), [Phase(settings.epochs)]
+                best, self.history_ = train([objective], *parts, steps, settings, rng)
+                self._settle(data)
+            self.net_ = best.net.cpu().eval()
         return self
 
     def transform(self, X: Any) -> Any:
@@ -126,12 +134,13 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """
         check_is_fitted(self)
         features = as_features(X)
-        refuse_other_shape(features, self.feature_shape_)
+        refuse_other_features(features, self)
+        size = rows_at_once(int(np.prod(features.shape)))
         device = pick_device(self._settings().device)
         net = self.net_.to(device)
         parts: list[Floats] = [np.empty((0, self._n_features_out))]
         with torch.no_grad():
-            for some in torch.split(torch.arange(features.n_tasks), ROWS_AT_ONCE):
+            for some in torch.split(torch.arange(features.n_tasks), size):
                 parts.append(net(features.rows(some.to(device))).double().cpu().numpy())
         self.net_.cpu()
         found = np.concatenate(parts)
@@ -192,7 +201,7 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         n_in = shape[0] if len(shape) == 1 else None
         scaler: nn.Module = nn.Identity()
         if self.scale and n_in is not None:
-            scaler = Standardize.of(features.rows(torch.arange(features.n_tasks)))
+            scaler = Standardize.by(*features.spread(torch.device("cpu")))
         return self._net_behind(scaler, n_in)
 
     def _net_behind(self, scaler: nn.Module, n_in: int | None) -> EmbedNet:

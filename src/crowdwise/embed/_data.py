@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from crowdwise.embed.groups import Pool, Sampler, refuse_too_few
-from crowdwise.learn._features import Features
+from crowdwise.learn._features import Features, rows_at_once
 
 if TYPE_CHECKING:
     from crowdwise.embed._objective import EmbedObjective
 
-ROWS_AT_ONCE = 8192
 HELD_GROUPS = 2048  # groups of held-out tasks that the loss is watched on
 
 
@@ -120,11 +119,8 @@ class GroupData:
     @torch.no_grad()
     def embedded(self, net: nn.Module, tasks: Tensor) -> Tensor:
         """The tasks as ``net`` represents them now, without dropout."""
-        mode = net.training
+        mode, size = net.training, rows_at_once(int(np.prod(self.features.shape)))
         net.eval()
-        parts = [
-            net(self.features.rows(some.to(self.device)))
-            for some in torch.split(tasks, ROWS_AT_ONCE)
-        ]
+        parts = [net(self.features.rows(some.to(self.device))) for some in torch.split(tasks, size)]
         net.train(mode)
         return torch.cat(parts)

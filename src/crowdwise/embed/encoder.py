@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._features import Features
-from crowdwise.learn.truth import ACTIVATIONS
+from crowdwise.learn.truth import ACTIVATIONS, tried
 
 
 class Encoder(BaseEstimator):
@@ -114,14 +113,19 @@ def build_encoder(encoder: Any, n_in: int | None) -> nn.Module:
     return encoder(n_in)
 
 
-@torch.no_grad()
 def size_of(net: EmbedNet, features: Features) -> int:
-    """Dimension of the representation, found by trying one row."""
-    device = next((p.device for p in net.parameters()), torch.device("cpu"))
-    mode = net.training
-    found = net.eval()(features.rows(torch.zeros(1, dtype=torch.long, device=device)))
-    net.train(mode)
-    return int(found.shape[1])
+    """Dimension of the representation, found by trying it."""
+    x = features.some()
+    try:
+        return int(tried(net, x).shape[1])
+    except Exception as error:
+        raise ParameterError(
+            explain(
+                "encoder makes no vectors of these features.",
+                first=f"{type(error).__name__}: {error}",
+                expected=f"a torch.nn.Module that takes features of shape {tuple(x.shape)}",
+            )
+        ) from error
 
 
 def _linear(n_in: int, n_out: int, bias: str) -> nn.Module:

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise._params import checks_params
+from crowdwise.aggregate._base import refuse_nothing
 from crowdwise.data import Annotations, as_annotations, as_gold
-from crowdwise.data.names import as_names
-from crowdwise.errors import AnnotationError, ParameterError
+from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._data import Batch, CrowdData, as_data, worker_table
-from crowdwise.learn._features import Features, as_features, refuse_other_shape
-from crowdwise.learn._learner import CrowdLearner
+from crowdwise.learn._features import as_features, remember_features, rows_at_once
+from crowdwise.learn._learner import all_or_nothing
+from crowdwise.learn._named import column_names
+from crowdwise.learn._predict import NetPredictions
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
 from crowdwise.learn._train import History, Phase, seeded, split, train
-from crowdwise.learn.noise import Noise, WorkerFeatures, WorkerTable
+from crowdwise.learn.noise import Noise, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
-from crowdwise.learn.truth import MLP, Standardize, build_truth
+from crowdwise.learn.truth import MLP, Standardize, build_truth, refuse_misfit
 from crowdwise.typing import Floats, Ints
 
-ROWS_AT_ONCE = 8192
 
-
-class CrowdClassifier(SavedNet, CrowdLearner):
+class CrowdClassifier(SavedNet, NetPredictions):
     """Learn a classifier from features and disagreeing labels.
 
     A method says what its noise model and its objective are; training, prediction and
@@ -53,6 +52,8 @@ class CrowdClassifier(SavedNet, CrowdLearner):
         Loss and held-out loss per epoch and restart.
     feature_shape_ : tuple of int
         Shape of one task's features.
+    n_features_in_, feature_names_in_ : int and ndarray
+        Number of features where they are rows of numbers, and their names in a frame.
     net_ : torch.nn.Module
         The fitted truth and noise models.
     """
@@ -74,6 +75,10 @@ class CrowdClassifier(SavedNet, CrowdLearner):
     @classmethod
     def recipe(cls, name: str, **changes: Any) -> Self:
         """The method with a paper's settings; ``recipes`` lists the names."""
+        if name not in cls.recipes:
+            known = ", ".join(cls.recipes) or "none; it is used as it is"
+            what = f"{cls.__name__} has no recipe {name!r}."
+            raise ParameterError(explain(what, expected=known))
         return cls(**{**copy.deepcopy(cls.recipes[name]), **changes})
 
     @checks_params
@@ -92,75 +97,23 @@ class CrowdClassifier(SavedNet, CrowdLearner):
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = as_annotations(annotations)
-        if not votes.n_annotations:
-            raise AnnotationError("There are no annotations to learn from.")
+        refuse_nothing(votes)
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings = self.training if self.training is not None else self.default_training
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
-        self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
-        self.worker_features_ = worker_table(worker_features, votes.workers)
-        self.feature_shape_ = features.shape
+        table = worker_table(worker_features, votes.workers)
         data = as_data(features, votes, known, device)
-        with seeded(int(rng.randint(2**31 - 1)), device, work_of(data, settings)):
-            best, self.history_ = self._learn(data, votes, known, settings, rng)
-        self._settle(best, settings)
-        self._describe(data)
+        with all_or_nothing(self):
+            self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
+            remember_features(self, features)
+            self.worker_features_ = table
+            self.worker_feature_names_in_ = column_names(worker_features)
+            with seeded(int(rng.randint(2**31 - 1)), device, work_of(data, settings)):
+                best, self.history_ = self._learn(data, votes, known, settings, rng)
+            self._settle(best, settings)
+            self._describe(data)
         return self
-
-    def predict_proba(self, X: Any) -> Floats:
-        """P(truth | features) of every row, shape (n_rows, n_classes)."""
-        # In double precision, so that rows sum to one as closely as scikit-learn's metrics ask.
-        return self._over_rows(X, lambda x: self.net_.log_truth(x).double().softmax(dim=-1))
-
-    def predict_worker_proba(
-        self, X: Any, workers: Any = None, worker_features: Any = None
-    ) -> Floats:
-        """What each worker would say, shape (n_rows, n_workers, n_classes).
-
-        A worker never seen is the unknown one; or, where the model was learned with worker
-        features, what the features given here make of a new worker (see :meth:`for_workers`).
-        """
-        if worker_features is not None:
-            return self.for_workers(workers, worker_features).predict_worker_proba(X)
-        return self._over_rows(X, lambda x: self._worker_labels(x, self._codes(workers)))
-
-    def predict_worker_accuracy(
-        self, X: Any, workers: Any = None, worker_features: Any = None
-    ) -> Floats:
-        """How likely each worker is right, shape (n_rows, n_workers)."""
-        if worker_features is not None:
-            return self.for_workers(workers, worker_features).predict_worker_accuracy(X)
-        return self._over_rows(X, lambda x: self._worker_rights(x, self._codes(workers)))
-
-    def for_workers(self, workers: Any, worker_features: Any) -> Self:
-        """The same model for other workers, of whom it knows only features.
-
-        Parameters
-        ----------
-        workers : array or None
-            Their names; None for the index of ``worker_features``.
-        worker_features : array or frame
-            One row per worker, with the columns that the model was learned with.
-        """
-        check_is_fitted(self)
-        names = pd.DataFrame(worker_features).index if workers is None else workers
-        other = copy.copy(self)
-        other.workers_ = np.atleast_1d(as_names(names))
-        table = other.worker_features_ = worker_table(worker_features, other.workers_)
-        other.net_ = copy.deepcopy(self.net_)
-        for learned in ("confusion_", "worker_accuracy_", "embedding_"):  # of workers in training
-            other.__dict__.pop(learned, None)
-        readers = [part for part in other.net_.modules() if isinstance(part, WorkerFeatures)]
-        if not readers or table is None:
-            raise ParameterError(
-                f"This {type(self).__name__} knows nothing of worker features.\n"
-                "  fix:      use a method that reads them (LIA, MaDL, AnnotMix), and give\n"
-                "            fit(X, annotations, worker_features=…)"
-            )
-        for part in readers:
-            part.meet(table)
-        return other
 
     # -- what a method fills in ----------------------------------------------------------
 
@@ -168,7 +121,7 @@ class CrowdClassifier(SavedNet, CrowdLearner):
     def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
         """The noise model, freshly initialised."""
 
-    def _describe_noise(self, batch: Batch) -> None:
+    def _describe_noise(self, data: CrowdData) -> None:
         """Set what a method's own noise model can tell, such as ``difficulty_``."""
 
     def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
@@ -195,9 +148,11 @@ class CrowdClassifier(SavedNet, CrowdLearner):
         n_in = shape[0] if len(shape) == 1 else None
         scaler: nn.Module = nn.Identity()
         if self.scale and n_in is not None:
-            tasks = torch.arange(data.n_tasks, device=data.device)
-            scaler = Standardize.of(data.features.rows(tasks))
-        net = CrowdNet(scaler, self._truth(data, n_in), self._noise(data, n_in))
+            scaler = Standardize.by(*data.features.spread(data.device))
+        truth = self._truth(data, n_in)
+        if not isinstance(self.truth, str | MLP | None):
+            refuse_misfit(truth, data.features.some(), data.n_classes)
+        net = CrowdNet(scaler, truth, self._noise(data, n_in))
         return self._objective(net, data)
 
     def _settle(self, best: Objective, settings: Training) -> None:
@@ -211,75 +166,33 @@ class CrowdClassifier(SavedNet, CrowdLearner):
     @torch.no_grad()
     def _describe(self, data: CrowdData) -> None:
         """Posterior, confusion and accuracy on the training tasks."""
-        tasks = torch.arange(data.n_tasks)
-        here = data.of_tasks(tasks.to(data.device))
-        moved = Batch(*(getattr(here, name).cpu() for name in Batch.__dataclass_fields__))
-        self.posterior_: Floats = self._objective_.posterior(moved).exp().double().numpy()
-        self.posterior_ /= self.posterior_.sum(axis=1, keepdims=True)
-        self.confusion_ = self._average_confusion(moved)
+        n_workers, n_classes = len(self.workers_), len(self.classes_)
+        total, shares = torch.zeros(n_workers, n_classes, n_classes, dtype=torch.float64), []
+        often = torch.zeros(n_classes, dtype=torch.float64)
+        for batch in self._chunks(data):
+            share = self._objective_.posterior(batch).exp().double().numpy()  # (task, truth)
+            shares.append(share / share.sum(axis=1, keepdims=True))
+            weight = torch.as_tensor(shares[-1]).clamp_min(1e-12)  # also where no task has a truth
+            self._add_confusion(total, batch.x, weight)
+            often += weight.sum(dim=0)
+        self.posterior_: Floats = np.concatenate(shares)
+        # An average over the tasks, by posterior.
+        self.confusion_: Floats = (total / often[:, None]).numpy()
         right = np.einsum("wkk,k->w", self.confusion_, self.posterior_.mean(axis=0))
         index = pd.Index(self.workers_, name="worker")
         self.worker_accuracy_ = pd.Series(right, index=index, name="accuracy")
-        self._describe_noise(moved)
+        self._describe_noise(data)
 
-    def _average_confusion(self, batch: Batch) -> Floats:
-        """P(label | truth) of each worker, averaged over the training tasks by posterior."""
-        n_workers, n_classes = len(self.workers_), len(self.classes_)
-        total = torch.zeros(n_workers, n_classes, n_classes, dtype=torch.float64)
-        weight = torch.as_tensor(self.posterior_)  # (task, truth)
-        for worker in torch.split(
-            torch.arange(n_workers), max(1, ROWS_AT_ONCE // max(len(weight), 1))
-        ):
-            table = self._tables(batch.x, worker).double()  # (task, worker, truth, label)
-            total[worker] = torch.einsum("twkl,tk->wkl", table, weight)
-        floor = weight.sum(dim=0)[None, :, None].clamp_min(1e-12)
-        return (total / floor).numpy()
+    def _chunks(self, data: CrowdData) -> Iterator[Batch]:
+        """All tasks, as many at a time as memory takes."""
+        return data.chunks()
 
-    def _tables(self, x: Tensor, workers: Tensor) -> Tensor:
-        """P(label | truth) of workers on tasks, (task, worker, truth, label)."""
-        at, everyone = grid(len(x), workers)
-        table = self.net_.log_noise(x, at, everyone).exp()
-        return table.reshape(len(x), len(workers), *table.shape[1:])
-
-    def _worker_labels(self, x: Tensor, workers: Tensor) -> Tensor:
-        at, everyone = grid(len(x), workers)
-        labels = self.net_.log_labels(x, at, everyone).exp()
-        return labels.reshape(len(x), len(workers), labels.shape[-1])
-
-    def _worker_rights(self, x: Tensor, workers: Tensor) -> Tensor:
-        truth = self.net_.log_truth(x).exp()
-        return torch.einsum("tk,twkk->tw", truth, self._tables(x, workers))
-
-    def _codes(self, workers: Any) -> Tensor:
-        return torch.as_tensor(self._worker_codes(workers))
-
-    @torch.no_grad()
-    def _label_proba(self, X: Any, row: Ints, worker: Ints) -> Floats:
-        check_is_fitted(self)
-        features, parts = as_features(X), [np.empty((0, len(self.classes_)))]
-        for start in range(0, len(row), ROWS_AT_ONCE):
-            some = slice(start, start + ROWS_AT_ONCE)
-            rows, at = np.unique(row[some], return_inverse=True)
-            who = torch.as_tensor(worker[some]).long()
-            log_labels = self.net_.log_labels(
-                features.rows(torch.as_tensor(rows).long()), torch.as_tensor(at), who
-            )
-            parts.append(log_labels.double().exp().numpy())
-        return np.concatenate(parts)
-
-    @torch.no_grad()
-    def _over_rows(self, X: Any, work: Any) -> Floats:
-        check_is_fitted(self)
-        features: Features = as_features(X)
-        refuse_other_shape(features, self.feature_shape_)
-        rows = torch.split(torch.arange(features.n_tasks), ROWS_AT_ONCE)
-        parts = [work(features.rows(some)).double().numpy() for some in rows]
-        return np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
-
-
-def grid(n_rows: int, workers: Tensor) -> tuple[Tensor, Tensor]:
-    """Every row with every worker: which row, and which worker."""
-    return torch.arange(n_rows).repeat_interleave(len(workers)), workers.repeat(n_rows)
+    def _add_confusion(self, total: Tensor, x: Tensor, share: Tensor) -> None:
+        """Add P(label | truth) of each worker on some tasks, as often as they have the truth."""
+        size = rows_at_once(len(x) * self._pair_cells())
+        for worker in torch.split(torch.arange(len(total)), size):
+            table = self._tables(x, worker).double()  # (task, worker, truth, label)
+            total[worker] += torch.einsum("twkl,tk->wkl", table, share)
 
 
 def work_of(data: CrowdData, settings: Training) -> int:

@@ -17,6 +17,7 @@ from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.learn._features import n_rows, refuse_width, take
 from crowdwise.learn._learner import PlainLearner
 from crowdwise.learn._linear import as_table
+from crowdwise.learn._named import column_names, refuse_other_columns, remember_columns
 from crowdwise.typing import Floats, Ints
 
 
@@ -36,7 +37,8 @@ class ClassifierLearner(PlainLearner):
         """P(truth | features) of every row; 0 or 1 where the classifier only says which."""
         check_is_fitted(self)
         table = self._table(X)
-        if self.classifier is None:
+        if self.classifier is None:  # one of yours looks at columns as it likes
+            refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
             refuse_width(table.shape[1], self.classifier_.n_features_in_)
         return class_proba(self.classifier_, table, len(self.classes_))
 
@@ -54,6 +56,8 @@ class ClassifierLearner(PlainLearner):
         classifier = self._unfitted(table)
         how = {} if weight is None else {weight_name(classifier): weight}
         self.classifier_ = classifier.fit(take(table, row), label, **how)
+        n_features = getattr(self.classifier_, "n_features_in_", None)
+        remember_columns(self, getattr(self, "feature_names_in_", None), n_features)
 
     def _out_of_sample(self, X: Any, told: Ints, label: Ints, cv: int, rng: Any) -> Floats:
         """What the classifier says of each task when it is trained on other tasks.

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
 from crowdwise.data import Annotations
-from crowdwise.errors import AnnotationError, ParameterError
-from crowdwise.learn._features import Features
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.learn._features import Features, rows_at_once
+from crowdwise.learn._named import order_by_name
 from crowdwise.typing import Array, Ints
 
 
@@ -88,6 +88,13 @@ class CrowdData:
         rows = start[at] + torch.arange(len(at), device=self.device) - before[at]
         columns = (self.worker[rows], self.label[rows], self.weight[rows])
         return Batch(self.features.rows(tasks), tasks, at, *columns)
+
+    def chunks(self, size: int | None = None) -> Iterator[Batch]:
+        """Everything in order, on the CPU: ``size`` tasks at a time, or what memory takes."""
+        size = rows_at_once(int(np.prod(self.features.shape))) if size is None else size
+        for tasks in torch.split(torch.arange(self.n_tasks, device=self.device), size):
+            here = self.of_tasks(tasks)
+            yield Batch(*(getattr(here, name).cpu() for name in Batch.__dataclass_fields__))
 
     def batches(
         self, size: int | None, by: str, generator: torch.Generator, odds: Tensor | None = None
@@ -207,14 +214,28 @@ def as_data(
 
 def worker_table(features: Any, workers: Array) -> Tensor | None:
     """What is known of each worker, a row of numbers each; a frame finds them by name."""
-    if features is None:
-        return None
-    if isinstance(features, pd.DataFrame) and not isinstance(features.index, pd.RangeIndex):
-        features = features.reindex(workers)
-    table = np.asarray(features, dtype=np.float32)
-    if table.ndim != 2 or len(table) != len(workers) or not np.isfinite(table).all():
+    return None if features is None else named_table(features, workers, "worker", "worker_features")
+
+
+def named_table(features: Any, names: Array, role: str, what: str) -> Tensor:
+    """A row of numbers for each name, which a frame finds in its index."""
+    order = order_by_name(features, names, role, what, needed=True)
+    if isinstance(features, Tensor):
+        features = features.detach()
+    table = np.asarray(features if order is None else features.iloc[order])
+    try:
+        casting: Any = "same_kind" if table.dtype.kind == "c" else "unsafe"
+        table = table.astype(np.float32, casting=casting)
+        wrong = table.ndim != 2 or len(table) != len(names) or not np.isfinite(table).all()
+        first = f"shape {table.shape}"
+    except (TypeError, ValueError) as error:
+        wrong, first = True, str(error)
+    if wrong:
         raise AnnotationError(
-            f"worker_features have shape {table.shape} for {len(workers):,} workers.\n"
-            "  expected: one row of finite numbers per worker, or a frame indexed by worker"
+            explain(
+                f"{what} are no table of {len(names):,} rows of numbers.",
+                first=first,
+                expected=f"one row of finite numbers per {role}, or a frame indexed by {role}",
+            )
         )
     return torch.as_tensor(table)

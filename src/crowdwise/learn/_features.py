@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 import torch
 from scipy.sparse import issparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from torch import Tensor
 from torch.utils.data import Dataset, Subset, default_collate
 
-from crowdwise.data.names import positions
 from crowdwise.errors import AnnotationError, explain
+from crowdwise.learn._named import (
+    column_names,
+    order_by_name,
+    refuse_other_columns,
+    remember_columns,
+)
 from crowdwise.typing import Array, Ints
+
+ROWS_AT_ONCE = 8192
+CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,7 @@ class Features:
 
     source: Any  # a tensor, a scipy matrix or a torch Dataset
     order: Ints | None = None  # row of the source for each task
+    names: Array | None = field(default=None, kw_only=True)  # of the columns, where they have any
 
     @property
     def n_tasks(self) -> int:
@@ -44,13 +53,38 @@ class Features:
         if issparse(self.source):
             dense = self.source[at.cpu().numpy()].toarray()
             return torch.as_tensor(dense, dtype=torch.float32, device=chosen.device)
-        items = [_features_only(self.source[int(i)]) for i in at]
-        return default_collate(items).to(chosen.device)
+        items = default_collate([_features_only(self.source[int(i)]) for i in at])
+        _refuse_missing(items, at)  # such a table is never seen as a whole
+        return items.to(chosen.device)
+
+    def some(self) -> Tensor:
+        """Two rows to try something on, which leave no trace in torch's random numbers."""
+        with torch.random.fork_rng(devices=[]):
+            return self.rows(torch.zeros(2, dtype=torch.long))
+
+    def spread(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Deviation and mean of every feature, without a whole table where there is none."""
+        tasks = torch.arange(self.n_tasks, device=device)
+        if issparse(self.source):
+            mean, variance = mean_variance_axis(self.source.astype(np.float64), axis=0)
+            deviation, mean = torch.as_tensor(np.sqrt(variance)), torch.as_tensor(mean)
+            return deviation.float().to(device), mean.float().to(device)
+        if not isinstance(self.source, Dataset):
+            deviation, mean = torch.std_mean(self.rows(tasks), dim=0, correction=0)
+            return deviation, mean
+        total, square = torch.zeros(2, *self.shape, dtype=torch.float64, device=device)
+        origin = self.rows(tasks[:1])[0].double()  # squares of small numbers lose no digits
+        for some in torch.split(tasks, rows_at_once(int(np.prod(self.shape)))):
+            x = self.rows(some).double() - origin
+            total, square = total + x.sum(dim=0), square + (x**2).sum(dim=0)
+        mean = total / len(tasks)
+        variance = (square / len(tasks) - mean**2).clamp_min(0.0)
+        return variance.sqrt().float(), (mean + origin).float()
 
     def to(self, device: torch.device) -> Features:
         """Move the whole table at once, where there is one."""
         moved = self.source.to(device) if isinstance(self.source, Tensor) else self.source
-        return Features(moved, self.order)
+        return Features(moved, self.order, names=self.names)
 
 
 def as_features(X: Any, tasks: Array | None = None) -> Features:
@@ -67,14 +101,19 @@ def as_features(X: Any, tasks: Array | None = None) -> Features:
     elif isinstance(X, Dataset) or issparse(X):
         source = X.tocsr() if issparse(X) else X
     elif isinstance(X, Tensor):
-        source = X.float() if X.is_floating_point() or X.ndim > 1 else X
+        plain = X.is_floating_point() or (X.ndim > 1 and not X.is_complex())
+        source = X.detach().float() if plain else X
     else:
         order = order_by_name(X, tasks)
         source = torch.as_tensor(_as_array(X), dtype=torch.float32)
-    features = Features(source, order)
+    _refuse_complex(source)
+    if issparse(source) or (isinstance(source, Tensor) and source.is_floating_point()):
+        _refuse_flat(tuple(source.shape))
+    features = Features(source, order, names=column_names(X))
     if tasks is not None:
         _refuse_other_rows(features.n_tasks, tasks)
-    _refuse_missing(features)
+    if not isinstance(source, Dataset):
+        _refuse_missing(source)
     return features
 
 
@@ -92,6 +131,8 @@ def in_task_order(X: Any, tasks: Array) -> Any:
 
 def n_rows(X: Any) -> int:
     """How many rows X has, of any kind."""
+    if np.isscalar(X) or getattr(X, "shape", None) == ():
+        _refuse_flat(())
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
@@ -110,6 +151,20 @@ def refuse_other_shape(features: Features, shape: tuple[int, ...]) -> None:
     """Rows of another width than in fit, where they had ``shape``."""
     if len(shape) == len(features.shape) == 1:  # images may have other sizes
         refuse_width(features.shape[0], shape[0])
+
+
+def remember_features(model: Any, features: Features) -> None:
+    """Let a model know the shape and the columns of the features that it learns from."""
+    model.feature_shape_ = features.shape
+    own = features.source if isinstance(features.source, Features) else features
+    remember_columns(model, own.names, own.shape[0] if len(own.shape) == 1 else None)
+
+
+def refuse_other_features(features: Features, model: Any) -> None:
+    """Features of other columns than in fit."""
+    own = features.source if isinstance(features.source, Features) else features
+    refuse_other_columns(own.names, getattr(model, "feature_names_in_", None))
+    refuse_other_shape(features, model.feature_shape_)
 
 
 def take(X: Any, rows: Ints) -> Any:
@@ -131,6 +186,7 @@ def _features_only(item: Any) -> Any:
 def _as_array(X: Any) -> Array:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     array = frame.to_numpy() if isinstance(frame, nw.DataFrame) else np.asarray(X)
+    _refuse_complex(array)
     try:
         array = array.astype(np.float32)
     except (TypeError, ValueError) as error:
@@ -142,25 +198,29 @@ def _as_array(X: Any) -> Array:
                 fix="encode text and categories first",
             )
         ) from None
-    if array.ndim < 2:
-        raise AnnotationError(
-            explain(
-                f"X has shape {array.shape}.",
-                expected="two dimensions or more: rows are tasks",
-                fix="use X.reshape(-1, 1) for a single feature",
-            )
-        )
     return array
 
 
-def order_by_name(X: Any, tasks: Array | None) -> Ints | None:
-    """The row of each task in a frame that is indexed by task; None for anything else."""
-    if tasks is None or not isinstance(X, pd.DataFrame) or isinstance(X.index, pd.RangeIndex):
-        return None
-    if not X.index.is_unique:
-        return None
-    place = positions(X.index.to_numpy(), tasks)
-    return place if (place >= 0).all() else None
+def _refuse_flat(shape: tuple[int, ...]) -> None:
+    if len(shape) < 2 or 0 in shape[1:]:
+        raise AnnotationError(
+            explain(
+                f"X has shape {shape}.",
+                expected="two dimensions or more, rows being tasks, and a column or more",
+                fix="use X.reshape(-1, 1) for a single feature",
+            )
+        )
+
+
+def _refuse_complex(X: Any) -> None:
+    if "complex" in str(getattr(X, "dtype", "")):
+        raise AnnotationError(
+            explain(
+                "X holds complex numbers.",
+                expected="real ones",
+                fix="give the real and the imaginary part as features of their own",
+            )
+        )
 
 
 def _refuse_other_rows(found: int, tasks: Array) -> None:
@@ -174,18 +234,28 @@ def _refuse_other_rows(found: int, tasks: Array) -> None:
         )
 
 
-def _refuse_missing(features: Features) -> None:
-    table = features.source
-    if not isinstance(table, Tensor) or not table.is_floating_point():
+def _refuse_missing(table: Any, rows: Tensor | None = None) -> None:
+    """Values that are no finite numbers; ``rows`` says which rows of X the table holds."""
+    if issparse(table):
+        bad = np.flatnonzero(~np.isfinite(table.data))
+        row = np.searchsorted(table.indptr, bad, side="right") - 1
+        place = np.stack([row, table.indices[bad]], axis=1)
+    elif isinstance(table, Tensor) and table.is_floating_point():
+        place = torch.nonzero(~torch.isfinite(table)).cpu().numpy()
+    else:
         return
-    bad = ~torch.isfinite(table)
-    if bad.any():
-        first = torch.nonzero(bad)[0].tolist()
+    if len(place):
+        first = int(place[0, 0]) if rows is None else int(rows[place[0, 0]])
         raise AnnotationError(
             explain(
-                f"X has {int(bad.sum()):,} values that are missing or infinite.",
-                first=f"row {first[0]}, column {first[1] if len(first) > 1 else 0}",
+                f"X has {len(place):,} values that are missing or infinite.",
+                first=f"row {first}, column {int(place[0, 1]) if place.shape[1] > 1 else 0}",
                 expected="finite numbers",
                 fix="fill them in first, for example with sklearn.impute.SimpleImputer",
             )
         )
+
+
+def rows_at_once(cells: int) -> int:
+    """How many rows to go through together that need so many numbers each in passing."""
+    return max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(cells, 1)))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 from scipy.special import xlogy
@@ -14,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._params import checks_params
 from crowdwise._steps import Pass, count, em_pass
-from crowdwise.aggregate._base import by_worker, clamp, gold_mask, normalize
+from crowdwise.aggregate._base import by_worker, clamp, gold_mask, normalize, refuse_nothing
 from crowdwise.data import Annotations, as_annotations, as_gold
 from crowdwise.data.coerce import aligned
 from crowdwise.data.names import as_names, positions
-from crowdwise.errors import AnnotationError
 from crowdwise.learn._features import in_task_order
+from crowdwise.learn._named import column_names, remember_columns
 from crowdwise.persist import Savable
 from crowdwise.typing import Array, Floats, Ints
 
@@ -56,11 +59,12 @@ class CrowdLearner(Savable, ClassifierMixin, BaseEstimator, ABC):
 
     def predict(self, X: Any) -> Array:
         """Most probable class of every row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        proba = self.predict_proba(X)  # which sees to it that there is something to ask
+        return self.classes_[proba.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy against truths; mean log-likelihood per label against annotations."""
-        if isinstance(y, Annotations):
+        if isinstance(y, Annotations) or is_table(y):
             return self.log_likelihood(X, y)
         return float(super().score(X, y, sample_weight))
 
@@ -68,6 +72,7 @@ class CrowdLearner(Savable, ClassifierMixin, BaseEstimator, ABC):
         """Mean log P(label | features, worker) of annotations, an honest score without truth."""
         check_is_fitted(self)
         votes = as_annotations(annotations)
+        refuse_nothing(votes, "score by")
         known, _ = aligned(votes, self.workers_, self.classes_, "average")
         proba = self._label_proba(in_task_order(X, votes.tasks), known.task, known.worker)
         given = np.eye(len(self.classes_))[known.label] if known.soft is None else known.soft
@@ -78,7 +83,7 @@ class CrowdLearner(Savable, ClassifierMixin, BaseEstimator, ABC):
         """Numbers of the named workers; a name never seen is the unknown worker."""
         if workers is None:
             return np.arange(len(self.workers_))
-        found = positions(self.workers_, np.atleast_1d(as_names(workers)))
+        found = positions(self.workers_, worker_names(workers))
         return np.where(found < 0, len(self.workers_), found)
 
 
@@ -119,12 +124,14 @@ class PlainLearner(CrowdLearner):
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = as_annotations(annotations)
-        if not votes.n_annotations:
-            raise AnnotationError("There are no annotations to learn from.")
+        refuse_nothing(votes)
         known = None if gold is None else as_gold(gold, votes)
-        self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
-        posterior, self.confusion_ = self._fit(in_task_order(X, votes.tasks), votes, known)
-        self.posterior_ = clamp(posterior, known)
+        X = in_task_order(X, votes.tasks)
+        with all_or_nothing(self):
+            self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
+            remember_columns(self, column_names(X), None)  # how many, a method finds out
+            posterior, self.confusion_ = self._fit(X, votes, known)
+            self.posterior_ = clamp(posterior, known)
         return self
 
     @abstractmethod
@@ -159,6 +166,29 @@ class PlainLearner(CrowdLearner):
         """The confusion matrices, and their average for a worker never seen."""
         check_is_fitted(self)
         return np.concatenate([self.confusion_, self.confusion_.mean(axis=0, keepdims=True)])
+
+
+@contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """A model as it was before, should learning fail."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
+
+
+def is_table(y: Any) -> bool:
+    """Whether these are annotations in a frame, and not a column of truths."""
+    frame = nw.from_native(y, eager_only=True, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and len(frame.columns) > 1
+
+
+def worker_names(workers: Any) -> Array:
+    """Names in the order in which they were asked for; a single one may stand for itself."""
+    return as_names([workers] if np.isscalar(workers) else workers)
 
 
 def expect(votes: Annotations, log_class: Floats, confusion: Floats, gold: Ints | None) -> Pass:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.learn._features import as_features, refuse_width
 from crowdwise.learn._learner import PlainLearner
+from crowdwise.learn._named import column_names, refuse_other_columns
 from crowdwise.typing import Floats
 
 
@@ -46,6 +47,7 @@ class LinearLearner(PlainLearner):
 
     def _design(self, X: Any) -> Any:
         """Scaled features and a column of ones."""
+        refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
         table = as_table(X)
         refuse_width(table.shape[1], self.n_features_in_)
         if self.scale and table.shape[0]:  # scikit-learn refuses to scale nothing
@@ -56,9 +58,9 @@ class LinearLearner(PlainLearner):
 
 def as_table(X: Any) -> Any:
     """Features as a matrix of doubles, sparse if they are."""
+    features = as_features(X)
     if issparse(X):
         return csr_array(X, dtype=np.float64)
-    features = as_features(X)
     if len(features.shape) != 1:
         raise AnnotationError(
             explain(

@@ -15,6 +15,7 @@ from torch import Tensor
 from crowdwise.data import Annotations, as_annotations
 from crowdwise.data.names import as_names, positions
 from crowdwise.errors import AnnotationError, explain, listing
+from crowdwise.learn._data import named_table
 from crowdwise.learn._features import Features
 from crowdwise.typing import Array, Floats, Ints
 
@@ -98,26 +99,94 @@ def as_pair_gold(gold: Any, pairs: Pairs) -> dict[int, Any]:
     return found
 
 
+def are_annotations(y: Any, column: str) -> bool:
+    """Whether these are labels by workers, not truths."""
+    if isinstance(y, Mapping) and not hasattr(y, "columns"):
+        part = next(iter(y.values()), None)
+        nested = isinstance(part, Mapping) and isinstance(next(iter(part.values()), None), Mapping)
+        return nested or isinstance(part, Annotations) or hasattr(part, "columns")
+    return isinstance(y, Annotations) or column in getattr(y, "columns", ())
+
+
+def as_truths(y: Any, names: pd.Index, n_rows: int, rows: pd.Index | None = None) -> pd.DataFrame:
+    """Truths by row and label name, found by name where ``y`` has names; ``rows`` are X's."""
+    table = pd.DataFrame(y)
+    named = isinstance(y, pd.DataFrame | Mapping)
+    if not named and table.shape[1] == len(names):
+        table.columns = names
+    strange = table.columns.difference(names, sort=False)
+    if len(table) != n_rows or len(strange):
+        found = f" and the columns {listing(table.columns)}" if named else ""
+        raise AnnotationError(
+            explain(
+                f"The truths have shape {table.shape}{found}.",
+                expected=f"{n_rows:,} rows as in X, and columns for {listing(names)}",
+            )
+        )
+    if rows is not None and not _numbered(table.index):
+        table = _in_row_order(table, rows)
+    return table.reindex(columns=names)
+
+
+def share_right(
+    predicted: pd.DataFrame, y: Any, X: Any, classes: Array, weight: Any = None
+) -> float:
+    """Share of the known truths that were predicted, each row by its weight."""
+    rows = X.index if isinstance(X, pd.DataFrame) else None
+    truths = as_truths(y, predicted.columns, len(predicted), rows).to_numpy(dtype=object)
+    known = ~pd.isna(truths)
+    if not known.any() or not np.isin(truths[known], classes).all():
+        raise AnnotationError(
+            explain(
+                f"The truths take the values [{listing(pd.unique(truths[known]))}].",
+                expected=f"{listing(classes)}; NaN where unknown, but not everywhere",
+            )
+        )
+    right = (predicted.to_numpy() == truths) & known
+    weights = np.ones(len(right)) if weight is None else np.asarray(weight)
+    return float((right.sum(axis=1) @ weights) / (known.sum(axis=1) @ weights))
+
+
+def _in_row_order(table: pd.DataFrame, rows: pd.Index) -> pd.DataFrame:
+    """The rows in this order if they have these names, in their own if they have none of them."""
+    shared = table.index.isin(rows)
+    if not shared.any():
+        return table
+    if not (shared.all() and table.index.is_unique and rows.is_unique):
+        raise AnnotationError(
+            explain(
+                "The truths and X name some rows alike, but not all of them.",
+                first=f"the truths have {listing(table.index)}; X has {listing(rows)}",
+                expected="the same names in both, each once",
+                fix="give the same index to both, or two arrays",
+            )
+        )
+    return table.loc[rows]
+
+
 def label_table(features: Any, names: Array) -> Tensor | None:
     """Features of label names as a tensor, one row each."""
-    if features is None:
-        return None
-    if isinstance(features, pd.DataFrame) and not isinstance(features.index, pd.RangeIndex):
-        features = features.reindex(names)
-    table = np.asarray(features, dtype=np.float32)
-    if table.ndim != 2 or len(table) != len(names) or not np.isfinite(table).all():
-        raise AnnotationError(
-            f"label_features have shape {table.shape} for {len(names):,} label names.\n"
-            "  expected: one row of finite numbers per name, or a frame indexed by name"
-        )
-    return torch.as_tensor(table)
+    return None if features is None else named_table(features, names, "label", "label_features")
+
+
+def _numbered(index: pd.Index) -> bool:
+    """Whether an index only counts rows."""
+    return bool(isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index))))
 
 
 def _parts(annotations: Any, column: str) -> dict[Any, Annotations]:
     """The annotations of each label name."""
-    if isinstance(annotations, Mapping) and not hasattr(annotations, "columns"):
+    if isinstance(annotations, Mapping) and not hasattr(annotations, "columns") and annotations:
         return {name: as_annotations(part) for name, part in annotations.items()}
-    frame = nw.from_native(annotations, eager_only=True)
+    frame = nw.from_native(annotations, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise AnnotationError(
+            explain(
+                f"These annotations ({type(annotations).__name__}) are of no label name.",
+                expected=f"{{label name: annotations}}, or a frame with the column {column!r}",
+                fix="name the one there is: {'name': annotations}, or use LIA",
+            )
+        )
     if column not in frame.columns:
         raise AnnotationError.missing_column(
             column,

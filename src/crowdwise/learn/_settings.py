@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -10,7 +12,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from crowdwise.errors import ParameterError
+from crowdwise.errors import ParameterError, explain
 
 OPTIMIZERS: dict[str, Any] = {
     "adam": (torch.optim.Adam, {}),
@@ -19,6 +21,11 @@ OPTIMIZERS: dict[str, Any] = {
     "radam": (torch.optim.RAdam, {}),
     "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-8}),
     "sgd": (torch.optim.SGD, {"momentum": 0.9}),
+}
+WORDS: dict[str, Any] = {  # settings that are one of a few words
+    "optimizer": OPTIMIZERS,
+    "schedule": ("constant", "cosine"),
+    "hold_out": ("labels", "tasks"),
 }
 PARTS = ("truth", "noise", "encoder", "hardness", "centre")  # with rates of their own
 
@@ -62,7 +69,7 @@ class Training(BaseEstimator):
     device : {"auto", "cpu", "cuda"} or str, default="auto"
         Where to train; auto takes a GPU if there is one.
     verbose : bool, default=False
-        Log every tenth of the way.
+        Tell of every tenth of the way: in the log, or on standard error if nothing shows that.
     """
 
     def __init__(
@@ -104,6 +111,15 @@ class Training(BaseEstimator):
         return self.n_restarts > 1 or self.patience is not None
 
 
+def tell(text: str) -> None:
+    """Log progress that was asked for; show it where logging is not set up to."""
+    log = logging.getLogger("crowdwise")
+    if log.isEnabledFor(logging.INFO) and log.hasHandlers():
+        log.info(text)
+    else:
+        sys.stderr.write(f"{text}\n")
+
+
 def make_optimizer(training: Training, parameters: Mapping[str, Tensor]) -> torch.optim.Optimizer:
     """The optimiser, with a group of its own for each part of the net."""
     kind, options = OPTIMIZERS[training.optimizer]
@@ -130,36 +146,42 @@ def _for_part(value: float | Mapping[str, float], part: str, default: float) -> 
 
 def check(training: Training) -> None:
     """Refuse settings that make no sense."""
-    if training.optimizer not in OPTIMIZERS:
-        raise ParameterError(
-            f"optimizer={training.optimizer!r} is unknown.\n  expected: {', '.join(OPTIMIZERS)}"
-        )
-    if training.schedule not in ("constant", "cosine"):
-        raise ParameterError(
-            f"schedule={training.schedule!r} is unknown.\n  expected: constant, cosine"
-        )
-    if training.hold_out not in ("labels", "tasks"):
-        raise ParameterError(
-            f"hold_out={training.hold_out!r} is unknown.\n  expected: labels, tasks"
-        )
+    for name, known in WORDS.items():
+        value = getattr(training, name)
+        if value not in known:
+            raise ParameterError(f"{name}={value!r} is unknown.\n  expected: {', '.join(known)}")
     for name, low in (("n_restarts", 1), ("epochs", 0), ("batch_size", 1), ("patience", 1)):
         value = getattr(training, name)
         if value is not None and not isinstance(value, Integral):
             raise ParameterError(f"{name}={value!r}.\n  expected: a whole number")
         if value is not None and value < low:
             raise ParameterError(f"{name}={value} is too small.\n  expected: {low} or more")
-    for name in ("learning_rate", "weight_decay", "worker_dropout", "validation_fraction"):
-        if not isinstance(getattr(training, name), Real | Mapping):
-            raise ParameterError(f"{name}={getattr(training, name)!r}.\n  expected: a number")
-    if isinstance(training.class_weight, str) and training.class_weight != "balanced":
+    for name in ("learning_rate", "weight_decay"):
+        _check_rates(name, getattr(training, name))
+    dropout, held_out = training.worker_dropout, training.validation_fraction
+    if not isinstance(dropout, Real) or not 0 <= dropout <= 1:
+        raise ParameterError(f"worker_dropout={dropout!r}.\n  expected: a number from 0 to 1")
+    if not isinstance(held_out, Real) or not 0 < held_out < 1:
+        raise ParameterError(f"validation_fraction={held_out!r}.\n  expected: between 0 and 1")
+    weight = training.class_weight
+    if isinstance(weight, Mapping) or (isinstance(weight, str) and weight != "balanced"):
         raise ParameterError(
-            f"class_weight={training.class_weight!r} is unknown.\n"
-            "  expected: balanced, one number per class, or None"
+            f"class_weight={weight!r:.80} is unknown.\n"
+            "  expected: balanced, one number per class in their order, or None"
         )
-    if not 0 < training.validation_fraction < 1:
+
+
+def _check_rates(name: str, value: Any) -> None:
+    """Refuse a rate below 0, and rates of parts that no net has."""
+    rates = value if isinstance(value, Mapping) else {"": value}
+    strange = [part for part in rates if part not in (*PARTS, "")]
+    if strange:
         raise ParameterError(
-            f"validation_fraction={training.validation_fraction}.\n  expected: between 0 and 1"
+            explain(f"{name} is for {strange[0]!r}, which no net has.", expected=", ".join(PARTS))
         )
+    for rate in rates.values():
+        if not isinstance(rate, Real) or not float(rate) >= 0:
+            raise ParameterError(f"{name}={rate!r}.\n  expected: a number, 0 or more")
 
 
 def pick_device(name: str) -> torch.device:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +17,9 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from crowdwise.errors import CrowdwiseError
 from crowdwise.learn._data import Batch, CrowdData, class_odds
-from crowdwise.learn._settings import Training, check, make_optimizer
+from crowdwise.learn._settings import Training, check, make_optimizer, tell
 from crowdwise.learn.objectives import Objective
 from crowdwise.learn.truth import SideBySide
-
-log = logging.getLogger("crowdwise")
 
 WORTH_SHARING = 4_000_000
 ALIKE = ("gold", "told", "net.scaler.")  # buffers from the data, the same in every restart
@@ -98,12 +95,8 @@ class Ensemble:
 
     def learned(self) -> dict[str, Tensor]:
         """All that training changes: parameters, and running means and the like."""
-        running = {
-            name: value
-            for name, value in self.buffers.items()
-            if name.startswith("net.") and not name.startswith(ALIKE)
-        }
-        return {**self.parameters, **running}
+        own = [n for n in self.buffers if n.startswith("net.") and not n.startswith(ALIKE)]
+        return {**self.parameters, **{name: self.buffers[name] for name in own}}
 
     def snapshot(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self.learned().items()}
@@ -141,10 +134,7 @@ class Ensemble:
 def split(
     data: CrowdData, training: Training, rng: np.random.RandomState
 ) -> tuple[CrowdData, CrowdData | None]:
-    """What is learned from, and what is held out where there is something to decide.
-
-    Members are built from the first alone: a start that knows held-out labels decides nothing.
-    """
+    """What is learned from, and what is held out; members are built from the first alone."""
     check(training)
     if not training.holds_out or data.n_annotations < 2:
         return data, None
@@ -250,7 +240,7 @@ class Loop:
             self.ensemble.keep(self.best_state, better)
         n_epochs = len(self.history.loss)
         if self.training.verbose and n_epochs % self.report_every == 0:
-            log.info("epoch %d: loss %.4f", n_epochs, float(losses.min()))
+            tell(f"epoch {n_epochs}: loss {float(losses.min()):.4f}")
 
     def expect(self, phase: Phase) -> None:
         """E-step: every member's posterior becomes its target."""

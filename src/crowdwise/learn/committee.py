@@ -16,6 +16,7 @@ from crowdwise._params import at_least, checks_params
 from crowdwise.data import as_annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._learner import CrowdLearner, LearnerTraits
+from crowdwise.learn._named import remember_columns
 from crowdwise.learn.speelfc import SpeeLFC
 from crowdwise.typing import Floats, Ints
 
@@ -34,7 +35,7 @@ class Committee(CrowdLearner):
     ----------
     learner : learner, optional
         What every member is a copy of: anything with this module's interface and a
-        ``random_state``; ``SpeeLFC()`` if not given.
+        ``random_state``, of its own or of a part; ``SpeeLFC()`` if not given.
     n_members : int, default=10
         How many; each costs a fit.
     n_jobs : int, optional
@@ -110,13 +111,15 @@ class Committee(CrowdLearner):
         votes = as_annotations(annotations)
         seeds = check_random_state(self.random_state).randint(SEEDS, size=self.n_members)
         one = self.default_learner if self.learner is None else self.learner
-        refuse_seedless(one)
-        members = [clone(one).set_params(random_state=int(seed)) for seed in seeds]
+        seeded = seeded_parts(one)
+        members = [clone(one).set_params(**dict.fromkeys(seeded, int(seed))) for seed in seeds]
         self.members_ = Parallel(self.n_jobs)(
             delayed(member.fit)(X, votes, worker_features, gold) for member in members
         )
         first = self.members_[0]
         self.classes_, self.workers_, self.tasks_ = first.classes_, first.workers_, first.tasks_
+        known = vars(first)
+        remember_columns(self, known.get("feature_names_in_"), known.get("n_features_in_"))
         self.posterior_ = self._mean(lambda member: member.posterior_)
         if hasattr(first, "confusion_"):
             self.confusion_ = self._mean(lambda member: member.confusion_)
@@ -157,9 +160,10 @@ class Committee(CrowdLearner):
         return total / len(members)
 
 
-def refuse_seedless(learner: Any) -> None:
-    """Members without random numbers would all be the same."""
-    if "random_state" not in learner.get_params(deep=False):
+def seeded_parts(learner: Any) -> list[str]:
+    """Parameters that are seeds; without any, all members would be the same."""
+    seeds = [name for name in learner.get_params() if name.split("__")[-1] == "random_state"]
+    if not seeds:
         raise ParameterError(
             explain(
                 f"{type(learner).__name__} has no random_state: all members would be the same.",
@@ -167,3 +171,4 @@ def refuse_seedless(learner: Any) -> None:
                 fix="use it alone",
             )
         )
+    return seeds

@@ -62,7 +62,7 @@ class CoNAL(CrowdClassifier):
     common_confusion_ : ndarray of shape (n_classes, n_classes)
         What the common matrix makes of each class; the axes are truth, label.
     common_share_ : ndarray of shape (n_workers,)
-        Mean of ``g`` over each worker's annotations, NaN without any.
+        Mean of ``g`` over each worker's annotations; over everybody's where there are none.
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
@@ -140,15 +140,17 @@ class CoNAL(CrowdClassifier):
         return Apart(net, data, self.penalty)
 
     @torch.no_grad()
-    def _describe_noise(self, batch: Batch) -> None:
+    def _describe_noise(self, data: CrowdData) -> None:
         noise: Any = self.net_.noise
         table = torch.softmax(noise.common, dim=-1)
         self.common_confusion_: Floats = table.double().numpy()
-        share = noise.share(self.net_.scaler(batch.x), batch.at, batch.worker).double()
-        empty = torch.zeros(len(self.workers_), dtype=torch.float64)
-        total = empty.index_add(0, batch.worker, share)
-        count = empty.index_add(0, batch.worker, torch.ones_like(share))
-        self.common_share_: Floats = (total / count).numpy()
+        total, count = torch.zeros(2, len(self.workers_), dtype=torch.float64)
+        for batch in data.chunks():
+            share = noise.share(self.net_.scaler(batch.x), batch.at, batch.worker).double()
+            total = total.index_add(0, batch.worker, share)
+            count = count.index_add(0, batch.worker, torch.ones_like(share))
+        usual = total.sum() / count.sum()
+        self.common_share_: Floats = torch.where(count > 0, total / count, usual).numpy()
 
 
 class CommonConfusion(Noise):

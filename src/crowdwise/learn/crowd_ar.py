@@ -121,10 +121,11 @@ class CrowdAR(CrowdClassifier):
         return Reliability(net, data, self.trust)
 
     @torch.no_grad()
-    def _describe_noise(self, batch: Batch) -> None:
+    def _describe_noise(self, data: CrowdData) -> None:
         noise: Any = self.net_.noise
         self.expertise_: Floats = torch.sigmoid(noise.expertise.weight[:-1]).double().numpy()
-        hard = torch.sigmoid(noise.difficulty(self.net_.scaler(batch.x))).double().numpy()
+        logit = [noise.difficulty(self.net_.scaler(batch.x)) for batch in data.chunks()]
+        hard = torch.sigmoid(torch.cat(logit)).double().numpy()
         self.difficulty_: Floats = (hard * self.posterior_).sum(axis=1)
 
     def _worker_rights(self, x: Tensor, workers: Tensor) -> Tensor:

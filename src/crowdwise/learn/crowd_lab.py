@@ -24,6 +24,7 @@ from crowdwise.data import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._classifier import ClassifierLearner
 from crowdwise.learn._learner import LearnerTraits, counted_confusion
+from crowdwise.learn._named import order_by_name, place_by_name
 from crowdwise.typing import Floats, Ints
 
 
@@ -59,7 +60,8 @@ class CrowdLab(ClassifierLearner):
     annotation_quality_ : ndarray of shape (n_annotations,)
         How likely each annotation is right.
     worker_quality_ : Series
-        How good each worker's labels are, by the posterior and by agreement.
+        How good each worker's labels are, by the posterior and by agreement; the average for
+        a worker without any.
     worker_weight_, model_weight_ : Series and float
         How much the workers and the classifier count.
     pred_probs_ : ndarray of shape (n_tasks, n_classes)
@@ -177,7 +179,7 @@ class CrowdLab(ClassifierLearner):
             label = np.where(known >= 0, known, majority(ballot, None, luck))
             proba = self._out_of_sample(X, told, label[told], self.cv, rng)
         else:
-            proba = checked(self._given, ballot.votes.shape)
+            proba = checked(named(self._given, votes), ballot.votes.shape)
         self.temperature_ = 1.0
         if (ballot.size > 1).any():
             here = votes.redundancy > 0
@@ -188,6 +190,7 @@ class CrowdLab(ClassifierLearner):
         judged = judge(ballot, self.pred_probs_, known, luck, **best)
         self._describe(votes, ballot, judged)
         self._settle(ballot, judge(ballot, cool, known, luck, best_quality=True))
+        self.__dict__.pop("classifier_", None)  # one of an earlier fit knows other classes
         if X is not None:
             self._learn_classifier(X, told, judged.consensus[told], None)
         return judged.posterior, counted_confusion(votes, judged.posterior)
@@ -204,6 +207,7 @@ class CrowdLab(ClassifierLearner):
             else (mine * votes.soft).sum(axis=1)
         )
         quality = worker_quality(ballot, judged)
+        quality = np.where(np.isnan(quality), np.nanmean(quality), quality)
         self.worker_quality_ = by_worker(quality, votes.workers, "quality")
         self.worker_weight_ = by_worker(judged.worker, votes.workers, "weight")
         self.model_weight_ = judged.model
@@ -221,6 +225,17 @@ class CrowdLab(ClassifierLearner):
 def settled(quality: Floats, weight: Any, usual: float, n_classes: int) -> Floats:
     """Quality of the labels, drawn to chance by the weight of one more worker."""
     return (quality * weight + usual / n_classes) / (weight + usual)
+
+
+def named(pred_probs: Any, votes: Annotations) -> Any:
+    """Probabilities in the order of tasks and classes, where a frame names them."""
+    if not isinstance(pred_probs, pd.DataFrame):
+        return pred_probs
+    where = "the columns of pred_probs"
+    row = order_by_name(pred_probs, votes.tasks, "task", "pred_probs")
+    column = place_by_name(pred_probs.columns, votes.classes, "class", where)
+    rows = pred_probs if row is None else pred_probs.iloc[row]
+    return rows if column is None else rows.iloc[:, column]
 
 
 def checked(pred_probs: Any, shape: tuple[int, ...]) -> Floats:

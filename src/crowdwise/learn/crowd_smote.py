@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.random import RandomState
 from scipy.sparse import csr_array
 from sklearn.neighbors import NearestNeighbors
@@ -14,6 +15,7 @@ from sklearn.utils import check_random_state
 from crowdwise.data import Annotations, as_annotations
 from crowdwise.data.spread import certainty_of
 from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.learn._features import in_task_order
 from crowdwise.typing import Floats, Ints
 
 DELTA_RULES = ("intent", "printed", "uniform")
@@ -59,7 +61,7 @@ def crowd_smote(
 
     Parameters
     ----------
-    X : array of shape (n_tasks, n_features)
+    X : array of shape (n_tasks, n_features), or frame indexed by task
         Where tasks lie: features or, in ICED, what a network makes of them.
     annotations : Annotations, frame, array, dict or path
         Labels of the tasks; those that have none lend no labels.
@@ -101,6 +103,7 @@ def crowd_smote(
     ([0], <Annotations: 2 annotations of 1 tasks by 2 workers, 2 classes>)
     """
     votes, rng = as_annotations(annotations), check_random_state(random_state)
+    X = in_task_order(X, votes.tasks) if isinstance(X, pd.DataFrame) else X
     X, truth = np.asarray(X, dtype=np.float64), np.asarray(truth)
     _refuse(X, truth, votes, delta_rule, copy)
     origin = origins(truth, amounts(truth, votes.n_classes, balance), rng)
@@ -210,5 +213,21 @@ def _refuse(X: Floats, truth: Ints, votes: Annotations, rule: str, copy: str) ->
             explain(
                 f"X has shape {X.shape} and truth {truth.shape} for {votes.n_tasks:,} tasks.",
                 expected="a row of features and a class number for each task",
+            )
+        )
+    if not np.isfinite(X).all():
+        raise ParameterError(
+            explain(
+                f"X has {int((~np.isfinite(X)).sum()):,} values that are missing or infinite.",
+                expected="finite numbers",
+                fix="fill them in first, for example with sklearn.impute.SimpleImputer",
+            )
+        )
+    if truth.dtype.kind not in "iu" or not ((truth >= -1) & (truth < votes.n_classes)).all():
+        raise ParameterError(
+            explain(
+                f"truth holds {listing(np.unique(truth))}.",
+                expected=f"class numbers from 0 to {votes.n_classes - 1}, and -1 for none",
+                fix="number names by their places in annotations.classes",
             )
         )

@@ -228,7 +228,8 @@ class ICED(CrowdClassifier):
 
 def by_features(data: CrowdData) -> Ints:
     """Tasks in the order of some of their features, however they came."""
-    x = data.features.rows(torch.arange(data.n_tasks, device=data.device)).flatten(1)
+    x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
+    x = x.flatten(1) if x.ndim > 1 else x[:, None]
     some = x[:, :: max(1, x.shape[1] // 32)].cpu().numpy()
     return np.lexsort(some.T) if some.size else np.arange(data.n_tasks)
 

@@ -13,7 +13,7 @@ from crowdwise.data import as_annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import Batch, CrowdData, label_shares
-from crowdwise.learn._learner import LearnerTraits
+from crowdwise.learn._learner import LearnerTraits, all_or_nothing
 from crowdwise.learn._settings import Training
 from crowdwise.learn._train import Phase
 from crowdwise.learn.noise import Noise, Tensors, WorkerEmbedding, WorkerFeatures
@@ -181,13 +181,14 @@ class LIA(CrowdClassifier):
                 )
             )
         votes = as_annotations(annotations)
-        super().fit(X, votes, worker_features, gold)
-        self.response_: ResponseModel | None = None
-        if self.response is not None:
-            beside = clone(self.response)
-            if beside.random_state is None:
-                beside.set_params(random_state=self.random_state)
-            self.response_ = beside.fit(X, votes, truth=self.posterior_)
+        with all_or_nothing(self):
+            super().fit(X, votes, worker_features, gold)
+            self.response_: ResponseModel | None = None
+            if self.response is not None:
+                beside = clone(self.response)
+                if beside.random_state is None:
+                    beside.set_params(random_state=self.random_state)
+                self.response_ = beside.fit(X, votes, truth=self.posterior_)
         return self
 
     def predict_response(self, X: Any, workers: Any = None) -> Floats:
@@ -244,12 +245,13 @@ class LIA(CrowdClassifier):
         return [*rounds, *tuned]
 
     @torch.no_grad()
-    def _describe_noise(self, batch: Batch) -> None:
-        everyone = torch.full((len(batch.x),), len(self.workers_))
-        at = torch.arange(len(batch.x))
-        table = self.net_.log_noise(batch.x, at, everyone).exp().double()
-        right = torch.einsum("tkk,tk->t", table, torch.as_tensor(self.posterior_))
-        self.difficulty_ = 1.0 - right.numpy()
+    def _describe_noise(self, data: CrowdData) -> None:
+        unknown, right = torch.tensor([len(self.workers_)]), []
+        for batch in data.chunks():
+            table = self._tables(batch.x, unknown)[:, 0].double()
+            share = torch.as_tensor(self.posterior_[batch.task.numpy()])
+            right.append(torch.einsum("tkk,tk->t", table, share))
+        self.difficulty_ = 1.0 - torch.cat(right).numpy()
         competence: Any = self.net_.noise.competence
         self.embedding_ = competence(torch.arange(len(self.workers_))).double().numpy()
 

@@ -12,9 +12,17 @@ from torch import nn
 
 from crowdwise._params import one_of
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._data import CrowdData
 from crowdwise.learn._features import as_features
-from crowdwise.learn._multilabel import PairFeatures, as_pair_gold, as_pairs, label_table
+from crowdwise.learn._learner import all_or_nothing
+from crowdwise.learn._multilabel import (
+    PairFeatures,
+    are_annotations,
+    as_pair_gold,
+    as_pairs,
+    label_table,
+    share_right,
+)
 from crowdwise.learn._settings import Training
 from crowdwise.learn.embedded import worker_vectors
 from crowdwise.learn.label_names import (
@@ -152,16 +160,17 @@ class LIAML(LIA):
         ``label_features`` an array or frame with one row per label name.
         """
         pairs = as_pairs(annotations, self.column)
-        self.label_names_ = pairs.names
-        self.label_features_ = label_table(label_features, pairs.names)
+        table = label_table(label_features, pairs.names)
         known = None if gold is None else as_pair_gold(gold, pairs)
         used = pairs.annotations.redundancy > 0
         used[list(known or ())] = True
         order = np.flatnonzero(used)  # a pair nobody labeled has nothing to teach
         features = PairFeatures(as_features(X, pairs.tasks), order, len(pairs.names))
-        super().fit(features, pairs.annotations[order], worker_features, known)
-        self.tasks_ = pairs.tasks
-        self.posterior_.index = pd.Index(pairs.tasks, name="task")
+        with all_or_nothing(self):
+            self.label_names_, self.label_features_ = pairs.names, table
+            super().fit(features, pairs.annotations[order], worker_features, known)
+            self.tasks_ = pairs.tasks
+            self.posterior_.index = pd.Index(pairs.tasks, name="task")
         return self
 
     def predict_proba(self, X: Any, label_names: Any = None, label_features: Any = None) -> Any:
@@ -182,12 +191,13 @@ class LIAML(LIA):
         return pd.DataFrame(chosen, proba.index, proba.columns)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of right predictions; ``y`` has truths, tasks x label names, NaN if unknown."""
-        truth = y[list(self.label_names_)] if isinstance(y, pd.DataFrame) else pd.DataFrame(y)
-        known = truth.notna().to_numpy()
-        right = (self.predict(X).to_numpy() == truth.to_numpy()) & known
-        weight = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight)
-        return float((right.sum(axis=1) @ weight) / (known.sum(axis=1) @ weight))
+        """Share of right predictions, or mean log-likelihood per label against annotations.
+
+        Truths are an array (row, label name), or a frame or dict by label name; NaN if unknown.
+        """
+        if are_annotations(y, self.column):
+            return self.log_likelihood(X, y)
+        return share_right(self.predict(X), y, X, self.classes_, sample_weight)
 
     def log_likelihood(self, X: Any, annotations: Any) -> float:
         """Mean log P(label | features, worker) of annotations, an honest score without truth."""
@@ -199,20 +209,14 @@ class LIAML(LIA):
         self, X: Any, workers: Any = None, worker_features: Any = None
     ) -> Floats:
         """P(yes) by each worker, shape (n_rows, n_workers, n_label_names)."""
-        model = self if worker_features is None else self.for_workers(workers, worker_features)
-        codes = model._codes(workers if model is self else None)
-        proba = self._over_rows(self._pairs(X), lambda x: model._worker_labels(x, codes))
+        proba = self._of_workers(X, workers, worker_features, "_worker_labels")
         return self._by_worker(proba[:, :, 1])
 
     def predict_worker_accuracy(
         self, X: Any, workers: Any = None, worker_features: Any = None
     ) -> Floats:
         """How likely each worker is right, shape (n_rows, n_workers, n_label_names)."""
-        model = self if worker_features is None else self.for_workers(workers, worker_features)
-        codes = model._codes(workers if model is self else None)
-        return self._by_worker(
-            self._over_rows(self._pairs(X), lambda x: model._worker_rights(x, codes))
-        )
+        return self._by_worker(self._of_workers(X, workers, worker_features, "_worker_rights"))
 
     def for_labels(self, label_names: Any, label_features: Any) -> Self:
         """The same model for other label names, of which it knows only features."""
@@ -266,14 +270,18 @@ class LIAML(LIA):
     def _pairs(self, X: Any) -> PairFeatures:
         return PairFeatures(as_features(X), n_names=len(self.label_names_))
 
+    def _of_workers(self, X: Any, workers: Any, worker_features: Any, what: str) -> Floats:
+        model = self if worker_features is None else self.for_workers(workers, worker_features)
+        codes, ask = model._codes(workers if model is self else None), getattr(model, what)
+        return self._over_rows(self._pairs(X), lambda x: ask(x, codes), len(codes))
+
     def _by_worker(self, values: Floats) -> Floats:
         """From (row x name, worker) to (row, worker, name)."""
         return values.reshape(-1, len(self.label_names_), values.shape[1]).swapaxes(1, 2)
 
     @torch.no_grad()
     def _describe(self, data: CrowdData) -> None:
-        here = data.of_tasks(torch.arange(data.n_tasks, device=data.device))
-        batch = Batch(*(getattr(here, name).cpu() for name in Batch.__dataclass_fields__))
+        batch = next(data.chunks(data.n_tasks))
         posterior = self._objective_.posterior(batch).exp().double()  # (pair, truth)
         table = self.net_.log_noise(batch.x, batch.at, batch.worker).exp().double()
         n_names, columns = len(self.label_names_), pd.Index(self.label_names_)

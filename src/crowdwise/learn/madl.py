@@ -162,7 +162,7 @@ class MaDL(CrowdClassifier):
         return Weighed(net, data, self.gamma_shape, self.gamma_rate)
 
     @torch.no_grad()
-    def _describe_noise(self, batch: Batch) -> None:
+    def _describe_noise(self, data: CrowdData) -> None:
         noise: Any = self.net_.noise
         everyone = torch.arange(len(self.workers_))
         self.embedding_: Floats = noise.worker(everyone).double().numpy()

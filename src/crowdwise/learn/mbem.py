@@ -1,6 +1,6 @@
 """MBEM: train on the posterior, count confusions by the network's own predictions, repeat."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -129,10 +129,12 @@ class MBEM(CrowdClassifier):
     def _describe(self, data: CrowdData) -> None:
         noise: Any = self.net_.noise
         objective: Any = self._objective_
-        batch = data.whole()
-        here = Batch(*(getattr(batch, name).cpu() for name in Batch.__dataclass_fields__))
+        here = next(self._chunks(data))
         noise.take(objective.confusion(objective.counts(objective.predicted(here), here)))
         super()._describe(data)
+
+    def _chunks(self, data: CrowdData) -> Iterator[Batch]:
+        return data.chunks(data.n_tasks)  # a posterior rests on the predictions of all tasks
 
 
 class CountedConfusion(Noise):

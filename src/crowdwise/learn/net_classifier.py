@@ -15,6 +15,7 @@ from crowdwise.data import Annotations
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._data import CrowdData
 from crowdwise.learn._features import take
+from crowdwise.learn._named import remember_columns
 from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective
@@ -71,20 +72,23 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
     @checks_params
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of features and their classes."""
-        self.classes_, code = np.unique(np.asarray(y), return_inverse=True)
+        classes, code = np.unique(np.asarray(y), return_inverse=True)
         weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight)
         counts = np.flatnonzero(weight > 0)
         labels = Annotations.from_codes(
             np.arange(len(counts)),
             np.zeros(len(counts), dtype=np.int64),
             code[counts],
-            classes=np.arange(len(self.classes_)),
+            classes=np.arange(len(classes)),
             weight=weight[counts],
         )
         rows = X if len(counts) == len(weight) else take(X, counts)
         if hasattr(rows, "reset_index"):  # rows are told by their place, whatever they are named
             rows = rows.reset_index(drop=True)
         self.learner_ = OneWorker(**self.get_params(deep=False)).fit(rows, labels)
+        self.classes_ = classes
+        known = vars(self.learner_)
+        remember_columns(self, known.get("feature_names_in_"), known.get("n_features_in_"))
         return self
 
     def predict_proba(self, X: Any) -> Floats:

@@ -226,6 +226,8 @@ def unsqueeze(rows: Tensor, extra: int) -> Tensor:
 
 def even_errors(log_right: Tensor, log_wrong: Tensor, n_classes: int) -> Tensor:
     """A one-coin table: right on the diagonal, errors spread over the other classes."""
+    if n_classes == 1:  # there is nothing else to say, right or wrong
+        return torch.logaddexp(log_right, log_wrong)[..., None, None]
     eye = torch.eye(n_classes, dtype=torch.bool, device=log_right.device)
-    spread = log_wrong - math.log(max(n_classes - 1, 1))
+    spread = log_wrong - math.log(n_classes - 1)
     return torch.where(eye, log_right[..., None, None], spread[..., None, None])

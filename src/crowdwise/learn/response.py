@@ -14,11 +14,13 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from crowdwise._params import at_least, checks_params, one_of
+from crowdwise.aggregate._base import refuse_nothing
 from crowdwise.data import as_annotations
 from crowdwise.data.names import positions
 from crowdwise.errors import AnnotationError
 from crowdwise.learn._data import Batch, CrowdData, as_data, label_shares
-from crowdwise.learn._features import as_features, refuse_other_shape
+from crowdwise.learn._features import as_features, refuse_other_features, remember_features
+from crowdwise.learn._learner import all_or_nothing
 from crowdwise.learn._saved import SavedNet
 from crowdwise.learn._settings import Training, pick_device
 from crowdwise.learn._train import Phase, seeded, split, train
@@ -137,28 +139,30 @@ class ResponseModel(SavedNet, BaseEstimator):
         a learner's ``posterior_``; each task's share of labels if not given.
         """
         votes = as_annotations(annotations).without_repeats("first")
-        if not votes.n_annotations:
-            raise AnnotationError("There are no annotations to learn from.")
+        refuse_nothing(votes)
         settings = self.training if self.training is not None else self.default_training
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
         features = as_features(X, votes.tasks)
         data = as_data(features, votes, None, device)
-        self.feature_shape_ = features.shape
-        self.tasks_, self.workers_, self.classes_ = votes.tasks, votes.workers, votes.classes
-        self.rate_: Floats = np.bincount(votes.worker, minlength=votes.n_workers) / votes.n_tasks
-        share = label_shares(data) if truth is None else as_truth(truth, data)
-        with seeded(int(rng.randint(2**31 - 1)), device, data.n_annotations * self.negatives):
-            members = [self._member(data, share).to(device) for _ in range(settings.n_restarts)]
-            parts, steps = split(data, settings, rng), [Phase(settings.epochs)]
-            best, self.history_ = train(members, *parts, steps, settings, rng)
-        self.net_ = cast("ResponseNet", best.cpu().net)
-        for part in self.net_.modules():
-            if isinstance(part, WorkerTable):
-                part.average_unknown()
-        self.truth_share_: Floats = share.mean(dim=0).cpu().double().numpy()
-        self.shift_: Floats = np.zeros((votes.n_workers, votes.n_classes))
-        if self.net_.shift is not None:
-            self.shift_ += self.net_.shift.weight[:-1].detach().numpy()
+        with all_or_nothing(self):
+            remember_features(self, features)
+            self.tasks_, self.workers_, self.classes_ = votes.tasks, votes.workers, votes.classes
+            self.rate_: Floats = (
+                np.bincount(votes.worker, minlength=votes.n_workers) / votes.n_tasks
+            )
+            share = label_shares(data) if truth is None else as_truth(truth, data)
+            with seeded(int(rng.randint(2**31 - 1)), device, data.n_annotations * self.negatives):
+                members = [self._member(data, share).to(device) for _ in range(settings.n_restarts)]
+                parts, steps = split(data, settings, rng), [Phase(settings.epochs)]
+                best, self.history_ = train(members, *parts, steps, settings, rng)
+            self.net_ = cast("ResponseNet", best.cpu().net)
+            for part in self.net_.modules():
+                if isinstance(part, WorkerTable):
+                    part.average_unknown()
+            self.truth_share_: Floats = share.mean(dim=0).cpu().double().numpy()
+            self.shift_: Floats = np.zeros((votes.n_workers, votes.n_classes))
+            if self.net_.shift is not None:
+                self.shift_ += self.net_.shift.weight[:-1].detach().numpy()
         return self
 
     def predict_proba(self, X: Any, workers: Any = None, truth: Any = None) -> Floats:
@@ -189,7 +193,7 @@ class ResponseModel(SavedNet, BaseEstimator):
         n_in = shape[0] if len(shape) == 1 else None
         scaler: nn.Module = nn.Identity()
         if self.scale and n_in is not None:
-            scaler = Standardize.of(data.features.rows(torch.arange(data.n_tasks)))
+            scaler = Standardize.by(*data.features.spread(data.device))
         return Responses(self._assembled(scaler, data, n_in), data, share, self.negatives)
 
     def _assembled(self, scaler: nn.Module, data: CrowdData, n_in: int | None) -> ResponseNet:
@@ -204,7 +208,7 @@ class ResponseModel(SavedNet, BaseEstimator):
         found = positions(self.workers_, names)
         code = torch.as_tensor(np.where(found < 0, len(self.workers_), found))
         features = as_features(X)
-        refuse_other_shape(features, self.feature_shape_)
+        refuse_other_features(features, self)
         rows = torch.split(torch.arange(features.n_tasks), ROWS_AT_ONCE)
         logit = torch.cat([self.net_.grid(features.rows(some), code) for some in rows])
         return torch.sigmoid(logit.double()).numpy()

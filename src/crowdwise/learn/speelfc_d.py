@@ -8,7 +8,7 @@ from torch import nn
 
 from crowdwise._params import at_least, more_than
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData
+from crowdwise.learn._data import CrowdData
 from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerEase
@@ -137,10 +137,11 @@ class SpeeLFCD(CrowdClassifier):
         )
 
     @torch.no_grad()
-    def _describe_noise(self, batch: Batch) -> None:
+    def _describe_noise(self, data: CrowdData) -> None:
         noise: Any = self.net_.noise
         self.skills_: Floats = noise.skill.weight[:-1].double().numpy()
-        ease = noise.ease(self.net_.scaler(batch.x)).double().numpy()
+        parts = [noise.ease(self.net_.scaler(batch.x)) for batch in data.chunks()]
+        ease = torch.cat(parts).double().numpy()
         self.difficulty_: Floats = 1.0 / (1.0 + np.exp(np.outer(ease, self.skills_)))
         self.difficulty_ = self.difficulty_.mean(axis=1)
 

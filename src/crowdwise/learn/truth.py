@@ -115,9 +115,13 @@ class Standardize(nn.Module):
 
     @classmethod
     def of(cls, x: Tensor) -> Standardize:
-        """Measured on the rows of ``x``; a constant column is only centred."""
-        scale, mean = torch.std_mean(x, dim=0, correction=0)
-        return cls(mean, torch.where(scale > 1e-7, scale, torch.ones_like(scale)))
+        """Measured on the rows of ``x``."""
+        return cls.by(*torch.std_mean(x, dim=0, correction=0))
+
+    @classmethod
+    def by(cls, deviation: Tensor, mean: Tensor) -> Standardize:
+        """A constant column is only centred."""
+        return cls(mean, torch.where(deviation > 1e-7, deviation, torch.ones_like(deviation)))
 
 
 def build_truth(truth: Any, n_in: int | None, n_classes: int) -> nn.Module:
@@ -133,13 +137,47 @@ def build_truth(truth: Any, n_in: int | None, n_classes: int) -> nn.Module:
     if isinstance(truth, nn.Module):
         return reset(copy.deepcopy(truth))
     if isinstance(truth, Callable):  # type: ignore[arg-type]  # mypy knows no callable type
-        return truth(n_in, n_classes)
+        made = truth(n_in, n_classes)
+        if isinstance(made, nn.Module):
+            return made
+        truth = made
     raise ParameterError(
         explain(
             f"truth={truth!r} is not a truth model.",
             expected="'linear', an MLP, a torch.nn.Module, or a function that makes one",
         )
     )
+
+
+def refuse_misfit(truth: Any, x: Tensor, n_classes: int) -> None:
+    """A truth model of the user's that makes something else than logits of the rows ``x``."""
+    cause: Exception | None = None
+    try:
+        found = tried(truth, x)
+        first = str(tuple(found.shape)) if isinstance(found, Tensor) else repr(found)
+    except Exception as error:
+        first, cause = f"{type(error).__name__}: {error}", error
+    wanted = (len(x), n_classes)
+    if first != str(wanted):
+        raise ParameterError(
+            explain(
+                "truth makes no logits of these features.",
+                first=f"{first:.200}",
+                expected=f"a torch.nn.Module that makes {wanted} of features {tuple(x.shape)}: "
+                "a row for each task, a column for each class",
+            )
+        ) from cause
+
+
+@torch.no_grad()
+def tried(module: nn.Module, x: Tensor) -> Any:
+    """What a module makes of rows, without a trace in it or in torch's random numbers."""
+    device, mode = next((p.device for p in module.parameters()), x.device), module.training
+    try:
+        with torch.random.fork_rng(devices=[]):
+            return module.eval()(x.to(device))
+    finally:
+        module.train(mode)
 
 
 def reset(module: nn.Module) -> nn.Module:
