@@ -55,5 +55,12 @@ def test_without_torch_it_says_so_and_goes_on(tmp_path, capsys, monkeypatch):
     assert "by the features" in (tmp_path / "report.html").read_text()
 
 
+def test_a_file_in_the_way_is_named(tmp_path, capsys):
+    (tmp_path / "taken").write_text("precious")
+    assert main(["demo", "-o", str(tmp_path / "taken")]) == 1
+    assert f"The folder {tmp_path / 'taken'} cannot be made" in capsys.readouterr().err
+    assert (tmp_path / "taken").read_text() == "precious"
+
+
 def _missing(*_):
     raise MissingExtraError.of("crowdwise.learn", "PyTorch", "torch")

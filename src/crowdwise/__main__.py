@@ -2,7 +2,10 @@
 
 import sys
 
-from crowdwise.cli import main
-
 if __name__ == "__main__":
+    try:
+        from crowdwise.cli import main
+    except KeyboardInterrupt:  # so early that there is nobody else to say it
+        sys.stderr.write("crowdwise: stopped.\n")
+        sys.exit(130)
     sys.exit(main())

@@ -16,6 +16,7 @@ from crowdwise.errors import MissingExtraError
 from crowdwise.evaluate import score
 from crowdwise.report import write_report
 from crowdwise.simulate import classroom
+from crowdwise.simulate.files import make_folder
 
 AGGREGATORS = ("MajorityVote", "IBCC", "DawidSkene")
 SCORES = {
@@ -47,8 +48,8 @@ def demo(folder: str | Path, *, random_state: int = 0, say: Say = lambda _: None
     DataFrame
         One row a method: what it labelled, how much of it is right, and how long it took.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = Path(folder).expanduser()
+    make_folder(folder)
     lessons = classroom(random_state=random_state)
     train, test = lessons.part("train"), lessons.part("test")
     say(f"A simulated classroom: {lessons.annotations}")

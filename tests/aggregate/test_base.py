@@ -119,6 +119,9 @@ def test_refuses_to_learn_from_nothing():
     empty = Annotations.from_codes([], [], [], tasks=["a"], classes=["x"])
     with pytest.raises(AnnotationError, match="no annotations"):
         MajorityVote().fit(empty)
+    weightless = Annotations.from_codes([0, 1], [0, 0], [0, 1], weight=[0.0, 0.0])
+    with pytest.raises(AnnotationError, match="2 of weight 0"):
+        MajorityVote().fit(weightless)
 
 
 def test_a_binary_method_refuses_three_classes():

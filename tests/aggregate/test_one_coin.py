@@ -1,11 +1,14 @@
 """One-coin Dawid-Skene against plain loops, recovery, and real crowds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.aggregate import MajorityVote, OneCoin
+from crowdwise import Annotations
+from crowdwise.aggregate import MajorityVote, OneCoin, ZenCrowd
 from crowdwise.errors import ParameterError
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
@@ -100,6 +103,14 @@ def test_gold_labels_teach_about_workers(voters):
 def test_one_class_is_no_trouble():
     model = OneCoin(class_prior="estimate").fit([[1, 1], [1, 1]])
     assert_allclose(model.posterior_, 1.0)
+
+
+@pytest.mark.parametrize("method", [OneCoin, ZenCrowd])
+def test_huge_weights_make_nobody_certain(method):
+    votes = Annotations.from_matrix([[0, 0, 1], [1, 1, 0], [0, 0, 1]])
+    model = method().fit(replace(votes, weight=np.full(9, 1e30)))
+    assert ((model.accuracy_ > 0) & (model.accuracy_ < 1)).all()
+    assert np.isfinite(model.objective_).all()
 
 
 def test_says_when_it_runs_out_of_steps(voters):

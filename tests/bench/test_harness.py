@@ -174,14 +174,56 @@ def test_quick_runs_are_few(tmp_path):
     assert list(run(tmp_path, quick=True).runs) == [("sure", "easy", 0)]
 
 
+class Foreign(Sure):
+    """A third party's."""
+
+    def fit(self, *_):
+        return self
+
+
+class Careless(Foreign):
+    """A third party's, with a mistake."""
+
+    @property
+    def spread(self):
+        raise ZeroDivisionError("by nought")
+
+
+class Needy(Foreign):
+    def __init__(self, wish):
+        super().__init__(wish)
+
+
 def test_a_third_party_gets_a_row(tmp_path):
-    results = run(tmp_path, others=["sklearn.base:BaseEstimator"], rows=["sure"], columns=["easy"])
-    assert list(results.runs) == [("sure", "easy", 0)]
+    theirs = f"{__name__}:Foreign"
+    results = run(tmp_path, others=[theirs], rows=["sure"], columns=["easy"])
+    assert list(results.runs) == [("sure", "easy", 0), (theirs, "easy", 0)]
+    results = run(tmp_path / "quick", others=[theirs], quick=True)
+    assert list(results.runs) == [("sure", "easy", 0), (theirs, "easy", 0)]
+    words = ["bench", "toy", "--with", theirs, "--rows", "Foreign", "--columns", "easy"]
+    assert main([*words, "--jobs", "1", "-o", str(tmp_path / "alone"), "--quiet"]) == 0
+    assert [
+        r["row"] for r in json.loads((tmp_path / "alone" / "toy.json").read_text())["runs"]
+    ] == [theirs]
+
+
+def test_a_third_partys_mistake_is_its_own(tmp_path):
+    theirs = f"{__name__}:Careless"
+    results = run(tmp_path, others=[theirs], rows=["sure"], columns=["easy"])
+    assert results.skipped() == {f"{theirs} on easy": "ZeroDivisionError: by nought"}
+    assert results.runs["sure", "easy", 0]["figures"]["accuracy"] == 0.7
+
+
+def test_a_third_party_must_bring_an_estimator():
     name = "sklearn.linear_model:LogisticRegression"
     made = bench.with_third_party(TOY, [name])
     assert type(made.rows[name].make("easy")).__name__ == "LogisticRegression"
     with pytest.raises(ParameterError, match="cannot be imported"):
         bench.with_third_party(TOY, ["no_such_package:Thing"])
+    with pytest.raises(ParameterError, match=r"made: .*wish"):
+        bench.with_third_party(TOY, [f"{__name__}:Needy"])
+    with pytest.raises(ParameterError, match="a BaseEstimator, which cannot fit"):
+        bench.with_third_party(TOY, ["sklearn.base:BaseEstimator"])
 
 
 def test_unknown_names_are_refused(tmp_path):
@@ -316,7 +358,7 @@ def test_the_command_lists_and_runs(tmp_path, capsys):
     out = capsys.readouterr()
     assert "guess on easy, seed 1" in out.err
     assert '--columns "easy" --seeds "2"' in out.out
-    assert main(["bench", "nothing"]) == 1
+    assert main(["bench", "nothing"]) == 2
     assert "there is no table 'nothing'" in capsys.readouterr().err
 
 

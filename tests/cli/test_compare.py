@@ -122,10 +122,10 @@ def test_bad_input(files, fails, tmp_path):
     empty.write_bytes(b"")
     assert "empty" in fails("compare", empty)
     assert "folder" in fails("compare", files.folder / "nowhere.csv", "-o", tmp_path / "x.csv")
-    assert "no method 'Wat'" in fails("compare", files.votes, "--methods", "Wat")
+    assert "no method 'Wat'" in fails("compare", files.votes, "--methods", "Wat", status=2)
     assert "empty" in fails("compare", files.votes, "--truth", empty)
-    assert "held_out=2.0" in fails("compare", files.votes, "--held-out", "2")
-    assert "confidence" in fails("compare", files.votes, "--confidence", "2")
+    assert "held_out=2.0" in fails("compare", files.votes, "--held-out", "2", status=2)
+    assert "confidence" in fails("compare", files.votes, "--confidence", "2", status=2)
     other = tmp_path / "other.csv"
     other.write_text("task,label\nzzz,yes\n")
     assert "zzz" in fails("compare", files.votes, "--truth", other)
@@ -133,4 +133,4 @@ def test_bad_input(files, fails, tmp_path):
     votes = pd.read_csv(files.votes)
     votes.loc[0, "label"] = "maybe"
     votes.to_csv(three, index=False)
-    assert "No method could be fitted" in fails("compare", three, "--methods", "KOS")
+    assert "No method could be fitted" in fails("compare", three, "--methods", "KOS", status=2)

@@ -45,15 +45,15 @@ def test_reads_standard_input(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "status", "told"),
     [
-        (["label_studio.json", "votes.csv"], "2 questions"),
-        (["nothing.csv", "votes.csv"], "no file"),
-        (["long.csv", "votes.xlsx"], "'.xlsx'"),
-        (["long.csv", "no/such/folder/votes.csv"], "cannot be written"),
+        (["label_studio.json", "votes.csv"], 1, "2 questions"),
+        (["nothing.csv", "votes.csv"], 1, "no file"),
+        (["long.csv", "votes.xlsx"], 2, "'.xlsx'"),
+        (["long.csv", "no/such/folder/votes.csv"], 1, "cannot be written"),
     ],
 )
-def test_mistakes_get_one_clear_error(words, told, tmp_path, capsys):
-    assert main(["convert", str(EXPORTS / words[0]), str(tmp_path / words[1])]) == 1
+def test_mistakes_get_one_clear_error(words, status, told, tmp_path, capsys):
+    assert main(["convert", str(EXPORTS / words[0]), str(tmp_path / words[1])]) == status
     assert told in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -52,15 +52,15 @@ def test_embedders_of_every_family(files, name):
 def test_bad_input(files, fails):
     target = files.folder / "embedding.csv"
     words = ["embed", files.votes, "--features", files.features, "-o", target]
-    assert "expected: RLL" in fails(*words, "--method", "RLLL")
-    assert "no parameter 'wat'" in fails(*words, "--set", "wat=1")
-    assert "epochs='many'" in fails(*words, "--set", "epochs=many")
+    assert "expected: RLL" in fails(*words, "--method", "RLLL", status=2)
+    assert "no parameter 'wat'" in fails(*words, "--set", "wat=1", status=2)
+    assert "epochs='many'" in fails(*words, "--set", "epochs=many", status=2)
     assert "no folder" in fails(*words, "--model", files.folder / "no" / "model")
     assert "missing or infinite" in fails(
         *words[:3], files.write("bad.csv", files.table.assign(a=np.nan)), *words[4:]
     )
     odd = [*words[:-1], files.folder / "embedding.xyz"]
-    assert ".xyz" in fails(*odd)
+    assert ".xyz" in fails(*odd, status=2)
     one = files.folder / "one.csv"
     pd.read_csv(files.votes).assign(label="yes").to_csv(one, index=False)
     assert "class" in fails("embed", one, *words[2:])

@@ -83,21 +83,21 @@ def test_thin_data_is_no_error(command, content, tmp_path, capsys):
 
 
 def test_an_unknown_method_gets_a_hint(good, capsys):
-    message = fails(["aggregate", good, "--method", "DavidSkene"], capsys)
+    message = fails(["aggregate", good, "--method", "DavidSkene"], capsys, status=2)
     assert "no method 'DavidSkene'" in message
     assert "expected: DawidSkene" in message
-    assert "MajorityVote" in fails(["methods", "qqq"], capsys)
+    assert "MajorityVote" in fails(["methods", "qqq"], capsys, status=2)
 
 
 def test_an_unknown_parameter_is_named(good, capsys):
-    message = fails(["aggregate", good, "--set", "smoothnes=1"], capsys)
+    message = fails(["aggregate", good, "--set", "smoothnes=1"], capsys, status=2)
     assert "DawidSkene has no parameter 'smoothnes'" in message
     assert "smoothing" in message
 
 
 @pytest.mark.parametrize("value", ["max_iter=0", "max_iter=many", "tol=-1", "class_prior=[1]"])
 def test_a_refused_value_is_named(good, capsys, value):
-    message = fails(["aggregate", good, "--set", value], capsys)
+    message = fails(["aggregate", good, "--set", value], capsys, status=2)
     assert value.partition("=")[0] in message
     assert "Got" in message or "expected" in message
 
@@ -128,13 +128,13 @@ def test_two_classes_only(tmp_path, capsys):
 
 
 def test_text_has_no_intervals(good, capsys):
-    message = fails(["agreement", good, "--level", "interval"], capsys)
+    message = fails(["agreement", good, "--level", "interval"], capsys, status=2)
     assert "ordinal" in message
 
 
 @pytest.mark.parametrize("flags", [["--confidence", "2"], ["--resamples", "-1"]])
 def test_impossible_intervals(good, flags, capsys):
-    assert "expected" in fails(["agreement", good, *flags], capsys)
+    assert "expected" in fails(["agreement", good, *flags], capsys, status=2)
 
 
 def test_gold_for_other_tasks(good, tmp_path, capsys):
@@ -153,7 +153,7 @@ class TestOutput:
         assert "folder" in fails(["aggregate", good, "-o", tmp_path], capsys)
 
     def test_unknown_kind(self, good, tmp_path, capsys):
-        message = fails(["aggregate", good, "-o", tmp_path / "labels.xyz"], capsys)
+        message = fails(["aggregate", good, "-o", tmp_path / "labels.xyz"], capsys, status=2)
         assert ".xyz" in message
         assert "parquet" in message
 

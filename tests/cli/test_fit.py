@@ -144,7 +144,7 @@ class TestPredict:
     def test_what_is_no_model(self, files, model, fails):
         assert "not a whole crowdwise model" in fails("predict", files.votes, files.features)
         assert "no file" in fails("predict", files.folder / "nowhere", files.features)
-        assert "no file" in fails("predict", files.folder, files.features)
+        assert "is a folder" in fails("predict", files.folder, files.features)
         aggregator = files.folder / "aggregator"
         crowdwise.aggregate.MajorityVote().fit(files.votes).save(aggregator)
         assert "does not predict from features" in fails("predict", aggregator, files.features)
@@ -215,11 +215,11 @@ class TestBadInput:
 
     def test_methods_and_parameters(self, files, fails):
         words = ["fit", files.votes, "--features", files.features, "-o", files.folder / "model"]
-        assert "expected: SpeeLFC" in fails(*words, "--method", "SpeeLCF")
-        assert "no parameter 'wat'" in fails(*words, "--set", "wat=1")
-        assert "epochs='many'" in fails(*words, "--set", "epochs=many")
-        assert "learning_rate='fast'" in fails(*words, "--set", "learning_rate=fast")
-        assert "scale" in fails(*words, "--set", "scale=7")
+        assert "expected: SpeeLFC" in fails(*words, "--method", "SpeeLCF", status=2)
+        assert "no parameter 'wat'" in fails(*words, "--set", "wat=1", status=2)
+        assert "epochs='many'" in fails(*words, "--set", "epochs=many", status=2)
+        assert "learning_rate='fast'" in fails(*words, "--set", "learning_rate=fast", status=2)
+        assert "scale" in fails(*words, "--set", "scale=7", status=2)
 
     def test_paths_are_looked_at_before_the_work(self, files, fails):
         words = ["fit", files.votes, "--features", files.features]

@@ -82,6 +82,22 @@ def test_ctrl_c_ends_quietly(votes):
     assert out == b""
 
 
+@pytest.mark.parametrize("late", ["crowdwise.cli", "crowdwise.cli.aggregate"])
+def test_ctrl_c_is_heard_while_python_imports(late, votes):
+    code = (
+        "import runpy, sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {late!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        f"sys.argv = ['crowdwise', 'aggregate', {str(votes)!r}]\n"
+        "runpy.run_module('crowdwise', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == b"crowdwise: stopped.\n"
+
+
 def test_statuses():
     assert run("--version").returncode == 0
     assert run("aggregate", "nowhere.csv").returncode == 1

@@ -74,19 +74,28 @@ def test_from_standard_input(files, monkeypatch):
     assert "<bdi>Crowd labels</bdi>" in (files / "piped.html").read_text()
 
 
+def test_a_dash_is_the_screen(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    assert main(["report", "votes.csv", "-o", "-", "--quiet"]) == 0
+    assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
+    assert main(["report", "votes.csv", "-o", "-", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "votes"
+    assert not (files / "-").exists()
+
+
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("flags", "status", "words"),
     [
-        (["--method", "Nonsense"], "no method 'Nonsense'"),
-        (["--set", "max_iter=-3"], "max_iter"),
-        (["--truth", "missing.csv"], "missing.csv"),
-        (["--features", "missing.npz"], "missing.npz"),
-        (["-o", "no/such/folder/report.html"], "cannot be written"),
+        (["--method", "Nonsense"], 2, "no method 'Nonsense'"),
+        (["--set", "max_iter=-3"], 2, "max_iter"),
+        (["--truth", "missing.csv"], 1, "missing.csv"),
+        (["--features", "missing.npz"], 1, "missing.npz"),
+        (["-o", "no/such/folder/report.html"], 1, "cannot be written"),
     ],
 )
-def test_mistakes_are_told_and_nothing_is_written(files, capsys, monkeypatch, flags, words):
+def test_mistakes_are_told_and_nothing_is_written(files, capsys, monkeypatch, flags, status, words):
     monkeypatch.chdir(files)
-    assert main(["report", "votes.csv", *flags]) == 1
+    assert main(["report", "votes.csv", *flags]) == status
     err = capsys.readouterr().err
     assert words in err
     assert "bug" not in err

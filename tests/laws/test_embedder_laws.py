@@ -32,3 +32,9 @@ def one_thread():
 @pytest.mark.parametrize("embedder", EMBEDDERS, ids=lambda embedder: embedder.__name__)
 def test_embedder_obeys(embedder, law, crowd):
     law(embedder(), *crowd)
+
+
+def test_a_third_partys_embedder_need_not_be_savable(crowd):
+    foreign = type("Foreign", (embed.RLL,), {"__module__": "elsewhere"})
+    law = next(law for law in EMBEDDER_LAWS if law.__name__ == "a_saved_model_transforms_the_same")
+    law(foreign(), *crowd)

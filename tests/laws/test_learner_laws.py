@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_limits
 
 from crowdwise import learn
@@ -31,4 +32,35 @@ def one_thread():
 @pytest.mark.parametrize("law", LEARNER_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
 def test_learner_obeys(learner, law, crowd):
+    law(learner(), *crowd)
+
+
+class Derived(learn.SoftProb):
+    """A third party's, made of one of ours."""
+
+
+class Foreign(ClassifierMixin, BaseEstimator):
+    """A third party's that knows nothing of ours but the verbs, and cannot be saved."""
+
+    def fit(self, X, annotations, worker_features=None, gold=None):
+        self.inner_ = learn.SoftProb().fit(X, annotations, worker_features, gold)
+        self.classes_ = self.inner_.classes_
+        self.posterior_ = self.inner_.posterior_
+        return self
+
+    def __getattr__(self, name):
+        if name in ("inner_", "traits", "save") or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.inner_, name)
+
+    def predict(self, X):
+        return self.inner_.predict(X)
+
+    def score(self, X, y):
+        return self.inner_.score(X, y)
+
+
+@pytest.mark.parametrize("law", LEARNER_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("learner", [Derived, Foreign], ids=lambda learner: learner.__name__)
+def test_a_third_partys_learner_can_obey(learner, law, crowd):
     law(learner(), *crowd)

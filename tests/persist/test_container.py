@@ -160,9 +160,10 @@ def test_a_format_that_is_no_number_is_refused(number, tmp_path):
 
 
 def test_a_missing_file_and_a_folder_are_file_errors(tmp_path):
-    for path in (tmp_path / "none", tmp_path):
-        with pytest.raises(FileError, match="There is no file"):
-            crowdwise.load(path)
+    with pytest.raises(FileError, match="There is no file"):
+        crowdwise.load(tmp_path / "none")
+    with pytest.raises(FileError, match="is a folder"):
+        crowdwise.load(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_array_equal
@@ -23,7 +24,7 @@ from crowdwise import aggregate
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.data import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError
-from crowdwise.learn import LIA, LIAML, MLP, ResponseModel, SpeeLFC, Training
+from crowdwise.learn import LIA, LIAML, MLP, ResponseModel, SoftProb, SpeeLFC, Training
 from crowdwise.learn.net_classifier import NetClassifier
 from crowdwise.learn.two_stage import TwoStage
 from crowdwise.persist.container import Content, read, write
@@ -71,6 +72,20 @@ def test_names_keep_their_types(path):
         assert before.dtype == after.dtype
         assert [(type(x), x) for x in before.tolist()] == [(type(x), x) for x in after.tolist()]
     assert_series_equal(again.labels_, model.labels_)
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_tasks_may_be_named_by_times(zone, crowd, path):
+    X, votes = crowd[0], crowd[1]
+    times = pd.date_range("2024-05-01", periods=votes.n_tasks, freq="h", tz=zone)
+    frame = votes.to_frame()
+    frame["task"] = times[votes.task]
+    timed = Annotations.from_frame(frame)
+    for model in (DawidSkene().fit(timed), SoftProb().fit(X, timed)):
+        again = around(model, path)
+        assert_array_equal(again.tasks_, model.tasks_)
+        assert again.tasks_.dtype == model.tasks_.dtype
+        assert_array_equal(again.posterior_, model.posterior_)
 
 
 def test_parameters_that_are_arrays_mappings_and_generators(crowd, path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import UTC, date, datetime
 from functools import partial
 
 import numpy as np
@@ -87,6 +88,11 @@ def test_arrays_of_numbers(value):
         [1, "1", True, 2.5, None],
         [(1, "x"), (2, "y")],
         [np.int64(3), np.str_("z")],
+        [date(2024, 5, 1), datetime(2024, 5, 1, 12, 30, 0, 7, UTC), datetime(2024, 5, 1)],
+        [
+            pd.Timestamp("2024-05-01 12:00:00.000000001"),
+            pd.Timestamp("2024-05-01", tz="Asia/Tokyo"),
+        ],
         [],
     ],
     ids=repr,
@@ -97,8 +103,26 @@ def test_names_of_every_type(names):
     found = around(array)
     assert found.dtype == object
     assert found.tolist() == names
-    plain = (int, bool, str, float, tuple, type(None))
+    plain = (int, bool, str, float, tuple, type(None), date, datetime, pd.Timestamp)
     assert all(type(b) is type(a) for a, b in zip(names, found, strict=True) if type(a) in plain)
+
+
+def test_a_zone_keeps_its_name():
+    names = np.array([pd.Timestamp("2024-05-01", tz="Asia/Tokyo")], dtype=object)
+    assert str(around(names)[0].tz) == "Asia/Tokyo"
+
+
+@pytest.mark.parametrize("unit", ["datetime64[ns]", "datetime64[D]", "timedelta64[s]", ">M8[us]"])
+def test_times_keep_their_unit(unit):
+    value = np.array([3, -5, 2**40 if "D" not in unit else 9], dtype=np.int64).astype(unit)
+    found = around(value)
+    assert found.dtype == value.dtype.newbyteorder("=")
+    assert_array_equal(found, value)
+
+
+def test_times_of_no_unit_are_refused():
+    with pytest.raises(FormatError, match="not a type of time"):
+        decode({"kind": "times", "array": "a", "type": "object"}, {"a": np.zeros(1, np.int64)})
 
 
 def test_text_arrays_keep_their_type():
@@ -160,7 +184,6 @@ def test_a_fitted_logistic_regression():
         len,
         partial(print),
         b"bytes",
-        np.array(["2020-01-01"], dtype="M8[D]"),
         np.array([1j]),
         np.array([[1, "a"]], dtype=object),
         np.array([object()], dtype=object),

@@ -71,6 +71,21 @@ def test_each_kind_of_worker_has_its_own_number(facts):
     assert "There is nothing to say against any worker." in told
 
 
+def test_sureness_is_doubted_where_agreement_may_be_luck(facts):
+    sure = replace(facts, tasks=replace(facts.tasks, n_unsure=0))
+    alpha = next(m for m in facts.agreement if "alpha" in m.name)
+    for low, doubted in ((0.2, False), (0.0, True), (float("nan"), True)):
+        known = replace(sure, agreement=(replace(alpha, low=low),))
+        (told,) = [one for one in findings(known) if "Every label" in one.text]
+        assert ("nothing shows that workers agree" in told.text) == doubted
+        assert told.tone == ("note" if doubted else "good")
+    points = [replace(point, forecast=0.9) for point in facts.curve.points]
+    idle = replace(sure, curve=replace(facts.curve, points=tuple(points), now=points[0].n_labels))
+    for low, said in ((0.2, True), (-0.1, False)):
+        known = replace(idle, agreement=(replace(alpha, low=low),))
+        assert any("hardly help" in one.text for one in findings(known)) == said
+
+
 def test_the_same_seed_gives_the_same_facts(crowd, facts):
     again = json.loads(to_json(gather(crowd[0], truth=crowd[1], title="Clips")))
     first = json.loads(to_json(facts))

@@ -84,6 +84,16 @@ def test_declared_confusion_is_the_mean_over_the_way_and_of_copies(behaviour):
 
 
 @pytest.mark.parametrize(
+    "confusion",
+    [[[[0.6, 0.6], [0.5, 0.5]]], [[[1.2, -0.2], [0.5, 0.5]]], [[0.5, 0.5]], [[[0.5, 0.5]]]],
+    ids=["sum", "negative", "flat", "oblong"],
+)
+def test_what_is_no_confusion_is_refused(confusion):
+    with pytest.raises(ParameterError, match=r"holds no P\(label"):
+        Behaviour.of_confusion(confusion)
+
+
+@pytest.mark.parametrize(
     ("workers", "told"),
     [
         ([], "no workers"),

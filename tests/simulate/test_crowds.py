@@ -197,3 +197,8 @@ def test_what_makes_no_sense_is_refused(options, told):
     settings = {"n_tasks": 30, "n_classes": 2, "workers": GOOD, "random_state": 0, **options}
     with pytest.raises(ParameterError, match=told):
         simulate_crowd(**settings)
+
+
+def test_a_crowd_is_shown_in_a_line():
+    crowd = simulate_crowd(20, 5, per_task=3, random_state=0)
+    assert repr(crowd) == "<Crowd: 60 annotations of 20 tasks by 5 workers, 4 classes>"

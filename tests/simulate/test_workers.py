@@ -13,6 +13,7 @@ from crowdwise.simulate import (
     ModelWorker,
     OneCoinWorker,
     Spammer,
+    one_coin_confusion,
     simulate_crowd,
 )
 
@@ -220,3 +221,11 @@ class TestModels:
 def test_what_makes_no_sense_is_refused(make, told):
     with pytest.raises(ParameterError, match=told):
         make()
+
+
+def test_one_coin_matrices_are_distributions():
+    assert one_coin_confusion([0.7], 1).tolist() == [[[1.0]]]
+    assert one_coin_confusion(0.7, 3).shape == (1, 3, 3)
+    for accuracy in ([1.2], [0.5, -0.1], [float("nan")]):
+        with pytest.raises(ParameterError, match="no probability"):
+            one_coin_confusion(accuracy, 2)

@@ -35,6 +35,7 @@ class Traits:
     resists_noise: bool = True  # a worker who labels at random moves little
     learns_from_gold: bool = False  # gold labels inform more than their own tasks
     ordinal: bool = False  # the order of the classes matters, though not its direction
+    silence_counts: bool = False  # saying nothing of a task is an answer, also if all do
 
 
 class Aggregator(Savable, BaseEstimator, ABC):
@@ -78,7 +79,8 @@ class Aggregator(Savable, BaseEstimator, ABC):
         codes = None if gold is None else as_gold(gold, data)
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
         told = data.redundancy > 0 if codes is None else (data.redundancy > 0) | (codes >= 0)
-        fitted = self._fit(data, codes) if told.all() else self._fit_told(data, codes, told)
+        everything = self.traits.silence_counts or told.all()
+        fitted = self._fit(data, codes) if everything else self._fit_told(data, codes, told)
         self.posterior_ = clamp(fitted, codes)
         return self
 
@@ -148,11 +150,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return tied(posterior).argmax(axis=1)
 
     def _refuse(self, data: Annotations) -> None:
-        if not data.n_annotations:
-            raise AnnotationError(
-                "There are no annotations to learn from.\n  expected: at least one (task, worker, "
-                "label)"
-            )
+        refuse_nothing(data)
         if self.traits.binary_only and data.n_classes > 2:
             raise AnnotationError(
                 explain(
@@ -203,6 +201,18 @@ class ConfusionModel(Aggregator):
 
     def _posterior(self, annotations: Annotations) -> Floats:
         return posterior_of(annotations, self.prior_, self.confusion_)
+
+
+def refuse_nothing(data: Annotations, purpose: str = "learn from") -> None:
+    """Refuse annotations of which none counts."""
+    if not data.n_annotations or (data.weight is not None and not (data.weight > 0).any()):
+        raise AnnotationError(
+            explain(
+                f"There are no annotations to {purpose}.",
+                found=f"{data.n_annotations:,} of weight 0" if data.n_annotations else "",
+                expected="at least one (task, worker, label) that counts",
+            )
+        )
 
 
 def posterior_of(

@@ -99,7 +99,7 @@ class LabelModel(ConfusionModel):
     [0, 1, 0, 1, 0]
     """
 
-    traits = Traits()
+    traits = Traits(silence_counts=True)  # moments are taken over all tasks
     _per_worker: ClassVar[tuple[str, ...]] = ("rates_",)
     _parameter_constraints = {
         "class_prior": [one_of("estimate", "uniform"), "array-like"],

@@ -129,7 +129,9 @@ class OneCoin(ConfusionModel):
 def accuracy_of(counts: Floats, pseudo: Floats) -> Floats:
     """M-step: share of right labels, from ``counts[worker, truth, label]``."""
     right, given = np.einsum("wkk->w", counts), counts.sum(axis=(1, 2))
-    return (right + pseudo[0]) / (given + pseudo.sum())
+    found = (right + pseudo[0]) / (given + pseudo.sum())
+    # Beside huge weights the pseudo-counts are lost in rounding; 0 and 1 would be for ever.
+    return np.clip(found, np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg)
 
 
 def log_beta(accuracy: Floats, pseudo: Floats) -> float:

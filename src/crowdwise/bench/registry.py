@@ -39,13 +39,22 @@ def with_third_party(made: Table, specs: Sequence[str]) -> Table:
 def _maker(spec: str) -> Callable[[str], Any]:
     module, _, name = spec.partition(":")
     try:
-        found = import_module(module)
-        maker = getattr(found, name)
-    except (ImportError, AttributeError, ValueError) as error:
+        maker = getattr(import_module(module), name)
+        model = maker()
+    except Exception as error:  # whatever is in that package
         raise ParameterError(
             explain(
-                f"{spec!r} cannot be imported: {error}.",
-                expected="package.module:Class of something installed here",
+                f"{spec!r} cannot be imported and made: {error}.",
+                first=type(error).__name__,
+                expected="package.module:Class of something installed here, which needs no "
+                "arguments",
             )
         ) from error
+    if not callable(getattr(model, "fit", None)):
+        raise ParameterError(
+            explain(
+                f"{spec!r} makes a {type(model).__name__}, which cannot fit.",
+                expected="an estimator",
+            )
+        )
     return lambda column: maker()

@@ -53,7 +53,7 @@ def run_table(
     folder : path
         Where results go. Runs that are there already, with the same settings, are kept.
     rows, columns : sequence of str, optional
-        Only these.
+        Only these, and the ``others``.
     seeds : int, optional
         How many runs make a figure; the table's own number by default.
     quick : bool, default=False
@@ -69,8 +69,9 @@ def run_table(
     """
     made = with_third_party(table(name), others)
     if quick:
-        rows = rows or (made.quick_rows and [*made.quick_rows, *others])
-        columns = columns or made.quick_columns
+        rows, columns = rows or made.quick_rows, columns or made.quick_columns
+    if rows is not None:
+        rows = [*rows, *others]  # who asks for another method wants its row, whatever the rest
     n_seeds = seeds or (made.quick_seeds if quick else made.seeds)
     wanted = [
         Job(name, row, column, seed, tuple(others))
@@ -111,14 +112,19 @@ def perform(job: Job) -> tuple[Job, dict[str, Any]]:
             data = _data(job.table, job.column, job.seed)
         except (CrowdwiseError, FileNotFoundError) as error:
             return job, {"skipped": str(error).splitlines()[0]}
-        model = seeded(made.rows[job.row].make(job.column), job.seed)
         start = time.perf_counter()
         try:
+            model = seeded(made.rows[job.row].make(job.column), job.seed)
             figures = finite(made.measure(model, data, job.seed))
         except MissingExtraError:
             raise
         except CrowdwiseError as error:
             return job, {"skipped": str(error).splitlines()[0]}
+        except Exception as error:
+            if job.row not in job.others:
+                raise
+            log.debug("%s failed", job.row, exc_info=True)
+            return job, {"skipped": f"{type(error).__name__}: {error}".splitlines()[0]}
     seconds = time.perf_counter() - start
     return job, {"figures": figures, "seconds": seconds, "peak_mb": peak_memory()}
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from crowdwise import __version__
-from crowdwise.cli.outcome import run_safely
+from crowdwise.cli.outcome import run_safely, stopped
 from crowdwise.errors import explain
 
 COMMANDS = (
@@ -61,7 +61,13 @@ class Parser(ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 for an error, 2 for wrong usage."""
-    words = sys.argv[1:] if argv is None else list(argv)
+    try:  # around all of it: what a command imports takes most of its first second
+        return _main(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:
+        return stopped()
+
+
+def _main(words: list[str]) -> int:
     chosen = next((word for word in words if not word.startswith("-")), None)
     parser = build_parser(chosen)
     try:

@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
         results = bench.run_table(
             name,
             args.output,
-            rows=listed(args.rows, [*bench.table(name).rows, *args.others]),
+            rows=rows(bench.table(name), args),
             columns=columns(bench.table(name), args),
             seeds=args.seeds,
             quick=args.quick,
@@ -69,6 +69,13 @@ def run(args: Namespace) -> int:
         print(results.file.with_suffix(".md").read_text(encoding="utf-8"))
         say(args, f"{name}: {time.monotonic() - start:.0f} s; {results.file}")
     return 0
+
+
+def rows(table: Any, args: Namespace) -> list[str] | None:
+    """The rows that the flags choose, another estimator also by its class; None for all."""
+    classes = {spec.partition(":")[2]: spec for spec in args.others}
+    chosen = listed(args.rows, [*table.rows, *args.others, *classes])
+    return chosen and [name if name in table.rows else classes.get(name, name) for name in chosen]
 
 
 def columns(table: Any, args: Namespace) -> list[str] | None:

@@ -11,6 +11,7 @@ from argparse import ArgumentParser, Namespace
 from crowdwise.cli.features import add_feature_options, table_of
 from crowdwise.cli.method import add_method_options, asked_gold, chosen_method, fitted
 from crowdwise.cli.outcome import say
+from crowdwise.cli.paths import refuse_screen
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -22,7 +23,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("writing")
     text = "write every row's representation here: .npz, or a table"
     group.add_argument("-o", "--output", metavar="FILE", required=True, help=text)
-    group.add_argument("--model", metavar="FILE", help="write the fitted embedder here, too")
+    group.add_argument(
+        "--model", dest="saved", metavar="FILE", help="write the fitted embedder here, too"
+    )
 
 
 def run(args: Namespace) -> int:
@@ -31,8 +34,10 @@ def run(args: Namespace) -> int:
     from crowdwise.data.feature_files import write_features
     from crowdwise.data.write import refuse_other_tables
 
-    for path in filter(None, (args.output, args.model)):
-        refuse_unwritable(path)  # before long work, not after it
+    for path, what in ((args.output, "An embedding"), (args.saved, "A model")):
+        refuse_screen(path, what)
+        if path is not None:
+            refuse_unwritable(path)  # before long work, not after it
     if not args.output.lower().endswith(".npz"):
         refuse_other_tables(args.output)
     annotations = read_input(args)
@@ -46,8 +51,8 @@ def run(args: Namespace) -> int:
     rows, names = (X, annotations.tasks) if table.ids is None else (table.values, table.ids)
     found = model.transform(rows)
     write_features(args.output, found, names, model.get_feature_names_out())
-    if args.model is not None:
-        model.save(args.model)
+    if args.saved is not None:
+        model.save(args.saved)
     seconds, name = time.perf_counter() - start, type(model).__name__
     say(args, f"{len(found):,} tasks in {found.shape[1]} dimensions by {name} in {seconds:.1f} s")
     return 0

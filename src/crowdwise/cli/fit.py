@@ -11,6 +11,7 @@ from argparse import ArgumentParser, Namespace
 from crowdwise.cli.features import add_feature_options, features_for
 from crowdwise.cli.method import add_method_options, asked_gold, chosen_method, fitted
 from crowdwise.cli.outcome import say
+from crowdwise.cli.paths import refuse_screen
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -28,6 +29,7 @@ def run(args: Namespace) -> int:
     from crowdwise.data.atomic import refuse_unwritable
     from crowdwise.persist import save
 
+    refuse_screen(args.output, "A model")
     refuse_unwritable(args.output)  # before long work, not after it
     annotations = read_input(args)
     X = features_for(args, annotations)

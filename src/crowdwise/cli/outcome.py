@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from crowdwise.errors import CrowdwiseError, explain
+from crowdwise.cli.paths import refuse_overwriting
+from crowdwise.errors import CrowdwiseError, ParameterError, explain
 
 SECONDS = 5.0  # between signs of life, on long work
 
@@ -32,6 +33,7 @@ class Steps(logging.Handler):
 def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
     """Run a command; turn whatever happens into words and an exit status."""
     try:
+        refuse_overwriting(args)
         with steps_shown(args), warnings_in_words(args):
             status = run(args)
             sys.stdout.flush()
@@ -40,14 +42,19 @@ def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
         _close_quietly()
         return 0
     except KeyboardInterrupt:
-        print("crowdwise: stopped.", file=sys.stderr)
-        return 130
+        return stopped()
     except Exception as error:
         if args.debug:
             traceback.print_exc()
         print(f"crowdwise: {in_words(error)}", file=sys.stderr)
         _close_quietly()
-        return 1
+        return 2 if isinstance(error, ParameterError) else 1  # parameters are in the command
+
+
+def stopped() -> int:
+    """Say that Ctrl-C was heard; returns the exit status that shells expect then."""
+    print("crowdwise: stopped.", file=sys.stderr)
+    return 130
 
 
 def in_words(error: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from crowdwise.cli.features import add_column_options, table_of
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import add_output_options, put
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import FormatError, explain
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def loaded(path: str) -> Any:
 
     model = load(path)
     if not type(model).__module__.startswith("crowdwise.learn"):
-        raise ParameterError(
+        raise FormatError(
             explain(
                 f"The {type(model).__name__} in {path} does not predict from features.",
                 expected="a classifier, as crowdwise fit saves it",

@@ -25,7 +25,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_method_options(parser)
     group = parser.add_argument_group("writing")
     group.add_argument(
-        "-o", "--output", metavar="FILE", help=f"write the page here (default: {DEFAULT})"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=f"write the page here; - is the screen (default: {DEFAULT})",
     )
     group.add_argument("--json", action="store_true", help="the numbers on the screen, as JSON")
     group.add_argument("--title", metavar="TEXT", help="heading (default: name of the file)")
@@ -36,11 +39,11 @@ def run(args: Namespace) -> int:
     from crowdwise.cli.options import read_input
     from crowdwise.data.atomic import refuse_unwritable
     from crowdwise.data.gold import with_gold_file
-    from crowdwise.report import gather, to_json
+    from crowdwise.report import gather, to_html, to_json
     from crowdwise.report.write import save_facts
 
-    path = args.output or (None if args.json else DEFAULT)
-    if path is not None:
+    path = args.output or ("-" if args.json else DEFAULT)
+    if path != "-":
         refuse_unwritable(path)  # before long work, not after it
     method = chosen_method(args)
     annotations = read_input(args)
@@ -55,9 +58,9 @@ def run(args: Namespace) -> int:
         title=args.title or (Path(args.annotations).stem if args.annotations != "-" else NO_NAME),
         random_state=args.seed or 0,
     )
-    if args.json:
-        print(to_json(facts))
-    if path is not None:
+    if args.json or path == "-":
+        print(to_json(facts) if args.json else to_html(facts))
+    if path != "-":
         save_facts(facts, path)
         for finding in facts.findings:
             say(args, f"- {finding.text}")

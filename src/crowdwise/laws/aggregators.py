@@ -60,6 +60,8 @@ def row_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> Non
 
 def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotations) -> None:
     """Naming tasks that nobody has labeled leaves the others as they are."""
+    if method.traits.silence_counts:
+        return
     names = np.array([*annotations.tasks, *(f"silent-{i}" for i in range(40))], dtype=object)
     more = Annotations.from_codes(
         annotations.task,
@@ -286,6 +288,7 @@ def odd_crowds() -> list[Annotations]:
         Annotations.from_matrix([[0, 0], [0, 0]], classes=[0, 1]),  # a class nobody used
         flat.subsample(1, random_state=0),  # one label per task
         replace(flat, tasks=flat.tasks).filter(flat.task > 3),  # tasks without labels
+        replace(flat, weight=np.zeros(flat.n_annotations, np.float32)),  # nothing that counts
         Annotations.from_matrix(rng.integers(0, 2, (1, 40))),  # one task, many workers
         Annotations.from_codes(np.arange(30), np.arange(30), rng.integers(0, 2, 30)),
     ]

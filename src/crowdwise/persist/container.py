@@ -58,7 +58,8 @@ def read(path: str | Path) -> Content:
     path = Path(path).expanduser()
     with reading(path):
         if not path.is_file():
-            raise FileError(explain(f"There is no file {path}.", expected="a model that was saved"))
+            what = f"{path} is a folder." if path.is_dir() else f"There is no file {path}."
+            raise FileError(explain(what, expected="the file of a model that was saved"))
         try:
             with safe_open(path, framework="np") as file:
                 metadata = file.metadata() or {}

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from crowdwise.errors import FormatError, ParameterError, explain
 from crowdwise.persist.registry import class_named, name_of
 from crowdwise.persist.savable import Savable, is_learned
+from crowdwise.persist.times import MOMENTS, TIMES, as_times, pack_moment, unpack_moment
 from crowdwise.typing import Array
 
 Arrays = dict[str, Array]
@@ -109,6 +110,11 @@ def _unpack_names(tree: dict[str, Any], arrays: Arrays) -> Array:
     names = np.empty(len(items), dtype=object)
     names[:] = items
     return names
+
+
+def _pack_times(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+    native = value.astype(value.dtype.newbyteorder("="))
+    return {**_pack_array(native.view(np.int64), place, arrays), "type": native.dtype.name}
 
 
 def _pack_tensor(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
@@ -246,6 +252,16 @@ KINDS: dict[str, Kind] = {
         lambda value: type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "OU",
         _pack_names,
         _unpack_names,
+    ),
+    "times": Kind(
+        lambda value: type(value) is np.ndarray and value.dtype.kind in TIMES,
+        _pack_times,
+        lambda tree, arrays: as_times(arrays[tree["array"]], tree["type"]),
+    ),
+    "moment": Kind(
+        lambda value: type(value) in MOMENTS,
+        lambda value, _place, _arrays: pack_moment(value),
+        lambda tree, _arrays: unpack_moment(tree),
     ),
     "tensor": Kind(_is_tensor, _pack_tensor, _unpack_tensor),
     "random_state": Kind(

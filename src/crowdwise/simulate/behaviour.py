@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.simulate.workers import Worker
+from crowdwise.simulate.workers import Worker, is_distribution
 from crowdwise.typing import Array, Floats, Ints
 
 
@@ -48,6 +48,14 @@ class Behaviour:
     def of_confusion(cls, confusion: Any, kinds: Any = "confused") -> Self:
         """Workers who are nothing but their confusion matrices."""
         confusion = np.asarray(confusion, dtype=np.float64)
+        square = confusion.ndim == 3 and confusion.shape[1] == confusion.shape[2]
+        if not square or not is_distribution(confusion):
+            raise ParameterError(
+                explain(
+                    f"The confusion of shape {confusion.shape} holds no P(label | truth).",
+                    expected="the shape (worker, truth, label), and rows that sum to 1",
+                )
+            )
         n_workers, n_classes, _ = confusion.shape
         kinds = np.broadcast_to(np.asarray(kinds, dtype=object), n_workers)
         return cls(

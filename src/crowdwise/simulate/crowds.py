@@ -17,7 +17,7 @@ from crowdwise.simulate.workers import Worker, is_distribution
 from crowdwise.typing import Array, Floats, Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Crowd:
     """Annotations and all that they were drawn from."""
 
@@ -27,6 +27,9 @@ class Crowd:
     kinds: Array | None = None  # (worker,): what each one is
     difficulty: Floats | None = None  # (task,): 1 is plain, more is harder
     behaviour: Behaviour | None = None  # the rest of what there is to know about workers
+
+    def __repr__(self) -> str:
+        return str(self.annotations).replace("<Annotations:", "<Crowd:")
 
 
 def simulate_crowd(

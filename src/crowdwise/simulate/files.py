@@ -45,7 +45,7 @@ def write_set(
                 "in a shell",
             )
         )
-    _make(home)
+    make_folder(home)
     tables = tables_of(made)
     write_annotations(home / "votes.csv", made.annotations)
     for name, table in tables.items():
@@ -91,7 +91,8 @@ def write_arrays(path: Path, made: loaded.Crowd) -> None:
         np.savez_compressed(file, X=np.asarray(made.X), ids=np.asarray(made.X_tasks).astype(str))
 
 
-def _make(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder and those around it, unless it is there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -83,7 +83,9 @@ def _of_labels(facts: Facts) -> Iterator[Finding]:
         text += f"less than {tasks.sure:.0%} sure: label them again first."
         yield Finding("act" if share > MANY else "note", text, "labels")
     else:
-        yield Finding("good", f"Every label is at least {tasks.sure:.0%} sure.", "labels")
+        text, known = f"Every label is at least {tasks.sure:.0%} sure", _beyond_chance(facts)
+        doubt = "" if known else ", but nothing shows that workers agree more than by chance"
+        yield Finding("good" if known else "note", f"{text}{doubt}.", "labels")
     if tasks.n_overruled:
         text = f"On {plural(tasks.n_overruled, 'task')} {facts.method} overrules the majority, "
         yield Finding("note", f"{text}because it trusts the others more.", "labels")
@@ -204,8 +206,14 @@ def _of_more_labels(facts: Facts) -> Iterator[Finding]:
     if last.n_labels > here.n_labels:
         text = f"{facts.method}'s own forecast: {last.forecast:.0%} right with {last.n_labels} "
         text += f"labels a task, {here.forecast:.0%} with {curve.now:.1f} as now"
-        words = "." if gain >= 0.01 else ", so more labels would hardly help."
+        idle = gain < 0.01 and _beyond_chance(facts)
+        words = ", so more labels would hardly help." if idle else "."
         yield Finding("note", text + words, "curve")
+
+
+def _beyond_chance(facts: Facts) -> bool:
+    """Whether workers surely agree more than by chance; a model's own sureness rests on it."""
+    return any("alpha" in measure.name and measure.low > 0 for measure in facts.agreement)
 
 
 def listed(names: list[str], n: int) -> str:
