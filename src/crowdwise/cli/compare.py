@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crowdwise.cli.features import add_feature_options, features_for
-from crowdwise.cli.method import find_method, gold_of, made
+from crowdwise.cli.method import find_method, made
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import (
     add_confidence_option,
@@ -94,7 +94,7 @@ def truth_of(args: Namespace, annotations: Any) -> Any:
 
     if args.truth is not None:
         annotations = with_gold_file(annotations, args.truth)
-    return gold_of(annotations)
+    return annotations.gold_labels
 
 
 def aligned(_: "pd.DataFrame", found: "Comparison") -> str:

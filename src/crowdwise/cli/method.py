@@ -121,20 +121,9 @@ def fitted(model: Any, *data: Any, **more: Any) -> Any:
         raise ParameterError(explain(str(error), fix=f"see crowdwise methods {name}")) from None
 
 
-def gold_of(annotations: "Annotations") -> Any:
-    """The truths that came with the annotations, by task; None if there are none."""
-    import pandas as pd
-
-    gold = annotations.gold
-    if gold is None or not (gold >= 0).any():
-        return None
-    known = gold >= 0
-    return pd.Series(annotations.classes[gold[known]], index=annotations.tasks[known])
-
-
 def asked_gold(args: Namespace, annotations: "Annotations") -> Any:
     """The truths to learn from: those that came along only if a flag asks for them."""
-    gold = gold_of(annotations)
+    gold = annotations.gold_labels
     if gold is not None and args.gold is None and args.gold_file is None:
         say(args, f"{len(gold):,} gold labels are left unused; --gold COLUMN learns from them")
         return None

@@ -9,7 +9,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from crowdwise.cli.method import add_method_options, chosen_method, fitted, gold_of
+from crowdwise.cli.method import add_method_options, chosen_method, fitted
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import (
     add_confidence_option,
@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
     model = chosen_method(args)
     annotations = read_input(args)
     start = time.perf_counter()
-    gold = gold_of(annotations)
+    gold = annotations.gold_labels
     fitted(model, annotations, gold)
     quality = worker_quality(
         annotations,

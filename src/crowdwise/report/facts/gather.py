@@ -175,10 +175,7 @@ def gather(
 def truths(data: Annotations, truth: Any) -> pd.Series | None:
     """Known truths of these tasks as a series; those that came with the data by default."""
     if truth is None:
-        if data.gold is None or not (data.gold >= 0).any():
-            return None
-        asked = data.gold >= 0
-        return pd.Series(data.classes[data.gold[asked]], index=data.tasks[asked])
+        return data.gold_labels
     known = truth_by_task(truth)
     found = known[positions(data.tasks, known.index) >= 0]
     usable = found[positions(data.classes, found.to_numpy()) >= 0]
