@@ -33,7 +33,7 @@ def home(files, monkeypatch):
 def test_an_input_is_never_overwritten(words, home, fails):
     before = {path.name: path.read_bytes() for path in home.iterdir()}
     message = fails(*(word.format(folder=home.name) for word in words), status=2)
-    assert "would be overwritten by its own result" in message
+    assert "is read here, and would be overwritten" in message
     assert {path.name: path.read_bytes() for path in home.iterdir()} == before
 
 
@@ -56,6 +56,25 @@ def test_other_outputs_are_written(words):
 def test_an_old_result_is_replaced():
     words = ["aggregate", "votes.csv", "-o", "labels.csv", "--quiet"]
     assert main(words) == main(words) == 0
+
+
+def test_a_page_in_the_folder_that_is_read_is_replaced(files, tmp_path):
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "votes.csv").write_bytes(files.votes.read_bytes())
+    words = ["report", str(inside), "-o", str(inside / "page.html"), "--quiet"]
+    assert main(words) == main(words) == 0
+
+
+@pytest.mark.parametrize("path", ["x" * 300, "a\0b"], ids=["long", "nul"])
+def test_what_can_be_no_path_is_no_bug(path, fails):
+    fails("aggregate", path, "-o", "labels.csv")
+
+
+@pytest.mark.parametrize("title", ["x" * 300, "~draft", "nul\0"], ids=["long", "home", "nul"])
+@pytest.mark.usefixtures("home")
+def test_what_is_no_path_is_not_looked_for(title):
+    assert main(["report", "votes.csv", "-o", "page.html", "--title", title, "--quiet"]) == 0
 
 
 @pytest.mark.parametrize("flags", [("fit", "-o", "-"), ("embed", "-o", "-")], ids=["fit", "embed"])

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import coo_array
 
 from crowdwise import Annotations
-from crowdwise.data import as_annotations, as_gold
+from crowdwise.data import as_annotations, as_gold, content
 from crowdwise.data.coerce import aligned
 from crowdwise.errors import AnnotationError
 
@@ -76,6 +76,37 @@ class TestAsAnnotations:
         frame.to_csv(tmp_path / "v.csv", index=False)
         assert annotations.equals(as_annotations(tmp_path / "v.csv"))
 
+    @pytest.mark.parametrize(
+        ("columns", "role"),
+        [
+            ({"task": [1, 1], "label": [1, 2]}, "worker"),
+            ({"task": [1, 2], "label": [1, 2]}, "worker"),
+            ({"worker": [1, 2], "label": [1, 2]}, "task"),
+            ({"task": [1, 1, 2], "worker": [1, 2, 1], "rate": [1, 2, 1]}, "label"),
+        ],
+    )
+    def test_a_column_is_missing(self, columns, role):
+        with pytest.raises(AnnotationError, match=f"no column for the {role}"):
+            as_annotations(pd.DataFrame(columns))
+
+    def test_wide_frames_without_workers_or_with_a_task_twice(self):
+        with pytest.raises(AnnotationError, match=r"no columns left for workers(.|\n)*task, text"):
+            as_annotations(pd.DataFrame({"task": [1, 2], "text": ["a", "b"]}))
+        with pytest.raises(AnnotationError, match="The task name 1 is declared twice"):
+            as_annotations(pd.DataFrame({"task": [1, 1], "ann": [1, 2], "bob": [1, 1]}))
+
+    def test_the_words_themselves_come_before_any_tool(self):
+        frame = pd.DataFrame({"task": [1, 1], "worker": [1, 2], "label": ["x", "y"], "note": 0})
+        appen = frame.assign(_unit_id=[8, 9], _worker_id=[8, 9])
+        assert as_annotations(appen).equals(as_annotations(frame))
+
+    def test_a_frame_is_looked_at_once(self, monkeypatch):
+        looks = []
+        as_dicts = content.as_dicts
+        monkeypatch.setattr(content, "as_dicts", lambda *own: looks.append(1) or as_dicts(*own))
+        as_annotations(pd.DataFrame({"ann": [1, 2], "bob": [1, 1]}))
+        assert len(looks) == 1
+
     @pytest.mark.parametrize("make", [lambda k: ("q", k), UUID, date.fromordinal])
     def test_names_of_any_kind(self, make):
         ids = [make(int=k) if make is UUID else make(k + 1) for k in (1, 2)]
@@ -124,9 +155,28 @@ class TestAsGold:
         assert known.gold_labels.to_dict() == {10: 2, 20: 3}
         assert Annotations.from_frame(frame).gold_labels is None
 
+    @pytest.mark.parametrize("names", [[1, 2, 3], ["a", "b", "c"]])
+    def test_a_copy_of_those_numbers_is_refused(self, names):
+        known = Annotations.from_codes(
+            [0, 1, 2], [0, 0, 0], [0, 1, 2], classes=names, gold=[1, 2, -1]
+        )
+        for gold in (known.gold.copy(), list(known.gold), known.gold.tolist()):
+            with pytest.raises(
+                AnnotationError, match=r"first: +1, which stands for (2|'b')(.|\n)*gold_labels"
+            ):
+                as_gold(gold, known)
+        with pytest.raises(AnnotationError, match=r"class numbers in annotations\.gold"):
+            as_gold(known.gold[:2], known[[0, 1]])
+        assert as_gold([names[1], names[2], None], known).tolist() == [1, 2, -1]
+
+    def test_numbers_that_are_the_names_are_taken(self):
+        known = Annotations.from_codes([0, 1], [0, 0], [0, 1], classes=[0, 1, 5], gold=[1, -1])
+        assert as_gold(known.gold.copy(), known).tolist() == [1, -1]
+
     def test_gold_comes_before_label(self, votes):
         frame = pd.DataFrame({"task": ["q1"], "label": ["x"], "gold": ["y"]})
         assert as_gold(frame, votes).tolist() == [1, -1]
+        assert as_gold(frame.assign(gold=None), votes).tolist() == [0, -1]
 
     @pytest.mark.parametrize("make", [pd.DataFrame, lambda frame: frame.set_index("task")["label"]])
     def test_two_truths_of_a_task(self, make, votes):

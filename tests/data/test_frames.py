@@ -229,3 +229,17 @@ def test_names_that_differ_by_spaces_are_noted():
         "2 workers differ only by spaces around them, such as ' a ' and 'a'",
         "2 labels differ only by spaces around them, such as 'x' and 'x '",
     )
+
+
+def test_columns_of_arrow_keep_their_gaps_and_types(triples):
+    frame = pd.DataFrame(
+        {
+            "task": pd.to_datetime(["2024-05-01"] * 3).tz_localize("Europe/Berlin"),
+            "worker": pd.period_range("2020", periods=3, freq="Y"),
+            "label": pd.Categorical(["x", None, "z"]),
+        }
+    )
+    table = pa.Table.from_pandas(frame)
+    for built in (Annotations.from_frame(table), Annotations.read(table)):
+        assert triples(built) == triples(Annotations.from_frame(frame))
+        assert built.n_annotations == 2

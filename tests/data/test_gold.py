@@ -62,7 +62,14 @@ def test_soft_labels_get_the_new_classes_too(file):
 
 def test_truths_of_other_tasks_only(votes, file):
     with pytest.raises(AnnotationError, match=r"None of the 2 truths(.|\n)*'q1', 'q2'"):
-        with_gold_file(votes, file("task,label\nq1,0\nq2,1\n"))
+        with_gold_file(votes, file("task,label\nq0,\nq1,0\nq2,1\n3,\n"))
+    with pytest.raises(AnnotationError, match=r"None of the 0 truths(.|\n)*names no truth at all"):
+        with_gold_file(votes, file("task,label\n1,\n2,\n"))
+
+
+def test_a_label_stands_in_for_gold_that_is_empty(votes, file, gold):
+    assert gold(with_gold_file(votes, file("task,label,gold\n1,1,\n2,0,\n"))) == {1: 1, 2: 0}
+    assert gold(with_gold_file(votes, file("task,label,gold\n1,1,\n2,0,1\n"))) == {2: 1}
 
 
 @pytest.mark.parametrize(("header", "role"), [("task,colour", "label"), ("colour,label", "task")])

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import coo_array
 
 from crowdwise import Annotations
-from crowdwise.data import wide
+from crowdwise.data import as_annotations, wide
 from crowdwise.errors import AnnotationError
 
 ROWS = [(0, 0, 1), (0, 2, 0), (1, 1, 2)]
@@ -107,3 +107,31 @@ def test_a_dict_needs_no_table(monkeypatch):
 def test_a_dict_without_a_worker():
     with pytest.raises(AnnotationError, match=r"1 of 2 annotations have no worker(.|\n)*row 2"):
         Annotations.from_dict({"b": {"a": 1, None: 2}})
+
+
+@pytest.mark.parametrize("make", [np.array, list])
+def test_one_label_a_task_is_no_crowd(make):
+    with pytest.raises(AnnotationError, match=r"fix: +give every worker's label on each task"):
+        Annotations.from_matrix(make([1, 2]))
+
+
+def test_records_are_to_be_read():
+    with pytest.raises(AnnotationError, match=r"fix: +read records with Annotations\.read\(rows\)"):
+        Annotations.from_matrix([{"task": 1, "worker": 2, "label": 3}])
+
+
+@pytest.mark.parametrize("read", [Annotations.from_matrix, Annotations.read, as_annotations])
+def test_an_ordered_categorical_is_a_scale(read):
+    scale = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+    frame = pd.DataFrame({"a": ["low", "high", None], "b": ["high", "high", "low"]}, dtype=scale)
+    assert read(frame).classes.tolist() == ["low", "mid", "high"]
+    assert read(frame).label.tolist() == [0, 2, 2, 2, 0]
+    assert read(frame.astype({"a": object})).classes.tolist() == ["high", "low"]
+
+
+@pytest.mark.parametrize("read", [Annotations.from_matrix, Annotations.read])
+def test_what_is_missing_is_no_part_of_a_scale(read):
+    scale = pd.CategoricalDtype(["none", "low", "high"], ordered=True)
+    frame = pd.DataFrame({"a": ["low", "none"], "b": ["low", "high"]}, dtype=scale)
+    frame.loc[2] = "high"
+    assert read(frame, missing="none").classes.tolist() == ["low", "high"]

@@ -159,8 +159,10 @@ def test_a_list_of_names_or_estimators_will_do(crowd, found):
         ([MajorityVote], "MajorityVote'> is no method"),
         ([3], "3 is no method"),
         ([OneCoin(), "OneCoin"], "called OneCoin"),
+        ([], "no methods"),
+        ({}, "no methods"),
     ],
-    ids=["name", "class", "number", "twice"],
+    ids=["name", "class", "number", "twice", "empty list", "empty mapping"],
 )
 def test_what_is_no_method_is_named(crowd, methods, told):
     with pytest.raises(ParameterError, match=told):

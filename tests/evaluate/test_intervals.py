@@ -42,6 +42,10 @@ def test_credible_holds_the_share_itself(right, total):
     assert high == pytest.approx(max(plain[1], right / total))
 
 
+def test_a_share_above_one_is_one():
+    assert credible(3, 2)[1] == 1.0
+
+
 def test_credible_of_nothing_is_jeffreys_prior():
     assert_allclose(np.ravel(credible([0.0], [0.0], 0.9)), stats.beta(0.5, 0.5).interval(0.9))
 

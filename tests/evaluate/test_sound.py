@@ -28,6 +28,15 @@ def test_refuses_a_task_or_a_class_with_two_predictions(frame):
         score(proba.set_axis([proba.columns[0]] * proba.shape[1], axis=1), truth)
 
 
+@pytest.mark.parametrize(("n_classes", "digits"), [(3, 2), (10, 3), (10, 2), (40, 3)])
+def test_rounding_is_no_mistake(n_classes, digits):
+    proba = np.random.default_rng(0).dirichlet(np.ones(n_classes), 200)
+    truth = pd.Series(proba.argmax(axis=1))
+    rounded = score(pd.DataFrame(proba).round(digits), truth, n_resamples=0)
+    exact = score(pd.DataFrame(proba), truth, n_resamples=0)
+    assert rounded.value["Brier score"] == pytest.approx(exact.value["Brier score"], abs=0.02)
+
+
 @pytest.mark.parametrize(
     "change",
     [

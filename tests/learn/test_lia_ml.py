@@ -266,7 +266,19 @@ def test_annotations_are_scored_by_their_likelihood(relations, fitted):
 def test_truths_that_do_not_fit_are_refused(relations, fitted, change, told):
     X, _, truth, *_ = relations
     with pytest.raises(AnnotationError, match=told):
-        fitted.score(pd.DataFrame(X), change(truth))
+        fitted.score(pd.DataFrame(X, index=range(1, 301)), change(truth))
+
+
+def test_other_columns_of_a_frame_of_truths_are_passed_over(relations, fitted):
+    X, _, truth, *_ = relations
+    assert fitted.score(X, truth.assign(remark="none")) == fitted.score(X, truth)
+
+
+def test_truths_of_rows_that_are_only_counted_are_taken_as_they_come(relations, fitted):
+    X, _, truth, *_ = relations
+    order = np.random.default_rng(0).permutation(len(X))
+    expected = fitted.score(X[order], truth.to_numpy()[order])
+    assert fitted.score(pd.DataFrame(X[order]), truth.iloc[order]) == expected
 
 
 @pytest.mark.parametrize("given", [{}, [[0, 1]], "one"], ids=["none", "list", "Annotations"])

@@ -80,6 +80,18 @@ def test_names_that_fit_only_partly_are_refused(take, index, message):
         take(frame, NAMES)
 
 
+LEFT_OVER = {"of other rows": [1, 2, 3, 9], "put together": [0, 1, 0, 1], "one short": [3, 2, 1, 7]}
+
+
+@pytest.mark.parametrize("index", LEFT_OVER.values(), ids=LEFT_OVER)
+def test_row_numbers_that_fit_only_partly_are_told_of(index):
+    frame = pd.DataFrame({"x": np.arange(4.0)}, index=index)
+    with pytest.warns(UserWarning, match=r"only in part.*reset_index"):
+        assert order_by_name(frame, np.arange(4)) is None
+    with pytest.raises(AnnotationError, match="names are"):  # of workers names are needed
+        order_by_name(frame, np.arange(4), needed=True)
+
+
 @pytest.mark.parametrize("tasks", [np.arange(4), np.array(list("0123"), dtype=object)], ids=str)
 def test_names_of_another_type_are_refused_unless_they_are_in_order(tasks):
     other = [str(task) for task in tasks] if tasks.dtype != object else list(range(4))
@@ -87,6 +99,11 @@ def test_names_of_another_type_are_refused_unless_they_are_in_order(tasks):
     assert order_by_name(frame, tasks) is None
     with pytest.raises(AnnotationError, match=r"(?s)another type.*first:    task '?0'? is '?0'?"):
         order_by_name(frame[::-1], tasks)
+
+
+def test_row_numbers_that_are_text_in_part_say_nothing():
+    tasks = np.array(["0", "1", "10", "2"], dtype=object)
+    assert order_by_name(FRAME.set_axis([3, 1, 2, 0]), tasks) is None
 
 
 def test_rows_of_other_tasks_are_passed_over():
@@ -142,7 +159,7 @@ def test_features_of_workers_and_label_names_are_found_by_name(table):
         (np.ones((4, 1)) * 1j, "complex"),
         (np.ones((3, 1)), r"shape \(3, 1\)"),
         (np.ones(4), r"shape \(4,\)"),
-        (np.full((4, 1), np.nan), r"shape \(4, 1\)"),
+        (np.array([[1.0], [2.0], [np.nan], [1.0]]), "row 2 holds nan"),
     ],
     ids=["text", "complex", "too few", "flat", "missing"],
 )

@@ -1,5 +1,6 @@
 """What is asked of learners: before a fit, with annotations in a frame, of workers by name."""
 
+import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from torch import nn
@@ -24,10 +25,13 @@ def test_a_model_that_is_not_fitted_says_so(method, verb, crowd):
 
 
 @pytest.mark.parametrize("model", [SoftProb(), SpeeLFC(training=BRIEF)], ids=["plain", "network"])
-def test_annotations_in_a_frame_are_scored_as_in_fit(model, crowd):
+def test_annotations_are_scored_in_every_shape_that_fit_takes(model, crowd):
     table = crowd.votes.to_frame()
     model.fit(crowd.X, table)
-    assert model.score(crowd.X, table) == pytest.approx(model.score(crowd.X, crowd.votes))
+    expected = model.score(crowd.X, crowd.votes)
+    wide = crowd.votes.to_matrix()
+    for given in (table, wide, wide.to_numpy(), crowd.votes.to_dict()):
+        assert model.score(crowd.X, given) == pytest.approx(expected)
     assert model.score(crowd.X, crowd.truth) > 0
 
 
@@ -35,6 +39,7 @@ def test_annotations_in_a_frame_are_scored_as_in_fit(model, crowd):
 def test_workers_are_a_list_or_one_name(model, crowd):
     model.fit(crowd.X, crowd.votes)
     assert model.predict_worker_proba(crowd.X, workers=3).shape == (400, 1, 3)
+    assert model.predict_worker_proba(crowd.X, workers=np.array(3)).shape == (400, 1, 3)
     with pytest.raises(AnnotationError, match="A set is no list of names"):
         model.predict_worker_proba(crowd.X, workers={0, 1})
 

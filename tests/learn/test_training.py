@@ -269,6 +269,14 @@ def test_what_is_held_out_takes_no_part_in_the_start(model):
     assert min(row[0] for row in model.history_.held_out) > 0.65  # a coin has 0.69
 
 
+def test_the_only_task_with_labels_is_not_held_out():
+    votes = Annotations.from_codes([0, 0], [0, 1], [0, 1], tasks=range(3), classes=range(2))
+    training = Training(epochs=3, patience=2, hold_out="tasks")
+    model = MaxMIG(training=training, random_state=0).fit(np.eye(3), votes)
+    assert np.isfinite(model.predict_proba(np.eye(3))).all()
+    assert model.history_.held_out == []
+
+
 def test_the_best_epoch_comes_back_with_its_running_means(crowd):
     """As if training had stopped right there, also where a module keeps running means."""
     torch.manual_seed(0)

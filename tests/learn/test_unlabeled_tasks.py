@@ -32,6 +32,24 @@ def crowd():
     return X, truth, votes, more
 
 
+@pytest.mark.parametrize("learner", [learn.LIA, learn.ICED, learn.Raykar, learn.TwoStage])
+def test_labels_that_count_for_nothing_are_none(learner, crowd):
+    X, truth, votes, _ = crowd
+    n = N_TASKS - N_LABELED
+    more = Annotations.from_codes(
+        np.concatenate([votes.task, np.arange(N_LABELED, N_TASKS)]),
+        np.concatenate([votes.worker, np.zeros(n, dtype=int)]),
+        np.concatenate([votes.label, np.zeros(n, dtype=int)]),
+        workers=votes.workers,
+        classes=votes.classes,
+        weight=[*np.ones(len(votes.label)), *np.zeros(n)],
+    )
+    with threadpool_limits(1):
+        alone, beside = quick(learner).fit(X[:N_LABELED], votes), quick(learner).fit(X, more)
+    found = [np.mean(m.predict(X[N_LABELED:]) == truth[N_LABELED:]) for m in (alone, beside)]
+    assert found[1] > found[0] - 0.05
+
+
 def quick(learner):
     """Defaults, with fewer epochs where they are many."""
     model = learner()

@@ -112,6 +112,11 @@ def test_a_zone_keeps_its_name():
     assert str(around(names)[0].tz) == "Asia/Tokyo"
 
 
+def test_a_zone_without_a_name_keeps_its_offset():
+    names = np.array([pd.Timestamp("2024-05-01", tz="dateutil/Europe/Berlin")], dtype=object)
+    assert around(names)[0] == names[0]
+
+
 @pytest.mark.parametrize("unit", ["datetime64[ns]", "datetime64[D]", "timedelta64[s]", ">M8[us]"])
 def test_times_keep_their_unit(unit):
     value = np.array([3, -5, 2**40 if "D" not in unit else 9], dtype=np.int64).astype(unit)

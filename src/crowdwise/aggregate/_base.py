@@ -78,7 +78,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         self._refuse(data)
         codes = None if gold is None else as_gold(gold, data)
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
-        told = data.redundancy > 0 if codes is None else (data.redundancy > 0) | (codes >= 0)
+        told = labeled(data) if codes is None else labeled(data) | (codes >= 0)
         everything = self.traits.silence_counts or told.all()
         fitted = self._fit(data, codes) if everything else self._fit_told(data, codes, told)
         self.posterior_ = clamp(fitted, codes)
@@ -213,6 +213,14 @@ def refuse_nothing(data: Annotations, purpose: str = "learn from") -> None:
                 expected="at least one (task, worker, label) that counts",
             )
         )
+
+
+def labeled(data: Annotations) -> Array:
+    """Which tasks have a label that counts."""
+    if data.weight is None:
+        return data.redundancy > 0
+    weight: Array = np.bincount(data.task, data.weight, minlength=data.n_tasks)
+    return weight > 0
 
 
 def posterior_of(

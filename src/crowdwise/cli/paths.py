@@ -12,15 +12,13 @@ WRITTEN = ("output", "saved")
 
 def refuse_overwriting(args: Namespace) -> None:
     """Refuse to write a file that the command reads; ``convert`` may change one in place."""
-    given = {name: _path(value) for name, value in vars(args).items()}
-    if args.command == "convert":
-        given["annotations"] = None
-    inputs = [path for name in READ if (path := given.get(name)) is not None]
-    for target in filter(None, map(given.get, WRITTEN)):
-        if target.is_file() and any(_reads(path, target) for path in inputs):
+    read = [name for name in READ if (args.command, name) != ("convert", "annotations")]
+    inputs = [path for name in read if (path := _path(getattr(args, name, None))) is not None]
+    for target in (_path(getattr(args, name, None)) for name in WRITTEN):
+        if target is not None and target.is_file() and any(_reads(p, target) for p in inputs):
             raise ParameterError(
                 explain(
-                    f"{target} would be overwritten by its own result.",
+                    f"{target} is read here, and would be overwritten.",
                     expected="an output that is none of the inputs",
                     fix="write to another file",
                 )
@@ -37,10 +35,16 @@ def _path(value: object) -> Path | None:
     """A path that leads somewhere; None for the screen, and for all else that was given."""
     if not isinstance(value, str) or value == "-":
         return None
-    path = Path(value).expanduser()
-    return path if path.exists() else None
+    try:
+        path = Path(value).expanduser()
+        return path if path.exists() else None
+    except (OSError, RuntimeError, ValueError):  # too long for a name, or nobody's home
+        return None
 
 
 def _reads(path: Path, file: Path) -> bool:
-    """Whether reading a path reads the file: it is the file, or the folder that holds it."""
-    return file.samefile(path) or (path.is_dir() and file.parent.samefile(path))
+    """Whether reading a path reads the file: it is the file, or a folder it is read from."""
+    from crowdwise.data.files import readable
+
+    inside = path.is_dir() and file.parent.samefile(path)
+    return file.samefile(path) or (inside and readable(file.name.removesuffix(".gz")))

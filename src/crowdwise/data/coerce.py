@@ -23,7 +23,8 @@ def as_annotations(data: Any) -> Annotations:
     """Take annotations in any shape: a frame, wide table, nested dict, file or matrix.
 
     A frame is recognised as a file would be, its columns of weights, times and truths
-    included; one that looks like nothing else is a wide table.
+    included; one that looks like nothing else is a wide table, whose index names the tasks
+    unless a column does.
     """
     if isinstance(data, Annotations):
         return data
@@ -51,7 +52,7 @@ def as_gold(gold: Any, annotations: Annotations) -> Ints:
     Takes a mapping or series by task, a frame with the columns task and label, or one
     value for each task. Truths of tasks that are not in ``annotations`` are passed over, and
     so is a truth of ``-1`` where that is no class. ``annotations.gold`` itself is taken for
-    the class numbers that it holds.
+    the class numbers that it holds; a copy of it is refused, as its numbers look like names.
     """
     if annotations.gold is not None and gold is annotations.gold:
         return annotations.gold.copy()
@@ -156,4 +157,24 @@ def _one_each(gold: Any, annotations: Annotations) -> Array:
                 expected=f"one per task ({annotations.n_tasks:,}), or a mapping by task",
             )
         )
+    _refuse_numbers(values, annotations)
     return values
+
+
+def _refuse_numbers(values: Array, annotations: Annotations) -> None:
+    """Refuse a copy of ``annotations.gold``, whose class numbers would be read as names."""
+    own = annotations.gold
+    if own is None or values.dtype.kind not in "iu" or not np.array_equal(values, own):
+        return
+    known = own[own >= 0]
+    other = annotations.classes[known] != known
+    if other.any():
+        number = int(known[other.argmax()])
+        raise AnnotationError(
+            explain(
+                "The gold labels are the class numbers in annotations.gold, not names of classes.",
+                first=f"{number}, which stands for {listing(annotations.classes[[number]])}",
+                expected="labels as workers give them",
+                fix="use annotations.gold_labels",
+            )
+        )

@@ -1,6 +1,7 @@
 """Which column is which: the words other tools use for task, worker and label."""
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from crowdwise.errors import AnnotationError, explain
 
@@ -34,6 +35,7 @@ REQUIRED = ("task", "worker", "label")
 MOST = 20  # columns named in an error
 
 
+@lru_cache(maxsize=1 << 14, typed=True)  # wide tables are looked at by every format in turn
 def plain(name: object) -> str:
     """A column's name without case and punctuation."""
     return "".join(letter for letter in str(name).lower() if letter.isalnum())

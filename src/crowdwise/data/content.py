@@ -23,6 +23,7 @@ class Content:
 
     untyped = False  # whether all values are text that may stand for numbers
     columns: Sequence[str] = ()
+    task: str | None = None  # the column that names the tasks, where its own name need not say so
 
     def __init__(self, name: str, stem: str) -> None:
         self.name, self.stem = name, stem
@@ -66,9 +67,16 @@ class Table(Content, ABC):
 class Frame(Table):
     """A pandas frame."""
 
-    def __init__(self, frame: Any, name: str = "The frame", stem: str = "frame") -> None:
+    def __init__(
+        self,
+        frame: Any,
+        name: str = "The frame",
+        stem: str = "frame",
+        *,
+        task: str | None = None,
+    ) -> None:
         super().__init__(name, stem)
-        self.whole = frame
+        self.whole, self.task = frame, task
         self.columns = list(map(str, frame.columns))
 
     @property
@@ -182,14 +190,7 @@ class Long:
 
 
 def as_dicts(frame: Any, columns: Sequence[str]) -> list[dict[str, Any]]:
-    objects = [frame.iloc[:, k].astype(object).to_numpy() for k in range(len(columns))]
-    cells = [[None if _empty(cell) else cell for cell in column] for column in objects]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
-
-
-def _empty(cell: Any) -> bool:
-    return cell is None or cell is pd.NA or cell is pd.NaT or _nan(cell)
-
-
-def _nan(cell: Any) -> bool:
-    return isinstance(cell, float | np.floating) and bool(np.isnan(cell))
+    """The rows as dicts, with None for an empty cell."""
+    cells = frame.astype(object).to_numpy(copy=True)
+    cells[pd.isna(cells)] = None
+    return [dict(zip(columns, row, strict=True)) for row in cells.tolist()]

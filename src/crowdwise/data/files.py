@@ -138,7 +138,7 @@ def _missing(path: Path) -> str:
 
 
 def _in_folder(folder: Path) -> list[File]:
-    inside = sorted(p for p in folder.iterdir() if _readable(p.name.removesuffix(".gz")))
+    inside = sorted(p for p in folder.iterdir() if readable(p.name.removesuffix(".gz")))
     if not inside:
         raise FileError(
             explain(
@@ -150,7 +150,8 @@ def _in_folder(folder: Path) -> list[File]:
     return [file for path in inside for file in files_of(path)]
 
 
-def _readable(name: str) -> bool:
+def readable(name: str) -> bool:
+    """Whether a file of this name is taken from a folder or an archive."""
     plain = name.lower()
     return not plain.startswith((".", "_", "readme", "license")) and plain.endswith(READABLE)
 
@@ -181,7 +182,7 @@ def _unzip(data: bytes, name: str) -> list[File]:
     files: list[File] = []
     left = _limit(len(data))
     with _damage(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for member in sorted(n for n in archive.namelist() if _readable(PurePath(n).name)):
+        for member in sorted(n for n in archive.namelist() if readable(PurePath(n).name)):
             with archive.open(member) as handle:
                 content = _bounded(handle, f"{name}/{member}", left)
             left -= len(content)

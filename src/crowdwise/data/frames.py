@@ -166,10 +166,11 @@ def series(data: Any, name: str) -> pd.Series:
     """One column as a pandas series with a plain index."""
     column = data[name]
     native = column.to_native()
-    if not isinstance(native, pd.Series):
-        exact = column.dtype.is_integer() and column.null_count()  # floats would round ids
-        dtype: Any = pd.api.types.pandas_dtype(str(column.dtype)) if exact else None
-        native = pd.Series(dtype.__from_arrow__(column.to_arrow())) if exact else column.to_pandas()
+    if not isinstance(native, pd.Series) and column.dtype.is_integer() and column.null_count():
+        dtype: Any = pd.api.types.pandas_dtype(str(column.dtype))  # floats would round ids
+        native = pd.Series(dtype.__from_arrow__(column.to_arrow()))
+    elif not isinstance(native, pd.Series):
+        native = native.to_pandas()  # narwhals' own way loses gaps in categories, and zones
     return native.reset_index(drop=True)
 
 

@@ -29,13 +29,15 @@ def with_gold_file(
     content = open_content(files_of(path)[0])
     tasks, truths = _pairs(content, task, label)
     place = _places(annotations.tasks.tolist(), tasks)
-    known = (place >= 0) & (truths.codes >= 0)
+    told = truths.codes >= 0
+    known = (place >= 0) & told
     if not known.any():
+        named = tasks[told].unique()
         raise AnnotationError(
             explain(
-                f"None of the {len(tasks.categories):,} truths in {content.name} is for a task of "
+                f"None of the {len(named):,} truths in {content.name} is for a task of "
                 "the annotations.",
-                first=f"the file names {listing(tasks.categories, 3)}",
+                first=f"the file names {listing(named, 3) or 'no truth at all'}",
                 expected=f"tasks such as {listing(annotations.tasks, 3)}",
             )
         )
@@ -57,7 +59,10 @@ def _pairs(
     if isinstance(content, Tree):
         rows = [list(content.value), list(content.value.values())]
     elif isinstance(content, Table):
-        columns = truth_columns(content.columns, where, {"task": task, "label": label})
+        given = {"task": task, "label": label}
+        columns = truth_columns(
+            content.columns, where, given, lambda name: content.frame([name])[name]
+        )
         frame = content.frame(list(columns))
         rows = [frame[name].astype(object).tolist() for name in columns]
     else:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.typing import Array, Ints
 
 EXACT = 2.0**53  # floats below this hold every integer
@@ -93,7 +93,7 @@ def unique_names(names: Array, role: str) -> Array:
     repeated = pd.Index(names).duplicated()
     if repeated.any():
         raise AnnotationError(
-            f"The {role} name {names[repeated.argmax()]!r} is declared twice.\n"
+            f"The {role} name {listing(names[repeated][:1])} is declared twice.\n"
             f"  expected: each {role} once\n  fix:      remove the repetition"
         )
     return names

@@ -11,13 +11,15 @@ import pandas as pd
 
 from crowdwise.data.annotations import Annotations
 from crowdwise.data.clean import build
-from crowdwise.data.columns import REQUIRED, recognise
+from crowdwise.data.columns import REQUIRED
 from crowdwise.data.containers import CONTAINERS, from_value, open_content
-from crowdwise.data.content import Content, Frame, Long, Matrix, Options, Table
+from crowdwise.data.content import Content, Long, Matrix, Options, Table
 from crowdwise.data.files import files_of
 from crowdwise.data.formats import FORMATS, Format
 from crowdwise.data.formats._rows import choose
+from crowdwise.data.formats.wide import may_be_wide
 from crowdwise.data.frames import native_frame, series
+from crowdwise.data.index import with_index
 from crowdwise.data.values import as_whole, coded, is_whole
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 
@@ -81,17 +83,35 @@ def read(
     layout, container = _named(format)
     contents = _one_array(_contents(path, container), question)
     chosen = layout or _recognised(contents[0], options) or _usual(contents[0])
-    long = _together([_parsed(content, chosen, options) for content in contents], chosen)
     names = {"tasks": tasks, "workers": workers, "classes": classes}
     given = {key: value for key, value in names.items() if value is not None}
-    return build(long, options, given, repeats, contents[0].name)
+    return _built(contents, chosen, options, given, repeats)
 
 
 def read_frame(frame: Any) -> Annotations:
-    """Take a frame for what a file with its columns would be, or else for a wide table."""
-    (content,) = _contents(frame, None)
-    form = _recognised(content, Options())
-    return read(frame, "wide" if form is None else form.name)
+    """Take a frame for what a file with its columns would be, or else for a wide table.
+
+    Unlike in a file, a first column whose name does not say so is not the tasks': those have
+    a place in a frame, its index.
+    """
+    whole = _as_pandas(frame)
+    content, forms = with_index(whole), {form.name: form for form in FORMATS}
+    wide = forms.pop("wide")
+    if set(REQUIRED) <= set(content.columns):
+        return _built([content], forms["long"], Options(), {}, "all")
+    form = next((form for form in forms.values() if _looks_like(form, content)), None)
+    if form is None:
+        content = with_index(whole, always=True)
+        form = wide if may_be_wide(content) else forms["long"]
+    return _built([content], form, Options(), {}, "all")
+
+
+def _built(
+    contents: list[Content], form: Format, options: Options, given: Mapping[str, Any], repeats: str
+) -> Annotations:
+    """The annotations of content whose format is known."""
+    long = _together([_parsed(content, form, options) for content in contents], form)
+    return build(long, options, given, repeats, contents[0].name)
 
 
 def _named(format: str | None) -> tuple[Format | None, str | None]:
@@ -116,29 +136,23 @@ def _missing(missing: Any) -> Any:
 
 def _contents(source: Any, container: str | None) -> list[Content]:
     """What a path, a stream, a frame or an object holds; several for several files."""
-    if not isinstance(source, pd.DataFrame):
-        frame = native_frame(source)  # of polars or Arrow, else perhaps of Hugging Face
-        if frame is not None:
-            source = pd.DataFrame({name: series(frame, name) for name in frame.columns})
-        elif hasattr(source, "to_pandas"):
-            source = source.to_pandas()
+    source = _as_pandas(source)
     if isinstance(source, pd.DataFrame):
-        return [Frame(_with_index(source))]
+        return [with_index(source)]
     paths = isinstance(source, list | tuple) and source and isinstance(source[0], str | Path)
     if isinstance(source, Mapping | list) and not paths:
         return [from_value(source, "The export", "export")]
     return [open_content(file, container) for file in files_of(source)]
 
 
-def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its index as a column, where that says which task a row is about."""
-    index, columns = frame.index, list(map(str, frame.columns))
-    named = {str(name) for name in index.names if name is not None}
-    roles = recognise([*named, *columns], {})
-    counted = isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
-    if named & {roles.get(role) for role in REQUIRED} or ("task" not in roles and not counted):
-        return frame.reset_index(allow_duplicates=True)
-    return frame
+def _as_pandas(source: Any) -> Any:
+    """A frame of any make as a pandas frame; anything else as it is."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    frame = native_frame(source)  # of polars or Arrow, else perhaps of Hugging Face
+    if frame is not None:
+        return pd.DataFrame({name: series(frame, name) for name in frame.columns})
+    return source.to_pandas() if hasattr(source, "to_pandas") else source
 
 
 def _one_array(contents: list[Content], question: str | None) -> list[Content]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -44,10 +44,14 @@ def repeated(tasks: Any, labels: Any, where: str = "The table of truths") -> Any
     return pairs.duplicated().to_numpy()
 
 
-def truth_columns(columns: Any, where: str, given: Mapping[str, str | None]) -> tuple[str, str]:
-    """The columns of a table that hold the task and its truth."""
+def truth_columns(
+    columns: Any, where: str, given: Mapping[str, str | None], column: Callable[[str], pd.Series]
+) -> tuple[str, str]:
+    """The columns that hold the task and its truth: gold, or label where gold is empty."""
     roles = recognise(columns, given)
-    label = given.get("label") or roles.get("gold") or roles.get("label")
+    label, gold = roles.get("label"), roles.get("gold")
+    if gold and not given.get("label") and (label is None or column(gold).notna().any()):
+        label = gold
     if "task" not in roles or label is None:
         raise AnnotationError.missing_column(
             "label" if "task" in roles else "task",
@@ -67,5 +71,6 @@ def _from_table(table: Any) -> pd.Series:
                 expected="a mapping or series by task, or a frame with task and label",
             )
         )
-    task, label = truth_columns(frame.columns, "The table of truths", {})
+    where = "The table of truths"
+    task, label = truth_columns(frame.columns, where, {}, lambda name: series(frame, name))
     return pd.Series(series(frame, label).array, index=pd.Index(series(frame, task)))

@@ -11,12 +11,15 @@ import pandas as pd
 
 from crowdwise.data.annotations import Annotations
 from crowdwise.data.frames import native_frame, refuse_missing, series
-from crowdwise.data.names import as_names, encode, unmasked
+from crowdwise.data.names import as_names, encode, is_scale, unmasked
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.typing import Array, Ints
 
-# Mostly scikit-learn's doing, which replaces y by labels before cross_val_predict's fits.
-ONE_EACH = "in cross_val_predict, give params={'annotations': annotations} and no y"
+# One label a task may be scikit-learn's doing, which replaces y before cross_val_predict's fits.
+ONE_EACH = (
+    "give every worker's label on each task; "
+    "for a learner in cross_val_predict, params={'annotations': annotations} and no y"
+)
 
 
 def from_matrix(
@@ -34,9 +37,11 @@ def from_matrix(
         present = _present(values, missing)
         task, worker = stored.row[present], stored.col[present]
     else:
-        values, rows, columns = _as_grid(matrix)
+        values, rows, columns, scale = _as_grid(matrix)
         shape, present = values.shape, _present(values, missing)
         task, worker = np.nonzero(present)
+        if classes is None and scale is not None:
+            classes = scale[_present(scale, missing)]
     class_names, label = encode(_simplest(values[present]), "label", classes)
     return Annotations.from_codes(
         task.astype(np.int32),
@@ -128,14 +133,22 @@ def to_dict(annotations: Annotations) -> dict[Any, dict[Any, Any]]:
     }
 
 
-def _as_grid(matrix: Any) -> tuple[Array, Any, Any]:
-    """The cells as a 2-D array, and the names of rows and columns where there are any."""
+def scale_of(frame: pd.DataFrame) -> Array | None:
+    """The categories, in their order, where all columns are of one ordered categorical type."""
+    kinds = set(frame.dtypes)
+    if len(kinds) != 1 or not is_scale(frame.iloc[:, 0]):
+        return None
+    return np.asarray(frame.iloc[:, 0].cat.categories)
+
+
+def _as_grid(matrix: Any) -> tuple[Array, Any, Any, Array | None]:
+    """The cells as a 2-D array, names of rows and columns, and a scale, where there are any."""
     if isinstance(matrix, pd.DataFrame):
-        return matrix.to_numpy(), matrix.index, matrix.columns
+        return matrix.to_numpy(), matrix.index, matrix.columns, scale_of(matrix)
     frame = native_frame(matrix)
     if frame is not None:
-        columns = {name: series(frame, name) for name in frame.columns}
-        return pd.DataFrame(columns).to_numpy(), None, frame.columns
+        own = pd.DataFrame({name: series(frame, name) for name in frame.columns})
+        return own.to_numpy(), None, frame.columns, scale_of(own)
     try:
         values = unmasked(matrix)
     except ValueError:  # rows of different lengths
@@ -145,10 +158,15 @@ def _as_grid(matrix: Any) -> tuple[Array, Any, Any]:
             explain(
                 f"A {type(matrix).__name__} of shape {values.shape} is not a table of labels.",
                 expected="two dimensions: rows are tasks, columns are workers",
-                fix=ONE_EACH if values.ndim == 1 and len(values) else "",
+                fix=_advice(values) if values.ndim == 1 and len(values) else "",
             )
         )
-    return values, None, None
+    return values, None, None, None
+
+
+def _advice(values: Array) -> str:
+    rows = all(isinstance(value, Mapping) for value in values)
+    return "read records with Annotations.read(rows)" if rows else ONE_EACH
 
 
 def _present(values: Array, missing: Any) -> Array:

@@ -135,9 +135,12 @@ def compare_methods(
 
 def by_name(methods: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     """Estimators by name; those of a list go by their classes' names."""
+    methods = methods if isinstance(methods, Mapping) else _listed(methods)
+    if not methods:
+        raise ParameterError(explain("There are no methods to compare.", expected="one or more"))
     if isinstance(methods, Mapping):
         return {name: _made(method) for name, method in methods.items()}
-    made = [_made(method) for method in ([methods] if isinstance(methods, str) else methods)]
+    made = [_made(method) for method in methods]
     names = [type(model).__name__ for model in made]
     if len(set(names)) < len(names):
         raise ParameterError(
@@ -147,6 +150,10 @@ def by_name(methods: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
             )
         )
     return dict(zip(names, made, strict=True))
+
+
+def _listed(methods: Any) -> list[Any]:
+    return [methods] if isinstance(methods, str) else list(methods)
 
 
 def _made(method: Any) -> Any:

@@ -166,7 +166,7 @@ def credible(right: Any, total: Any, confidence: float = 0.95) -> tuple[Array, A
     right, total = np.asarray(right, dtype=np.float64), np.asarray(total, dtype=np.float64)
     a, b = right + 0.5, np.maximum(total - right, 0) + 0.5
     low, high = betaincinv(a, b, 0.5 - confidence / 2), betaincinv(a, b, 0.5 + confidence / 2)
-    share = np.divide(right, total, out=np.full(a.shape, 0.5), where=total > 0)
+    share = np.divide(right, total, out=np.full(a.shape, 0.5), where=total > 0).clip(0.0, 1.0)
     return np.minimum(low, share), np.maximum(high, share)
 
 

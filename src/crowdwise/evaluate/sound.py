@@ -8,7 +8,8 @@ import pandas as pd
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.typing import Floats
 
-SLACK = 1e-3  # by which probabilities may miss a sum of 1: more than rounding, less than a mistake
+# By how much probabilities may miss a sum of 1: each may be rounded to two digits.
+ROUNDED, MOST = 0.005, 0.05
 
 
 def refuse_repeats(predicted: pd.DataFrame | pd.Series) -> None:
@@ -30,10 +31,11 @@ def refuse_repeats(predicted: pd.DataFrame | pd.Series) -> None:
 
 
 def as_distributions(predicted: pd.DataFrame) -> Floats:
-    """Probabilities as an array, refused unless each row is a distribution."""
+    """Probabilities as an array, refused unless each row is a distribution but for rounding."""
     proba = predicted.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    total, slack = proba.sum(axis=1), min(MOST, ROUNDED * proba.shape[1]) + 1e-9
     with np.errstate(invalid="ignore"):
-        bad = ~((proba >= -SLACK).all(axis=1) & (np.abs(proba.sum(axis=1) - 1.0) <= SLACK))
+        bad = ~((proba >= -1e-9).all(axis=1) & (np.abs(total - 1.0) <= slack))
     if bad.any():
         row = int(bad.argmax())
         raise AnnotationError(
@@ -45,4 +47,4 @@ def as_distributions(predicted: pd.DataFrame) -> Floats:
                 fix="divide each row by its sum, and leave out tasks without a prediction",
             )
         )
-    return proba
+    return proba / total[:, None]

@@ -63,20 +63,22 @@ def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotat
     if method.traits.silence_counts:
         return
     names = np.array([*annotations.tasks, *(f"silent-{i}" for i in range(40))], dtype=object)
-    more = Annotations.from_codes(
-        annotations.task,
-        annotations.worker,
-        annotations.label,
-        tasks=names,
-        workers=annotations.workers,
-        classes=annotations.classes,
-        weight=annotations.weight,
-    )
-    alone, beside = fitted(method, annotations), fitted(method, more)
-    assert_allclose(beside.posterior_[: annotations.n_tasks], alone.posterior_)
-    assert_allclose(beside.posterior_.sum(axis=1), 1)
-    for name in getattr(method, "_per_task", ()):
-        assert len(getattr(beside, name)) == len(names)
+    known: dict[str, Any] = {"tasks": names}
+    known |= {"workers": annotations.workers, "classes": annotations.classes}
+    columns, n = (annotations.task, annotations.worker, annotations.label), annotations.n_tasks
+    silent = (np.arange(n, n + 40), np.zeros(40, np.int64), np.zeros(40, np.int64))
+    counts = np.ones(len(annotations.task)) if annotations.weight is None else annotations.weight
+    both = [np.concatenate(pair) for pair in zip(columns, silent, strict=True)]
+    alone = fitted(method, annotations)
+    for more in (
+        Annotations.from_codes(*columns, **known, weight=annotations.weight),
+        Annotations.from_codes(*both, **known, weight=[*counts, *np.zeros(40)]),  # for nothing
+    ):
+        beside = fitted(method, more)
+        assert_allclose(beside.posterior_[:n], alone.posterior_, rtol=1e-6, atol=1e-9)
+        assert_allclose(beside.posterior_.sum(axis=1), 1)
+        for name in getattr(method, "_per_task", ()):
+            assert len(getattr(beside, name)) == len(names)
 
 
 def task_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> None:

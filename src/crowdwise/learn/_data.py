@@ -53,6 +53,12 @@ class CrowdData:
         return len(self.task)
 
     @property
+    def labeled_tasks(self) -> Tensor:
+        """Which tasks have a label that counts."""
+        weight = torch.zeros(self.n_tasks, device=self.device)
+        return weight.index_add(0, self.task, self.weight) > 0
+
+    @property
     def device(self) -> torch.device:
         return self.task.device
 
@@ -226,8 +232,11 @@ def named_table(features: Any, names: Array, role: str, what: str) -> Tensor:
     try:
         casting: Any = "same_kind" if table.dtype.kind == "c" else "unsafe"
         table = table.astype(np.float32, casting=casting)
-        wrong = table.ndim != 2 or len(table) != len(names) or not np.isfinite(table).all()
-        first = f"shape {table.shape}"
+        shaped = table.ndim == 2 and len(table) == len(names)
+        bad = ~np.isfinite(table)
+        first, wrong = f"shape {table.shape}", not shaped or bool(bad.any())
+        if shaped and wrong:
+            first = f"row {int(bad.any(axis=1).argmax())} holds {table[bad][0]}"
     except (TypeError, ValueError) as error:
         wrong, first = True, str(error)
     if wrong:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -181,14 +181,18 @@ def all_or_nothing(model: Any) -> Iterator[None]:
 
 
 def is_table(y: Any) -> bool:
-    """Whether these are annotations in a frame, and not a column of truths."""
+    """Whether these are annotations in a frame, array or mapping, and not a column of truths."""
     frame = nw.from_native(y, eager_only=True, pass_through=True)
-    return isinstance(frame, nw.DataFrame) and len(frame.columns) > 1
+    if isinstance(frame, nw.DataFrame):
+        return len(frame.columns) > 1
+    return isinstance(y, Mapping) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
 
 
 def worker_names(workers: Any) -> Array:
     """Names in the order in which they were asked for; a single one may stand for itself."""
-    return as_names([workers] if np.isscalar(workers) else workers)
+    if np.ndim(workers) == 0 and not isinstance(workers, Set):
+        workers = [workers.item() if isinstance(workers, np.ndarray) else workers]
+    return as_names(workers)
 
 
 def expect(votes: Annotations, log_class: Floats, confusion: Floats, gold: Ints | None) -> Pass:

@@ -114,6 +114,8 @@ def as_truths(y: Any, names: pd.Index, n_rows: int, rows: pd.Index | None = None
     named = isinstance(y, pd.DataFrame | Mapping)
     if not named and table.shape[1] == len(names):
         table.columns = names
+    if isinstance(y, pd.DataFrame) and names.isin(table.columns).all():
+        table = table[list(names)]  # a frame may have other columns too
     strange = table.columns.difference(names, sort=False)
     if len(table) != n_rows or len(strange):
         found = f" and the columns {listing(table.columns)}" if named else ""
@@ -132,7 +134,7 @@ def share_right(
     predicted: pd.DataFrame, y: Any, X: Any, classes: Array, weight: Any = None
 ) -> float:
     """Share of the known truths that were predicted, each row by its weight."""
-    rows = X.index if isinstance(X, pd.DataFrame) else None
+    rows = X.index if isinstance(X, pd.DataFrame) and not _numbered(X.index) else None
     truths = as_truths(y, predicted.columns, len(predicted), rows).to_numpy(dtype=object)
     known = ~pd.isna(truths)
     if not known.any() or not np.isin(truths[known], classes).all():

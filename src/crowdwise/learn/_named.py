@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import narwhals as nw
@@ -19,7 +20,8 @@ def order_by_name(
     """The row of each name in a frame or series that is indexed by them; None for anything else.
 
     An index that holds none of the names says nothing, unless it is ``needed``; one that holds
-    some of them, or some twice, is refused.
+    some of them, or some twice, is refused. Whole numbers may be left over from other rows, so
+    that with these there is a warning instead.
     """
     if names is None or not isinstance(X, pd.DataFrame | pd.Series):
         return None
@@ -42,6 +44,14 @@ def place_by_name(
         _refuse_other_type(once, wanted, role, where)
         return None
     missing, repeated = place < 0, np.isin(place, once.get_indexer(labels[again].unique()))
+    numbers = not needed and labels.dtype.kind in "iu"
+    if numbers and (missing | repeated).any():
+        warnings.warn(
+            f"Numbers in {where} are only in part those of the {role}s, so rows are taken as they "
+            f"come. Give {where} the names of the {role}s, or X.reset_index(drop=True).",
+            stacklevel=5,
+        )
+        return None
     for bad, how in ((missing, "missing from"), (repeated, "more than once in")):
         if bad.any():
             raise AnnotationError(
@@ -61,7 +71,8 @@ def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str
     if labels.dtype == wanted.dtype or not text.is_unique:
         return
     place = text.get_indexer(wanted.astype(str))
-    if (place >= 0).any() and not np.array_equal(place, np.arange(len(labels))):
+    fits = (place >= 0).all() if labels.dtype.kind in "iu" else (place >= 0).any()
+    if fits and not np.array_equal(place, np.arange(len(labels))):
         at = int((place >= 0).argmax())
         raise AnnotationError(
             explain(

@@ -138,7 +138,8 @@ def split(
     check(training)
     if not training.holds_out or data.n_annotations < 2:
         return data, None
-    return data.held_out(training.validation_fraction, rng, training.hold_out)
+    learned, held = data.held_out(training.validation_fraction, rng, training.hold_out)
+    return (learned, held) if learned.n_annotations else (data, None)
 
 
 def train(

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise._params import at_least, one_of
-from crowdwise.aggregate._base import by_worker
+from crowdwise.aggregate._base import by_worker, labeled
 from crowdwise.aggregate._weighed_vote import (
     Ballot,
     Judgement,
@@ -174,7 +174,7 @@ class CrowdLab(ClassifierLearner):
         rng, ballot = check_random_state(self.random_state), Ballot.of(votes)
         known = np.full(votes.n_tasks, -1) if gold is None else gold
         luck = rng.random_sample(ballot.votes.shape)
-        told = np.flatnonzero((votes.redundancy > 0) | (known >= 0))
+        told = np.flatnonzero(labeled(votes) | (known >= 0))
         if self._given is None:
             label = np.where(known >= 0, known, majority(ballot, None, luck))
             proba = self._out_of_sample(X, told, label[told], self.cv, rng)
@@ -182,7 +182,7 @@ class CrowdLab(ClassifierLearner):
             proba = checked(named(self._given, votes), ballot.votes.shape)
         self.temperature_ = 1.0
         if (ballot.size > 1).any():
-            here = votes.redundancy > 0
+            here = labeled(votes)
             self.temperature_ = temperature(votes.shares()[here], proba[here])
         best = {"best_quality": self.consensus == "best_quality"}
         cool = scaled(proba, self.temperature_)

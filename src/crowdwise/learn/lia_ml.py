@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from crowdwise._params import one_of
+from crowdwise.aggregate._base import labeled
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._data import CrowdData
 from crowdwise.learn._features import as_features
@@ -162,7 +163,7 @@ class LIAML(LIA):
         pairs = as_pairs(annotations, self.column)
         table = label_table(label_features, pairs.names)
         known = None if gold is None else as_pair_gold(gold, pairs)
-        used = pairs.annotations.redundancy > 0
+        used = labeled(pairs.annotations)
         used[list(known or ())] = True
         order = np.flatnonzero(used)  # a pair nobody labeled has nothing to teach
         features = PairFeatures(as_features(X, pairs.tasks), order, len(pairs.names))
@@ -285,8 +286,7 @@ class LIAML(LIA):
         posterior = self._objective_.posterior(batch).exp().double()  # (pair, truth)
         table = self.net_.log_noise(batch.x, batch.at, batch.worker).exp().double()
         n_names, columns = len(self.label_names_), pd.Index(self.label_names_)
-        name = batch.x[batch.at, -1].long()
-        sizes = (n_names, len(self.workers_))
+        name, sizes = batch.x[batch.at, -1].long(), (n_names, len(self.workers_))
         self.confusion_ = by_name(table, posterior[batch.at], name, batch.worker, sizes).numpy()
         assert isinstance(data.features, PairFeatures)
         everything = PairFeatures(data.features.source.to(batch.x.device), None, n_names)
@@ -295,6 +295,6 @@ class LIAML(LIA):
         yes = yes.reshape(-1, n_names)
         share = np.stack([1.0 - yes.mean(axis=0), yes.mean(axis=0)], axis=1)  # (name, truth)
         right = np.einsum("nwkk,nk->wn", self.confusion_, share)
-        index = pd.Index(self.workers_, name="worker")
-        self.worker_accuracy_: Any = pd.DataFrame(right, index, columns)
+        who = pd.Index(self.workers_, name="worker")
+        self.worker_accuracy_: Any = pd.DataFrame(right, who, columns)
         self.posterior_: Any = pd.DataFrame(yes, None, columns)

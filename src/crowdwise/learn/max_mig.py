@@ -132,7 +132,7 @@ class MaxMIG(CrowdClassifier):
 
     def _prior(self, data: CrowdData) -> Tensor:
         if isinstance(self.prior, str):
-            shares = label_shares(data)[data.indptr.diff() > 0].mean(dim=0)
+            shares = label_shares(data)[data.labeled_tasks].mean(dim=0)
             return shares if self.prior == "labels" else torch.full_like(shares, 1 / len(shares))
         prior = torch.as_tensor(self.prior, dtype=torch.float32, device=data.device)
         if prior.shape != (data.n_classes,) or not (prior > 0).all():

@@ -138,8 +138,8 @@ class Expected(Objective):
     def __init__(self, net: CrowdNet, data: CrowdData, start: Tensor) -> None:
         super().__init__(net, data)
         self.register_buffer("target", start)  # (task, truth)
-        labeled, known = data.indptr.diff() > 0, torch.isinf(data.gold).any(dim=1)
-        self.register_buffer("told", (labeled | known).to(start)[:, None])  # (task, 1)
+        told = data.labeled_tasks | torch.isinf(data.gold).any(dim=1)
+        self.register_buffer("told", told.to(start)[:, None])  # (task, 1)
 
     def loss(self, batch: Batch) -> Tensor:
         log_truth, score = self.net(batch)

@@ -8,7 +8,7 @@ from scipy.special import log_softmax, xlogy
 from crowdwise._em import until_converged
 from crowdwise._params import at_least, one_of
 from crowdwise._steps import count
-from crowdwise.aggregate._base import clamp, normalize
+from crowdwise.aggregate._base import clamp, labeled, normalize
 from crowdwise.aggregate._dirichlet import worker_prior
 from crowdwise.data import Annotations
 from crowdwise.learn._learner import expect
@@ -118,7 +118,7 @@ class Raykar(LinearLearner):
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, pseudo = self._learn_design(X), pseudo_counts(self.smoothing, votes.n_classes)
         # A task that nobody labeled says nothing: its posterior is the classifier's own.
-        told = (votes.redundancy > 0) if gold is None else (votes.redundancy > 0) | (gold >= 0)
+        told = labeled(votes) if gold is None else labeled(votes) | (gold >= 0)
         self.weights_ = np.zeros((design.shape[1], votes.n_classes))
         posterior, counts = self._start(votes, gold)
         for em in until_converged(self.max_iter, self.tol, name="Raykar"):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from crowdwise._params import one_of
 from crowdwise.aggregate import IBCC
-from crowdwise.aggregate._base import Aggregator
+from crowdwise.aggregate._base import Aggregator, labeled
 from crowdwise.data import Annotations
 from crowdwise.data.names import positions
 from crowdwise.learn._classifier import ClassifierLearner
@@ -91,7 +91,7 @@ class TwoStage(ClassifierLearner):
         self.targets = targets
 
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        told = votes.redundancy > 0
+        told = labeled(votes)
         if gold is not None:
             told |= gold >= 0
         self.aggregator_ = self._first_stage().fit(votes, names_of(gold, votes))

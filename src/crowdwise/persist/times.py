@@ -22,9 +22,13 @@ def as_times(numbers: Array, name: Any) -> Array:
 
 
 def pack_moment(value: Any) -> dict[str, Any]:
-    """A day or a point in time as text."""
+    """A day or a point in time as text, with its zone where that has a name."""
     zone = getattr(value, "tzinfo", None)
     named = None if zone is None else str(zone)
+    try:
+        pd.Timestamp(0, tz=named)
+    except (KeyError, ValueError, TypeError, OSError):  # the text has the offset, at least
+        named = None
     return {"type": type(value).__name__, "value": value.isoformat(), "zone": named}
 
 

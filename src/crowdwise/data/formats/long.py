@@ -12,15 +12,15 @@ SOFT = "proba_"
 
 def matches(content: Content) -> bool:
     """Whether columns for the task, the worker and the label are there."""
-    found = recognise(content.columns, {})
+    found = recognise(content.columns, {"task": content.task})
     return isinstance(content, Table) and set(REQUIRED) <= found.keys()
 
 
 def parse(content: Table, options: Options) -> Long:
     """The columns as they are named, or as the caller says."""
-    roles = recognise(content.columns, options.columns)
+    roles = recognise(content.columns, {"task": content.task} | options.columns)
     require(roles, content.columns, content.name)
-    if options.task is None:
+    if options.task is None and content.task is None:
         roles["task"] = _repeating(content, roles)
     soft = [name for name in content.columns if name.startswith(SOFT)]
     long = replace(take(content, roles | {name: name for name in soft}), guessed=True)

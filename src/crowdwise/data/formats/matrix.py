@@ -26,12 +26,19 @@ def parse(content: Matrix, options: Options) -> Long:
     return long_of(from_matrix(array, options.missing))
 
 
-def long_of(annotations: Annotations, notes: tuple[str, ...] = ()) -> Long:
-    """Annotations as a table again, which keeps tasks and workers without any label."""
+def long_of(annotations: Annotations, notes: tuple[str, ...] = (), *, scale: bool = False) -> Long:
+    """Annotations as a table again, which keeps tasks and workers without any label.
+
+    ``scale`` says that the order of the classes is their own, and stays.
+    """
     names = {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.classes}
     frame = pd.DataFrame(
         {
-            role: pd.Categorical.from_codes(getattr(annotations, role), categories=pd.Index(own))
+            role: pd.Categorical.from_codes(
+                getattr(annotations, role),
+                pd.Index(own, tupleize_cols=False),
+                ordered=scale and role == "label",
+            )
             for role, own in names.items()
         }
     )

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,8 @@ from crowdwise.data.columns import SYNONYMS, plain, recognise, require
 from crowdwise.data.content import Content, Long, Options, Table
 from crowdwise.data.formats.matrix import long_of
 from crowdwise.data.values import as_coded, typed
-from crowdwise.data.wide import from_matrix
+from crowdwise.data.wide import from_matrix, scale_of
+from crowdwise.errors import AnnotationError, explain
 
 UNNAMED = ("", "Unnamed: 0", "index")
 MOST_LABELS = 100  # more distinct labels in the first rows are no labels
@@ -21,10 +22,28 @@ MOST_LABELS = 100  # more distinct labels in the first rows are no labels
 
 def matches(content: Content) -> bool:
     """Whether columns that are not the task share their values, as workers do."""
-    named = {"worker", "label"} & recognise(content.columns, {}).keys()
-    if named or not isinstance(content, Table):
-        return False
-    values = (_values(content, name) for name in _workers(content, Options()))
+    return isinstance(content, Table) and not _long_words(content) and _shares(content)
+
+
+def may_be_wide(table: Table) -> bool:
+    """Whether the names of columns leave it open, or what is in them speaks for workers.
+
+    Some words for a worker or a label, such as "model", may be a worker's own name.
+    """
+    words, task = _long_words(table), _task(table, Options())
+    if len(words) != 1:
+        return not words
+    once = task is None or table.frame([task])[task].is_unique
+    return once and _shares(table)
+
+
+def _long_words(content: Content) -> set[str]:
+    """The roles that only a long table has a column for."""
+    return {"worker", "label"} & recognise(content.columns, {"task": content.task}).keys()
+
+
+def _shares(table: Table) -> bool:
+    values = (_values(table, name) for name in _workers(table, Options()))
     known = [own for own in values if own]
     times = Counter(value for own in known for value in own)
     shared = all(any(times[value] > 1 for value in own) for own in known)
@@ -39,20 +58,21 @@ def parse(content: Table, options: Options) -> Long:
         _workers(content, options),
     )
     named = {role: name for role, name in (("task", task), ("gold", gold)) if name is not None}
-    require(
-        {**named, "worker": next(iter(workers), options.worker or "")},
-        content.columns,
-        content.name,
-        (),
-    )
+    if not workers and options.worker is None:
+        _refuse(content)
+    worker = next(iter(workers), options.worker or "")
+    require(named | {"worker": worker}, content.columns, content.name, ())
     frame = content.frame([*workers, *named.values()])
     labels = _columns(content, frame, [*workers, gold] if gold else workers, "label")
-    grid = pd.DataFrame(dict(enumerate(labels[: len(workers)]))).to_numpy()
+    grid, scale = frame[workers], scale_of(frame[workers]) is not None
+    if not scale:
+        grid = pd.DataFrame(dict(enumerate(labels[: len(workers)]))).to_numpy()
     own = np.arange(len(frame)) if task is None else _columns(content, frame, [task], "task")[0]
     titles = dict(zip(content.columns, content.titles, strict=True))
     names = [titles[worker] for worker in workers]
     built = from_matrix(grid, options.missing, tasks=own, workers=names)
-    long = long_of(built, (f"task from {'row number' if task is None else f'column {task!r}'}",))
+    whence = "row number" if task is None else f"column {task!r}"
+    long = long_of(built, (f"task from {whence}",), scale=scale)
     if gold is None:
         return long
     truths = labels[-1].array.take(built.task)
@@ -60,9 +80,20 @@ def parse(content: Table, options: Options) -> Long:
     return replace(long, frame=long.frame.assign(gold=truths), notes=notes, guessed=True)
 
 
+def _refuse(table: Table) -> NoReturn:
+    raise AnnotationError(
+        explain(
+            f"{table.name} has no columns left for workers.",
+            found=", ".join(table.columns),
+            expected="one column a worker, beside those for the task and the truth",
+            fix="name them: worker='rater_*', or task=, worker=, label= of a long table",
+        )
+    )
+
+
 def _columns(table: Table, frame: pd.DataFrame, names: list[str], role: str) -> list[pd.Series]:
     """Columns of one role, all of one type: numbers, or else objects."""
-    numbers = all(is_numeric_dtype(frame[name].dtype) for name in names)
+    numbers = all(map(is_numeric_dtype, frame[names].dtypes))
     if numbers and not table.untyped:
         return [frame[name] for name in names]
     columns = [as_coded(frame[name], role, table.name) for name in names]
@@ -75,7 +106,7 @@ def _task(table: Table, options: Options) -> str | None:
 
     In one row nothing can repeat, so that the first column tells nothing there.
     """
-    known = recognise(table.columns, {"task": options.task}).get("task")
+    known = recognise(table.columns, {"task": options.task or table.task}).get("task")
     first = next(iter(table.columns), "")
     if known is not None or first in UNNAMED:
         return first if known is None else known
@@ -94,7 +125,7 @@ def _workers(table: Table, options: Options) -> list[str]:
     """The columns of workers: those that a pattern such as ``rater_*`` names, or the rest."""
     if options.worker:
         return [name for name in table.columns if fnmatchcase(name, options.worker)]
-    aside = {_task(table, options), _gold(table, options)}
+    aside = {_task(table, options), _gold(table, options), table.task}
     about = set(SYNONYMS["task"])  # a text beside its id
     return [name for name in table.columns if name not in aside and plain(name) not in about]
 
