@@ -16,8 +16,8 @@ import page_checks
 import pandas as pd
 import real_crowds
 
-from crowdwise.data.feature_files import read_features
-from crowdwise.data.read import read
+from crowdwise.io.feature_files import read_features
+from crowdwise.io.reader import read
 from crowdwise.report import write_report
 
 LOOKS = ({"width": 1200}, {"width": 1200, "dark": True}, {"width": 390, "height": 844})

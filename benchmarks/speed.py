@@ -21,7 +21,7 @@ from crowds_of_size import N_CLASSES, draw
 from results_files import provenance, save, table
 
 from crowdwise import Annotations, aggregate
-from crowdwise._steps import em_pass
+from crowdwise.inference.sweep import em_pass
 
 # Method: EM steps (0 for its own rule), and the largest size the peer is asked for: beyond
 # it one fit takes the peer many minutes, or more memory than a machine has.

@@ -100,7 +100,7 @@ def results(name: str) -> str:
 
 
 def formats() -> str:
-    from crowdwise.data.formats import FORMATS
+    from crowdwise.io.formats import FORMATS
 
     rows = [[f"`{f.name}`", f.about] for f in FORMATS]
     return measured.table(["format", "what it is"], rows, text=2)

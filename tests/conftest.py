@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import real_crowds
 
-from crowdwise.aggregate._base import tied
+from crowdwise.inference.simplex import tied
 
 cached = cache(real_crowds.load)
 
@@ -35,3 +35,14 @@ def real_accuracy(real_crowd):
         return (found / best.sum(axis=1)).mean()
 
     return score
+
+
+@pytest.fixture
+def triples():
+    """The rows (task, worker, label) of annotations."""
+
+    def rows(annotations):
+        frame = annotations.to_frame()
+        return list(zip(frame["task"], frame["worker"], frame["label"], strict=True))
+
+    return rows

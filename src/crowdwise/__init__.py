@@ -13,9 +13,10 @@ from typing import Any
 __version__ = version("crowdwise")
 
 _NAMES = {
-    "Annotations": "crowdwise.data",
+    "Annotations": "crowdwise.annotations",
     "CrowdwiseError": "crowdwise.errors",
     "load": "crowdwise.persist",
+    "read": "crowdwise.io",
 }
 
 __all__ = [
@@ -23,18 +24,24 @@ __all__ = [
     "CrowdwiseError",
     "__version__",
     "aggregate",
+    "annotations",
+    "base",
     "bench",
     "cli",
     "compat",
-    "data",
     "datasets",
     "embed",
     "errors",
     "evaluate",
+    "inference",
+    "io",
     "laws",
     "learn",
     "load",
+    "nets",
+    "persist",
     "plot",
+    "read",
     "report",
     "simulate",
 ]

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from crowdwise import aggregate
-from crowdwise.data.write import consensus_frame, write_labels
 from crowdwise.datasets.crowd import Crowd
 from crowdwise.errors import MissingExtraError
 from crowdwise.evaluate import score
+from crowdwise.io.write import consensus_frame, write_labels
 from crowdwise.report import write_report
 from crowdwise.simulate import classroom
 from crowdwise.simulate.files import make_folder

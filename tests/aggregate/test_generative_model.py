@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.aggregate._base import gold_mask
 from crowdwise.aggregate.generative_model import GenerativeModel, likelihood, log_confusion_of
 from crowdwise.aggregate.one_coin import OneCoin
+from crowdwise.inference.simplex import gold_mask
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 ACCURACY = [0.95, 0.85, 0.75, 0.7, 0.6, 0.2]

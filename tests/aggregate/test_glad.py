@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import Annotations
-from crowdwise.aggregate._logistic import normal, rows_of
 from crowdwise.aggregate.glad import GLAD, at_ease, at_skill, expect
 from crowdwise.errors import ParameterError
+from crowdwise.inference.logistic import normal, rows_of
 
 SMALL = 1e-4
 

@@ -7,11 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
-from crowdwise.aggregate import _moments, label_model
-from crowdwise.aggregate._moments import Moments, moments_of
+from crowdwise.aggregate import label_model
 from crowdwise.aggregate.label_model import LabelModel, first_guess, misfit
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError
+from crowdwise.inference import moments as _moments
+from crowdwise.inference.moments import Moments, moments_of
 from crowdwise.simulate import confused_crowd
 
 CAREFUL = [[0.85, 0.1, 0.05], [0.15, 0.8, 0.05], [0.05, 0.2, 0.75]]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise.aggregate._logistic import at_scale, normal, rows_of, softplus
-from crowdwise.aggregate._newton import Shape
 from crowdwise.errors import ParameterError
+from crowdwise.inference.logistic import at_scale, normal, rows_of, softplus
+from crowdwise.inference.newton import Shape
 
 SMALL = 1e-4
 

@@ -7,11 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 
-from crowdwise.aggregate import _conditional_entropy as solver
-from crowdwise.aggregate import _held_out as held_out
-from crowdwise.aggregate._conditional_entropy import EveryCell
 from crowdwise.aggregate.minimax_entropy import MinimaxEntropy, penalties_of
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.inference import conditional_entropy as solver
+from crowdwise.inference import held_out
+from crowdwise.inference.conditional_entropy import EveryCell
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 CAREFUL = [[0.9, 0.08, 0.02], [0.05, 0.8, 0.15], [0.0, 0.3, 0.7]]

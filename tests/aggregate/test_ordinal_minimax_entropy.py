@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.special import softmax
 
-from crowdwise.aggregate._conditional_entropy import untangle
 from crowdwise.aggregate.minimax_entropy import MinimaxEntropy, penalties_of
 from crowdwise.aggregate.ordinal_minimax_entropy import OrdinalMinimaxEntropy, Thresholds
+from crowdwise.inference.conditional_entropy import untangle
 from crowdwise.simulate import confused_crowd
 
 

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import Annotations
-from crowdwise.aggregate._base import gold_mask
-from crowdwise.aggregate._weighted_vote import agreement, settled, share, vote_shares
+from crowdwise.base.weighted_vote import agreement, settled, share, vote_shares
+from crowdwise.inference.simplex import gold_mask
 
 WEIGHTS = np.array([2.0, 0.5, 1.0, 0.0, 0.3, -0.2, -1.5])
 

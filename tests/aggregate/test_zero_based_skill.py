@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.aggregate import MajorityVote, ZeroBasedSkill
-from crowdwise.aggregate._weighted_vote import agreement
+from crowdwise.base.weighted_vote import agreement
 
 
 def slow_fit(annotations, n_steps, slow_vote, rate=1.0, decay=0.5, every=20, gold=None):

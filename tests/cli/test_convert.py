@@ -10,7 +10,7 @@ import pytest
 from crowdwise import Annotations
 from crowdwise.cli import main
 
-EXPORTS = Path(__file__).parents[1] / "data" / "exports"
+EXPORTS = Path(__file__).parents[1] / "io" / "exports"
 
 
 def test_an_export_becomes_a_table(tmp_path, capsys):

@@ -168,7 +168,7 @@ class TestOutput:
             file.write("half of")
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setitem(__import__("crowdwise.data.write").data.write.TABLES, "csv", fail)
+        monkeypatch.setitem(__import__("crowdwise.io.write").io.write.TABLES, "csv", fail)
         assert "No space left" in fails([command, good, "-o", target], capsys)
         assert target.read_text() == "precious\n"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["good.csv", "out.csv"]
@@ -185,7 +185,7 @@ class TestTheUnforeseen:
         def broken(*_, **__):
             raise error
 
-        monkeypatch.setattr("crowdwise.data.write.consensus_frame", broken)
+        monkeypatch.setattr("crowdwise.io.write.consensus_frame", broken)
 
     def test_a_bug_is_owned_up_to(self, good, monkeypatch, capsys):
         self.raising(monkeypatch, ZeroDivisionError("by nought"))

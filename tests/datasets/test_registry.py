@@ -118,7 +118,7 @@ def test_addresses_sizes_and_hashes_are_those_of_the_publishers(upstream):
             assert (file.stored_name, file.size) == (published["file"], published["bytes"])
 
 
-def test_every_published_set_is_in_the_registry(upstream):
+def test_every_set_in_the_registry_is_published(upstream):
     index = json.loads((upstream / "INDEX.json").read_text())
     published = {name for row in index.values() for name in row["dataset"]}
-    assert published | {"digits", "mnist49"} == set(names())
+    assert published | {"digits", "mnist49"} >= set(names())

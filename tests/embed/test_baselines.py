@@ -105,7 +105,7 @@ def test_parameters_reach_the_losses(crowd):
 
 
 def test_centres_have_a_rate_of_their_own():
-    from crowdwise.learn._settings import make_optimizer
+    from crowdwise.nets.settings import make_optimizer
 
     objective = CenterObjective(net(), TripletCenterLoss(2, 2), 0.3)
     parameters = dict(objective.named_parameters())

@@ -11,7 +11,7 @@ from crowdwise.embed._objective import EmbedObjective
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import TupleSampler
 from crowdwise.errors import AnnotationError
-from crowdwise.learn._features import as_features
+from crowdwise.nets.features import as_features
 
 
 def data_of(n=60, n_positive=20, n_groups=50):

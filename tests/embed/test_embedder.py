@@ -20,7 +20,7 @@ from crowdwise.embed import RLL, CrowdLabels, Encoder, NeuCrowd, Triplet
 from crowdwise.embed.confidence import confidence_of
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn import Training
-from crowdwise.learn._train import TrainingError
+from crowdwise.nets.loop import TrainingError
 
 
 def test_a_pipeline_learns_from_annotations(crowd):

@@ -8,7 +8,7 @@ from torch import nn
 from crowdwise.embed import Encoder
 from crowdwise.embed.encoder import EmbedNet, build_encoder, size_of
 from crowdwise.errors import ParameterError
-from crowdwise.learn._features import as_features
+from crowdwise.nets.features import as_features
 
 
 def test_layers_as_described():

@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from crowdwise.aggregate import KOS, DawidSkene, MajorityVote, OneCoin
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate import compare_methods, score
 from crowdwise.evaluate.comparing import against_best, chosen_rows, held_out_evidence

@@ -10,9 +10,9 @@ from sklearn.datasets import make_classification
 from torch import nn
 
 from crowdwise import Annotations
-from crowdwise.learn._data import as_data
-from crowdwise.learn._features import as_features
 from crowdwise.learn.objectives import CrowdNet
+from crowdwise.nets.batches import as_data
+from crowdwise.nets.features import as_features
 from crowdwise.simulate import label_by_crowd
 
 N_TASKS, N_WORKERS, N_CLASSES, N_IN = 14, 5, 3, 4

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from crowdwise.errors import ParameterError
 from crowdwise.learn import MBEM, NetClassifier, SpeeLFC, Training
-from crowdwise.learn._data import class_odds
+from crowdwise.nets.batches import class_odds
 
 
 def plain_odds(lopsided, votes, gold, weight):

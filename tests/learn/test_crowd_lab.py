@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise import Annotations
-from crowdwise.aggregate._weighed_vote import Ballot, majority, scaled, temperature
 from crowdwise.errors import AnnotationError, ParameterError
+from crowdwise.inference.crowdlab import Ballot, majority, scaled, temperature
 from crowdwise.learn import CrowdLab
 
 NO = np.nan

@@ -27,10 +27,10 @@ from crowdwise.learn import (
     SpeeLFCD,
     Training,
     TwoStage,
-    _features,
 )
-from crowdwise.learn._features import Features, as_features, rows_at_once
 from crowdwise.learn.truth import Standardize
+from crowdwise.nets import features as _features
+from crowdwise.nets.features import Features, as_features, rows_at_once
 
 PLAIN = [SoftProb, Raykar, MALR, PersonalClassifier, ClusteredPersonalClassifier]
 PLAIN += [TwoStage, CrowdLab]

@@ -12,16 +12,16 @@ from torch import nn
 import crowdwise
 from crowdwise import Annotations
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, MajorityVote
+from crowdwise.base.learner import expect
 from crowdwise.errors import ParameterError
 from crowdwise.learn import ICED, MLP, Training
-from crowdwise.learn._decoder import MixedRows, Reconstruction, cut, mirrored, unscaled
-from crowdwise.learn._features import Features
 from crowdwise.learn._iced_run import Run, choose, joined, one_each, stages
-from crowdwise.learn._learner import expect
 from crowdwise.learn.iced import by_features, by_labels, columns
 from crowdwise.learn.mbem import CountedConfusion
 from crowdwise.learn.objectives import CrowdNet
 from crowdwise.learn.truth import Standardize
+from crowdwise.nets.decoder import MixedRows, Reconstruction, cut, mirrored, unscaled
+from crowdwise.nets.features import Features
 from crowdwise.simulate import label_by_crowd
 
 QUICK = Training(epochs=1, batch_size=32, learning_rate=3e-3)
@@ -377,7 +377,7 @@ def test_an_interrupt_ends_all_rounds(rare, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(crowdwise.learn._train.Loop, "record", stop)
+    monkeypatch.setattr(crowdwise.nets.loop.Loop, "record", stop)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, votes)

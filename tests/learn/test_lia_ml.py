@@ -12,7 +12,6 @@ from torch import nn
 from crowdwise import Annotations, load
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn import LIA, LIAML, MLP, Training
-from crowdwise.learn._features import as_features
 from crowdwise.learn._multilabel import PairFeatures, as_pair_gold, as_pairs, label_table
 from crowdwise.learn.label_names import (
     LabelHeads,
@@ -23,6 +22,7 @@ from crowdwise.learn.label_names import (
     by_name,
 )
 from crowdwise.learn.noise import WorkerTable
+from crowdwise.nets.features import as_features
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 SMALL = MLP((8,), activation="selu")

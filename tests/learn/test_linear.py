@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from crowdwise.errors import AnnotationError
 from crowdwise.learn import Raykar, SoftProb
-from crowdwise.learn._features import in_task_order, take
 from crowdwise.learn._linear import penalty, softmax_regression
+from crowdwise.nets.features import in_task_order, take
 
 RNG = np.random.default_rng(5)
 FEATURES = RNG.normal(size=(60, 4)) * [1.0, 3.0, 0.2, 1.0] + [0.0, 5.0, 0.0, -1.0]

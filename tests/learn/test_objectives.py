@@ -8,7 +8,6 @@ from scipy.special import expit, logsumexp
 from scipy.special import softmax as plain_softmax
 from torch import nn
 
-from crowdwise.learn._data import label_shares
 from crowdwise.learn.lia import LIAObjective
 from crowdwise.learn.noise import (
     FreeLayer,
@@ -20,6 +19,7 @@ from crowdwise.learn.noise import (
     WorkerEmbedding,
 )
 from crowdwise.learn.objectives import Direct, Expected, PerAnnotation, PerTask
+from crowdwise.nets.batches import label_shares
 
 
 def numbers(tensor):

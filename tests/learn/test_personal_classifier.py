@@ -7,8 +7,8 @@ from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from crowdwise.base.learner import counted_confusion
 from crowdwise.learn import PersonalClassifier
-from crowdwise.learn._learner import counted_confusion
 from crowdwise.simulate import label_by_crowd
 
 

@@ -19,8 +19,8 @@ from crowdwise.learn import (
     Training,
     UnionNet,
 )
-from crowdwise.learn._data import Batch
-from crowdwise.learn._train import Ensemble
+from crowdwise.nets.batches import Batch
+from crowdwise.nets.loop import Ensemble
 
 METHODS = [AnnotMix, CoNAL, CrowdAR, GeoCrowdNet, MaDL, MaxMIG, TraceReg, UnionNet]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)

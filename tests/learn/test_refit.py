@@ -11,7 +11,7 @@ from crowdwise import Annotations, embed, learn
 from crowdwise.embed._base import Embedder
 from crowdwise.laws._quick import quick
 from crowdwise.learn import LIA, LIAML, CrowdClassifier, CrowdLab, ResponseModel, SpeeLFC, Training
-from crowdwise.learn._train import TrainingError
+from crowdwise.nets.loop import TrainingError
 
 MODELS = [getattr(learn, name) for name in learn.LEARNERS if name not in ("LIAML", "Committee")]
 MODELS += [getattr(embed, name) for name in embed.EMBEDDERS]

@@ -11,11 +11,11 @@ from torch.func import vmap
 
 from crowdwise import learn
 from crowdwise.learn import MLP, SpeeLFC, Training
-from crowdwise.learn._data import CrowdData
-from crowdwise.learn._train import Ensemble
 from crowdwise.learn.objectives import CrowdNet, PerAnnotation
 from crowdwise.learn.response import ResponseModel
 from crowdwise.learn.truth import Linear, SideBySide, Standardize
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.loop import Ensemble
 
 SHORT = {"em_rounds": 2, "em_epochs": 2, "marginal_epochs": 1, "rounds": 2}
 TRAINED = [

@@ -13,14 +13,14 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from torch import nn
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.learn import LIA, MBEM, MLP, GeoCrowdNet, MaxMIG, SpeeLFC, Training
-from crowdwise.learn import _train as training_module
-from crowdwise.learn._data import as_data
-from crowdwise.learn._features import as_features
-from crowdwise.learn._settings import make_optimizer
-from crowdwise.learn._train import Ensemble, Loop, TrainingError
+from crowdwise.nets import loop as training_module
+from crowdwise.nets.batches import as_data
+from crowdwise.nets.features import as_features
+from crowdwise.nets.loop import Ensemble, Loop, TrainingError
+from crowdwise.nets.settings import make_optimizer
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 
@@ -81,8 +81,8 @@ def test_a_batched_restart_equals_a_lone_one(crowd, optimizer):
 
 
 def loop_of(learner, X, votes, size):
-    from crowdwise.learn._data import as_data
-    from crowdwise.learn._features import as_features
+    from crowdwise.nets.batches import as_data
+    from crowdwise.nets.features import as_features
 
     learner.classes_, learner.workers_, learner.worker_features_ = (
         votes.classes,

@@ -17,9 +17,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import crowdwise
 from crowdwise.aggregate import IBCC, DawidSkene, MajorityVote
+from crowdwise.base.learner import counted_confusion
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn import MLP, NetClassifier, Training, TwoStage
-from crowdwise.learn._learner import counted_confusion
 
 
 def by_hand(X, votes, targets):

@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from crowdwise import learn
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.learn import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 

@@ -22,7 +22,7 @@ from torch import nn
 import crowdwise
 from crowdwise import aggregate
 from crowdwise.aggregate import DawidSkene, MajorityVote
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError
 from crowdwise.learn import LIA, LIAML, MLP, ResponseModel, SoftProb, SpeeLFC, Training
 from crowdwise.learn.net_classifier import NetClassifier

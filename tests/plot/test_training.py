@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from crowdwise.aggregate import MajorityVote
 from crowdwise.errors import ParameterError
 from crowdwise.learn import SpeeLFC
-from crowdwise.learn._train import History
+from crowdwise.nets.loop import History
 from crowdwise.plot import plot_training
 
 LOSS = [[3.0, 4.0, 5.0], [2.0, 3.0, 4.0], [1.0, 2.0, 2.5], [0.5, 2.0, 2.0]]

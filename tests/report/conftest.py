@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from crowdwise.aggregate import DawidSkene
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.simulate import confused_crowd
 
 CONFUSION = [

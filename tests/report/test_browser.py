@@ -7,7 +7,7 @@ import numpy as np
 import page_checks
 import pytest
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.report import write_report
 
 BAD = "</script><script>window.hurt=1</script><img src=x onerror='window.hurt=2'>\"'&lt;\u202e"

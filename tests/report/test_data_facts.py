@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.report.facts.data import alike_names, bars_of, data_facts, parts_of, spread
 
 ROWS = [  # task, worker, label: repeats, contradictions, a lone task, a part of its own

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import agreement
 from crowdwise.report import gather, to_html, to_json, write_report

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.report.facts import maps as module
 from crowdwise.report.facts.maps import described, fan, plane, standardized, task_map, worker_map

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crowdwise.aggregate import DawidSkene, MajorityVote
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.comparing import chosen_rows, held_out_evidence
 from crowdwise.report.facts import curve as curve_module

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.report import gather, to_html
 from crowdwise.simulate import simulate_crowd
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.report import gather
 from crowdwise.report.facts import rare
 from crowdwise.report.facts.rare import OTHER, without_rare

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.report.facts import tasks as module
 from crowdwise.report.facts.tasks import contest, task_facts, votes_by_task
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.evaluate import worker_quality
 from crowdwise.report.facts import workers as module
 from crowdwise.report.facts.pairs import Pair, copies_of, pair_facts

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import gammaincinv
 
-from crowdwise._params import at_least, between, more_than
-from crowdwise.aggregate._weighted_vote import RepeatedVote
+from crowdwise.base.params import at_least, between, more_than
+from crowdwise.base.weighted_vote import RepeatedVote
 from crowdwise.typing import Floats
 
 

@@ -5,20 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._em import until_converged
-from crowdwise._params import at_least, more_than, one_of
-from crowdwise._steps import count, em_pass
-from crowdwise.aggregate._base import (
-    ConfusionModel,
-    Traits,
-    clamp,
-    gold_mask,
-    normalize,
-    posterior_of,
-)
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
+from crowdwise.base.aggregator import ConfusionModel, Traits
+from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.errors import ParameterError
+from crowdwise.inference.simplex import clamp, gold_mask, normalize
+from crowdwise.inference.stopping import until_converged
+from crowdwise.inference.sweep import count, em_pass, posterior_of
 from crowdwise.typing import Array, Floats, Ints
 
 

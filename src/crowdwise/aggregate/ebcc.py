@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from crowdwise._em import until_converged
-from crowdwise._params import at_least, more_than, one_of
-from crowdwise._steps import count, em_pass
-from crowdwise.aggregate._base import ConfusionModel, Traits, clamp, gold_mask, normalize
-from crowdwise.aggregate._dirichlet import divergence, expected_log, worker_prior
-from crowdwise.aggregate._restarts import Run, best_of
-from crowdwise.data import Annotations, Cells
+from crowdwise.annotations import Annotations, Cells
+from crowdwise.base.aggregator import ConfusionModel, Traits
+from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.inference.dirichlet import divergence, expected_log, worker_prior
+from crowdwise.inference.restarts import Run, best_of
+from crowdwise.inference.simplex import clamp, gold_mask, normalize
+from crowdwise.inference.stopping import until_converged
+from crowdwise.inference.sweep import count, em_pass
 from crowdwise.typing import Floats, Ints
 
 

@@ -9,12 +9,13 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise._em import Trace
-from crowdwise._params import at_least, more_than, one_of
-from crowdwise._steps import em_pass
-from crowdwise.aggregate._base import ConfusionModel, Traits, gold_mask, posterior_of
 from crowdwise.aggregate.dawid_skene import given_prior
-from crowdwise.data import Annotations, Cells
+from crowdwise.annotations import Annotations, Cells
+from crowdwise.base.aggregator import ConfusionModel, Traits
+from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.inference.simplex import gold_mask
+from crowdwise.inference.stopping import Trace
+from crowdwise.inference.sweep import em_pass, posterior_of
 from crowdwise.typing import Floats, Ints
 
 SLOPE = 1e-6  # steeper than this in no direction: a maximum

@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise._em import until_converged
-from crowdwise._params import at_least, one_of
-from crowdwise.aggregate._base import Aggregator, Traits, by_worker, gold_mask, normalize
-from crowdwise.aggregate._logistic import Normal, Rows, at_scale, normal, rows_of, softplus
-from crowdwise.aggregate._newton import Shape, ascend
 from crowdwise.aggregate.dawid_skene import given_prior
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator, Traits, by_worker
+from crowdwise.base.params import at_least, one_of
+from crowdwise.inference.logistic import Normal, Rows, at_scale, normal, rows_of, softplus
+from crowdwise.inference.newton import Shape, ascend
+from crowdwise.inference.simplex import gold_mask, normalize
+from crowdwise.inference.stopping import until_converged
 from crowdwise.typing import Floats, Ints
 
 

@@ -4,20 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._em import until_converged
-from crowdwise._params import at_least, more_than, one_of
-from crowdwise._steps import count, em_pass
-from crowdwise.aggregate._base import (
-    ConfusionModel,
-    Traits,
-    clamp,
-    gold_mask,
-    normalize,
-    posterior_of,
-    tied,
-)
 from crowdwise.aggregate.dawid_skene import given_prior, matrix_of
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import ConfusionModel, Traits
+from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.inference.simplex import clamp, gold_mask, normalize, tied
+from crowdwise.inference.stopping import until_converged
+from crowdwise.inference.sweep import count, em_pass, posterior_of
 from crowdwise.typing import Floats, Ints
 
 SETTLED = 5e-3  # class shares that move by less than this, in sum, end the soft phase

@@ -9,10 +9,10 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise._params import at_least
-from crowdwise.aggregate._base import Aggregator, Traits, by_worker
-from crowdwise.data import Annotations
-from crowdwise.data.cells import shares_of
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.cells import shares_of
+from crowdwise.base.aggregator import Aggregator, Traits, by_worker
+from crowdwise.base.params import at_least
 from crowdwise.typing import Floats, Ints
 
 

@@ -5,13 +5,15 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from crowdwise._em import Trace
-from crowdwise._params import at_least, between, more_than, one_of
-from crowdwise.aggregate._base import ConfusionModel, Traits, clamp, normalize, posterior_of
-from crowdwise.aggregate._moments import Moments, moments_of
 from crowdwise.aggregate.dawid_skene import given_prior
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import ConfusionModel, Traits
+from crowdwise.base.params import at_least, between, more_than, one_of
 from crowdwise.errors import AnnotationError, explain
+from crowdwise.inference.moments import Moments, moments_of
+from crowdwise.inference.simplex import clamp, normalize
+from crowdwise.inference.stopping import Trace
+from crowdwise.inference.sweep import posterior_of
 from crowdwise.typing import Floats, Ints
 
 MOST_RETRIES = 20

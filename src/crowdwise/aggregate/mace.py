@@ -8,13 +8,14 @@ import pandas as pd
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise._em import until_converged
-from crowdwise._params import at_least, more_than, one_of
-from crowdwise._steps import em_pass
-from crowdwise.aggregate._base import Aggregator, Traits, by_worker, gold_mask, normalize
-from crowdwise.aggregate._dirichlet import divergence, expected_log, positive_pair
-from crowdwise.aggregate._restarts import Run, best_of
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator, Traits, by_worker
+from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.inference.dirichlet import divergence, expected_log, positive_pair
+from crowdwise.inference.restarts import Run, best_of
+from crowdwise.inference.simplex import gold_mask, normalize
+from crowdwise.inference.stopping import until_converged
+from crowdwise.inference.sweep import em_pass
 from crowdwise.typing import Floats, Ints
 
 

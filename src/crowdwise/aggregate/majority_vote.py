@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from crowdwise._params import one_of
-from crowdwise.aggregate._base import Aggregator, Traits, tied
-from crowdwise.data import Annotations
-from crowdwise.data.cells import shares_of, votes_of
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.cells import shares_of, votes_of
+from crowdwise.base.aggregator import Aggregator, Traits
+from crowdwise.base.params import one_of
 from crowdwise.errors import ParameterError, listing
+from crowdwise.inference.simplex import tied
 from crowdwise.typing import Array, Floats, Ints
 
 

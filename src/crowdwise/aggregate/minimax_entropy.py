@@ -7,19 +7,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import softmax
 
-from crowdwise._params import at_least, more_than, one_of
-from crowdwise.aggregate._base import ConfusionModel, Traits, clamp, gold_mask
-from crowdwise.aggregate._conditional_entropy import (
-    Basis,
-    EveryCell,
-    Solution,
-    lay_out,
-    look,
-    solve,
-)
-from crowdwise.aggregate._held_out import choose_strength
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
+from crowdwise.base.aggregator import ConfusionModel, Traits
+from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.inference.conditional_entropy import Basis, EveryCell, Solution, lay_out, look, solve
+from crowdwise.inference.held_out import choose_strength
+from crowdwise.inference.simplex import clamp, gold_mask
 from crowdwise.typing import Floats, Ints
 
 FLAT = 1.05  # a crowd whose best truths are on average this close to 1 / n_classes is lost

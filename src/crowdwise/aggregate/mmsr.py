@@ -9,11 +9,12 @@ import pandas as pd
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise._params import at_least, one_of
-from crowdwise.aggregate._base import ConfusionModel, by_worker, normalize
-from crowdwise.aggregate._trimmed import trimmed_mean
-from crowdwise.data import Annotations
-from crowdwise.simulate import one_coin_confusion
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import ConfusionModel, by_worker
+from crowdwise.base.params import at_least, one_of
+from crowdwise.inference.confusion import one_coin_confusion
+from crowdwise.inference.simplex import normalize
+from crowdwise.inference.trimmed import trimmed_mean
 from crowdwise.typing import Floats, Ints
 
 SIGN_STEPS = 100  # steps of the power iteration that tells liars from the rest

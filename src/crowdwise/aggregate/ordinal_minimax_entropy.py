@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from crowdwise.aggregate._base import Traits
-from crowdwise.aggregate._conditional_entropy import TINY, Basis
 from crowdwise.aggregate.minimax_entropy import MinimaxEntropy
+from crowdwise.base.aggregator import Traits
+from crowdwise.inference.conditional_entropy import TINY, Basis
 from crowdwise.typing import Floats, Ints
 
 

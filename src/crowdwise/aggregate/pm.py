@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from crowdwise._params import at_least, more_than, one_of
-from crowdwise.aggregate._weighted_vote import RepeatedVote
+from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.base.weighted_vote import RepeatedVote
 from crowdwise.typing import Floats
 
 

@@ -1,7 +1,7 @@
 """Wawa: worker agreement with aggregate, then a weighted vote."""
 
-from crowdwise._params import at_least
-from crowdwise.aggregate._weighted_vote import RepeatedVote, share
+from crowdwise.base.params import at_least
+from crowdwise.base.weighted_vote import RepeatedVote, share
 from crowdwise.typing import Floats
 
 

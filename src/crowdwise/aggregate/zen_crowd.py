@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._params import at_least, between, more_than
 from crowdwise.aggregate.one_coin import OneCoin
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.params import at_least, between, more_than
 from crowdwise.typing import Floats, Ints
 
 

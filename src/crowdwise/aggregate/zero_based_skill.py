@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from crowdwise._params import at_least, between
-from crowdwise.aggregate._base import gold_mask
-from crowdwise.aggregate._weighted_vote import WeightedVote, agreement, settled, share
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.params import at_least, between
+from crowdwise.base.weighted_vote import WeightedVote, agreement, settled, share
+from crowdwise.inference.simplex import gold_mask
 from crowdwise.typing import Floats, Ints
 
 

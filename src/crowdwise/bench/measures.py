@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import f1_score, roc_auc_score
 
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.bench.sets import LearningSet
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
 from crowdwise.evaluate.scores import accuracy, balanced_accuracy, macro_f1
 from crowdwise.typing import Array, Floats, Ints
 

@@ -19,8 +19,8 @@ import pandas as pd
 from crowdwise.bench.page import page
 from crowdwise.bench.summary import paired, summarise
 from crowdwise.bench.table import Table
-from crowdwise.data.atomic import replacing
 from crowdwise.errors import FormatError, explain
+from crowdwise.io.atomic import replacing
 
 PACKAGES = ("crowdwise", "numpy", "scipy", "scikit-learn", "pandas", "torch")
 SECONDS = 10.0  # between two savings of unfinished work

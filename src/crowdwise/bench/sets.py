@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.datasets import Crowd, load
 from crowdwise.datasets.crowd import with_tasks
 from crowdwise.errors import FileError, explain

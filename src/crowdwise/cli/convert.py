@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 
 from crowdwise.cli.options import add_input_options, read_input
 from crowdwise.cli.outcome import say
-from crowdwise.data.write import WRITERS, write_annotations
+from crowdwise.io.write import WRITERS, write_annotations
 
 
 def add_arguments(parser: ArgumentParser) -> None:

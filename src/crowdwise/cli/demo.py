@@ -26,8 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.data.write import write_labels
     from crowdwise.demo import demo
+    from crowdwise.io.write import write_labels
 
     start = time.perf_counter()
     table = demo(

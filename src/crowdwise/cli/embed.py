@@ -30,9 +30,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from crowdwise.cli.options import read_input
-    from crowdwise.data.atomic import refuse_unwritable
-    from crowdwise.data.feature_files import write_features
-    from crowdwise.data.write import refuse_other_tables
+    from crowdwise.io.atomic import refuse_unwritable
+    from crowdwise.io.feature_files import write_features
+    from crowdwise.io.write import refuse_other_tables
 
     for path, what in ((args.output, "An embedding"), (args.saved, "A model")):
         refuse_screen(path, what)

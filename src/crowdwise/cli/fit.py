@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from crowdwise.cli.options import read_input
-    from crowdwise.data.atomic import refuse_unwritable
+    from crowdwise.io.atomic import refuse_unwritable
     from crowdwise.persist import save
 
     refuse_screen(args.output, "A model")

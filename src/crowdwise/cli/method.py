@@ -11,7 +11,7 @@ from crowdwise.cli.outcome import say
 from crowdwise.errors import ParameterError, explain
 
 if TYPE_CHECKING:
-    from crowdwise.data import Annotations
+    from crowdwise.annotations import Annotations
 
 
 # Kinds of methods: the package they are in, and the name of its list of them.
@@ -112,7 +112,7 @@ def made(name: str, settings: dict[str, Any], seed: int | None, kind: str) -> An
 
 def fitted(model: Any, *data: Any, **more: Any) -> Any:
     """Fit, and word a refused parameter as every other error."""
-    from crowdwise._params import InvalidParameterError
+    from crowdwise.base.params import InvalidParameterError
 
     try:
         return model.fit(*data, **more)

@@ -5,11 +5,11 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from crowdwise.data import Annotations
-from crowdwise.data.formats import FORMATS
-from crowdwise.data.gold import with_gold_file
-from crowdwise.data.read import read
-from crowdwise.data.values import typed_names
+from crowdwise.annotations import Annotations
+from crowdwise.io.formats import FORMATS
+from crowdwise.io.gold import with_gold_file
+from crowdwise.io.reader import read
+from crowdwise.io.values import typed_names
 
 REPEATS = ("all", "first", "last", "majority")
 COLUMNS = ("task", "worker", "label", "weight", "time", "gold")

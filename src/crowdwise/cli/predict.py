@@ -23,7 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.data.write import labels_frame
+    from crowdwise.io.write import labels_frame
 
     model = loaded(args.model)
     table = table_of(args, args.features)

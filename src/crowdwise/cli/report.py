@@ -37,8 +37,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from crowdwise.cli.options import read_input
-    from crowdwise.data.atomic import refuse_unwritable
-    from crowdwise.data.gold import with_gold_file
+    from crowdwise.io.atomic import refuse_unwritable
+    from crowdwise.io.gold import with_gold_file
     from crowdwise.report import gather, to_html, to_json
     from crowdwise.report.write import save_facts
 

@@ -42,7 +42,7 @@ def put(
 
     On a terminal the table is shown as ``aligned`` has it; in a pipe it is CSV, or JSON if asked.
     """
-    from crowdwise.data.write import write_labels
+    from crowdwise.io.write import write_labels
 
     if args.output is not None and args.output != "-":
         write_labels(args.output, frame)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.aggregate._weighed_vote import Ballot, Judgement, scaled
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, explain
+from crowdwise.inference.crowdlab import Ballot, Judgement, scaled
 from crowdwise.typing import Array, Floats
 
 

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.aggregate.majority_vote import weighted_shares
+from crowdwise.annotations import Annotations
 from crowdwise.compat._crowdkit_tables import annotations_of
-from crowdwise.data import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.typing import Floats
 

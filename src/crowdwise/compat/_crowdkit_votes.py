@@ -11,10 +11,10 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import aggregate
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.cells import votes_of
 from crowdwise.compat._crowdkit_base import Voting, Weighted
 from crowdwise.compat._crowdkit_tables import accuracy_of, annotations_of
-from crowdwise.data import Annotations
-from crowdwise.data.cells import votes_of
 from crowdwise.typing import Floats
 
 

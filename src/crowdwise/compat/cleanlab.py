@@ -23,15 +23,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.aggregate._weighed_vote import (
-    Ballot,
-    Judgement,
-    judge,
-    majority,
-    scaled,
-    temperature,
-    worker_quality,
-)
 from crowdwise.compat._cleanlab_tables import (
     Wide,
     annotator_table,
@@ -41,6 +32,15 @@ from crowdwise.compat._cleanlab_tables import (
     wide_of,
 )
 from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.inference.crowdlab import (
+    Ballot,
+    Judgement,
+    judge,
+    majority,
+    scaled,
+    temperature,
+    worker_quality,
+)
 from crowdwise.typing import Floats, Ints
 
 CONSENSUS_METHODS = ("best_quality", "majority_vote")

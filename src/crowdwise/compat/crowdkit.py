@@ -13,6 +13,7 @@ import pandas as pd
 
 from crowdwise import aggregate
 from crowdwise.aggregate.dawid_skene import WorkerHistory
+from crowdwise.annotations import Annotations
 from crowdwise.compat._crowdkit_base import Fitted
 from crowdwise.compat._crowdkit_tables import (
     EPSILON,
@@ -29,7 +30,6 @@ from crowdwise.compat._crowdkit_votes import (
     Wawa,
     ZeroBasedSkill,
 )
-from crowdwise.data import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.simulate import one_coin_confusion
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 import crowdwise
 from crowdwise import aggregate
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.typing import Floats, Ints
 

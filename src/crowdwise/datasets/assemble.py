@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.datasets.crowd import Crowd
 from crowdwise.datasets.registry import Info
 from crowdwise.datasets.tables import Tables

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.datasets.registry import Info
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.typing import Array

@@ -13,30 +13,32 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from crowdwise._params import at_least, checks_params
 from crowdwise.aggregate import MajorityVote
-from crowdwise.aggregate._base import Aggregator, refuse_nothing
-from crowdwise.data import Annotations, as_annotations, as_gold
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.checks import refuse_nothing
+from crowdwise.annotations.names import positions
+from crowdwise.base.aggregator import Aggregator
+from crowdwise.base.learner import LearnerTraits, all_or_nothing
+from crowdwise.base.params import at_least, checks_params
 from crowdwise.embed._data import GroupData
 from crowdwise.embed._objective import EmbedObjective
 from crowdwise.embed.confidence import Belief, believed, refreshed
 from crowdwise.embed.encoder import EmbedNet, Encoder, build_encoder, size_of
 from crowdwise.embed.groups import Pool, refuse_too_few
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._features import (
+from crowdwise.io import as_annotations, as_gold
+from crowdwise.learn.truth import Standardize
+from crowdwise.learn.two_stage import names_of
+from crowdwise.nets.features import (
     Features,
     as_features,
     refuse_other_features,
     remember_features,
     rows_at_once,
 )
-from crowdwise.learn._learner import LearnerTraits, all_or_nothing
-from crowdwise.learn._saved import SavedNet
-from crowdwise.learn._settings import Training, pick_device
-from crowdwise.learn._train import Phase, seeded, split, train
-from crowdwise.learn.truth import Standardize
-from crowdwise.learn.two_stage import names_of
+from crowdwise.nets.loop import Phase, seeded, split, train
+from crowdwise.nets.saved import SavedNet
+from crowdwise.nets.settings import Training, pick_device
 from crowdwise.typing import Array, Floats, Ints
 
 MOST_GROUPS = 60_000  # of an epoch, where the number of pairs would decide

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from crowdwise._params import at_least
+from crowdwise.base.params import at_least
 from crowdwise.embed._base import Embedder
 from crowdwise.embed._data import GroupBatch
 from crowdwise.embed._objective import EmbedObjective

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from crowdwise.embed.groups import Pool, Sampler, refuse_too_few
-from crowdwise.learn._features import Features, rows_at_once
+from crowdwise.nets.features import Features, rows_at_once
 
 if TYPE_CHECKING:
     from crowdwise.embed._objective import EmbedObjective

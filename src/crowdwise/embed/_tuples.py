@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.data.names import positions
+from crowdwise.annotations.names import positions
 from crowdwise.errors import ParameterError, explain, listing
 
 

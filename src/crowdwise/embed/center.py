@@ -7,14 +7,14 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from crowdwise._params import at_least
+from crowdwise.base.params import at_least
 from crowdwise.embed._batches import BatchEmbedder, CriterionObjective
 from crowdwise.embed._data import GroupBatch
 from crowdwise.embed.confidence import Belief
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import TaskSampler
 from crowdwise.embed.losses import TripletCenterLoss
-from crowdwise.learn._settings import Training
+from crowdwise.nets.settings import Training
 
 RATES = Training(
     learning_rate={"encoder": 1e-3, "centre": 1e-2, "": 1e-3}, batch_size=256, epochs=50

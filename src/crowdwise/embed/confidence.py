@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from crowdwise.aggregate._base import labeled
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.checks import labeled
+from crowdwise.base.learner import counted_confusion, expect
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._classifier import class_proba
-from crowdwise.learn._learner import counted_confusion, expect
 from crowdwise.typing import Floats, Ints
 
 CONFIDENCES = ("none", "mle", "bayesian", "assurance")

@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._features import Features
 from crowdwise.learn.truth import ACTIVATIONS, tried
+from crowdwise.nets.features import Features
 
 
 class Encoder(BaseEstimator):

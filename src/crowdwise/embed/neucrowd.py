@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crowdwise._params import at_least, between, more_than, one_of
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.params import at_least, between, more_than, one_of
 from crowdwise.embed._base import Embedder
 from crowdwise.embed._data import GroupBatch, GroupData
 from crowdwise.embed._objective import TupleObjective
@@ -23,7 +23,7 @@ from crowdwise.embed.groups import Pool, TupleSampler
 from crowdwise.embed.hardness import HardnessNet, hardest, hardness_loss, without_dropout
 from crowdwise.embed.losses import SIMILARITIES, GroupSoftmax
 from crowdwise.embed.safety import safe_pool, safe_tasks
-from crowdwise.learn._settings import Training
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats
 
 

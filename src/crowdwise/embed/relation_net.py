@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crowdwise._params import at_least
+from crowdwise.base.params import at_least
 from crowdwise.embed._base import Embedder
 from crowdwise.embed._batches import CriterionObjective
 from crowdwise.embed._data import GroupBatch
@@ -15,7 +15,7 @@ from crowdwise.embed.confidence import Belief
 from crowdwise.embed.encoder import EmbedNet, Encoder
 from crowdwise.embed.groups import EpisodeSampler
 from crowdwise.embed.losses import RelationLoss
-from crowdwise.learn._settings import Training
+from crowdwise.nets.settings import Training
 
 
 class RelationNet(Embedder):

@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from crowdwise._params import at_least, more_than, one_of
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.embed._base import MOST_GROUPS, Embedder, ordered_pairs
 from crowdwise.embed._data import GroupData
 from crowdwise.embed._objective import TupleObjective
@@ -21,7 +21,7 @@ from crowdwise.embed.confidence import CONFIDENCES, Belief, confidence_of, pseud
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import Pool, TupleSampler
 from crowdwise.embed.losses import SIMILARITIES, GroupSoftmax
-from crowdwise.learn._settings import Training
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats
 
 COLLAPSED = 0.999  # mean cosine between tasks from which on nothing tells them apart

@@ -47,7 +47,7 @@ def agreement(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes.
+        Whatever :func:`crowdwise.io.as_annotations` takes.
     level : {"nominal", "ordinal", "interval", "ratio"}, default="nominal"
         What the classes are: mere names, ranks, numbers, or numbers with a true zero.
         Classes that are no numbers are ranked in the order of ``annotations.classes``.
@@ -112,7 +112,7 @@ def fleiss_kappa(annotations: Any, *, weights: Any = "identity", **settings: Any
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes.
+        Whatever :func:`crowdwise.io.as_annotations` takes.
     weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
         How much a near miss counts as agreement.
     **settings
@@ -152,7 +152,7 @@ def krippendorff_alpha(annotations: Any, *, level: str = "nominal", **settings: 
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes.
+        Whatever :func:`crowdwise.io.as_annotations` takes.
     level : {"nominal", "ordinal", "interval", "ratio"}, default="nominal"
         How the distance between two classes is measured.
     **settings

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.data import as_annotations
-from crowdwise.data.spread import certainty_of, levels_of
+from crowdwise.inference.certainty import certainty_of, levels_of
+from crowdwise.io import as_annotations
 
 
 def certainty(annotations: Any, *, floor: float = 0.05, n_levels: int = 3) -> pd.DataFrame:
@@ -19,7 +19,7 @@ def certainty(annotations: Any, *, floor: float = 0.05, n_levels: int = 3) -> pd
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes. A task with a single label
+        Whatever :func:`crowdwise.io.as_annotations` takes. A task with a single label
         counts as one on which all agree.
     floor : float, default=0.05
         What is added to the variance. The smaller, the more a task on which all agree

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.evaluate.counts import once_per_worker, weight_kernel
 from crowdwise.evaluate.intervals import Estimate, check_interval, normal
@@ -62,7 +62,7 @@ def cohen_kappa(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes.
+        Whatever :func:`crowdwise.io.as_annotations` takes.
     weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
         How much a near miss counts as agreement.
     min_overlap : int, default=10

@@ -16,12 +16,14 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from crowdwise.aggregate._base import Aggregator, tied
-from crowdwise.data import Annotations, as_annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.evaluate.intervals import bootstrap
 from crowdwise.evaluate.left_out import pooled_confusion
 from crowdwise.evaluate.scores import score
+from crowdwise.inference.simplex import tied
+from crowdwise.io import as_annotations
 from crowdwise.typing import Array, Floats, Ints
 
 log = logging.getLogger("crowdwise")
@@ -69,7 +71,7 @@ def compare_methods(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes.
+        Whatever :func:`crowdwise.io.as_annotations` takes.
     methods : mapping from name to estimator, or list
         Aggregators, and learners if X is given; a list has estimators, or names such as
         "DawidSkene". They are cloned. One that refuses the data has its reason in the column

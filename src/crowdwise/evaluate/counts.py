@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from crowdwise.data import Annotations, as_annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.io import as_annotations
 from crowdwise.typing import Array, Floats
 
 WEIGHTS = ("identity", "linear", "quadratic")

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import gammaincc
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.typing import Floats, Ints
 
 CELLS_AT_ONCE = 1 << 22

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.aggregate._base import tied
-from crowdwise.data.names import as_names, encode, positions
-from crowdwise.data.truths import truth_by_task
+from crowdwise.annotations.names import as_names, encode, positions
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.evaluate.sound import as_distributions, refuse_repeats
+from crowdwise.inference.simplex import tied
+from crowdwise.io.truths import truth_by_task
 from crowdwise.typing import Array, Floats, Ints
 
 __all__ = ["Known", "chosen_shares", "known_tasks", "rightness", "truth_by_task"]

@@ -6,9 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from crowdwise._steps import count
-from crowdwise.aggregate._base import gold_mask, normalize
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.inference.simplex import gold_mask, normalize
+from crowdwise.inference.sweep import count
 from crowdwise.typing import Floats, Ints
 
 POOLING = 1.0  # labels' worth of the crowd's own habits in each row of a confusion matrix

@@ -7,15 +7,16 @@ import pandas as pd
 from sklearn.base import clone
 
 from crowdwise.aggregate import DawidSkene
-from crowdwise.aggregate._base import clamp
-from crowdwise.data import Annotations, as_gold
-from crowdwise.data.names import as_names, positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import as_names, positions
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.evaluate.counts import once_per_worker
 from crowdwise.evaluate.independence import signal
 from crowdwise.evaluate.intervals import check_interval, credible, wilson
 from crowdwise.evaluate.left_out import LeaveOneOut
 from crowdwise.evaluate.skill import skill_of
+from crowdwise.inference.simplex import clamp
+from crowdwise.io import as_gold
 from crowdwise.typing import Array, Floats, Ints
 
 
@@ -39,7 +40,7 @@ def worker_quality(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes.
+        Whatever :func:`crowdwise.io.as_annotations` takes.
     model : fitted aggregator, optional
         Whose ``probas_`` stand for the truth (a frame like these will do as well);
         by default, :class:`~crowdwise.aggregate.DawidSkene` fitted here.

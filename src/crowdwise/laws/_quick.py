@@ -10,12 +10,12 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
 from crowdwise.typing import Array, Floats
 
 if TYPE_CHECKING:
-    from crowdwise.learn._learner import CrowdLearner
+    from crowdwise.base.learner import CrowdLearner
 
 # Most of what parameters may ask for, by the end of their names.
 SHORT = {"epochs": 5, "rounds": 2, "max_iter": 20, "per_epoch": 64, "members": 2}

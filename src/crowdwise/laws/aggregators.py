@@ -11,10 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise._steps import count
-from crowdwise.aggregate._base import Aggregator, tied
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError
+from crowdwise.inference.simplex import tied
+from crowdwise.inference.sweep import count
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 from crowdwise.typing import Array, Floats, Ints
 

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
 from crowdwise.laws import learners
 from crowdwise.laws._quick import fitted, foreign, is_distribution, quick, results

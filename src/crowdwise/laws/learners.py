@@ -18,14 +18,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
 from crowdwise.laws._quick import agree, fitted, foreign, is_distribution, quick, refuses, results
 from crowdwise.laws.aggregators import global_state, odd_crowds, rebuilt
 from crowdwise.typing import Floats
 
 if TYPE_CHECKING:
-    from crowdwise.learn._learner import CrowdLearner
+    from crowdwise.base.learner import CrowdLearner
 
 
 def probabilities_are_distributions(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:

@@ -12,7 +12,6 @@ except ImportError as error:
     raise MissingExtraError.of("crowdwise.learn", "PyTorch", "torch") from error
 
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._settings import Training
 from crowdwise.learn.annot_mix import AnnotMix
 from crowdwise.learn.clustered_personal_classifier import ClusteredPersonalClassifier
 from crowdwise.learn.committee import Committee
@@ -40,6 +39,7 @@ from crowdwise.learn.trace_reg import TraceReg
 from crowdwise.learn.truth import MLP
 from crowdwise.learn.two_stage import TwoStage
 from crowdwise.learn.union_net import UnionNet
+from crowdwise.nets.settings import Training
 
 LEARNERS = [
     "AnnotMix",

@@ -13,21 +13,22 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from crowdwise._params import checks_params
-from crowdwise.aggregate._base import refuse_nothing
-from crowdwise.data import Annotations, as_annotations, as_gold
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.checks import refuse_nothing
+from crowdwise.base.by_name import column_names
+from crowdwise.base.learner import all_or_nothing
+from crowdwise.base.params import checks_params
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._data import Batch, CrowdData, as_data, worker_table
-from crowdwise.learn._features import as_features, remember_features, rows_at_once
-from crowdwise.learn._learner import all_or_nothing
-from crowdwise.learn._named import column_names
+from crowdwise.io import as_annotations, as_gold
 from crowdwise.learn._predict import NetPredictions
-from crowdwise.learn._saved import SavedNet
-from crowdwise.learn._settings import Training, pick_device
-from crowdwise.learn._train import History, Phase, seeded, split, train
 from crowdwise.learn.noise import Noise, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
 from crowdwise.learn.truth import MLP, Standardize, build_truth, refuse_misfit
+from crowdwise.nets.batches import Batch, CrowdData, as_data, worker_table
+from crowdwise.nets.features import as_features, remember_features, rows_at_once
+from crowdwise.nets.loop import History, Phase, seeded, split, train
+from crowdwise.nets.saved import SavedNet
+from crowdwise.nets.settings import Training, pick_device
 from crowdwise.typing import Floats, Ints
 
 

@@ -12,21 +12,21 @@ from numpy.random import RandomState
 from sklearn.base import clone
 from torch import Tensor
 
-from crowdwise.aggregate._base import clamp, tied
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
-from crowdwise.data.spread import certainty_of, levels_of
-from crowdwise.learn._data import Batch, CrowdData, as_data
-from crowdwise.learn._decoder import MixedRows, Reconstruction, cut, mirrored, unscaled
-from crowdwise.learn._features import Features
-from crowdwise.learn._learner import counted_confusion, expect
-from crowdwise.learn._settings import Training
-from crowdwise.learn._train import Phase, train
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
+from crowdwise.base.learner import counted_confusion, expect
+from crowdwise.inference.certainty import certainty_of, levels_of
+from crowdwise.inference.simplex import clamp, tied
 from crowdwise.learn.crowd_smote import NewTasks, crowd_smote
 from crowdwise.learn.net_classifier import NoNoise
 from crowdwise.learn.noise import pick
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective, per_annotation
 from crowdwise.learn.two_stage import names_of
+from crowdwise.nets.batches import Batch, CrowdData, as_data
+from crowdwise.nets.decoder import MixedRows, Reconstruction, cut, mirrored, unscaled
+from crowdwise.nets.features import Features
+from crowdwise.nets.loop import Phase, train
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats, Ints
 
 if TYPE_CHECKING:

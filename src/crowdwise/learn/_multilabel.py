@@ -12,11 +12,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from crowdwise.data import Annotations, as_annotations
-from crowdwise.data.names import as_names, positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import as_names, positions
 from crowdwise.errors import AnnotationError, explain, listing
-from crowdwise.learn._data import named_table
-from crowdwise.learn._features import Features
+from crowdwise.io import as_annotations
+from crowdwise.nets.batches import named_table
+from crowdwise.nets.features import Features
 from crowdwise.typing import Array, Floats, Ints
 
 

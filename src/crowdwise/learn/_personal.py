@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.aggregate._rows import Rows, one_hot
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.inference.rows import Rows, one_hot
 from crowdwise.learn._linear import LinearLearner
 from crowdwise.typing import Floats, Ints
 

@@ -11,17 +11,12 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from crowdwise.base.by_name import column_names, refuse_other_columns
+from crowdwise.base.learner import CrowdLearner, worker_names
 from crowdwise.errors import ParameterError
-from crowdwise.learn._data import worker_table
-from crowdwise.learn._features import (
-    Features,
-    as_features,
-    refuse_other_features,
-    rows_at_once,
-)
-from crowdwise.learn._learner import CrowdLearner, worker_names
-from crowdwise.learn._named import column_names, refuse_other_columns
 from crowdwise.learn.noise import WorkerFeatures
+from crowdwise.nets.batches import worker_table
+from crowdwise.nets.features import Features, as_features, refuse_other_features, rows_at_once
 from crowdwise.typing import Floats, Ints
 
 HIDDEN = 128  # numbers that a noise model has in passing for a task and a worker, about

@@ -6,17 +6,17 @@ import torch
 from scipy.stats import beta
 from torch import Tensor, nn
 
-from crowdwise._params import at_least, more_than
+from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.params import at_least, more_than
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData, as_shares
-from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._recipes import CAREFUL, MAML
-from crowdwise.learn._settings import Training
 from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
 from crowdwise.learn.madl import refuse_certainty
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
 from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.nets.batches import Batch, CrowdData, as_shares
+from crowdwise.nets.settings import Training
 
 GRID = 1024  # steps of the table that shares are drawn from
 

@@ -9,12 +9,12 @@ from scipy.optimize import minimize
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from crowdwise._em import until_converged
-from crowdwise._params import at_least, more_than
-from crowdwise.aggregate._base import by_worker
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import by_worker
+from crowdwise.base.learner import judged
+from crowdwise.base.params import at_least, more_than
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._learner import judged
+from crowdwise.inference.stopping import until_converged
 from crowdwise.learn._personal import PersonalLearner, labeled_tasks
 from crowdwise.typing import Array, Floats, Ints
 

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise._params import at_least, checks_params
-from crowdwise.data import as_annotations
+from crowdwise.base.by_name import remember_columns
+from crowdwise.base.learner import CrowdLearner, LearnerTraits
+from crowdwise.base.params import at_least, checks_params
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._learner import CrowdLearner, LearnerTraits
-from crowdwise.learn._named import remember_columns
+from crowdwise.io import as_annotations
 from crowdwise.learn.speelfc import SpeeLFC
 from crowdwise.typing import Floats, Ints
 

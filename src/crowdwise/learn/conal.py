@@ -7,15 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, normalize
 
-from crowdwise._params import at_least, between
+from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.params import at_least, between
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData
-from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective
 from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats
 
 

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, softplus
 
-from crowdwise._params import between
+from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.params import between
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData, as_shares
-from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import FreeLayer, FreeMatrix, Noise, WorkerTable
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective, total
 from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.nets.batches import Batch, CrowdData, as_shares
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats
 
 

@@ -9,9 +9,14 @@ import pandas as pd
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise._params import at_least, one_of
-from crowdwise.aggregate._base import by_worker, labeled
-from crowdwise.aggregate._weighed_vote import (
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.checks import labeled
+from crowdwise.base.aggregator import by_worker
+from crowdwise.base.by_name import order_by_name, place_by_name
+from crowdwise.base.learner import LearnerTraits, counted_confusion
+from crowdwise.base.params import at_least, one_of
+from crowdwise.errors import ParameterError, explain
+from crowdwise.inference.crowdlab import (
     Ballot,
     Judgement,
     judge,
@@ -20,11 +25,7 @@ from crowdwise.aggregate._weighed_vote import (
     temperature,
     worker_quality,
 )
-from crowdwise.data import Annotations
-from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._classifier import ClassifierLearner
-from crowdwise.learn._learner import LearnerTraits, counted_confusion
-from crowdwise.learn._named import order_by_name, place_by_name
 from crowdwise.typing import Floats, Ints
 
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from crowdwise._params import one_of
+from crowdwise.base.params import one_of
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import CrowdData
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import FreeLayer, FreeMatrix, FreeVector, Noise
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective
 from crowdwise.learn.truth import MLP
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.settings import Training
 
 
 class CrowdLayer(CrowdClassifier):

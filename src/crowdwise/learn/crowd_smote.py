@@ -12,10 +12,11 @@ from scipy.sparse import csr_array
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from crowdwise.data import Annotations, as_annotations
-from crowdwise.data.spread import certainty_of
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain, listing
-from crowdwise.learn._features import in_task_order
+from crowdwise.inference.certainty import certainty_of
+from crowdwise.io import as_annotations
+from crowdwise.nets.features import in_task_order
 from crowdwise.typing import Floats, Ints
 
 DELTA_RULES = ("intent", "printed", "uniform")

@@ -5,15 +5,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crowdwise._params import at_least, one_of
+from crowdwise.base.params import at_least, one_of
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerConfusion
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
 from crowdwise.learn.starts import counted
 from crowdwise.learn.truth import MLP
+from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.settings import Training
 
 MOST = 100.0  # a penalty above this says that the volume is nothing but rounding error
 

@@ -9,22 +9,22 @@ import numpy as np
 import torch
 from torch import nn
 
-from crowdwise._params import at_least, between, more_than, one_of
 from crowdwise.aggregate import IBCC, HardDawidSkene
-from crowdwise.aggregate._base import Aggregator
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
+from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.params import at_least, between, more_than, one_of
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import CrowdData
-from crowdwise.learn._features import Features
 from crowdwise.learn._iced_run import Inferred, Run
-from crowdwise.learn._learner import LearnerTraits
-from crowdwise.learn._settings import Training
-from crowdwise.learn._train import History
 from crowdwise.learn.crowd_smote import COPIES, DELTA_RULES
 from crowdwise.learn.mbem import CountedConfusion
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.objectives import Objective
 from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.features import Features
+from crowdwise.nets.loop import History
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Ints
 
 

@@ -8,14 +8,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from crowdwise._params import at_least, one_of
-from crowdwise.data import as_annotations
+from crowdwise.base.learner import LearnerTraits, all_or_nothing
+from crowdwise.base.params import at_least, one_of
 from crowdwise.errors import ParameterError, explain
+from crowdwise.io import as_annotations
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData, label_shares
-from crowdwise.learn._learner import LearnerTraits, all_or_nothing
-from crowdwise.learn._settings import Training
-from crowdwise.learn._train import Phase
 from crowdwise.learn.noise import Noise, Tensors, WorkerEmbedding, WorkerFeatures
 from crowdwise.learn.objectives import (
     CrowdNet,
@@ -27,6 +24,9 @@ from crowdwise.learn.objectives import (
 )
 from crowdwise.learn.response import ResponseModel
 from crowdwise.learn.truth import MLP, TaskEmbedding, build_truth
+from crowdwise.nets.batches import Batch, CrowdData, label_shares
+from crowdwise.nets.loop import Phase
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats
 
 EMBEDDING = 16

@@ -10,12 +10,10 @@ import pandas as pd
 import torch
 from torch import nn
 
-from crowdwise._params import one_of
-from crowdwise.aggregate._base import labeled
+from crowdwise.annotations.checks import labeled
+from crowdwise.base.learner import all_or_nothing
+from crowdwise.base.params import one_of
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._data import CrowdData
-from crowdwise.learn._features import as_features
-from crowdwise.learn._learner import all_or_nothing
 from crowdwise.learn._multilabel import (
     PairFeatures,
     are_annotations,
@@ -24,7 +22,6 @@ from crowdwise.learn._multilabel import (
     label_table,
     share_right,
 )
-from crowdwise.learn._settings import Training
 from crowdwise.learn.embedded import worker_vectors
 from crowdwise.learn.label_names import (
     LabelHeads,
@@ -38,6 +35,9 @@ from crowdwise.learn.lia import EMBEDDING, LIA
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.objectives import Objective
 from crowdwise.learn.truth import MLP, Standardize, build_truth
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.features import as_features
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats
 
 

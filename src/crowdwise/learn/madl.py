@@ -6,17 +6,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from crowdwise._params import at_least, more_than, one_of
+from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.errors import ParameterError
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData
-from crowdwise.learn._learner import LearnerTraits
 from crowdwise.learn._recipes import CAREFUL, MAML
-from crowdwise.learn._settings import Training
 from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation, total
 from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats
 
 CLOSE = 0.1  # workers start as neighbours: those who differ move apart, copies do not

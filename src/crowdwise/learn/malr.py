@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_softmax
 
-from crowdwise._em import until_converged
-from crowdwise._params import at_least, between, more_than
-from crowdwise.aggregate._base import by_worker
-from crowdwise.aggregate._rows import Rows, one_hot
-from crowdwise.data import Annotations
-from crowdwise.learn._learner import expect
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import by_worker
+from crowdwise.base.learner import expect
+from crowdwise.base.params import at_least, between, more_than
+from crowdwise.inference.confusion import one_coin_confusion
+from crowdwise.inference.rows import Rows, one_hot
+from crowdwise.inference.stopping import until_converged
 from crowdwise.learn._linear import LinearLearner, penalty, softmax_regression
-from crowdwise.simulate import one_coin_confusion
 from crowdwise.typing import Floats, Ints
 
 

@@ -6,16 +6,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from crowdwise._params import more_than, one_of
+from crowdwise.base.params import more_than, one_of
 from crowdwise.errors import ParameterError
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData, label_shares
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerTable, pick
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective, joint
 from crowdwise.learn.starts import counted
 from crowdwise.learn.truth import MLP
+from crowdwise.nets.batches import Batch, CrowdData, label_shares
+from crowdwise.nets.settings import Training
 
 
 class MaxMIG(CrowdClassifier):

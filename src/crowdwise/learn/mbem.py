@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crowdwise._params import at_least, more_than, one_of
+from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData, as_shares
-from crowdwise.learn._settings import Training
-from crowdwise.learn._train import Phase
 from crowdwise.learn.noise import Noise, pick
 from crowdwise.learn.objectives import CrowdNet, Objective, joint, per_annotation
+from crowdwise.nets.batches import Batch, CrowdData, as_shares
+from crowdwise.nets.loop import Phase
+from crowdwise.nets.settings import Training
 
 
 class MBEM(CrowdClassifier):

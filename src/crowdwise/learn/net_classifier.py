@@ -10,15 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from crowdwise._params import checks_params
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.by_name import remember_columns
+from crowdwise.base.params import checks_params
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import CrowdData
-from crowdwise.learn._features import take
-from crowdwise.learn._named import remember_columns
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.features import take
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Array, Floats
 
 

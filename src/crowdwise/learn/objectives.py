@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn.noise import Noise
 from crowdwise.learn.truth import SideBySide
+from crowdwise.nets.batches import Batch, CrowdData
 
 
 class CrowdNet(SideBySide, nn.Module):

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise._params import at_least, more_than
-from crowdwise.data import Annotations
-from crowdwise.learn._learner import judged
+from crowdwise.annotations import Annotations
+from crowdwise.base.learner import judged
+from crowdwise.base.params import at_least, more_than
 from crowdwise.learn._personal import PersonalLearner, labeled_tasks
 from crowdwise.typing import Floats, Ints
 

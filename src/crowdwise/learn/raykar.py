@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, xlogy
 
-from crowdwise._em import until_converged
-from crowdwise._params import at_least, one_of
-from crowdwise._steps import count
-from crowdwise.aggregate._base import clamp, labeled, normalize
-from crowdwise.aggregate._dirichlet import worker_prior
-from crowdwise.data import Annotations
-from crowdwise.learn._learner import expect
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.checks import labeled
+from crowdwise.base.learner import expect
+from crowdwise.base.params import at_least, one_of
+from crowdwise.inference.dirichlet import worker_prior
+from crowdwise.inference.simplex import clamp, normalize
+from crowdwise.inference.stopping import until_converged
+from crowdwise.inference.sweep import count
 from crowdwise.learn._linear import LinearLearner, penalty, softmax_regression
 from crowdwise.typing import Floats, Ints
 

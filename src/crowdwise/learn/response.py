@@ -13,20 +13,20 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from crowdwise._params import at_least, checks_params, one_of
-from crowdwise.aggregate._base import refuse_nothing
-from crowdwise.data import as_annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations.checks import refuse_nothing
+from crowdwise.annotations.names import positions
+from crowdwise.base.learner import all_or_nothing
+from crowdwise.base.params import at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
-from crowdwise.learn._data import Batch, CrowdData, as_data, label_shares
-from crowdwise.learn._features import as_features, refuse_other_features, remember_features
-from crowdwise.learn._learner import all_or_nothing
-from crowdwise.learn._saved import SavedNet
-from crowdwise.learn._settings import Training, pick_device
-from crowdwise.learn._train import Phase, seeded, split, train
+from crowdwise.io import as_annotations
 from crowdwise.learn.noise import WorkerTable
 from crowdwise.learn.objectives import Objective
 from crowdwise.learn.truth import MLP, Standardize, build_truth
+from crowdwise.nets.batches import Batch, CrowdData, as_data, label_shares
+from crowdwise.nets.features import as_features, refuse_other_features, remember_features
+from crowdwise.nets.loop import Phase, seeded, split, train
+from crowdwise.nets.saved import SavedNet
+from crowdwise.nets.settings import Training, pick_device
 from crowdwise.typing import Floats
 
 ROWS_AT_ONCE = 4096

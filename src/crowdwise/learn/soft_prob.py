@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise._params import at_least
-from crowdwise.aggregate._rows import one_hot
-from crowdwise.data import Annotations
-from crowdwise.learn._learner import judged
+from crowdwise.annotations import Annotations
+from crowdwise.base.learner import judged
+from crowdwise.base.params import at_least
+from crowdwise.inference.rows import one_hot
 from crowdwise.learn._linear import LinearLearner, softmax_regression
 from crowdwise.typing import Floats, Ints
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import CrowdData
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerConfusion
 from crowdwise.learn.truth import MLP
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.settings import Training
 
 
 class SpeeLFC(CrowdClassifier):

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from crowdwise._params import at_least, more_than
+from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.params import at_least, more_than
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import CrowdData
-from crowdwise.learn._learner import LearnerTraits
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerEase
 from crowdwise.learn.truth import MLP
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.settings import Training
 from crowdwise.typing import Floats
 
 

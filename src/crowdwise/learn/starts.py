@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from crowdwise.learn._data import CrowdData, as_shares, label_shares
+from crowdwise.nets.batches import CrowdData, as_shares, label_shares
 
 
 def counted(data: CrowdData, smoothing: float) -> Tensor:

@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crowdwise._params import at_least
+from crowdwise.base.params import at_least
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerConfusion
 from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
+from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.settings import Training
 
 
 class TraceReg(CrowdClassifier):

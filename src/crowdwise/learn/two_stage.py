@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from crowdwise._params import one_of
 from crowdwise.aggregate import IBCC
-from crowdwise.aggregate._base import Aggregator, labeled
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.checks import labeled
+from crowdwise.annotations.names import positions
+from crowdwise.base.aggregator import Aggregator
+from crowdwise.base.learner import counted_confusion
+from crowdwise.base.params import one_of
 from crowdwise.learn._classifier import ClassifierLearner
-from crowdwise.learn._learner import counted_confusion
 from crowdwise.typing import Floats, Ints
 
 

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from crowdwise._params import between
+from crowdwise.base.params import between
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._data import Batch, CrowdData
 from crowdwise.learn._recipes import MAML
-from crowdwise.learn._settings import Training
 from crowdwise.learn.noise import Noise, WorkerTable, pick
 from crowdwise.learn.objectives import CrowdNet, Direct, Objective, per_annotation
+from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.settings import Training
 
 
 class UnionNet(CrowdClassifier):

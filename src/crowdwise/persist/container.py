@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import crowdwise
-from crowdwise.data.atomic import replacing
-from crowdwise.data.files import reading
 from crowdwise.errors import FileError, FormatError, MissingExtraError, ParameterError, explain
+from crowdwise.io.atomic import replacing
+from crowdwise.io.files import reading
 from crowdwise.typing import Array
 
 FORMAT = "crowdwise model"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise._params import check_params
+from crowdwise.base.params import check_params
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain, listing
 from crowdwise.persist import container
 from crowdwise.persist.container import Content, damaged

@@ -11,7 +11,7 @@ from crowdwise.errors import FormatError, explain
 PARTS: Mapping[str, str] = {
     "CrowdLabels": "crowdwise.embed.crowd_labels",
     "Encoder": "crowdwise.embed.encoder",
-    "History": "crowdwise.learn._train",
+    "History": "crowdwise.nets.loop",
     "LIAML": "crowdwise.learn.lia_ml",
     "LogisticRegression": "sklearn.linear_model",
     "MLP": "crowdwise.learn.truth",
@@ -20,7 +20,7 @@ PARTS: Mapping[str, str] = {
     "Pipeline": "sklearn.pipeline",
     "ResponseModel": "crowdwise.learn.response",
     "StandardScaler": "sklearn.preprocessing",
-    "Training": "crowdwise.learn._settings",
+    "Training": "crowdwise.nets.settings",
     "WorkerHistory": "crowdwise.aggregate.dawid_skene",
 }
 MODELS = {  # and their lists

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import cohen_kappa_matrix
 from crowdwise.evaluate.counts import once_per_worker

@@ -6,11 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise._steps import count
-from crowdwise.data import Annotations, as_annotations, as_gold
-from crowdwise.data.coerce import aligned
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.errors import ParameterError, listing
+from crowdwise.inference.sweep import count
+from crowdwise.io import as_annotations, as_gold
+from crowdwise.io.coerce import aligned
 from crowdwise.plot._axes import grid_of_axes
 from crowdwise.typing import Array, Floats, Ints
 

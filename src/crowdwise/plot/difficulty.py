@@ -7,11 +7,11 @@ from matplotlib.axes import Axes
 from scipy.special import entr
 from scipy.stats import spearmanr
 
-from crowdwise.data import as_annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations.names import positions
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate.agreement import observed_rows
 from crowdwise.evaluate.counts import label_counts, once_per_worker
+from crowdwise.io import as_annotations
 from crowdwise.plot._axes import grid_of_axes
 from crowdwise.typing import Array, Floats
 

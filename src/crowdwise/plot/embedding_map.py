@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.data.names import positions
+from crowdwise.annotations.names import positions
 from crowdwise.errors import ParameterError, explain
 from crowdwise.plot._axes import grid_of_axes
 from crowdwise.plot.worker_map import main_plane
@@ -45,7 +45,7 @@ def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = Non
     Hao, Ding and Liu (2022). NeuCrowd: Neural sampling network for representation learning with
     crowdsourced labels. Knowledge and Information Systems 64. doi:10.1007/s10115-021-01644-7
     """
-    from crowdwise.learn._features import in_task_order
+    from crowdwise.nets.features import in_task_order
 
     check_is_fitted(model)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -85,7 +85,7 @@ def _before(model: Any, X: Any) -> Floats:
     """The features as the network sees them, a flat row each."""
     import torch
 
-    from crowdwise.learn._features import as_features
+    from crowdwise.nets.features import as_features
 
     features = as_features(X)
     with torch.no_grad():

@@ -9,10 +9,11 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from crowdwise.aggregate._base import Aggregator
-from crowdwise.data import Annotations, as_annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate.known import truth_by_task
+from crowdwise.io import as_annotations
 from crowdwise.plot._axes import one_axes
 from crowdwise.report.facts.curve import STEPS, thinned_draws
 from crowdwise.report.facts.methods import fit_one

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.data.names import positions
+from crowdwise.annotations.names import positions
 from crowdwise.errors import ParameterError, explain
 from crowdwise.plot._axes import one_axes
 from crowdwise.typing import Floats

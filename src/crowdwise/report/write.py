@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from crowdwise.data.atomic import replacing
+from crowdwise.io.atomic import replacing
 from crowdwise.report.facts import Facts, gather, to_json
 from crowdwise.report.page import to_html
 
@@ -16,7 +16,7 @@ def write_report(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes.
+        Whatever :func:`crowdwise.io.as_annotations` takes.
     path : str or Path
         Where the page goes; ``.json`` writes the numbers instead of the page.
     X : array of shape (n_tasks, n_features) or DataFrame, optional

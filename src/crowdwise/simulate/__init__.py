@@ -1,5 +1,6 @@
 """Crowds with known truth: workers of many kinds, papers' sets, stand-ins, a classroom."""
 
+from crowdwise.inference.confusion import one_coin_confusion
 from crowdwise.simulate.behaviour import Behaviour
 from crowdwise.simulate.calibrate import crowd_with_kappa
 from crowdwise.simulate.catalogue import SETS, made_to_order, make
@@ -20,7 +21,6 @@ from crowdwise.simulate.workers import (
     OneCoinWorker,
     Spammer,
     Worker,
-    one_coin_confusion,
 )
 
 __all__ = [

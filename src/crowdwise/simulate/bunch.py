@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.data import Annotations
-from crowdwise.data.names import as_names
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import as_names
 from crowdwise.datasets import crowd as loaded
 from crowdwise.datasets.registry import Info
 from crowdwise.simulate.crowds import Crowd

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.simulate.assign import power_law
 from crowdwise.simulate.behaviour import Behaviour, shares_by_class

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.data import write_annotations, write_labels
-from crowdwise.data.atomic import replacing
 from crowdwise.datasets import crowd as loaded
 from crowdwise.errors import FileError, explain
+from crowdwise.io import write_annotations, write_labels
+from crowdwise.io.atomic import replacing
 
 logger = logging.getLogger("crowdwise.simulate")
 NAMES = ("votes.csv", "truth.csv", "features.csv", "features.npz", "workers.csv", "split.csv")

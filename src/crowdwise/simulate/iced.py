@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.simulate.crowds import label_by_crowd
 from crowdwise.typing import Array, Floats, Ints

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.simulate.assign import assign, progress_of
 from crowdwise.simulate.behaviour import Behaviour

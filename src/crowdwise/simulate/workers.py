@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import RandomState
 
-from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.errors import ParameterError, explain
+from crowdwise.inference.confusion import one_coin_confusion
 from crowdwise.typing import Floats
 
 Share = float | tuple[float, float]  # a probability, or the range to draw it from
@@ -245,25 +246,6 @@ class ModelWorker(Worker):
 
     def on_tasks(self) -> Floats:
         return np.asarray(self.proba, dtype=np.float64)
-
-
-def one_coin_confusion(accuracy: Any, n_classes: int) -> Floats:
-    """Confusion matrices of workers who err evenly, ``(worker, truth, label)``.
-
-    With one class there is nothing to err about.
-    """
-    right = np.atleast_1d(np.asarray(accuracy, dtype=np.float64))[:, None, None]
-    if not ((right >= 0) & (right <= 1)).all():
-        raise ParameterError(
-            explain(
-                f"accuracy={listing(right.ravel())} holds what is no probability.",
-                expected="numbers from 0 to 1",
-            )
-        )
-    if n_classes == 1:
-        return np.ones_like(right)
-    wrong = (1.0 - right) / (n_classes - 1)
-    return np.where(np.eye(n_classes, dtype=bool), right, wrong)
 
 
 def drawn(share: Share, rng: RandomState) -> float:

@@ -11,8 +11,8 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from crowdwise.annotations import Annotations
 from crowdwise.bench.sets import LearningSet
-from crowdwise.data import Annotations
 from crowdwise.datasets.crowd import Crowd, with_tasks
 from crowdwise.embed import CrowdLabels
 from crowdwise.learn import Training

@@ -12,11 +12,11 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import f1_score
 
-from crowdwise.aggregate._base import Aggregator
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.bench.measures import on_test_tasks, on_training_tasks
 from crowdwise.bench.sets import LearningSet
 from crowdwise.bench.table import Column, Published
-from crowdwise.data import Annotations
 from crowdwise.learn import MLP, NetClassifier, Training, crowd_smote
 from crowdwise.simulate import iced
 

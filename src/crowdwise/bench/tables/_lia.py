@@ -15,12 +15,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from crowdwise import learn
-from crowdwise.aggregate._base import Aggregator
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.bench.measures import known_truth, on_training_tasks
 from crowdwise.bench.pairs import pair_features
 from crowdwise.bench.sets import LearningSet, crowd, learning_set
 from crowdwise.bench.table import Column, Published
-from crowdwise.data import Annotations
 from crowdwise.learn import MLP, NetClassifier, Training
 from crowdwise.typing import Floats
 

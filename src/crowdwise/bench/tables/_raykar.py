@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import softmax
 
 from crowdwise import learn
-from crowdwise._steps import count
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.inference.sweep import count
 from crowdwise.learn._linear import softmax_regression
 from crowdwise.typing import Floats, Ints
 

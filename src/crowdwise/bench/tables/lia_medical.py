@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from crowdwise import aggregate, learn
-from crowdwise.aggregate._base import Aggregator
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.bench.measures import on_training_tasks
 from crowdwise.bench.sets import LearningSet, crowd
 from crowdwise.bench.table import Column, Published, Row, Table
 from crowdwise.bench.tables._lia import MEDICAL, SOURCE, chosen, features_for, medical
-from crowdwise.data import Annotations
 
 RELATION = {"MC": "CAUSES", "MT": "TREATS"}
 RULE = "paper's rule"

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from crowdwise.annotations import Annotations
 from crowdwise.bench.measures import empirical_counts, known_truth
 from crowdwise.bench.sets import LearningSet
 from crowdwise.bench.table import Column, Row, Table
 from crowdwise.bench.tables._lia import MEDICAL, SETS, SOURCE, features_for, lia, whole
-from crowdwise.data import Annotations
 
 EVERY = (*SETS, *MEDICAL)
 LONG = (5, 200)

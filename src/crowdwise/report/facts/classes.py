@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.typing import Floats
 
 MOST_MISTAKES = 8

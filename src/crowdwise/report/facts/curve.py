@@ -8,12 +8,13 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from crowdwise.aggregate._base import normalize, posterior_of
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.evaluate import accuracy
 from crowdwise.evaluate.known import known_tasks, rightness
 from crowdwise.evaluate.left_out import pooled_confusion
+from crowdwise.inference.simplex import normalize
+from crowdwise.inference.sweep import posterior_of
 from crowdwise.report.facts.methods import fit_one, same_labels
 from crowdwise.report.facts.sample import sampled
 from crowdwise.simulate import label_by_crowd

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.typing import Array, Ints
 
 BUSY_SHARE = 0.1  # the busiest tenth of the workers

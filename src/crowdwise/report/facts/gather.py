@@ -9,12 +9,13 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from crowdwise import __version__
-from crowdwise.data import Annotations, as_annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.evaluate import agreement
 from crowdwise.evaluate.counts import once_per_worker
 from crowdwise.evaluate.known import truth_by_task
+from crowdwise.io import as_annotations
 from crowdwise.report.facts.classes import ClassFacts, class_facts
 from crowdwise.report.facts.curve import CurveFacts, curve_facts
 from crowdwise.report.facts.data import DataFacts, data_facts
@@ -106,7 +107,7 @@ def gather(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.data.as_annotations` takes.
+        Whatever :func:`crowdwise.io.as_annotations` takes.
     X : array of shape (n_tasks, n_features) or DataFrame, optional
         Features, for the map of tasks: in the order of ``annotations.tasks``, or a frame
         whose index holds tasks.

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import Estimate
 from crowdwise.evaluate.comparing import against_best, chosen_rows, held_out_evidence

@@ -8,11 +8,11 @@ import pandas as pd
 from sklearn.decomposition import PCA
 from sklearn.utils import check_random_state
 
-from crowdwise.aggregate._base import tied
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.errors import ParameterError, explain
 from crowdwise.evaluate.left_out import pooled_confusion
+from crowdwise.inference.simplex import tied
 from crowdwise.typing import Floats, Ints
 
 MOST_POINTS = 1_500

@@ -11,11 +11,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import aggregate
-from crowdwise._params import InvalidParameterError
-from crowdwise.aggregate._base import tied
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
+from crowdwise.base.params import InvalidParameterError
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import Estimate, score
+from crowdwise.inference.simplex import tied
 from crowdwise.report.facts.held_out import HeldOut, held_out_facts
 from crowdwise.typing import Floats
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.evaluate.cohen import shared_tasks
 from crowdwise.typing import Floats, Ints
 

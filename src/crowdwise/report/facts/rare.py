@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 
 MOST_CELLS = 2_000_000  # of all workers' confusion matrices together
 FEWEST = 20  # classes that are always told apart

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 
 
 def sampled(data: Annotations, most: int, random_state: Any) -> tuple[Annotations, str]:

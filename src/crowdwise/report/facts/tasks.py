@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from crowdwise.aggregate._base import tied
-from crowdwise.data import Annotations
-from crowdwise.data.names import positions
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import positions
 from crowdwise.evaluate.counts import label_counts
+from crowdwise.inference.simplex import tied
 from crowdwise.typing import Array, Floats, Ints
 
 MOST_TASKS = 20_000  # rows of the table

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.evaluate.intervals import credible
 from crowdwise.evaluate.workers import expected_accuracy
 from crowdwise.typing import Floats, Ints

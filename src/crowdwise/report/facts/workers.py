@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from crowdwise.data import Annotations
+from crowdwise.annotations import Annotations
 from crowdwise.evaluate import worker_quality
 from crowdwise.typing import Floats, Ints
 

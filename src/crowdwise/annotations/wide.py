@@ -1,0 +1,203 @@
+"""Wide tables in and out: one row a task, one column a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.annotations.frames import native_frame, refuse_missing, series
+from crowdwise.annotations.names import as_names, encode, is_scale, unmasked
+from crowdwise.annotations.table import Annotations
+from crowdwise.errors import AnnotationError, explain
+from crowdwise.typing import Array, Ints
+
+# One label a task may be scikit-learn's doing, which replaces y before cross_val_predict's fits.
+ONE_EACH = (
+    "give every worker's label on each task; "
+    "for a learner in cross_val_predict, params={'annotations': annotations} and no y"
+)
+
+
+def from_matrix(
+    matrix: Any,
+    missing: Any = "auto",
+    *,
+    tasks: Any = None,
+    workers: Any = None,
+    classes: Any = None,
+) -> Annotations:
+    """Build annotations from a wide array or frame; of a sparse one, only stored cells count."""
+    if hasattr(matrix, "tocoo"):
+        stored = matrix.tocoo()
+        values, shape, rows, columns = stored.data, stored.shape, None, None
+        present = _present(values, missing)
+        task, worker = stored.row[present], stored.col[present]
+    else:
+        values, rows, columns, scale = _as_grid(matrix)
+        shape, present = values.shape, _present(values, missing)
+        task, worker = np.nonzero(present)
+        if classes is None and scale is not None:
+            classes = scale[_present(scale, missing)]
+    class_names, label = encode(_simplest(values[present]), "label", classes)
+    return Annotations.from_codes(
+        task.astype(np.int32),
+        worker.astype(np.int32),
+        label,
+        tasks=_names_of("task", tasks, rows, shape),
+        workers=_names_of("worker", workers, columns, shape),
+        classes=class_names,
+    )
+
+
+def _names_of(role: str, given: Any, own: Any, shape: tuple[int, ...]) -> Any:
+    """The names that were given, else the table's own, else numbers."""
+    size = shape[0] if role == "task" else shape[1]
+    names = next((names for names in (given, own) if names is not None), range(size))
+    if len(names) != size:
+        raise AnnotationError(
+            f"The matrix has shape {shape}, but {len(names)} {role}s are named.\n"
+            f"  expected: rows are tasks, columns are workers"
+        )
+    return names
+
+
+def from_dict(
+    labels: Mapping[Any, Mapping[Any, Any]], *, classes: Any, workers: Any
+) -> Annotations:
+    """Build annotations from ``{task: {worker: label}}``."""
+    triples = []
+    for number, (task, given) in enumerate(labels.items()):
+        if not isinstance(given, Mapping):
+            raise AnnotationError(
+                explain(
+                    f"The labels of task {task!r} are {type(given).__name__}.",
+                    expected="{task: {worker: label}}",
+                )
+            )
+        triples += [(number, worker, label) for worker, label in given.items()]
+    numbers, who, what = zip(*triples, strict=True) if triples else ((), (), ())
+    columns = {"worker": pd.Series(who, dtype=object), "label": pd.Series(what, dtype=object)}
+    worker_names, worker = encode(columns["worker"], "worker", workers)
+    class_names, label = encode(columns["label"], "label", classes)
+    refuse_missing(worker, label, "worker", columns)
+    return Annotations.from_codes(
+        np.array(numbers, dtype=np.int32),
+        worker,
+        label,
+        tasks=as_names(pd.Series(list(labels), dtype=object).infer_objects()),
+        workers=as_names(worker_names.tolist()) if len(worker_names) else worker_names,
+        classes=as_names(class_names.tolist()) if len(class_names) else class_names,
+    )
+
+
+def to_codes(annotations: Annotations) -> Ints:
+    """Class numbers in a tasks x workers array, -1 where there is no label."""
+    _refuse_repeats(annotations)
+    grid = np.full(annotations.shape, -1, dtype=np.int64)
+    grid[annotations.task, annotations.worker] = annotations.label
+    return grid
+
+
+def _refuse_repeats(annotations: Annotations) -> None:
+    if annotations.n_repeats:
+        raise AnnotationError(
+            explain(
+                f"{annotations.n_repeats:,} annotations repeat a worker on a task.",
+                expected="at most one label in each cell of a wide table",
+                fix="choose one with without_repeats('first'), 'last' or 'majority'",
+            )
+        )
+
+
+def to_matrix(annotations: Annotations, missing: Any) -> pd.DataFrame:
+    """Class names in a tasks x workers frame, ``missing`` where there is no label."""
+    grid = to_codes(annotations)
+    names = np.append(annotations.classes.astype(object), missing)
+    frame = pd.DataFrame(names[grid], index=annotations.tasks, columns=annotations.workers)
+    return frame.rename_axis(index="task", columns="worker").infer_objects()
+
+
+def to_dict(annotations: Annotations) -> dict[Any, dict[Any, Any]]:
+    """The labels as ``{task: {worker: label}}``."""
+    _refuse_repeats(annotations)
+    who = annotations.workers[annotations.worker].tolist()
+    what = annotations.classes[annotations.label].tolist()
+    edges = pairwise(annotations.indptr.tolist())
+    return {
+        task: dict(zip(who[start:stop], what[start:stop], strict=True))
+        for task, (start, stop) in zip(annotations.tasks.tolist(), edges, strict=True)
+    }
+
+
+def scale_of(frame: pd.DataFrame) -> Array | None:
+    """The categories, in their order, where all columns are of one ordered categorical type."""
+    kinds = set(frame.dtypes)
+    if len(kinds) != 1 or not is_scale(frame.iloc[:, 0]):
+        return None
+    return np.asarray(frame.iloc[:, 0].cat.categories)
+
+
+def _as_grid(matrix: Any) -> tuple[Array, Any, Any, Array | None]:
+    """The cells as a 2-D array, names of rows and columns, and a scale, where there are any."""
+    if isinstance(matrix, pd.DataFrame):
+        return matrix.to_numpy(), matrix.index, matrix.columns, scale_of(matrix)
+    frame = native_frame(matrix)
+    if frame is not None:
+        own = pd.DataFrame({name: series(frame, name) for name in frame.columns})
+        return own.to_numpy(), None, frame.columns, scale_of(own)
+    try:
+        values = unmasked(matrix)
+    except ValueError:  # rows of different lengths
+        values = np.empty(0)
+    if values.ndim != 2:
+        raise AnnotationError(
+            explain(
+                f"A {type(matrix).__name__} of shape {values.shape} is not a table of labels.",
+                expected="two dimensions: rows are tasks, columns are workers",
+                fix=_advice(values) if values.ndim == 1 and len(values) else "",
+            )
+        )
+    return values, None, None, None
+
+
+def _advice(values: Array) -> str:
+    rows = all(isinstance(value, Mapping) for value in values)
+    return "read records with Annotations.read(rows)" if rows else ONE_EACH
+
+
+def _present(values: Array, missing: Any) -> Array:
+    empty = pd.isna(values)
+    if isinstance(missing, str) and missing == "auto":
+        minus = _equal(values, -1)
+        if minus.any():
+            others = pd.unique(values[~empty & ~minus])
+            if empty.any() or (len(others) == 1 and others[0] == 1):
+                raise AnnotationError(
+                    explain(
+                        "-1 may be a label or a gap in this table.",
+                        found="-1 beside "
+                        + ("empty cells" if empty.any() else "the label 1 alone"),
+                        fix="say which: missing=-1, or missing=None if -1 is a label",
+                    )
+                )
+        return ~(empty | minus)
+    for value in missing if isinstance(missing, list | tuple | set) else [missing]:
+        empty |= _equal(values, value)
+    return ~empty
+
+
+def _equal(values: Array, value: Any) -> Array:
+    same = ~pd.isna(values)  # pd.NA may not be compared
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return np.zeros(values.shape, dtype=bool)
+    same[same] = values[same] == value
+    return same
+
+
+def _simplest(labels: Array) -> Any:
+    """Labels of a mixed table as integers or text where they all are."""
+    return pd.Series(labels).infer_objects() if labels.dtype == object else labels

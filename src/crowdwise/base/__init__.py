@@ -1,0 +1,1 @@
+"""What every method derives from: aggregators, learners, their traits and parameter checks."""

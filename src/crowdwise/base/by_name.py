@@ -1,0 +1,121 @@
+"""Rows and columns by name: what belongs to which task or worker, and is what it was in fit."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from crowdwise.annotations.names import as_names
+from crowdwise.errors import AnnotationError, ParameterError, explain, listing
+from crowdwise.typing import Array, Ints
+
+
+def order_by_name(
+    X: Any, names: Array | None, role: str = "task", what: str = "X", *, needed: bool = False
+) -> Ints | None:
+    """The row of each name in a frame or series that is indexed by them; None for anything else.
+
+    An index that holds none of the names says nothing, unless it is ``needed``; one that holds
+    some of them, or some twice, is refused. Whole numbers may be left over from other rows, so
+    that with these there is a warning instead.
+    """
+    if names is None or not isinstance(X, pd.DataFrame | pd.Series):
+        return None
+    return place_by_name(X.index, names, role, f"the index of {what}", needed=needed)
+
+
+def place_by_name(
+    index: pd.Index, names: Array, role: str, where: str, *, needed: bool = False
+) -> Ints | None:
+    """Where each name stands in an index; None if things are to be taken as they come."""
+    counted = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
+    wanted = pd.Index(as_names(names))
+    if counted or index.equals(wanted):
+        return None
+    labels = pd.Index(as_names(index))
+    again = labels.duplicated()
+    once = labels[~again]
+    place = once.get_indexer(wanted)
+    if not needed and (place < 0).all():
+        _refuse_other_type(once, wanted, role, where)
+        return None
+    missing, repeated = place < 0, np.isin(place, once.get_indexer(labels[again].unique()))
+    numbers = not needed and labels.dtype.kind in "iu"
+    if numbers and (missing | repeated).any():
+        warnings.warn(
+            f"Numbers in {where} are only in part those of the {role}s, so rows are taken as they "
+            f"come. Give {where} the names of the {role}s, or X.reset_index(drop=True).",
+            stacklevel=5,
+        )
+        return None
+    for bad, how in ((missing, "missing from"), (repeated, "more than once in")):
+        if bad.any():
+            raise AnnotationError(
+                explain(
+                    f"{int(bad.sum()):,} of {len(names):,} {role} names are {how} {where}.",
+                    first=f"{role} {listing(names[[bad.argmax()]])}",
+                    expected=f"every {role} once",
+                    fix=f"correct the names, or give an array in {role} order",
+                )
+            )
+    return np.flatnonzero(~again)[place]
+
+
+def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str) -> None:
+    """Names that are text here and numbers there, in another order."""
+    text = labels.astype(str)
+    if labels.dtype == wanted.dtype or not text.is_unique:
+        return
+    place = text.get_indexer(wanted.astype(str))
+    fits = (place >= 0).all() if labels.dtype.kind in "iu" else (place >= 0).any()
+    if fits and not np.array_equal(place, np.arange(len(labels))):
+        at = int((place >= 0).argmax())
+        raise AnnotationError(
+            explain(
+                f"The {role} names stand in {where} as another type.",
+                first=f"{role} {listing([wanted[at]])} is {listing([labels[place[at]]])} there",
+                expected="names of one type, numbers or text",
+                fix=f"convert them, or give an array in {role} order",
+            )
+        )
+
+
+def column_names(X: Any) -> Array | None:
+    """Names of a frame's columns, where all of them are text; None for anything else."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    columns = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
+    if not columns or not all(isinstance(name, str) for name in columns):
+        return None
+    return np.array(columns, dtype=object)
+
+
+def remember_columns(model: Any, names: Array | None, number: int | None) -> None:
+    """Set what scikit-learn's estimators tell of the X in fit, where it is known."""
+    known = {"feature_names_in_": names, "n_features_in_": number}
+    for name, value in known.items():
+        vars(model).pop(name, None)
+        if value is not None:
+            setattr(model, name, value)
+
+
+def refuse_other_columns(names: Array | None, known: Array | None, what: str = "X") -> None:
+    """Columns with other names than in fit, or in another order."""
+    if names is None or known is None or np.array_equal(names, known):
+        return
+    n = min(len(names), len(known))
+    differ = names[:n] != known[:n]
+    at = int(differ.argmax()) if differ.any() else n
+    found, wanted = (repr(some[at]) if at < len(some) else "none" for some in (names, known))
+    moved = sorted(names) == sorted(known)
+    raise ParameterError(
+        explain(
+            f"The columns of {what} are {'in another order' if moved else 'others'} than in fit.",
+            first=f"column {at} is {found}, in fit it was {wanted}",
+            expected=f"the columns {listing(known)}, in this order",
+            fix=f"select them by name from {what}, or give an array if only the names differ",
+        )
+    )

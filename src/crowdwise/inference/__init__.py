@@ -1,0 +1,1 @@
+"""The shared maths of truth inference: the sweep, the stopping rule, distributions."""

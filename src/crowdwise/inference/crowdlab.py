@@ -1,0 +1,176 @@
+"""The weighted vote of workers and a classifier behind CROWDLAB and ActiveLab."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax, xlogy
+
+from crowdwise.annotations import Annotations
+from crowdwise.inference.rows import Rows, summed
+from crowdwise.typing import Array, Floats, Ints
+
+LEAST = 1e-6  # of a weight, and of the error that weights are compared with
+FLOOR = 1e-30  # of a probability whose logarithm is taken
+TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a weighted vote comes to."""
+
+    consensus: Ints  # (task,): class number
+    posterior: Floats  # (task, class)
+    model: float  # weight of the classifier
+    worker: Floats  # (worker,): weight of each
+
+    @property
+    def quality(self) -> Floats:
+        """How likely each task's label is right."""
+        return self.posterior[np.arange(len(self.consensus)), self.consensus]
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """The labels, as weighted counts."""
+
+    rows: Rows
+    votes: Floats  # (task, class)
+    n_workers: int
+
+    @classmethod
+    def of(cls, votes: Annotations) -> Ballot:
+        return cls(Rows.of(votes), votes.votes(), votes.n_workers)
+
+    @property
+    def size(self) -> Floats:
+        """Number of labels of each task."""
+        return self.votes.sum(axis=1)
+
+    def by_worker(self, value: Floats) -> Floats:
+        """Weighted sum of each worker's rows."""
+        return summed(self.rows.worker, self.rows.weight * value, self.n_workers)
+
+    def by_class(self, value: Floats) -> Floats:
+        """Weighted sum of each task's rows of each label."""
+        return self.rows.by_class(value, self.votes.shape)
+
+    def mean_by_worker(self, value: Floats, weight: Floats) -> Floats:
+        """Mean of each worker's rows; nan for a worker without any of them."""
+        total = self.by_worker(weight)
+        empty = np.full(self.n_workers, np.nan)
+        return np.divide(self.by_worker(value * weight), total, out=empty, where=total > 0)
+
+
+def judge(
+    ballot: Ballot, proba: Floats, gold: Ints, luck: Floats, *, best_quality: bool
+) -> Judgement:
+    """The posterior and the labels: the majority's, or the most probable by its posterior."""
+    consensus = np.where(gold >= 0, gold, majority(ballot, proba, luck))
+    first = weigh(ballot, proba, consensus)
+    if not best_quality:
+        return first
+    best = first.posterior == first.posterior.max(axis=1, keepdims=True)
+    better = np.where(best.sum(axis=1) == 1, best.argmax(axis=1), consensus)
+    return weigh(ballot, proba, np.where(gold >= 0, gold, better))
+
+
+def weigh(ballot: Ballot, proba: Floats, consensus: Ints) -> Judgement:
+    """Weigh the classifier and the workers by their agreement, and average them."""
+    size, n_classes, several = ballot.size, proba.shape[1], ballot.size > 1
+    if not several.any():  # nobody agrees or disagrees: the classifier stands alone
+        return Judgement(consensus, proba, 1.0, np.ones(ballot.n_workers))
+    named = consensus[several]
+    error = max(np.mean(named != np.bincount(named).argmax()), LEAST)
+    missed = np.mean(proba[several].argmax(axis=1) != named)
+    model = max(1.0 - missed / error, LEAST) * np.sqrt(size[size > 0].mean())
+    worker = np.maximum(1.0 - (1.0 - agreement_with_others(ballot)) / error, LEAST)
+    with_it = ballot.votes[several, named]
+    right = np.mean(with_it / size[several])  # how often a label is the task's
+    wrong = (1.0 - right) / max(n_classes - 1, 1)
+    heard = ballot.by_class(worker[ballot.rows.worker])  # (task, class)
+    everyone = heard.sum(axis=1, keepdims=True)
+    posterior = model * proba + right * heard + wrong * (everyone - heard)
+    return Judgement(consensus, posterior / (model + everyone), float(model), worker)
+
+
+def agreement_with_others(ballot: Ballot) -> Floats:
+    """How often the other labels of a worker's tasks are theirs; the average if none are."""
+    rows = ballot.rows
+    own = np.minimum(rows.weight, 1.0)  # a label is not compared with itself
+    others = ballot.size[rows.task] - own
+    same = ballot.votes[rows.task, rows.label] - own
+    share = np.divide(same, others, out=np.zeros_like(others), where=others > 0)
+    agreement = ballot.mean_by_worker(share, others)
+    return np.where(np.isnan(agreement), np.nanmean(agreement), agreement)
+
+
+def majority(ballot: Ballot, proba: Floats | None, luck: Floats) -> Ints:
+    """Most frequent label of each task.
+
+    Ties go to the class that the classifier prefers, then to the rarer one, then to that of
+    the workers who agree more with the majorities elsewhere, and then to luck.
+    """
+    best = ballot.votes == ballot.votes.max(axis=1, keepdims=True)
+    clear, first = best.sum(axis=1) == 1, best.argmax(axis=1)
+    if proba is not None:
+        best = narrowed(best, proba)
+    best = narrowed(best, np.broadcast_to(-ballot.votes.sum(axis=0), best.shape))
+    if (best.sum(axis=1) > 1).any():
+        best = narrowed(best, standing(ballot, clear, first))
+    return narrowed(best, luck).argmax(axis=1)
+
+
+def standing(ballot: Ballot, clear: Array, consensus: Ints) -> Floats:
+    """Mean agreement of the workers behind each label of each task with clear majorities."""
+    rows = ballot.rows
+    agrees = (rows.label == consensus[rows.task]).astype(np.float64)
+    agreement = ballot.mean_by_worker(agrees, clear[rows.task].astype(np.float64))
+    usual = np.nanmean(agreement) if np.isfinite(agreement).any() else 0.0
+    known = np.where(np.isnan(agreement), usual, agreement)
+    total, nobody = ballot.votes, np.zeros_like(ballot.votes)
+    return np.divide(ballot.by_class(known[rows.worker]), total, out=nobody, where=total > 0)
+
+
+def narrowed(best: Array, score: Floats) -> Array:
+    """Those of the tied classes with the highest score."""
+    among = np.where(best, score, -np.inf)
+    return among == among.max(axis=1, keepdims=True)
+
+
+def worker_quality(ballot: Ballot, judged: Judgement) -> Floats:
+    """Mean posterior of each worker's labels and agreement with the tasks' labels, mixed."""
+    rows, size = ballot.rows, ballot.size
+    own = ballot.mean_by_worker(judged.posterior[rows.task, rows.label], np.ones(len(rows.task)))
+    agrees = (rows.label == judged.consensus[rows.task]).astype(np.float64)
+    shared = (size > 1)[rows.task].astype(np.float64)
+    agreement = ballot.mean_by_worker(agrees, shared)
+    crowd = size[size > 0].mean() * judged.worker[np.isfinite(own)].mean()
+    trust = judged.model / (judged.model + crowd)
+    mixed = trust * own + (1.0 - trust) * agreement
+    return np.where(np.isnan(agreement), own, mixed)
+
+
+def temperature(shares: Floats, proba: Floats) -> float:
+    """The temperature whose probabilities are closest to the shares of labels."""
+    with np.errstate(divide="ignore"):
+        log_class = np.log(proba)
+
+    def distance(heat: float) -> float:
+        return -float(xlogy(shares, np.maximum(softmax(log_class / heat, axis=1), FLOOR)).sum())
+
+    grid = np.array(TEMPERATURES)
+    place = int(np.argmin([distance(value) for value in grid]))
+    fine = [grid[[place]]]
+    if place > 0:
+        fine.insert(0, np.linspace(grid[place - 1], grid[place], 4, endpoint=False))
+    if place < len(grid) - 1:
+        fine.append(np.linspace(grid[place], grid[place + 1], 5)[1:])
+    close = np.concatenate(fine)
+    return float(close[np.argmin([distance(value) for value in close])])
+
+
+def scaled(proba: Floats, heat: float) -> Floats:
+    """Probabilities at a temperature: below one they are sharper, above it flatter."""
+    return softmax(np.log(np.maximum(proba, FLOOR)) / heat, axis=1)

@@ -1,0 +1,50 @@
+"""Annotations as rows of plain labels, and sums over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from crowdwise.annotations import Annotations
+from crowdwise.inference.simplex import normalize
+from crowdwise.typing import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One label a row; a soft label is a row for each class, of less weight."""
+
+    task: Ints
+    worker: Ints
+    label: Ints
+    weight: Floats
+
+    @classmethod
+    def of(cls, votes: Annotations) -> Self:
+        cells = votes.cells
+        task = np.repeat(np.arange(votes.n_tasks), np.diff(cells.indptr))
+        weight = np.ones(len(task)) if cells.value is None else cells.value
+        return cls(task, cells.code // votes.n_classes, cells.code % votes.n_classes, weight)
+
+    def by_class(self, value: Floats, shape: tuple[int, ...]) -> Floats:
+        """Sum of the weighted values of each task and label."""
+        cell = self.task * shape[1] + self.label
+        return summed(cell, self.weight * value, shape[0] * shape[1]).reshape(shape)
+
+    def mean_by_worker(self, value: Floats, smoothing: float, n_workers: int) -> Floats:
+        """Mean value of each worker's labels, with ``smoothing`` labels of 0 and of 1 more."""
+        for_it = summed(self.worker, self.weight * value, n_workers)
+        against = summed(self.worker, self.weight * (1.0 - value), n_workers)
+        return normalize(np.stack([for_it, against], axis=1) + smoothing)[:, 0]
+
+
+def summed(group: Ints, value: Floats, n_groups: int) -> Floats:
+    """Sum of the values of each group."""
+    return np.bincount(group, value, minlength=n_groups).astype(np.float64)
+
+
+def one_hot(gold: Ints, n_classes: int) -> Floats:
+    """A row for each task, all 0 where its truth is not known."""
+    return (gold[:, None] == np.arange(n_classes)).astype(np.float64)

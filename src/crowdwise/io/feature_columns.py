@@ -1,0 +1,144 @@
+"""Which columns of a table are features, and which one names the tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.annotations.columns import MOST, candidates
+from crowdwise.annotations.names import as_names
+from crowdwise.errors import AnnotationError, FormatError, explain
+from crowdwise.io.content import Table
+from crowdwise.io.text_table import TextTable
+from crowdwise.typing import Array, Floats
+
+INDEX = ("", "Unnamed: 0", "__index_level_0__", "index")  # columns that pandas writes unasked
+
+
+def texts(names: Any) -> Array:
+    """Names as text, whole numbers without a point, to be compared across files."""
+    return np.array([str(name) for name in as_names(names).tolist()], dtype=object)
+
+
+def id_column(table: Table, tasks: Array | None, id: str | None) -> str | None:
+    """The column of names: as given, the one that matches the tasks best, or none."""
+    if id is not None:
+        _refuse_unknown([id], table)
+        return id
+    likely = [*candidates("task", table.columns), *(n for n in INDEX if n in table.columns)]
+    if tasks is None:
+        return likely[0] if likely else None
+    if not likely:
+        raise AnnotationError.missing_column(
+            "task",
+            where=table.name,
+            found=_shown(table),
+            fix="name the column of task names: id='…' in Python, --feature-id … in a shell",
+        )
+    known = set(texts(tasks).tolist())
+    matches = [sum(str(row.get(name)) in known for row in table.sample) for name in likely]
+    return likely[int(np.argmax(matches))]
+
+
+def feature_columns(
+    table: Table, own: str | None, columns: Any
+) -> tuple[list[str], tuple[str, ...]]:
+    """The columns that are features, and a note on those that were left out."""
+    names = [name for name in table.columns if name != own]
+    left: list[str] = []
+    if columns is not None:
+        wanted = [columns] if isinstance(columns, str) else list(columns)
+        _refuse_unknown([w for w in wanted if not any(fnmatch(n, w) for n in names)], table)
+        kept = [name for name in names if any(fnmatch(name, w) for w in wanted)]
+    else:  # a truth among the features would be learned by heart
+        answers = {*candidates("label", names), *candidates("gold", names), *INDEX}
+        kept = [name for name in names if name not in answers]
+        left = [name for name in names if name in answers]
+    if not kept:
+        raise FormatError(
+            explain(
+                f"{table.name} has no column of features.",
+                found=", ".join(_shown(table)),
+                expected="a column of task names, and columns of numbers",
+            )
+        )
+    told = f"no feature in {table.name}, by its name: {', '.join(map(repr, left))}"
+    return kept, (told,) if left else ()
+
+
+def cells(table: Table, own: str | None, chosen: list[str]) -> tuple[Floats, Array | None]:
+    """The numbers in the chosen columns, and the names of the rows."""
+    if isinstance(table, TextTable):
+        frame = table.numbers(chosen, own)
+    else:
+        frame = table.frame(chosen if own is None else [own, *chosen])
+    values = np.empty((len(frame), len(chosen)))
+    for number, name in enumerate(chosen):
+        values[:, number] = _numbers(frame[name], name, table.name)
+    return values, None if own is None else _names(frame[own], own, table.name)
+
+
+def once(names: Array, where: str) -> Array:
+    """The names themselves, unless one comes twice."""
+    twice = pd.Index(names).duplicated()
+    if twice.any():
+        raise AnnotationError(
+            explain(
+                f"{int(twice.sum()):,} of {len(names):,} rows of {where} name a task again.",
+                first=f"row {int(twice.argmax()) + 1}: task {names[twice.argmax()]!r}",
+                expected="one row of features per task",
+                fix="remove the repeated rows, or average them first",
+            )
+        )
+    return names
+
+
+def _names(column: pd.Series, role: str, where: str) -> Array:
+    """Each row's name, once."""
+    missing = column.isna().to_numpy()
+    if missing.any():
+        raise AnnotationError(
+            explain(
+                f"{int(missing.sum()):,} of {len(column):,} rows of {where} have no name.",
+                first=f"row {int(missing.argmax()) + 1}",
+                expected=f"a task in column {role!r} of every row",
+            )
+        )
+    return once(texts(column), where)
+
+
+def _numbers(column: pd.Series, name: str, where: str) -> Floats:
+    """A column as floats, NaN where a cell is empty."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    bad = (numbers.isna() & column.notna()).to_numpy()
+    if bad.any():
+        raise AnnotationError(
+            explain(
+                f"Column {name!r} of {where} is not all numbers.",
+                first=f"row {int(bad.argmax()) + 1}: {column.iloc[int(bad.argmax())]!r:.60}",
+                expected="numbers only",
+                fix="encode text first, or name the columns to take: --feature-columns …",
+            )
+        )
+    return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _refuse_unknown(names: Sequence[str], table: Table) -> None:
+    unknown = [name for name in names if name not in table.columns]
+    if unknown:
+        raise AnnotationError(
+            explain(
+                f"{table.name} has no column {unknown[0]!r}.",
+                found=", ".join(_shown(table)),
+                fix="check the spelling",
+            )
+        )
+
+
+def _shown(table: Table) -> list[str]:
+    names = [name or "(no name)" for name in table.columns]
+    return names[:MOST] + [f"… {len(names):,} in all"] * (len(names) > MOST)

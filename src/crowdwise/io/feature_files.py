@@ -1,0 +1,205 @@
+"""Files of features: one row a task, found again by the name of the task."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.errors import AnnotationError, FileError, FormatError, explain, listing
+from crowdwise.io.atomic import replacing
+from crowdwise.io.containers import open_content
+from crowdwise.io.content import Table
+from crowdwise.io.feature_columns import cells, feature_columns, id_column, once, texts
+from crowdwise.io.files import File, files_of
+from crowdwise.io.write import write_labels
+from crowdwise.typing import Array, Floats
+
+VALUES = ("X", "x", "features", "embeddings", "embedding", "data", "arr_0")
+IDS = ("ids", "id", "tasks", "task", "names", "index")
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """Features as a file has them.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, …)
+        Finite numbers; the first axis is the rows.
+    ids : ndarray of shape (n_rows,) or None
+        The tasks' names as text; None where the file has none.
+    name : str
+        The file, for messages.
+    notes : tuple of str
+        What was taken for what, and what was left out.
+    """
+
+    values: Floats
+    ids: Array | None
+    name: str
+    notes: tuple[str, ...] = ()
+
+    def of_tasks(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
+        """One row for each task, in their order, and what there is to say about it."""
+        if self.ids is None:
+            return self._by_number(tasks)
+        place = pd.Index(self.ids).get_indexer(pd.Index(texts(tasks)))
+        absent = place < 0
+        if absent.any():
+            raise AnnotationError(
+                explain(
+                    f"{int(absent.sum()):,} of {len(tasks):,} tasks have no row in {self.name}.",
+                    first=f"task {tasks[absent].tolist()[0]!r}",
+                    found=f"rows of {listing(self.ids, 3)}",
+                    expected="a row of features for every task that has annotations",
+                    fix="add the rows, or check that both files use the same names",
+                )
+            )
+        spare = len(self.ids) - len(tasks)
+        note = f"{spare:,} rows of {self.name} are for tasks without annotations: left out"
+        return self.values[place], (*self.notes, note) if spare else self.notes
+
+    def _by_number(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
+        """Rows without names: by number where tasks are numbers, else in the tasks' order."""
+        n_rows, whole = len(self.values), tasks.dtype.kind in "iu"
+        if whole and len(tasks) and tasks.min() >= 0 and tasks.max() < n_rows:
+            note = f"row 0 of {self.name} is task 0, row 1 is task 1, and so on"
+            return self.values[tasks], (*self.notes, note)
+        if n_rows != len(tasks):
+            raise AnnotationError(
+                explain(
+                    f"{self.name} has {n_rows:,} rows, but there are {len(tasks):,} tasks.",
+                    expected="a row for each task, in sorted order, as the file names none",
+                    fix="give a table with a column of task names, or .npz with X and ids",
+                )
+            )
+        note = f"rows of {self.name} are the tasks in sorted order: {listing(tasks, 3)}"
+        return self.values, (*self.notes, note)
+
+
+def read_features(
+    path: Any, *, tasks: Array | None = None, id: str | None = None, columns: Any = None
+) -> FeatureTable:
+    """Read features: CSV, TSV, JSON or Parquet with a column of names; .npz; or .npy.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, plain or gzip. An .npz holds the array ``X`` and, if it has them, the names
+        ``ids``; an .npy is the array alone.
+    tasks : ndarray, optional
+        Names that the rows should be of; they decide which column holds names.
+    id : str, optional
+        The column that holds the tasks' names. By default one that is named like it.
+    columns : list of str, optional
+        The columns that are features, ``x_*`` for all that begin so. By default all but those
+        named like a task or a label.
+    """
+    if Path(path).expanduser().is_dir():
+        raise FileError(
+            explain(f"{path} is a folder.", expected="one file of features", fix="name the file")
+        )
+    files = files_of(path)
+    if all(file.suffix == ".npy" for file in files) or files[0].read(6) == b"\x93NUMPY":
+        return _from_arrays({file.stem: file for file in files}, str(path))
+    table = open_content(files[0])
+    if not isinstance(table, Table):
+        raise FormatError(
+            explain(f"{table.name} is no table.", expected="a row a task, a column a feature")
+        )
+    own = id_column(table, tasks, id)
+    chosen, notes = feature_columns(table, own, columns)
+    values, ids = cells(table, own, chosen)
+    said = "" if own is None else f", tasks from column {own!r}"
+    note = f"{len(chosen):,} features of {len(values):,} rows from {table.name}{said}"
+    return FeatureTable(_finite(values, chosen, table.name), ids, table.name, (note, *notes))
+
+
+def write_features(path: str | Path, values: Floats, ids: Any, columns: Sequence[str]) -> None:
+    """Write rows of numbers and their names: .npz (X and ids), or a table as its ending says."""
+    if not str(path).lower().endswith(".npz"):
+        frame = pd.DataFrame(values, columns=list(columns))
+        frame.insert(0, "task", np.asarray(ids))
+        write_labels(path, frame)
+        return
+    with replacing(path, binary=True) as file:
+        np.savez_compressed(file, X=values, ids=texts(ids).astype(str))
+
+
+def _from_arrays(files: dict[str, File], where: str) -> FeatureTable:
+    """The array of features in .npy or .npz, and the names if it has them."""
+    lone = next(iter(files)) if len(files) == 1 else None
+    key = next((name for name in VALUES if name in files), lone)
+    if key is None:
+        raise FormatError(
+            explain(
+                f"{where} has {len(files)} arrays, none of them named X.",
+                found=", ".join(files),
+                expected="an array X of features, and ids of task names",
+            )
+        )
+    values = _matrix(_array(files[key]), key, where)
+    note = f"features of shape {values.shape} from {where}"
+    own = next((name for name in IDS if name in files and name != key), None)
+    if own is None:
+        return FeatureTable(values, None, where, (note,))
+    ids = _array(files[own])
+    if ids.shape != values.shape[:1]:
+        raise FormatError(
+            explain(
+                f"{own} of {where} has shape {ids.shape}, {key} has {len(values):,} rows.",
+                expected="one name per row",
+            )
+        )
+    return FeatureTable(values, once(texts(ids), where), where, (f"{note}, tasks from {own!r}",))
+
+
+def _matrix(values: Array, key: str, where: str) -> Floats:
+    """An array of finite numbers, one row a task."""
+    if values.ndim < 2 or values.dtype.kind not in "biuf":
+        raise FormatError(
+            explain(
+                f"{key} of {where} has shape {values.shape} and type {values.dtype}.",
+                expected="numbers in two dimensions or more: rows are tasks",
+                fix="use X.reshape(-1, 1) for a single feature",
+            )
+        )
+    return _finite(values if values.dtype == np.float32 else values.astype(float), None, where)
+
+
+def _array(file: File) -> Array:
+    try:
+        return np.load(io.BytesIO(file.read()), allow_pickle=False)
+    except Exception as error:  # a damaged header can trip NumPy in any way
+        raise FormatError(
+            explain(
+                f"{file.name} cannot be read.",
+                first=str(error).partition("\n")[0],
+                expected="an array of numbers, or of text for names: no Python objects",
+                fix="save it again; names with ids=np.array(names, dtype=str)",
+            )
+        ) from error
+
+
+def _finite(values: Floats, columns: Sequence[str] | None, where: str) -> Floats:
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = np.argwhere(bad)[0][:2]
+        name = repr(columns[column]) if columns is not None else str(column)
+        raise AnnotationError(
+            explain(
+                f"{where} has {int(bad.sum()):,} values that are missing or infinite.",
+                first=f"row {row + 1}, column {name}",
+                expected="finite numbers",
+                fix="fill them in first, for example with sklearn.impute.SimpleImputer",
+            )
+        )
+    if not len(values):
+        raise FormatError(explain(f"{where} has no rows.", expected="one row per task"))
+    return values

@@ -1,0 +1,119 @@
+"""Annotations gathered one by one from the records of an export."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from crowdwise.errors import FormatError, explain, listing
+from crowdwise.io.content import Long
+from crowdwise.io.values import coded, joined, refuse_nested
+
+
+class Rows:
+    """Collects annotations, and counts why others are left out."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.tasks: list[Any] = []
+        self.workers: list[Any] = []
+        self.labels: list[Any] = []
+        self.times: list[Any] = []
+        self.truths: dict[Any, set[Any]] = {}
+        self.counts: Counter[str] = Counter()
+
+    def add(self, task: Any, worker: Any, label: Any, time: Any = None) -> None:
+        """Take one annotation; several labels at once become one label of their names."""
+        single = joined(label)
+        if isinstance(label, list) and len(label) > 1:
+            self.count("annotations of several labels, joined with ' + '")
+        self.tasks.append(refuse_nested(task, "task", self.where))
+        self.workers.append(worker)
+        self.labels.append(single)
+        self.times.append(time)
+
+    def know(self, task: Any, truth: Any) -> bool:
+        """Take a truth that the export has for a task; returns whether it says both."""
+        single = refuse_nested(joined(truth), "label", self.where)
+        if task is None or single is None:
+            self.leave_out("truths without a task or a label")
+            return False
+        self.truths.setdefault(refuse_nested(task, "task", self.where), set()).add(single)
+        return True
+
+    def count(self, what: str) -> None:
+        """Note something that happens to many annotations."""
+        self.counts[what] += 1
+
+    def leave_out(self, what: str) -> None:
+        self.count(f"{what} left out")
+
+    def long(self, *notes: str, untyped: tuple[str, ...] = ()) -> Long:
+        """The table of what was taken, with notes on what was not.
+
+        A task that has a truth and no annotation has a row of its own.
+        """
+        gold, labeled = self._gold(), set(self.tasks)
+        for task in [task for task in gold if task not in labeled]:
+            self.add(task, None, None)
+            self.count("tasks with a truth and no annotation")
+        columns = {"task": self.tasks, "worker": self.workers, "label": self.labels}
+        if any(time is not None for time in self.times):
+            columns["time"] = self.times
+        if gold:
+            columns["gold"] = [gold.get(task) for task in self.tasks]
+        frame = pd.DataFrame({k: coded(v, k, self.where) for k, v in columns.items()})
+        counted = (f"{what}: {n:,}" for what, n in self.counts.items())
+        return Long(frame, (*notes, *counted), untyped)
+
+    def _gold(self) -> dict[Any, Any]:
+        """The truth of each task that has one; two different ones are none."""
+        single = {task: next(iter(own)) for task, own in self.truths.items() if len(own) == 1}
+        for _ in range(len(self.truths) - len(single)):
+            self.count("tasks with two different truths, left without one")
+        return single
+
+
+def field(record: Mapping[str, Any], path: str) -> Any:
+    """A value of a record, by its key or by a path such as ``meta.id``; None if absent."""
+    if path in record:
+        return record[path]
+    value: Any = record
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def first_field(record: Mapping[str, Any], paths: Iterable[str]) -> Any:
+    """The first of these values that the record has."""
+    return next((value for path in paths if (value := field(record, path)) is not None), None)
+
+
+def choose(
+    asked: str | None,
+    choices: Iterable[str],
+    where: str,
+    what: str = "question",
+    option: str = "question",
+) -> str:
+    """The one question to read: as asked, or the only one there is."""
+    known = list(dict.fromkeys(choices))
+    if asked is not None and asked in known:
+        return asked
+    if asked is None and len(known) == 1:
+        return known[0]
+    if asked is not None:
+        fact = f"{where} has no {what} {asked!r}."
+    else:
+        fact = f"{where} has {len(known) or 'no'} {what}s to read labels from."
+    raise FormatError(
+        explain(
+            fact,
+            found=listing(known, 20) if known else "none",
+            expected=f"one {what}",
+            fix=f"name one: {option}='…' in Python, --{option} … on the command line",
+        )
+    )

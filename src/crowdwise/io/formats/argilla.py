@@ -1,0 +1,67 @@
+"""Argilla: records as a list or a data set, nested or flat."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from crowdwise.io.content import Content, Long, Options, Table
+from crowdwise.io.formats._rows import Rows, choose, field, first_field
+
+TASK = ("id", "external_id", "_server_id")
+TAKEN = ("submitted", None)
+
+
+def matches(content: Content) -> bool:
+    """Whether there are columns such as ``label.responses``, or nested responses."""
+    if any(str(name).endswith(".responses") for name in content.columns):
+        return True
+    return "responses" in content.columns and any(
+        isinstance(row.get("fields"), Mapping) for row in content.sample
+    )
+
+
+def parse(content: Table, options: Options) -> Long:
+    """One row for each submitted response to one question."""
+    records = content.records()
+    names = (name for record in records for name, *_ in _responses(record))
+    question = choose(options.asked, names, content.name)
+    places = (options.task, f"fields.{options.task}") if options.task else TASK
+    rows = Rows(content.name)
+    for record in records:
+        task = first_field(record, places)
+        for name, value, worker, status in _responses(record):
+            if name == question and status not in TAKEN:
+                rows.leave_out(f"{status} responses")
+            elif name == question:
+                rows.add(task, worker, value, field(record, options.time) if options.time else None)
+    return rows.long(f"label from question {question!r}")
+
+
+def _responses(record: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Every response as question, value, worker and status."""
+    nested = record.get("responses")
+    if isinstance(nested, Mapping):  # {question: [{value, user_id}]}
+        for name, given in nested.items():
+            for one in given if _is_list(given) else []:
+                if isinstance(one, Mapping):
+                    yield str(name), one.get("value"), one.get("user_id"), one.get("status")
+    elif _is_list(nested):  # version 1: [{values: {question: {value}}, user_id}]
+        for one in nested or []:
+            values = one.get("values") if isinstance(one, Mapping) else None
+            for name, value in values.items() if isinstance(values, Mapping) else []:
+                plain = value.get("value") if isinstance(value, Mapping) else value
+                yield str(name), plain, one.get("user_id"), one.get("status")
+    for key, given in record.items():
+        if str(key).endswith(".responses") and _is_list(given):
+            users = _padded(record.get(f"{key}.users"), len(given))
+            status = _padded(record.get(f"{key}.status"), len(given))
+            name = str(key).removesuffix(".responses")
+            yield from ((name, *one) for one in zip(given, users, status, strict=True))
+
+
+def _is_list(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
+
+
+def _padded(values: Any, size: int) -> list[Any]:
+    known = list(values)[:size] if _is_list(values) else []
+    return known + [None] * (size - len(known))

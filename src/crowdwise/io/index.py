@@ -1,0 +1,65 @@
+"""A frame's index, which may say which task a row is about."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from crowdwise.annotations.columns import SYNONYMS, plain, recognise
+from crowdwise.io.content import Frame
+from crowdwise.io.formats.wide import UNNAMED
+
+
+def with_index(frame: pd.DataFrame, *, always: bool = False) -> Frame:
+    """The frame with its index in columns, as far as that tells more than the columns do.
+
+    An index that only counts the rows tells nothing; ``always`` takes its numbers for the
+    tasks' names even so, unless a column names the tasks.
+    """
+    index, columns = frame.index, list(map(str, frame.columns))
+    levels = ["" if name is None else str(name) for name in index.names]
+    roles = recognise([*levels, *columns], {})
+    own = [k for k, name in enumerate(levels) if name in _roles_of_rows(roles) - set(columns)]
+    task = [] if roles.get("task") in columns else _of_task(index, levels, roles, own)
+    hinted = any(plain(name) in SYNONYMS["task"] for name in levels)
+    numbers = always and not set(columns[:1]) & set(UNNAMED)
+    if _counts(index) and not hinted and not numbers:
+        task = []
+    parts = [pd.Series(index.get_level_values(k), name=levels[k]) for k in own]
+    name = ", ".join(levels[k] for k in task if levels[k]) or "index"
+    while name in columns:
+        name += "_"
+    if task:
+        parts.insert(0, pd.Series(_joined(index, task), name=name))
+    known = name if task and not (hinted and len(task) == 1) else None
+    whole = pd.concat([*parts, frame.reset_index(drop=True)], axis=1) if parts else frame
+    return Frame(whole, task=known)
+
+
+def _roles_of_rows(roles: dict[str, str]) -> set[str]:
+    """The columns beside the task, where one for the worker or the label makes a table long."""
+    if not {"worker", "label"} & roles.keys():
+        return set()
+    return {name for role, name in roles.items() if role != "task"}
+
+
+def _of_task(
+    index: pd.Index, levels: list[str], roles: dict[str, str], own: list[int]
+) -> list[int]:
+    """The levels that together name the task; in a long table, the number of a row does not."""
+    left = [k for k in range(len(levels)) if k not in own]
+    if not {"worker", "label"} <= roles.keys():
+        return left
+    named = [k for k in left if levels[k]]
+    return left if not named and index.has_duplicates else named
+
+
+def _counts(index: pd.Index) -> bool:
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+
+
+def _joined(index: pd.Index, levels: list[int]) -> pd.Index:
+    """One level of an index, or several as tuples."""
+    values = [index.get_level_values(k) for k in levels]
+    if len(values) == 1:
+        return values[0]
+    return pd.MultiIndex.from_arrays(values).to_flat_index()

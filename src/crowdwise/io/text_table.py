@@ -1,0 +1,216 @@
+"""Delimited text: CSV, TSV and their cousins."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.errors import ParserError, ParserWarning
+
+from crowdwise.errors import FormatError, explain
+from crowdwise.io.content import SAMPLE, Table
+from crowdwise.io.files import File, not_utf8, reading
+from crowdwise.typing import Array, Ints
+
+DELIMITERS = ",\t;|"
+HEAD = 1 << 18  # bytes looked at to learn the header and what the rows are like
+ROWS = 1_000_000  # rows parsed at a time by pandas
+BIG = 1 << 24  # bytes from which on Arrow parses, where it is installed
+NO_NUMBER = ["", "NA", "N/A", "NaN", "nan", "null", "None"]  # cells where a number is missing
+
+
+class TextTable(Table):
+    """A delimited file; its header is read at once, its columns when they are asked for.
+
+    A ``delimiter`` that the header does not have is passed over for one that it has.
+    Only an empty cell is missing: "NA", "None" and "null" are labels like any other.
+    """
+
+    untyped = True
+
+    def __init__(self, file: File, delimiter: str | None = None) -> None:
+        super().__init__(file.name, file.stem)
+        self.file = file
+        whole = _head(file)
+        text = whole.lstrip("\r\n")
+        self._blank = len(whole[: len(whole) - len(text)].splitlines())  # lines before the header
+        likely = delimiter if delimiter and delimiter in text.split("\n", 1)[0] else None
+        self.delimiter = likely or _delimiter(text)
+        rows = _cells(text, self.delimiter)
+        self.columns = [name.strip() for name in rows[0]]
+        self._rows = rows[1:]
+        self._refuse_ragged()
+
+    @cached_property
+    def sample(self) -> list[dict[str, Any]]:
+        cells = [[cell or None for cell in row] for row in self._rows]
+        return [dict(zip(self.columns, row, strict=False)) for row in cells]
+
+    def frame(self, columns: list[str]) -> pd.DataFrame:
+        self.refuse_twins(columns)
+        place = {name: number for number, name in enumerate(self.columns)}
+        wanted = {name: place[name] for name in columns}
+        if self.file.size >= BIG and (parsed := self._with_arrow(wanted)) is not None:
+            return parsed
+        return self._with_pandas(wanted)
+
+    def numbers(self, columns: list[str], name: str | None = None) -> pd.DataFrame:
+        """These columns, as numbers where all cells are, and the text in column ``name``."""
+        wanted = columns if name is None else [name, *columns]
+        self.refuse_twins(wanted)
+        place = {own: number for number, own in enumerate(self.columns)}
+        with reading(self.name), _parsing(self), self.file.open() as handle:
+            frame = pd.read_csv(
+                handle,
+                sep=self.delimiter,
+                header=0,
+                names=range(len(self.columns)),
+                index_col=False,
+                usecols=[place[own] for own in wanted],
+                dtype={} if name is None else {place[name]: str},
+                keep_default_na=False,
+                na_values={place[own]: NO_NUMBER if own != name else [""] for own in wanted},
+                encoding="utf-8-sig",
+                low_memory=False,
+            )
+        return frame.rename(columns=dict(enumerate(self.columns)))[wanted]
+
+    def records(self) -> list[dict[str, Any]]:
+        frame = self._with_pandas({str(k): k for k in range(len(self.columns))}).astype(object)
+        rows = frame.where(frame.notna(), None).to_numpy()
+        return [dict(zip(self.columns, row, strict=True)) for row in rows.tolist()]
+
+    def _refuse_ragged(self) -> None:
+        for number, row in enumerate(self._rows, start=1):
+            if any(row[len(self.columns) :]):
+                raise _ragged(self, f"row {number} has {len(row)} cells")
+
+    def _with_pandas(self, wanted: dict[str, int]) -> pd.DataFrame:
+        """Parse with pandas, some rows at a time, keeping each distinct text once."""
+        parts: dict[str, list[tuple[Ints, Array]]] = {name: [] for name in wanted}
+        with reading(self.name), _parsing(self), self.file.open() as handle:
+            chunks = pd.read_csv(
+                handle,
+                sep=self.delimiter,
+                header=0,
+                names=range(len(self.columns)),
+                index_col=False,
+                dtype=object,
+                keep_default_na=False,
+                na_values=[""],
+                encoding="utf-8-sig",
+                chunksize=ROWS,
+                low_memory=False,
+            )
+            for chunk in chunks:
+                for name, place in wanted.items():
+                    parts[name].append(pd.factorize(chunk[place].to_numpy()))
+        return pd.DataFrame({name: _merged(part) for name, part in parts.items()})
+
+    def _with_arrow(self, wanted: dict[str, int]) -> pd.DataFrame | None:
+        """Parse with Arrow, on all cores; None where it is not installed or gives up."""
+        try:
+            import pyarrow as pa
+            from pyarrow import csv as arrow
+        except ImportError:
+            return None
+        places = [str(place) for place in wanted.values()]
+        read_options = arrow.ReadOptions(
+            column_names=list(map(str, range(len(self.columns)))),
+            skip_rows=self._blank,
+            skip_rows_after_names=1,
+            block_size=1 << 22,
+        )
+        parse_options = arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        convert_options = arrow.ConvertOptions(
+            include_columns=places,
+            column_types=dict.fromkeys(places, pa.string()),
+            strings_can_be_null=True,
+            null_values=[""],
+        )
+        try:
+            with reading(self.name), self.file.open() as handle:
+                table = arrow.read_csv(handle, read_options, parse_options, convert_options)
+        except pa.ArrowException:  # pandas is slower, more patient, and says where
+            return None
+        columns = {}
+        for name, place in zip(wanted, places, strict=True):
+            columns[name] = _from_arrow(table[place])
+            table = table.drop_columns([place])  # to free its memory
+        return pd.DataFrame(columns)
+
+
+def _from_arrow(column: Any) -> pd.Categorical:
+    whole = column.dictionary_encode().combine_chunks()
+    codes = whole.indices.fill_null(-1).to_numpy()
+    return _categories(codes, whole.dictionary.to_numpy(zero_copy_only=False))
+
+
+def _categories(codes: Any, texts: Any) -> pd.Categorical:
+    return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
+
+
+def _merged(parts: list[tuple[Ints, Array]]) -> pd.Categorical:
+    """One column from the codes and texts of its pieces."""
+    place, texts = pd.factorize(np.concatenate([own for _, own in parts]))
+    pieces = np.split(place, np.cumsum([len(own) for _, own in parts])[:-1])
+    codes = [np.append(new, -1)[old] for new, (old, _) in zip(pieces, parts, strict=True)]
+    return _categories(np.concatenate(codes), texts)
+
+
+def _head(file: File) -> str:
+    """The header and the lines around it that fit into the first bytes."""
+    with reading(file.name), file.open() as handle:
+        head = handle.read(HEAD)
+        head += handle.readline() if len(head) == HEAD else b""  # no half line
+    try:
+        return head.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise not_utf8(file.name, error, head) from None
+
+
+def _cells(text: str, delimiter: str) -> list[list[str]]:
+    """The first rows that are not blank, the header among them."""
+    usual = csv.field_size_limit(max(len(text), csv.field_size_limit()))  # a cell may be long
+    rows = (row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
+    try:
+        found = list(islice(rows, SAMPLE + 1))
+    finally:
+        csv.field_size_limit(usual)
+    return found[:-1] if len(text) >= HEAD and 2 < len(found) <= SAMPLE else found
+
+
+def _delimiter(text: str) -> str:
+    """The one that cuts the header into most columns; a comma if none does."""
+    return max(DELIMITERS, key=lambda mark: len(_cells(text, mark)[0]))
+
+
+@contextmanager
+def _parsing(table: TextTable) -> Iterator[None]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ParserWarning)  # a delimiter at the end of each row
+            yield
+    except UnicodeDecodeError as error:
+        raise not_utf8(table.name, error) from None
+    except ParserError as error:
+        raise _ragged(table, str(error).strip().removeprefix("Error tokenizing data. ")) from None
+
+
+def _ragged(table: TextTable, first: str) -> FormatError:
+    return FormatError(
+        explain(
+            f"{table.name} has a row that does not fit its {len(table.columns)} columns.",
+            first=first,
+            expected=f"one cell per column, quotes around text that has {table.delimiter!r} in it",
+            fix="mend that row, or write the file again with quotes",
+        )
+    )

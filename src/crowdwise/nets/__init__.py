@@ -1,0 +1,1 @@
+"""The shared maths of networks: features, batches, settings and the training loop."""

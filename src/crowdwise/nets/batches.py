@@ -1,0 +1,250 @@
+"""Annotations as tensors, and the batches that training takes from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from crowdwise.annotations import Annotations
+from crowdwise.base.by_name import order_by_name
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.nets.features import Features, rows_at_once
+from crowdwise.typing import Array, Ints
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some annotations, and the features of the tasks they are about."""
+
+    x: Tensor  # (task, …): features of the batch's tasks
+    task: Tensor  # (task,): their numbers
+    at: Tensor  # (row,): which of the batch's tasks each annotation is about
+    worker: Tensor  # (row,)
+    label: Tensor  # (row,): its number; or (row, label): a soft label
+    weight: Tensor  # (row,)
+
+
+@dataclass(frozen=True)
+class CrowdData:
+    """All annotations on one device, ready to be cut into batches."""
+
+    features: Features
+    indptr: Tensor
+    task: Tensor
+    worker: Tensor
+    label: Tensor
+    weight: Tensor
+    gold: Tensor  # (task, class): 0 where a truth is allowed, -inf where gold rules it out
+    n_classes: int
+    n_workers: int
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def n_annotations(self) -> int:
+        return len(self.task)
+
+    @property
+    def labeled_tasks(self) -> Tensor:
+        """Which tasks have a label that counts."""
+        weight = torch.zeros(self.n_tasks, device=self.device)
+        return weight.index_add(0, self.task, self.weight) > 0
+
+    @property
+    def device(self) -> torch.device:
+        return self.task.device
+
+    def whole(self) -> Batch:
+        """Everything at once: each task's features once, whatever its redundancy."""
+        tasks = torch.arange(self.n_tasks, device=self.device)
+        columns = (self.task, self.worker, self.label, self.weight)
+        return Batch(self.features.rows(tasks), tasks, *columns)
+
+    def labeled(self) -> Batch:
+        """Every annotation, with the features of those tasks only that have one."""
+        tasks, at = self._labeled
+        return Batch(self.features.rows(tasks), tasks, at, self.worker, self.label, self.weight)
+
+    @cached_property
+    def _labeled(self) -> tuple[Tensor, Tensor]:
+        """Tasks with a label, and which of them each annotation is about."""
+        tasks, at = torch.unique(self.task, return_inverse=True)
+        return tasks, at
+
+    def some(self, rows: Tensor) -> Batch:
+        """The annotations at ``rows``."""
+        task = self.task[rows]
+        at = torch.arange(len(rows), device=self.device)
+        columns = (self.worker[rows], self.label[rows], self.weight[rows])
+        return Batch(self.features.rows(task), task, at, *columns)
+
+    def of_tasks(self, tasks: Tensor) -> Batch:
+        """All annotations of some tasks."""
+        start, size = self.indptr[tasks], self.indptr[tasks + 1] - self.indptr[tasks]
+        at = torch.repeat_interleave(torch.arange(len(tasks), device=self.device), size)
+        before = torch.cumsum(size, 0) - size
+        rows = start[at] + torch.arange(len(at), device=self.device) - before[at]
+        columns = (self.worker[rows], self.label[rows], self.weight[rows])
+        return Batch(self.features.rows(tasks), tasks, at, *columns)
+
+    def chunks(self, size: int | None = None) -> Iterator[Batch]:
+        """Everything in order, on the CPU: ``size`` tasks at a time, or what memory takes."""
+        size = rows_at_once(int(np.prod(self.features.shape))) if size is None else size
+        for tasks in torch.split(torch.arange(self.n_tasks, device=self.device), size):
+            here = self.of_tasks(tasks)
+            yield Batch(*(getattr(here, name).cpu() for name in Batch.__dataclass_fields__))
+
+    def batches(
+        self, size: int | None, by: str, generator: torch.Generator, odds: Tensor | None = None
+    ) -> Iterator[Batch]:
+        """One epoch in random order: ``size`` annotations (or tasks) at a time, or all.
+
+        With the ``odds`` of tasks, as many are drawn by them, with replacement.
+        """
+        n = self.n_tasks if by == "task" else self.n_annotations
+        if odds is None and (size is None or size >= n):
+            yield self.whole()
+            return
+        if odds is None:
+            order = torch.randperm(n, generator=generator)
+        else:
+            each = odds if by == "task" else odds[self.task]
+            order = torch.multinomial(each.cpu(), n, replacement=True, generator=generator)
+        for rows in torch.split(order.to(self.device), size or n):
+            yield self.of_tasks(rows) if by == "task" else self.some(rows)
+
+    def held_out(
+        self, fraction: float, rng: np.random.RandomState, by: str = "labels"
+    ) -> tuple[CrowdData, CrowdData]:
+        """Annotations to learn from and annotations to check with, or whole tasks of them."""
+        unit = np.arange(self.n_annotations)
+        if by == "tasks":
+            unit = np.unique(self.task.cpu().numpy(), return_inverse=True)[1]
+        chosen = rng.permutation(unit.max() + 1)[: max(1, round(fraction * (unit.max() + 1)))]
+        out = np.isin(unit, chosen)
+        return self._filter(~out), self._filter(out)
+
+    def _filter(self, mask: Array) -> CrowdData:
+        keep = torch.as_tensor(np.flatnonzero(mask), device=self.device)
+        size = torch.bincount(self.task[keep], minlength=self.n_tasks)
+        indptr = torch.cat([torch.zeros(1, dtype=torch.long, device=self.device), size.cumsum(0)])
+        return CrowdData(
+            self.features,
+            indptr,
+            self.task[keep],
+            self.worker[keep],
+            self.label[keep],
+            self.weight[keep],
+            self.gold,
+            self.n_classes,
+            self.n_workers,
+        )
+
+
+def class_odds(data: CrowdData, class_weight: Any) -> Tensor:
+    """How often each task is drawn, by the classes of its labels."""
+    label = as_shares(data.label, data.n_classes) * data.weight[:, None]
+    votes = torch.zeros_like(data.gold).index_add(0, data.task, label)
+    share = votes / votes.sum(dim=1, keepdim=True).clamp_min(1e-12)  # (task, class)
+    share = torch.where(torch.isinf(data.gold).any(dim=1)[:, None], data.gold.exp(), share)
+    if isinstance(class_weight, str):
+        weight = 1.0 / share.sum(dim=0).clamp_min(1.0)
+    else:
+        weight = torch.as_tensor(np.asarray(class_weight, dtype=np.float32)).to(share)
+    if weight.shape != (data.n_classes,) or not (weight > 0).all():
+        raise ParameterError(
+            f"class_weight={class_weight!r} for {data.n_classes} classes.\n"
+            "  expected: 'balanced', or one positive number per class"
+        )
+    return share @ weight
+
+
+def label_shares(data: CrowdData) -> Tensor:
+    """Each task's share of labels, uniform where it has none; gold where it is known."""
+    label = as_shares(data.label, data.n_classes) * data.weight[:, None]
+    votes = torch.zeros_like(data.gold).index_add(0, data.task, label)
+    empty = votes.sum(dim=1, keepdim=True) <= 0
+    votes = torch.where(empty, torch.ones_like(votes), votes)
+    known = torch.isinf(data.gold).any(dim=1, keepdim=True)
+    votes = torch.where(known, data.gold.exp(), votes)
+    return votes / votes.sum(dim=1, keepdim=True)
+
+
+def as_shares(label: Tensor, n_classes: int) -> Tensor:
+    """Labels as distributions over the classes, (row, label)."""
+    if label.ndim > 1:
+        return label
+    return torch.eye(n_classes, device=label.device)[label]
+
+
+def as_data(
+    features: Features, annotations: Annotations, gold: Ints | None, device: torch.device
+) -> CrowdData:
+    """Annotations and features as tensors on a device."""
+
+    def tensor(column: Array, dtype: torch.dtype) -> Tensor:
+        return torch.tensor(np.asarray(column), dtype=dtype, device=device)
+
+    n_classes = annotations.n_classes
+    label = (
+        tensor(annotations.label, torch.long)
+        if annotations.soft is None
+        else tensor(annotations.soft, torch.float32)
+    )
+    weight = np.ones(len(label)) if annotations.weight is None else annotations.weight
+    allowed = torch.zeros(annotations.n_tasks, n_classes, device=device)
+    if gold is not None:
+        known = tensor(np.flatnonzero(gold >= 0), torch.long)
+        allowed[known] = -torch.inf
+        allowed[known, tensor(gold[gold >= 0], torch.long)] = 0.0
+    return CrowdData(
+        features.to(device),
+        tensor(annotations.indptr, torch.long),
+        tensor(annotations.task, torch.long),
+        tensor(annotations.worker, torch.long),
+        label,
+        tensor(weight, torch.float32),
+        allowed,
+        n_classes,
+        annotations.n_workers,
+    )
+
+
+def worker_table(features: Any, workers: Array) -> Tensor | None:
+    """What is known of each worker, a row of numbers each; a frame finds them by name."""
+    return None if features is None else named_table(features, workers, "worker", "worker_features")
+
+
+def named_table(features: Any, names: Array, role: str, what: str) -> Tensor:
+    """A row of numbers for each name, which a frame finds in its index."""
+    order = order_by_name(features, names, role, what, needed=True)
+    if isinstance(features, Tensor):
+        features = features.detach()
+    table = np.asarray(features if order is None else features.iloc[order])
+    try:
+        casting: Any = "same_kind" if table.dtype.kind == "c" else "unsafe"
+        table = table.astype(np.float32, casting=casting)
+        shaped = table.ndim == 2 and len(table) == len(names)
+        bad = ~np.isfinite(table)
+        first, wrong = f"shape {table.shape}", not shaped or bool(bad.any())
+        if shaped and wrong:
+            first = f"row {int(bad.any(axis=1).argmax())} holds {table[bad][0]}"
+    except (TypeError, ValueError) as error:
+        wrong, first = True, str(error)
+    if wrong:
+        raise AnnotationError(
+            explain(
+                f"{what} are no table of {len(names):,} rows of numbers.",
+                first=first,
+                expected=f"one row of finite numbers per {role}, or a frame indexed by {role}",
+            )
+        )
+    return torch.as_tensor(table)

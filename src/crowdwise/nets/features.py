@@ -1,0 +1,261 @@
+"""What tasks look like: arrays, frames, sparse matrices, tensors or torch datasets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import torch
+from scipy.sparse import issparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from torch import Tensor
+from torch.utils.data import Dataset, Subset, default_collate
+
+from crowdwise.base.by_name import (
+    column_names,
+    order_by_name,
+    refuse_other_columns,
+    remember_columns,
+)
+from crowdwise.errors import AnnotationError, explain
+from crowdwise.typing import Array, Ints
+
+ROWS_AT_ONCE = 8192
+CELLS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows of features, one a task; ``rows`` fetches some of them as a tensor."""
+
+    source: Any  # a tensor, a scipy matrix or a torch Dataset
+    order: Ints | None = None  # row of the source for each task
+    names: Array | None = field(default=None, kw_only=True)  # of the columns, where they have any
+
+    @property
+    def n_tasks(self) -> int:
+        return n_rows(self.source) if self.order is None else len(self.order)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one task's features."""
+        if isinstance(self.source, Tensor) or issparse(self.source):
+            return tuple(self.source.shape[1:])  # also where there are no rows
+        return tuple(self.rows(torch.zeros(1, dtype=torch.long)).shape[1:])
+
+    def rows(self, chosen: Tensor) -> Tensor:
+        """The features of the chosen tasks; on the device of ``chosen``."""
+        at = chosen if self.order is None else torch.as_tensor(self.order)[chosen.cpu()]
+        if isinstance(self.source, Tensor):
+            return self.source[at.to(self.source.device)].to(chosen.device)
+        if issparse(self.source):
+            dense = self.source[at.cpu().numpy()].toarray()
+            return torch.as_tensor(dense, dtype=torch.float32, device=chosen.device)
+        items = default_collate([_features_only(self.source[int(i)]) for i in at])
+        _refuse_missing(items, at)  # such a table is never seen as a whole
+        return items.to(chosen.device)
+
+    def some(self) -> Tensor:
+        """Two rows to try something on, which leave no trace in torch's random numbers."""
+        with torch.random.fork_rng(devices=[]):
+            return self.rows(torch.zeros(2, dtype=torch.long))
+
+    def spread(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Deviation and mean of every feature, without a whole table where there is none."""
+        tasks = torch.arange(self.n_tasks, device=device)
+        if issparse(self.source):
+            mean, variance = mean_variance_axis(self.source.astype(np.float64), axis=0)
+            deviation, mean = torch.as_tensor(np.sqrt(variance)), torch.as_tensor(mean)
+            return deviation.float().to(device), mean.float().to(device)
+        if not isinstance(self.source, Dataset):
+            deviation, mean = torch.std_mean(self.rows(tasks), dim=0, correction=0)
+            return deviation, mean
+        total, square = torch.zeros(2, *self.shape, dtype=torch.float64, device=device)
+        origin = self.rows(tasks[:1])[0].double()  # squares of small numbers lose no digits
+        for some in torch.split(tasks, rows_at_once(int(np.prod(self.shape)))):
+            x = self.rows(some).double() - origin
+            total, square = total + x.sum(dim=0), square + (x**2).sum(dim=0)
+        mean = total / len(tasks)
+        variance = (square / len(tasks) - mean**2).clamp_min(0.0)
+        return variance.sqrt().float(), (mean + origin).float()
+
+    def to(self, device: torch.device) -> Features:
+        """Move the whole table at once, where there is one."""
+        moved = self.source.to(device) if isinstance(self.source, Tensor) else self.source
+        return Features(moved, self.order, names=self.names)
+
+
+def as_features(X: Any, tasks: Array | None = None) -> Features:
+    """Take features in any shape; ``tasks`` names the rows they must have.
+
+    A frame whose index holds the tasks' names is put in their order; anything else must
+    have one row per task, in the order of the tasks.
+    """
+    order = None
+    if isinstance(X, Features):
+        return X
+    if X is None:
+        source: Any = torch.arange(0 if tasks is None else len(tasks))
+    elif isinstance(X, Dataset) or issparse(X):
+        source = X.tocsr() if issparse(X) else X
+    elif isinstance(X, Tensor):
+        plain = X.is_floating_point() or (X.ndim > 1 and not X.is_complex())
+        source = X.detach().float() if plain else X
+    else:
+        order = order_by_name(X, tasks)
+        source = torch.as_tensor(_as_array(X), dtype=torch.float32)
+    _refuse_complex(source)
+    if issparse(source) or (isinstance(source, Tensor) and source.is_floating_point()):
+        _refuse_flat(tuple(source.shape))
+    features = Features(source, order, names=column_names(X))
+    if tasks is not None:
+        _refuse_other_rows(features.n_tasks, tasks)
+    if not isinstance(source, Dataset):
+        _refuse_missing(source)
+    return features
+
+
+def in_task_order(X: Any, tasks: Array) -> Any:
+    """The same X, of any kind, with one row per task in their order."""
+    if isinstance(X, Features):
+        return X
+    order = order_by_name(X, tasks)
+    if order is not None:
+        return X.iloc[order]
+    if X is not None:
+        _refuse_other_rows(n_rows(X), tasks)
+    return X
+
+
+def n_rows(X: Any) -> int:
+    """How many rows X has, of any kind."""
+    if np.isscalar(X) or getattr(X, "shape", None) == ():
+        _refuse_flat(())
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def refuse_width(found: int, expected: int) -> None:
+    """Another number of features than in fit."""
+    if found != expected:
+        raise AnnotationError(
+            explain(
+                f"X has {found:,} features.",
+                expected=f"the {expected:,} features that were there in fit",
+            )
+        )
+
+
+def refuse_other_shape(features: Features, shape: tuple[int, ...]) -> None:
+    """Rows of another width than in fit, where they had ``shape``."""
+    if len(shape) == len(features.shape) == 1:  # images may have other sizes
+        refuse_width(features.shape[0], shape[0])
+
+
+def remember_features(model: Any, features: Features) -> None:
+    """Let a model know the shape and the columns of the features that it learns from."""
+    model.feature_shape_ = features.shape
+    own = features.source if isinstance(features.source, Features) else features
+    remember_columns(model, own.names, own.shape[0] if len(own.shape) == 1 else None)
+
+
+def refuse_other_features(features: Features, model: Any) -> None:
+    """Features of other columns than in fit."""
+    own = features.source if isinstance(features.source, Features) else features
+    refuse_other_columns(own.names, getattr(model, "feature_names_in_", None))
+    refuse_other_shape(features, model.feature_shape_)
+
+
+def take(X: Any, rows: Ints) -> Any:
+    """Some rows of X, of any kind."""
+    if isinstance(X, Dataset):
+        return Subset(X, rows.tolist())
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "shape"):
+        return X.tocsr()[rows] if issparse(X) else X[rows]
+    return [X[row] for row in rows]
+
+
+def _features_only(item: Any) -> Any:
+    """A dataset's item without its label."""
+    return item[0] if isinstance(item, tuple | list) else item
+
+
+def _as_array(X: Any) -> Array:
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    array = frame.to_numpy() if isinstance(frame, nw.DataFrame) else np.asarray(X)
+    _refuse_complex(array)
+    try:
+        array = array.astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise AnnotationError(
+            explain(
+                "X holds something that is not a number.",
+                first=str(error),
+                expected="numbers only",
+                fix="encode text and categories first",
+            )
+        ) from None
+    return array
+
+
+def _refuse_flat(shape: tuple[int, ...]) -> None:
+    if len(shape) < 2 or 0 in shape[1:]:
+        raise AnnotationError(
+            explain(
+                f"X has shape {shape}.",
+                expected="two dimensions or more, rows being tasks, and a column or more",
+                fix="use X.reshape(-1, 1) for a single feature",
+            )
+        )
+
+
+def _refuse_complex(X: Any) -> None:
+    if "complex" in str(getattr(X, "dtype", "")):
+        raise AnnotationError(
+            explain(
+                "X holds complex numbers.",
+                expected="real ones",
+                fix="give the real and the imaginary part as features of their own",
+            )
+        )
+
+
+def _refuse_other_rows(found: int, tasks: Array) -> None:
+    if found != len(tasks):
+        raise AnnotationError(
+            explain(
+                f"X has {found:,} rows, but there are {len(tasks):,} tasks.",
+                expected="one row per task, in the order of annotations.tasks",
+                fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
+            )
+        )
+
+
+def _refuse_missing(table: Any, rows: Tensor | None = None) -> None:
+    """Values that are no finite numbers; ``rows`` says which rows of X the table holds."""
+    if issparse(table):
+        bad = np.flatnonzero(~np.isfinite(table.data))
+        row = np.searchsorted(table.indptr, bad, side="right") - 1
+        place = np.stack([row, table.indices[bad]], axis=1)
+    elif isinstance(table, Tensor) and table.is_floating_point():
+        place = torch.nonzero(~torch.isfinite(table)).cpu().numpy()
+    else:
+        return
+    if len(place):
+        first = int(place[0, 0]) if rows is None else int(rows[place[0, 0]])
+        raise AnnotationError(
+            explain(
+                f"X has {len(place):,} values that are missing or infinite.",
+                first=f"row {first}, column {int(place[0, 1]) if place.shape[1] > 1 else 0}",
+                expected="finite numbers",
+                fix="fill them in first, for example with sklearn.impute.SimpleImputer",
+            )
+        )
+
+
+def rows_at_once(cells: int) -> int:
+    """How many rows to go through together that need so many numbers each in passing."""
+    return max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(cells, 1)))

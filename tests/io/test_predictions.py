@@ -1,0 +1,74 @@
+"""Labels for the tools they came from."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from crowdwise import Annotations
+from crowdwise.aggregate import MajorityVote
+from crowdwise.io import consensus_frame, to_argilla, to_label_studio
+
+
+@pytest.fixture
+def consensus():
+    return pd.DataFrame(
+        {"task": [11, 12, 13], "label": ["cat", "dog", None], "confidence": [0.75, 1.0, 0.5]}
+    )
+
+
+def test_label_studio_gets_its_tasks_back_with_predictions(exports):
+    export = json.loads((exports / "label_studio.json").read_text())
+    annotations = Annotations.from_label_studio(export, question="animal")
+    consensus = consensus_frame(MajorityVote().fit(annotations), annotations)
+    tasks = to_label_studio(consensus, "animal", "image", export)
+    assert tasks[1] == {
+        "id": 12,
+        "data": {"image": "/data/dog-1.jpg"},
+        "predictions": [
+            {
+                "model_version": "crowdwise",
+                "score": 1.0,
+                "result": [
+                    {
+                        "from_name": "animal",
+                        "to_name": "image",
+                        "type": "choices",
+                        "value": {"choices": ["cat"]},
+                    }
+                ],
+            }
+        ],
+    }
+    json.dumps(tasks)
+
+
+def test_without_an_export_the_task_is_its_name(consensus):
+    tasks = to_label_studio(consensus, "animal", "image", model_version="ds")
+    assert [task["data"] for task in tasks] == [{"task": 11}, {"task": 12}]
+    assert tasks[0]["predictions"][0]["model_version"] == "ds"
+    assert tasks[0]["predictions"][0]["score"] == 0.75
+
+
+def test_tasks_that_the_export_lacks_are_passed_over(consensus):
+    tasks = to_label_studio(consensus, "animal", "image", [{"id": "12", "data": {}}])
+    assert [task["id"] for task in tasks] == ["12"]
+
+
+def test_ratings_stay_numbers():
+    consensus = pd.DataFrame({"task": ["a"], "label": [4], "confidence": [0.9]})
+    task = to_label_studio(consensus, "stars", "text", type="rating")[0]
+    assert task["predictions"][0]["result"][0]["value"] == {"rating": 4}
+    json.dumps(task)
+
+
+def test_argilla_gets_suggestions(consensus):
+    assert to_argilla(consensus, "animal") == [
+        {
+            "id": name,
+            "animal.suggestion": label,
+            "animal.suggestion.score": score,
+            "animal.suggestion.agent": "crowdwise",
+        }
+        for name, label, score in [("11", "cat", 0.75), ("12", "dog", 1.0)]
+    ]
