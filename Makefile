@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
+.PHONY: help demo test check walk bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -39,6 +39,9 @@ check: $(READY)  ## Lint and type-check
 test: check  ## Run every test, doctest, example and README block
 	@echo "==> Tests"
 	@$(BIN)/python -m pytest --numprocesses 2 --quiet
+
+walk: $(READY)  ## Count the files and functions behind the main calls
+	@$(BIN)/python benchmarks/walk.py
 
 bench: bench-same bench-speed bench-reading  ## Rebuild the tables under benchmarks/results
 

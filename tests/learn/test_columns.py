@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import crowdwise
 from crowdwise import embed, learn
 from crowdwise.errors import CrowdwiseError
-from crowdwise.laws._quick import quick
+from crowdwise.laws.quick import quick
 from crowdwise.learn import LIA, LIAML, NetClassifier, ResponseModel, SoftProb, SpeeLFC, Training
 
 MODELS = [getattr(learn, name) for name in learn.LEARNERS if name != "LIAML"]

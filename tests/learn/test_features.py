@@ -10,7 +10,7 @@ from torch.utils.data import Dataset, TensorDataset
 
 from crowdwise.embed import RLL
 from crowdwise.errors import AnnotationError
-from crowdwise.laws._quick import quick
+from crowdwise.laws.quick import quick
 from crowdwise.learn import (
     ICED,
     LIA,

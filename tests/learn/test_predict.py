@@ -9,7 +9,7 @@ import crowdwise
 from crowdwise import learn
 from crowdwise.embed import RLL
 from crowdwise.errors import AnnotationError, ParameterError
-from crowdwise.laws._quick import quick
+from crowdwise.laws.quick import quick
 from crowdwise.learn import ICED, SoftProb, SpeeLFC, Training
 
 MODELS = [getattr(learn, name) for name in learn.LEARNERS]

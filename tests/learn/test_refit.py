@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from crowdwise import Annotations, embed, learn
 from crowdwise.embed._base import Embedder
-from crowdwise.laws._quick import quick
+from crowdwise.laws.quick import quick
 from crowdwise.learn import LIA, LIAML, CrowdClassifier, CrowdLab, ResponseModel, SpeeLFC, Training
 from crowdwise.nets.loop import TrainingError
 

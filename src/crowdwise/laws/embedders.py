@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
 from crowdwise.laws import learners
-from crowdwise.laws._quick import fitted, foreign, is_distribution, quick, results
 from crowdwise.laws.aggregators import odd_crowds
+from crowdwise.laws.quick import fitted, foreign, is_distribution, quick, results
 from crowdwise.typing import Floats
 
 

@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
-from crowdwise.laws._quick import agree, fitted, foreign, is_distribution, quick, refuses, results
 from crowdwise.laws.aggregators import global_state, odd_crowds, rebuilt
+from crowdwise.laws.quick import agree, fitted, foreign, is_distribution, quick, refuses, results
 from crowdwise.typing import Floats
 
 if TYPE_CHECKING:

@@ -1,0 +1,148 @@
+"""Count what a reader walks through: the files and functions behind one call.
+
+python benchmarks/walk.py
+
+Each walk is one call on a small crowd, traced: every function of the package that runs counts
+once, and so does its file; a change of file is a call from one file into another, counted once
+for each pair of functions. Then the house as a whole: imports of private modules across
+packages, and constructor parameters of the methods with the most.
+"""
+
+import ast
+import inspect
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+import crowdwise
+
+ROOT = Path(crowdwise.__file__).parent
+GENERATED = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>", "<module>")
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What one call went through."""
+
+    files: list[str]
+    functions: int
+    changes: int
+
+
+def trace(call: Callable[[], Any]) -> Walk:
+    """Run a call and record the package's own functions that it entered."""
+    entered: set[CodeType] = set()
+    edges: set[tuple[CodeType, CodeType]] = set()
+
+    def own(code: CodeType) -> bool:
+        return code.co_filename.startswith(str(ROOT)) and code.co_name not in GENERATED
+
+    def watch(frame: FrameType, event: str, _: Any) -> None:
+        if event != "call" or not own(frame.f_code):
+            return
+        entered.add(frame.f_code)
+        caller = frame.f_back
+        while caller is not None and not own(caller.f_code):
+            caller = caller.f_back
+        if caller is not None and caller.f_code.co_filename != frame.f_code.co_filename:
+            edges.add((caller.f_code, frame.f_code))
+
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    names = {str(Path(code.co_filename).relative_to(ROOT)) for code in entered}
+    return Walk(sorted(names), len(entered), len(edges))
+
+
+def walks() -> dict[str, tuple[Callable[[], Any], type | None]]:
+    """The calls to follow; each is run once before, so that lazy imports do not count."""
+    from crowdwise import aggregate, embed, learn
+    from crowdwise.io import read
+    from crowdwise.laws.quick import quick
+    from crowdwise.simulate import simulate_crowd
+
+    rng = np.random.default_rng(0)
+    votes = simulate_crowd(60, 8, n_classes=2, per_task=4, random_state=0).annotations
+    X = rng.normal(size=(60, 5)) + votes.votes().argmax(axis=1)[:, None]
+    path = Path(tempfile.mkdtemp()) / "votes.csv"
+    votes.to_frame().to_csv(path, index=False)
+
+    def fit(method: Any, *data: Any) -> Callable[[], Any]:
+        return lambda: method.fit(*data)
+
+    found: dict[str, tuple[Callable[[], Any], type | None]] = {
+        "CSV to Annotations": (lambda: read(path), None),
+        "DawidSkene.fit": (fit(aggregate.DawidSkene(), votes), aggregate.DawidSkene),
+    }
+    for module, names in ((learn, ("SpeeLFC", "LIA", "ICED")), (embed, ("RLL", "NeuCrowd"))):
+        for name in names:
+            cls = getattr(module, name)
+            found[f"{name}.fit"] = (fit(quick(cls()), X, votes), cls)
+    return found
+
+
+def ancestors(cls: type | None) -> str:
+    """How many classes of the package a class derives from."""
+    if cls is None:
+        return ""
+    return str(sum(base.__module__.startswith("crowdwise.") for base in cls.__mro__[1:]))
+
+
+def private_imports() -> list[str]:
+    """Imports of a private module from outside its package."""
+    found = []
+    for path in sorted(ROOT.rglob("*.py")):
+        name = ".".join(("crowdwise", *path.relative_to(ROOT).with_suffix("").parts))
+        home = (
+            name.removesuffix(".__init__") if path.stem == "__init__" else name.rpartition(".")[0]
+        )
+        for node in ast.walk(ast.parse(path.read_text())):
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            parts = (module or "").split(".")
+            for k, part in enumerate(parts):
+                owner = ".".join(parts[:k])
+                private = part.startswith("_") and not part.startswith("__")
+                if parts[0] == "crowdwise" and private and not f"{home}.".startswith(f"{owner}."):
+                    found.append(f"{path.relative_to(ROOT)}:{node.lineno} {module}")
+    return found
+
+
+def count_any() -> int:
+    """How often the word ``Any`` stands in the package."""
+    return sum(len(re.findall(r"\bAny\b", path.read_text())) for path in ROOT.rglob("*.py"))
+
+
+def main() -> None:
+    verbose = "--files" in sys.argv
+    print(f"{'walk':20} {'files':>6} {'functions':>10} {'changes':>8} {'ancestors':>10}")
+    for name, (call, cls) in walks().items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call()
+            walk = trace(call)
+        print(
+            f"{name:20} {len(walk.files):6} {walk.functions:10} {walk.changes:8} {ancestors(cls):>10}"
+        )
+        if verbose:
+            print("    " + "\n    ".join(walk.files))
+    from crowdwise import embed, learn
+
+    for cls in (embed.RLL, embed.NeuCrowd, learn.ICED):
+        print(f"{cls.__name__}: {len(inspect.signature(cls).parameters)} constructor parameters")
+    lines = private_imports()
+    print(f"private modules imported across packages: {len(lines)}", *lines, sep="\n    ")
+    print(f"Any: {count_any():,}")
+
+
+if __name__ == "__main__":
+    main()
