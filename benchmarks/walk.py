@@ -130,9 +130,8 @@ def main() -> None:
             warnings.simplefilter("ignore")
             call()
             walk = trace(call)
-        print(
-            f"{name:20} {len(walk.files):6} {walk.functions:10} {walk.changes:8} {ancestors(cls):>10}"
-        )
+        counts = f"{len(walk.files):6} {walk.functions:10} {walk.changes:8}"
+        print(f"{name:20} {counts} {ancestors(cls):>10}")
         if verbose:
             print("    " + "\n    ".join(walk.files))
     from crowdwise import embed, learn
