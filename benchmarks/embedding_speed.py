@@ -21,8 +21,8 @@ import numpy as np
 import torch
 from results_files import provenance, save, table
 
+from crowdbench.sets import learning_set
 from crowdwise import Annotations
-from crowdwise.bench.sets import learning_set
 from crowdwise.embed import Encoder, GroupSoftmax, HardnessNet, NeuCrowd, robust_anchor
 from crowdwise.learn import Training
 

@@ -15,8 +15,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 
 from results_files import provenance, save, table
 
-from crowdwise.bench.registry import table as published_table
-from crowdwise.bench.sets import LearningSet, learning_set
+from crowdbench.registry import table as published_table
+from crowdbench.sets import LearningSet, learning_set
 from crowdwise.learn import SpeeLFC, Training
 
 REPEATS = 5

@@ -26,7 +26,6 @@ __all__ = [
     "aggregate",
     "annotations",
     "base",
-    "bench",
     "cli",
     "compat",
     "datasets",

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crowdbench.tables import _rll
 from crowdwise.annotations import Annotations
-from crowdwise.bench.tables import _rll
 from crowdwise.datasets.crowd import Crowd
 
 

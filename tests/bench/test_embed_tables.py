@@ -9,10 +9,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
+from crowdbench import names, table
+from crowdbench.tables._embed import Probe, brief, chosen_on_validation, over_folds
+from crowdbench.tables._neucrowd import as_learning_set
 from crowdwise.aggregate import DawidSkene
-from crowdwise.bench import names, table
-from crowdwise.bench.tables._embed import Probe, brief, chosen_on_validation, over_folds
-from crowdwise.bench.tables._neucrowd import as_learning_set
 from crowdwise.embed import RLL
 from crowdwise.simulate import stand_in
 

@@ -7,10 +7,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from crowdwise.bench import table
-from crowdwise.bench.tables._embed import Probe, brief, over_folds
-from crowdwise.bench.tables._neucrowd import as_learning_set
-from crowdwise.bench.tables._why import (
+from crowdbench import table
+from crowdbench.tables._embed import Probe, brief, over_folds
+from crowdbench.tables._neucrowd import as_learning_set
+from crowdbench.tables._why import (
     Case,
     confidences,
     cosine_across,

@@ -1,7 +1,9 @@
 """The harness: what it runs, keeps, skips, compares and writes, on a table that takes no time."""
 
 import json
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,12 +11,12 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator
 
-from crowdwise import bench
-from crowdwise.bench import registry, runner
-from crowdwise.bench.page import overall_table, page
-from crowdwise.bench.results import Results, settings
-from crowdwise.bench.summary import mark, paired, summarise
-from crowdwise.bench.table import Column, Published, Row, Table, published
+import crowdbench
+from crowdbench import registry, runner
+from crowdbench.page import overall_table, page
+from crowdbench.results import Results, settings
+from crowdbench.summary import mark, paired, summarise
+from crowdbench.table import Column, Published, Row, Table, published
 from crowdwise.cli import main
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError
 
@@ -77,14 +79,14 @@ TOY = Table(
 def toy(monkeypatch):
     """The toy stands among the real tables, and nothing is remembered between tests."""
     real = registry.table
-    for module in (registry, runner, bench):
+    for module in (registry, runner, crowdbench):
         monkeypatch.setattr(module, "table", lambda name: TOY if name == "toy" else real(name))
     runner._data.cache_clear()
     runner._fixed.cache_clear()
 
 
 def run(folder, **options):
-    return bench.run_table("toy", folder, **{"jobs": 1, **options})
+    return crowdbench.run_table("toy", folder, **{"jobs": 1, **options})
 
 
 def lines(results):
@@ -216,21 +218,21 @@ def test_a_third_partys_mistake_is_its_own(tmp_path):
 
 def test_a_third_party_must_bring_an_estimator():
     name = "sklearn.linear_model:LogisticRegression"
-    made = bench.with_third_party(TOY, [name])
+    made = crowdbench.with_third_party(TOY, [name])
     assert type(made.rows[name].make("easy")).__name__ == "LogisticRegression"
     with pytest.raises(ParameterError, match="cannot be imported"):
-        bench.with_third_party(TOY, ["no_such_package:Thing"])
+        crowdbench.with_third_party(TOY, ["no_such_package:Thing"])
     with pytest.raises(ParameterError, match=r"made: .*wish"):
-        bench.with_third_party(TOY, [f"{__name__}:Needy"])
+        crowdbench.with_third_party(TOY, [f"{__name__}:Needy"])
     with pytest.raises(ParameterError, match="a BaseEstimator, which cannot fit"):
-        bench.with_third_party(TOY, ["sklearn.base:BaseEstimator"])
+        crowdbench.with_third_party(TOY, ["sklearn.base:BaseEstimator"])
 
 
 def test_unknown_names_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="no row 'other'"):
         run(tmp_path, rows=["other"])
     with pytest.raises(ParameterError, match="no table 'nothing'"):
-        bench.run_table("nothing", tmp_path)
+        crowdbench.run_table("nothing", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -337,9 +339,9 @@ def test_names_in_a_list_may_have_commas():
     assert listed(None, known) is None
 
 
-@pytest.mark.parametrize("name", bench.names())
+@pytest.mark.parametrize("name", crowdbench.names())
 def test_every_table_can_be_made_and_is_consistent(name):
-    made = bench.table(name)
+    made = crowdbench.table(name)
     assert made.name == name
     assert made.title
     assert made.source
@@ -367,7 +369,7 @@ def test_redundancy_chooses_columns():
 
     from crowdwise.cli.bench import columns
 
-    made = bench.table("lia-table2")
+    made = crowdbench.table("lia-table2")
     chosen = columns(made, Namespace(columns=None, redundancy="2, 39"))
     assert chosen == ["BB R=2", "BB R=39", "WS R=2", "RTE R=2"]
 
@@ -377,3 +379,38 @@ def test_the_summary_is_a_frame_of_records(tmp_path):
     stored = json.loads((tmp_path / "toy.json").read_text())
     assert pd.DataFrame(stored["summary"])["row"].tolist()[0] == "guess"
     assert stored["settings"]["sure on easy"] == "Sure()"
+
+
+def test_without_a_checkout_the_command_says_where_it_looked(tmp_path, monkeypatch, capsys):
+    installed = tmp_path / "site-packages" / "crowdwise" / "cli"
+    monkeypatch.setattr("crowdwise.cli.bench.__file__", str(installed / "bench.py"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "--list"]) == 1
+    error = capsys.readouterr().err
+    assert "the published tables are not installed with the package" in error
+    assert f"searched: {tmp_path} and {installed}" in error
+    assert "clone the repository of crowdwise and run this command there" in error
+
+
+@pytest.mark.parametrize("inside", ["", "docs/methods"])
+def test_tables_are_found_from_any_folder_of_a_checkout(tmp_path, monkeypatch, inside):
+    from crowdwise.cli.bench import harness
+
+    monkeypatch.setattr("crowdwise.cli.bench.__file__", str(tmp_path / "elsewhere" / "bench.py"))
+    monkeypatch.setattr("crowdwise.cli.bench.HARNESS", "a_harness_of_a_checkout")
+    monkeypatch.syspath_prepend(tmp_path)  # so that changes of the path are undone
+    package = tmp_path / "checkout" / "benchmarks" / "a_harness_of_a_checkout"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    here = tmp_path / "checkout" / inside
+    here.mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(here)
+    found = harness()
+    del sys.modules[found.__name__]
+    assert Path(found.__file__).parent == package
+
+
+def test_tables_are_found_beside_an_editable_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "--list"]) == 0
+    assert "lia-table2" in capsys.readouterr().out

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise import bench
+import crowdbench
+from crowdbench.results import settings
+from crowdbench.tables import _iced, iced_settings, iced_table2
+from crowdbench.tables.imbalance_sweep import RATIOS, drawn
 from crowdwise.aggregate import MajorityVote
-from crowdwise.bench.results import settings
-from crowdwise.bench.tables import _iced, iced_settings, iced_table2
-from crowdwise.bench.tables.imbalance_sweep import RATIOS, drawn
 from crowdwise.learn import TwoStage
 
 RESULTS = Path(__file__).parents[2] / "benchmarks/results"
@@ -62,7 +62,7 @@ def test_smote_trains_on_balanced_classes(monkeypatch):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_rows_can_be_made_for_every_column(name):
-    table = bench.table(name)
+    table = crowdbench.table(name)
     assert len(table.cells(table.quick_rows, table.quick_columns)) >= 2
     for row, column in table.cells():
         assert hasattr(table.rows[row].make(column), "fit")
@@ -73,7 +73,7 @@ def test_rows_can_be_made_for_every_column(name):
 @pytest.mark.parametrize("name", ["iced-figure2", "imbalance-sweep"])
 def test_figures_are_drawn(name, tmp_path):
     pytest.importorskip("matplotlib")
-    table = bench.table(name)
+    table = crowdbench.table(name)
     lines = [
         {"row": row, "column": column, "metric": "balanced accuracy", "mean": 0.7}
         for row, column in table.cells()
@@ -83,10 +83,10 @@ def test_figures_are_drawn(name, tmp_path):
 
 
 def test_published_figures_stand_beside_every_difficulty():
-    table = bench.table("iced-table2")
+    table = crowdbench.table("iced-table2")
     assert table.published("ICED", "USPS-Syn", "accuracy").value == 0.9036
     assert table.published("ICED", "Gisette-like-Syn", "macro F1").value == 0.8512
-    easy = bench.table("iced-difficulty")
+    easy = crowdbench.table("iced-difficulty")
     assert easy.published("MV + LR", "GSAD-Syn, medium", "accuracy").value == 0.7094
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdwise.bench.results import settings
-from crowdwise.bench.tables import _lia, lia_medical, lia_settings, lia_table2
+from crowdbench.results import settings
+from crowdbench.tables import _lia, lia_medical, lia_settings, lia_table2
 
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/lia-settings.json"
 KINDS = {

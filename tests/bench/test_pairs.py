@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crowdbench.pairs import in_common, longest_run, pair_features, rarities, share, stem
+from crowdbench.sets import LearningSet
+from crowdbench.tables import _lia
 from crowdwise.annotations import Annotations
-from crowdwise.bench.pairs import in_common, longest_run, pair_features, rarities, share, stem
-from crowdwise.bench.sets import LearningSet
-from crowdwise.bench.tables import _lia
 from crowdwise.datasets.crowd import Crowd
 
 PREMISE = ["Anna", "bought", "12", "green", "cars", "in", "Rome", "on", "Monday"]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from crowdbench.tables._raykar import PrintedRaykar
 from crowdwise.annotations import Annotations
-from crowdwise.bench.tables._raykar import PrintedRaykar
 from crowdwise.learn import Raykar
 
 

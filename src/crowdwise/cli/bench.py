@@ -7,12 +7,29 @@ crowdwise bench lia-table2 --with mypackage:MyMethod
 crowdwise bench all --quick
 """
 
+import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol
 
 from crowdwise.cli.outcome import say
+from crowdwise.errors import FileError, explain
+
+HARNESS = "crowdbench"  # a package in the folder benchmarks/ of the repository, not in the wheel
+
+
+class TableLike(Protocol):
+    """What the flags need from a table: the names of its rows and columns."""
+
+    @property
+    def rows(self) -> Mapping[str, object]: ...
+
+    @property
+    def columns(self) -> Mapping[str, object]: ...
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -45,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from crowdwise import bench
+    bench = harness()
 
     if args.list or not args.tables:
         for name in bench.names():
@@ -71,14 +88,33 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def rows(table: Any, args: Namespace) -> list[str] | None:
+def harness() -> ModuleType:
+    """The tables and their runner, from the checkout that holds this folder or this package."""
+    here = [Path.cwd(), Path(__file__).resolve().parent]
+    places = [folder / "benchmarks" for start in here for folder in (start, *start.parents)]
+    found = next((place for place in places if (place / HARNESS / "__init__.py").is_file()), None)
+    if found is None:
+        raise FileError(
+            explain(
+                "the published tables are not installed with the package.",
+                searched=" and ".join(map(str, here)) + ", and the folders above",
+                expected=f"a checkout of the repository, with benchmarks/{HARNESS}",
+                fix="clone the repository of crowdwise and run this command there",
+            )
+        )
+    if str(found) not in sys.path:
+        sys.path.insert(0, str(found))
+    return import_module(HARNESS)
+
+
+def rows(table: TableLike, args: Namespace) -> list[str] | None:
     """The rows that the flags choose, another estimator also by its class; None for all."""
     classes = {spec.partition(":")[2]: spec for spec in args.others}
     chosen = listed(args.rows, [*table.rows, *args.others, *classes])
     return chosen and [name if name in table.rows else classes.get(name, name) for name in chosen]
 
 
-def columns(table: Any, args: Namespace) -> list[str] | None:
+def columns(table: TableLike, args: Namespace) -> list[str] | None:
     """The columns that the flags choose; None for all."""
     chosen = listed(args.columns, table.columns)
     if args.redundancy is None:

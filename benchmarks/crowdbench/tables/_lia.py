@@ -1,0 +1,242 @@
+"""What the LIA tables share: their sets at every redundancy, and their methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from crowdbench.measures import known_truth, on_training_tasks
+from crowdbench.pairs import pair_features
+from crowdbench.sets import LearningSet, crowd, learning_set
+from crowdbench.table import Column, Published
+from crowdwise import learn
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
+from crowdwise.learn import MLP, NetClassifier, Training
+from crowdwise.typing import Floats
+
+SOURCE = "Platanios et al. (2020), Learning from imperfect annotations, arXiv:2004.03473."
+SETS = {"BB": "bluebirds", "WS": "wordsim", "RTE": "rte"}
+REDUNDANCY = {"BB": (2, 5, 10, 20, 39), "WS": (2, 5, 10), "RTE": (2, 5, 10)}
+MEDICAL_SETS = {"MC": "medical_causes", "MT": "medical_treats"}
+MEDICAL = {"MC": (2, 5, 10), "MT": (2, 5, 10)}
+BODY = MLP(hidden=(16, 16, 16, 16), activation="selu")
+
+
+@lru_cache(maxsize=4)
+def whole(name: str) -> LearningSet:
+    """A set with all its labels."""
+    if name in MEDICAL:
+        return medical(name, "adjudicated")
+    data = learning_set(SETS[name], features="stored")
+    data = replace(data, X=data.X / np.abs(data.X).max())  # as the authors do
+    return with_soft_scores(data) if name == "WS" else data
+
+
+def with_soft_scores(data: LearningSet) -> LearningSet:
+    """Word similarity with its ratings: one of 7 in 10 is seven parts yes and three parts no."""
+    raw = crowd("wordsim", variant="raw").annotations
+    yes = np.asarray(raw.classes, dtype=np.float64)[raw.label] / 10.0
+    votes = Annotations.from_codes(
+        raw.task,
+        raw.worker,
+        (yes >= 0.5).astype(np.int64),
+        tasks=raw.tasks,
+        workers=raw.workers,
+        classes=data.annotations.classes,
+        soft=np.column_stack([1.0 - yes, yes]),
+    )
+    return replace(data, annotations=votes)
+
+
+def columns(
+    sizes: Mapping[str, Sequence[int]], load: Callable[[str], LearningSet]
+) -> dict[str, Any]:
+    """A column for every set and redundancy; which labels are kept differs by seed."""
+
+    def drawn(name: str, redundancy: int) -> Callable[[int], LearningSet]:
+        def make(seed: int) -> LearningSet:
+            data = load(name)
+            return replace(data, annotations=data.annotations.subsample(redundancy, seed))
+
+        return make
+
+    return {
+        f"{name} R={redundancy}": Column(drawn(name, redundancy), redrawn=True)
+        for name, redundancies in sizes.items()
+        for redundancy in redundancies
+    }
+
+
+def paper(
+    figures: Mapping[str, Sequence[Any]], sizes: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
+    """Percent and standard error by set, one pair a redundancy; an error of None is not given."""
+    return {
+        f"{name} R={redundancy}": {
+            "accuracy": Published(value / 100, None if error is None else error / 100)
+        }
+        for name, pairs in figures.items()
+        for redundancy, (value, error) in zip(sizes[name], pairs, strict=True)
+    }
+
+
+def on_its_tasks(model: Any, data: LearningSet, seed: int) -> dict[str, float]:
+    """How well the truth of the labelled tasks is found, and by the classifier alone."""
+    if isinstance(model, TrueLabels):
+        return model.right(data)
+    if isinstance(model, Aggregator):
+        return on_training_tasks(model.fit(data.annotations).posterior_, data)
+    X = features_for(model, data)
+    model.fit(X, data.annotations)
+    if isinstance(model, learn.TwoStage):
+        return on_training_tasks(model.predict_proba(X), data)
+    found = on_training_tasks(model.posterior_, data)
+    if X is not None:
+        found["classifier"] = on_training_tasks(model.predict_proba(X), data)["accuracy"]
+    return found
+
+
+def features_for(model: Any, data: LearningSet) -> Any:
+    """The features that a method sees: none for LIA-E, the task's number for two stages."""
+    if isinstance(model, LIAE):
+        return None
+    if isinstance(model, WordLIA):
+        return words_in_common(data)
+    if isinstance(model, EmbeddedTwoStage):
+        return np.eye(len(data.X), dtype=np.float32)
+    return data.X
+
+
+class LIAE(learn.LIA):
+    """LIA without features: learned embeddings of tasks."""
+
+
+class WordLIA(learn.LIA):
+    """LIA on the words that two sentences share, instead of embeddings of both."""
+
+
+def words_in_common(data: LearningSet) -> Floats:
+    """Features of sentence pairs from their words, in the order of the tasks."""
+    items = crowd(data.name).items
+    assert items is not None
+    pairs = items.loc[data.annotations.tasks]
+    return pair_features(pairs["premise"], pairs["hypothesis"], pairs["rte_task"])
+
+
+class EmbeddedTwoStage(learn.TwoStage):
+    """Two stages without features: the classifier learns an embedding of every task."""
+
+
+def starred(aggregator: Any, kind: Any = learn.TwoStage) -> Any:
+    """Two stages: an aggregator, then LIA's classifier on its labels."""
+    training = Training(optimizer="amsgrad", learning_rate=1e-3, epochs=200)
+    scale = kind is learn.TwoStage
+    return kind(aggregator, NetClassifier(truth=BODY, scale=scale, training=training))
+
+
+def lia(
+    features: str,
+    rounds: tuple[int, int],
+    finish: tuple[str | None, int],
+    weight_decay: float = 0.0,
+) -> learn.LIA:
+    """LIA with features standardised, as they are, or none; EM rounds and epochs; fine-tuning.
+
+    With ``"linear"`` features are as they are and networks have no hidden layer; with ``"words
+    in common"`` they are those of :func:`words_in_common`.
+    """
+    kind = {"none": LIAE, "words in common": WordLIA}.get(features, learn.LIA)
+    others: dict[str, Any] = {}
+    if features == "linear":
+        others = {"truth": "linear", "difficulty": MLP(hidden=())}
+    if weight_decay:
+        usual = learn.LIA.default_training
+        others["training"] = clone(usual).set_params(weight_decay=weight_decay)
+    return kind(
+        **others,
+        scale=features == "standardised",
+        em_rounds=rounds[0],
+        em_epochs=rounds[1],
+        marginal=finish[0],
+        marginal_epochs=finish[1],
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What differs from set to set: how LIA is fine-tuned, and how much weights decay."""
+
+    finish: tuple[str | None, int] = (None, 0)
+    weight_decay: float = 0.0
+
+
+# The best of the table lia-settings, by held-out labels, for features and a set; else (None, 0).
+BEST = {
+    ("as they are", "BB"): Settings(("annotation", 100)),
+    ("linear", "BB"): Settings(("annotation", 100)),
+    ("linear", "WS"): Settings(("task", 100)),
+    ("none", "BB"): Settings(("task", 100)),
+    ("none", "MC"): Settings(("annotation", 100)),
+    ("none", "MT"): Settings(("annotation", 100)),
+}
+# The same with weight decay, where held-out labels prefer that.
+DECAYED = {
+    ("linear", "BB"): Settings(("task", 300), 0.003),
+    ("none", "BB"): Settings(("task", 300), 0.003),
+    ("none", "RTE"): Settings(("task", 100), 0.003),
+    ("words in common", "RTE"): Settings(("task", 300), 0.003),
+}
+
+
+def chosen(features: str, *, decay: bool = False) -> Callable[[str], learn.LIA]:
+    """LIA with the best settings for features and a column's set."""
+
+    def make(column: str) -> learn.LIA:
+        place = features, column.split(maxsplit=1)[0]
+        best = DECAYED[place] if decay else BEST.get(place, Settings())
+        return lia(features, (5, 40), best.finish, best.weight_decay)
+
+    return make
+
+
+class TrueLabels(BaseEstimator):
+    """No method: a logistic regression that is given truths, to see what features can tell."""
+
+    def __init__(self, *, words: bool = False) -> None:
+        self.words = words
+
+    def right(self, data: LearningSet) -> dict[str, float]:
+        """Scores on tasks that it did not learn from, in five folds."""
+        rows, truth = known_truth(data)
+        X = words_in_common(data) if self.words else data.X
+        # How strong its penalty is, is chosen by the truth of the tasks that it learns from.
+        regression = GridSearchCV(
+            LogisticRegression(max_iter=1000), {"C": np.logspace(-4, 0, 5)}, scoring="neg_log_loss"
+        )
+        model = make_pipeline(StandardScaler(), regression)
+        proba = cross_val_predict(model, X[rows], truth, cv=5, method="predict_proba")
+        said = np.zeros((data.annotations.n_tasks, proba.shape[1]))
+        said[rows] = proba
+        return on_training_tasks(said, data)
+
+
+def finished(marginal: str | None, *, features: bool = True) -> learn.LIA:
+    """LIA with or without fine-tuning, all else the same."""
+    return lia("as they are" if features else "none", (5, 40), (marginal, 100))
+
+
+@lru_cache(maxsize=4)
+def medical(name: str, truth: str) -> LearningSet:
+    """Causes or treats, scored by one of its truths."""
+    data = learning_set(MEDICAL_SETS[name], features="stored", truth=truth, cut=False)
+    return replace(data, X=data.X / np.abs(data.X).max())

@@ -1,0 +1,70 @@
+"""Which settings of ICED predict the labels of held-out tasks best: how its recipe was chosen."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any
+
+from crowdbench.measures import FOLDS, on_held_out_tasks
+from crowdbench.sets import LearningSet
+from crowdbench.table import Column, Row, Table
+from crowdbench.tables._iced import GSAD, NAMES, NETWORK, SOURCE, USPS, learning_set
+from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, OneCoin
+from crowdwise.learn import ICED
+
+OTHER_DRAWS = 100  # crowds that no other table meets
+AGGREGATORS = {
+    "hard D&S": HardDawidSkene(),
+    "D&S": DawidSkene(),
+    "IBCC": IBCC(),
+    "one coin": OneCoin(),
+}
+
+
+def made(prior: str, rule: str, decoder: str, rounds: int) -> Callable[[str], Any]:
+    """ICED with one choice of each."""
+    return lambda _: ICED(
+        truth=NETWORK,
+        class_prior=prior,
+        aggregator=AGGREGATORS[rule],
+        decoder=decoder,
+        rounds=rounds,
+    )
+
+
+def drawn(column: str, seed: int) -> LearningSet:
+    return learning_set(NAMES[column], "published", OTHER_DRAWS + seed)
+
+
+TABLE = Table(
+    name="iced-settings",
+    title="Settings of ICED by held-out labels",
+    source=SOURCE,
+    about=(
+        "Where the prior of the truths comes from, the aggregator, how new tasks get features, and "
+        "how many rounds: by the mean log probability of the labels of a fifth of the tasks, which "
+        "the classifier did not learn from. No truth is seen, and the crowds are other draws than "
+        "those of the other tables."
+    ),
+    rows={
+        f"{prior}'s prior; {rule}; {decoder}; {rounds} rounds": Row(
+            made(prior, rule, decoder, rounds)
+        )
+        for prior, rule, (decoder, rounds) in product(
+            ("aggregator", "network"),
+            AGGREGATORS,
+            (("refit", 30), ("interpolate", 30), ("interpolate", 60)),
+        )
+    },
+    columns={name: Column(partial(drawn, name), redrawn=True) for name in (USPS, GSAD)},
+    measure=on_held_out_tasks,
+    metrics=("held-out",),
+    seeds=FOLDS,
+    quick_seeds=1,
+    quick_rows=(
+        "aggregator's prior; hard D&S; interpolate; 30 rounds",
+        "network's prior; IBCC; interpolate; 60 rounds",
+    ),
+    quick_columns=(USPS,),
+    overall=True,
+)

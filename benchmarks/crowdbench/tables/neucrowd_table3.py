@@ -1,0 +1,45 @@
+"""NeuCrowd without its parts, and with what it leaves for later."""
+
+from crowdbench.table import Row, Table
+from crowdbench.tables._embed import chosen_on_validation
+from crowdbench.tables._neucrowd import COLUMNS, HOTEL, SOURCE, neucrowd, paper
+from crowdwise.aggregate import DawidSkene
+
+FULL, NO_SA, NO_RA, NO_SN = "NeuCrowd", "-SA", "-SA-RA", "-SA-RA-SN"
+TABLE = Table(
+    name="neucrowd-table3",
+    title="NeuCrowd's Table 3: what each part is worth",
+    source=SOURCE,
+    about="Settings and choices as in Table 2.",
+    notes=(
+        "-SA draws from all tasks, -RA uses the anchors themselves, -SN takes groups as they come.",
+        "The last rows are not in the paper: its code's quirks; a classifier that is given all "
+        "labels; every class as an anchor; classes and confidence from Dawid and Skene's "
+        "posterior; and that renewed by the representation.",
+    ),
+    rows={
+        NO_SN: Row(
+            neucrowd(safety=False, anchor="example", hard_rate=1),
+            paper((0.65, 0.712), (0.674, 0.662), (0.77, 0.838)),
+        ),
+        NO_RA: Row(
+            neucrowd(safety=False, anchor="example"),
+            paper((0.665, 0.713), (0.664, 0.72), (0.850, 0.921)),
+        ),
+        NO_SA: Row(neucrowd(safety=False), paper((0.67, 0.714), (0.68, 0.723), (0.857, 0.823))),
+        FULL: Row(neucrowd(), paper((0.678, 0.729), (0.688, 0.751), (0.871, 0.928))),
+        "as the code does it": Row(neucrowd(legacy=True)),
+        "soft labels behind it": Row(neucrowd(targets="soft")),
+        "every class anchors": Row(neucrowd(anchors="all")),
+        "posterior": Row(neucrowd(evidence="posterior", aggregator=DawidSkene())),
+        "posterior, renewed": Row(
+            neucrowd(evidence="posterior", aggregator=DawidSkene(), refresh_every=1)
+        ),
+    },
+    columns=COLUMNS,
+    measure=chosen_on_validation,
+    metrics=("accuracy", "AUC"),
+    pairs=((FULL, NO_SA), (NO_SA, NO_RA), (NO_RA, NO_SN), (FULL, NO_SN)),
+    quick_rows=(NO_SN, FULL),
+    quick_columns=(HOTEL,),
+)

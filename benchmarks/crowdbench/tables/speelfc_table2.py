@@ -1,0 +1,167 @@
+"""SpeeLFC's comparison on music genres and sentences, and what it left out."""
+
+from collections.abc import Callable
+from typing import Any
+
+from crowdbench.measures import on_test_tasks
+from crowdbench.sets import learning_set
+from crowdbench.table import Column, Row, Table, published
+from crowdbench.tables._raykar import PrintedRaykar
+from crowdwise import aggregate, learn
+from crowdwise.learn import MLP, NetClassifier, Training
+
+MGC, SPC, SENTENCES = "MGC", "SPC", "SPC sentences"
+# The papers' networks: none on MGC, one wide layer on sentences.
+NETS = {MGC: "linear", SPC: MLP(hidden=(1200,), dropout=0.5), SENTENCES: "linear"}
+# Labels that were held out, never the truth, say when to stop and which of ten starts to keep.
+# On SPC rates are the paper's; on MGC one setting serves all methods here.
+STOPPED = {
+    MGC: Training(
+        learning_rate=3e-3, weight_decay={"truth": 1e-3}, epochs=2000, patience=50, n_restarts=10
+    ),
+    SPC: Training(learning_rate=1e-4, batch_size=64, epochs=200, patience=5, hold_out="tasks"),
+    SENTENCES: Training(learning_rate=1e-2, epochs=1000, patience=50),
+}
+# By held-out labels, and by those of held-out tasks: see the table speelfc-settings.
+CHOSEN = {
+    "SpeeLFC": Training(
+        learning_rate=1e-2, weight_decay={"truth": 3e-3}, epochs=2000, patience=50, n_restarts=10
+    ),
+    "SpeeLFCD": Training(
+        learning_rate={"truth": 1e-2, "noise": 1e-3}, epochs=2000, patience=50, n_restarts=10
+    ),
+}
+WHOLE_TASKS = {
+    name: Training(
+        learning_rate={"truth": rate, "noise": noise},
+        weight_decay={"truth": 1e-2},
+        epochs=2000,
+        patience=50,
+        n_restarts=10,
+        hold_out="tasks",
+    )
+    for name, rate, noise in (("SpeeLFC", 1e-2, 1e-2), ("SpeeLFCD", 3e-3, 3e-4))
+}
+# Directions of LSA and of embeddings have a scale that means something.
+SCALED = {MGC: True, SPC: False, SENTENCES: False}
+
+
+def two_stage(aggregator: str) -> Callable[[str], Any]:
+    """An aggregator, then the same network as the end-to-end methods have."""
+
+    def make(column: str) -> Any:
+        training = STOPPED[column]
+        classifier = NetClassifier(truth=NETS[column], scale=SCALED[column], training=training)
+        return learn.TwoStage(getattr(aggregate, aggregator)(), classifier)
+
+    return make
+
+
+def end_to_end(name: str) -> Callable[[str], Any]:
+    """A learner with the shared network; held-out labels say when to stop."""
+
+    def make(column: str) -> Any:
+        kind = getattr(learn, name)
+        return kind(truth=NETS[column], scale=SCALED[column], training=STOPPED[column])
+
+    return make
+
+
+def chosen(name: str) -> Callable[[str], Any]:
+    """The learner with the settings that predict held-out labels best."""
+    return lambda column: getattr(learn, name)(training=CHOSEN[name])
+
+
+def whole_tasks(name: str) -> Callable[[str], Any]:
+    """The learner, stopped by the labels of tasks that it did not learn from."""
+
+    def make(column: str) -> Any:
+        return getattr(learn, name)(training=WHOLE_TASKS[name])
+
+    return make
+
+
+def by_the_paper(name: str) -> Callable[[str], Any]:
+    """A learner with the paper's own settings, to the last epoch."""
+
+    def make(column: str) -> Any:
+        return getattr(learn, name).recipe("mgc")
+
+    return make
+
+
+def linear(name: str, **settings: Any) -> Callable[[str], Any]:
+    """A method around a logistic regression."""
+    return lambda column: getattr(learn, name)(scale=SCALED[column], **settings)
+
+
+def paper(mgc: float | None, spc: float | None) -> Any:
+    return published([MGC, SPC], [mgc, spc])
+
+
+TABLE = Table(
+    name="speelfc-table2",
+    title="SpeeLFC's Table 2: music genres (MGC) and sentence polarity (SPC)",
+    source="Chen et al. (2020), Structured probabilistic end-to-end learning from crowds, IJCAI.",
+    about=(
+        "Features of SPC are 1200 LSA directions that we made from the texts, since the paper's "
+        "are not published. When to stop is decided by held-out labels of workers (on SPC, of held-"
+        "out tasks), never by the truth."
+    ),
+    notes=(
+        "With the 5000 epochs that the paper names for MGC the classifier learns the noise; "
+        "stopped by held-out labels it reaches what the paper reports. On MGC, rows with settings "
+        "by held-out labels, and by all labels of held-out tasks, have what the table "
+        "speelfc-settings prefers for the method by that rule; the plain rows share one setting "
+        "with the other methods, which was written down after test accuracies had been seen.",
+        "Raykar's method without a prior breaks down as its equations are printed: a worker who "
+        "never labels what is taken for some class has a row of 0 / 0, and all that follows is not "
+        "a number (numpy then names the first class; the published 0.12 and 0.49 are guesses "
+        "too). Our EM keeps to logs and skips empty rows, and so does not need the prior.",
+        "One test task of MGC is 0.0033; the standard error of an accuracy on 300 tasks is 0.027.",
+    ),
+    rows={
+        "MV + net": Row(two_stage("MajorityVote"), paper(0.6267, 0.7226)),
+        "GLAD + net": Row(two_stage("GLAD"), paper(0.6603, 0.7289)),
+        "IBCC + net": Row(two_stage("IBCC")),
+        "SoftProb": Row(linear("SoftProb")),
+        "CrowdLayer": Row(end_to_end("CrowdLayer"), paper(0.4287, 0.7307)),
+        "Raykar (no prior, as printed)": Row(
+            lambda column: PrintedRaykar(scale=SCALED[column]), paper(0.1200, 0.4867)
+        ),
+        "Raykar (no prior)": Row(linear("Raykar", smoothing=0.0), paper(0.1200, 0.4867)),
+        "Raykar (prior)": Row(linear("Raykar"), paper(0.6300, 0.7078)),
+        "MALR": Row(linear("MALR"), paper(0.6400, 0.7240)),
+        "PersonalClassifier": Row(linear("PersonalClassifier"), paper(None, 0.7261)),
+        "SpeeLFC (5000 epochs)": Row(by_the_paper("SpeeLFC"), paper(0.6923, None), [MGC]),
+        "SpeeLFCD (5000 epochs)": Row(by_the_paper("SpeeLFCD"), paper(0.6833, None), [MGC]),
+        "SpeeLFC (settings by held-out labels)": Row(chosen("SpeeLFC"), paper(0.6923, None), [MGC]),
+        "SpeeLFCD (settings by held-out labels)": Row(
+            chosen("SpeeLFCD"), paper(0.6833, None), [MGC]
+        ),
+        "SpeeLFC (settings by held-out tasks)": Row(
+            whole_tasks("SpeeLFC"), paper(0.6923, None), [MGC]
+        ),
+        "SpeeLFCD (settings by held-out tasks)": Row(
+            whole_tasks("SpeeLFCD"), paper(0.6833, None), [MGC]
+        ),
+        "SpeeLFC": Row(end_to_end("SpeeLFC"), paper(0.6923, 0.7314)),
+        "SpeeLFCD": Row(end_to_end("SpeeLFCD"), paper(0.6833, 0.7336)),
+        "LIA": Row(lambda column: learn.LIA(truth=NETS[column], scale=SCALED[column])),
+    },
+    columns={
+        MGC: Column(lambda seed: learning_set("mgc"), about="700 training and 300 test tasks"),
+        SPC: Column(
+            lambda seed: learning_set("spc", features="lsa"),
+            about="4,999 training and 5,434 test tasks, 1200 LSA features",
+        ),
+        SENTENCES: Column(
+            lambda seed: learning_set("spc", features="stored"),
+            about="the same tasks, 384-dimensional sentence embeddings",
+        ),
+    },
+    measure=on_test_tasks,
+    metrics=("accuracy", "macro F1", "training", "confusion error"),
+    quick_rows=("MV + net", "SoftProb", "CrowdLayer", "Raykar (prior)", "MALR", "SpeeLFC"),
+    quick_columns=(MGC, SENTENCES),
+)
