@@ -226,6 +226,20 @@ def test_skill_equals_plain_loops():
         assert found.misses[worker] == len(missed)
 
 
+@pytest.mark.parametrize("n", [4, 12])
+def test_skill_of_few_labels_has_the_error_of_a_sample(n):
+    truth = np.tile([0, 0, 1, 1], n // 4)
+    unrelated = np.tile([0, 1, 0, 1], n // 4)
+    labels = np.column_stack([unrelated, truth, truth])
+    table = worker_quality(labels, gold=truth, confidence=0.5).iloc[0]
+    # q and y are half a label up or down, so q . y is 1/2 or -1/2 and q . q is 1/2: the squares
+    # add up to n / 4, n / (n - 1) makes them a sample's, and the skill of the truth is n / 2.
+    error = np.sqrt(n / 4 * n / (n - 1)) / (n / 2)
+    assert_allclose(table["skill"], 0, atol=1e-12)
+    assert_allclose(table["skill_high"], stats.norm.ppf(0.75) * error)
+    assert_allclose(table["skill_low"], -table["skill_high"])
+
+
 def test_skill_is_zero_for_noise_and_one_for_the_truth():
     even = np.full((3, 3), 1 / 3)
     crowd = crowd_with([even, np.eye(3), 0.5 * np.eye(3) + 0.5 / 3], n_tasks=6000)
