@@ -16,7 +16,7 @@ import page_checks
 import pandas as pd
 import real_crowds
 
-from crowdwise.io.feature_files import read_features
+from crowdwise.io.features import read_features
 from crowdwise.io.reader import read
 from crowdwise.report import write_report
 

@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 
 from crowdbench.sets import LearningSet
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.evaluate.scores import accuracy, balanced_accuracy, macro_f1
 from crowdwise.typing import Array, Floats, Ints
 
@@ -81,8 +81,8 @@ def on_training_tasks(posterior: Floats, data: LearningSet) -> dict[str, float]:
 def known_truth(data: LearningSet) -> tuple[Ints, Ints]:
     """Rows of the training tasks whose truth is known, and their class numbers."""
     votes = data.annotations
-    rows = positions(votes.tasks, data.truth.index.to_numpy())
-    truth = positions(votes.classes, data.truth.to_numpy())
+    rows = locate(votes.tasks, data.truth.index.to_numpy())
+    truth = locate(votes.classes, data.truth.to_numpy())
     kept = (rows >= 0) & (truth >= 0)
     return rows[kept], truth[kept]
 

@@ -20,7 +20,7 @@ from crowdbench.page import page
 from crowdbench.summary import paired, summarise
 from crowdbench.table import Table
 from crowdwise.errors import FormatError, explain
-from crowdwise.io.atomic import replacing
+from crowdwise.io.atomic import replace_file
 
 PACKAGES = ("crowdwise", "numpy", "scipy", "scikit-learn", "pandas", "torch")
 SECONDS = 10.0  # between two savings of unfinished work
@@ -76,9 +76,9 @@ class Results:
                 for (row, column, seed), found in sorted(self.runs.items())
             ],
         }
-        with replacing(self.file) as out:
+        with replace_file(self.file) as out:
             out.write(line_by_line(content))
-        with replacing(self.file.with_suffix(".md")) as out:
+        with replace_file(self.file.with_suffix(".md")) as out:
             out.write(page(self.table, summary, content["pairs"], self.skipped(), about))
         if self.table.figure is not None and len(summary):
             self.table.figure(summary, self.file.with_suffix(".svg"))

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.datasets import Crowd, load
 from crowdwise.datasets.crowd import with_tasks
 from crowdwise.errors import FileError, explain
@@ -98,7 +98,7 @@ def with_features(whole: Crowd, kind: str) -> Crowd:
         return whole
     X, names = stored_features(whole.name) if kind == "stored" else lsa_features(whole)
     tasks = whole.annotations.tasks if whole.split is None else whole.split.index.to_numpy()
-    rows = positions(names.astype(str), tasks.astype(str))
+    rows = locate(names.astype(str), tasks.astype(str))
     kept = rows >= 0
     return replace(whole, X=X[rows[kept]], X_tasks=tasks[kept])
 

@@ -13,7 +13,7 @@ from crowdwise import aggregate
 from crowdwise.datasets.crowd import Crowd
 from crowdwise.errors import MissingExtraError
 from crowdwise.evaluate import score
-from crowdwise.io.write import consensus_frame, write_labels
+from crowdwise.io import consensus_frame, write_labels
 from crowdwise.report import write_report
 from crowdwise.simulate import classroom
 from crowdwise.simulate.files import make_folder

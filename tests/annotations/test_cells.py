@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from crowdwise import Annotations
 from crowdwise.annotations import cells
-from crowdwise.annotations.cells import shares_of, to_cells, votes_of
+from crowdwise.annotations.cells import count_votes, normalize_votes, to_cells
 from crowdwise.errors import AnnotationError
 
 
@@ -49,12 +49,16 @@ def test_cells_equal_the_plain_loops(crowd):
 @pytest.mark.parametrize("at_once", [1 << 20, 7, 1])
 def test_votes_equal_the_plain_loops_in_any_blocks(crowd, at_once, monkeypatch):
     monkeypatch.setattr(cells, "ROWS_AT_ONCE", at_once)
-    assert_allclose(votes_of(crowd), slow_cells(crowd).sum(axis=1), rtol=1e-6)
+    assert_allclose(count_votes(crowd), slow_cells(crowd).sum(axis=1), rtol=1e-6)
 
 
 def test_shares_are_uniform_where_there_is_no_vote():
-    assert shares_of(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist() == [[0.25, 0.75], [0.5, 0.5]]
-    assert shares_of(np.zeros((2, 0))).shape == (2, 0)
+    votes = np.array([[1.0, 3.0], [0.0, 0.0]])
+    assert normalize_votes(votes).tolist() == [
+        [0.25, 0.75],
+        [0.5, 0.5],
+    ]
+    assert normalize_votes(np.zeros((2, 0))).shape == (2, 0)
 
 
 def test_too_many_workers_and_classes():

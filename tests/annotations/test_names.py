@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.annotations.names import as_names, encode, note_on_spaces, positions, unique_names
+from crowdwise.annotations.names import as_names, encode, locate, note_on_spaces, unique_names
 from crowdwise.errors import AnnotationError
 
 
@@ -129,7 +129,7 @@ def test_as_names(values, names):
 
 
 def test_positions():
-    assert positions(np.array(["a", "b"], dtype=object), ["b", "z", "a"]).tolist() == [1, -1, 0]
+    assert locate(np.array(["a", "b"], dtype=object), ["b", "z", "a"]).tolist() == [1, -1, 0]
 
 
 def test_many_names_are_fast_enough():

@@ -6,7 +6,7 @@ import pytest
 
 import crowdwise
 from crowdwise.cli import main
-from crowdwise.io.feature_files import read_features
+from crowdwise.io.features import read_features
 
 QUICK = ("--set", "epochs=1", "--set", "sizes=(8, 4)", "--seed", "0", "--quiet")
 

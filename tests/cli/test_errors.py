@@ -185,7 +185,7 @@ class TestTheUnforeseen:
         def broken(*_, **__):
             raise error
 
-        monkeypatch.setattr("crowdwise.io.write.consensus_frame", broken)
+        monkeypatch.setattr("crowdwise.io.consensus.consensus_frame", broken)
 
     def test_a_bug_is_owned_up_to(self, good, monkeypatch, capsys):
         self.raising(monkeypatch, ZeroDivisionError("by nought"))

@@ -6,13 +6,13 @@ import threading
 import pytest
 
 from crowdwise.errors import FileError
-from crowdwise.io.atomic import replacing
+from crowdwise.io.atomic import replace_file
 
 
 def test_writes_and_replaces(tmp_path):
     path = tmp_path / "labels.csv"
     for text in ("one", "two\r\n"):
-        with replacing(path) as file:
+        with replace_file(path) as file:
             file.write(text)
         assert path.read_bytes() == text.encode()
     assert [p.name for p in tmp_path.iterdir()] == ["labels.csv"]
@@ -20,7 +20,7 @@ def test_writes_and_replaces(tmp_path):
 
 def test_nothing_is_there_before_all_is_written(tmp_path):
     path = tmp_path / "labels.csv"
-    with replacing(path, binary=True) as file:
+    with replace_file(path, binary=True) as file:
         file.write(b"half")
         assert not path.exists()
     assert path.read_bytes() == b"half"
@@ -32,7 +32,7 @@ def test_keeps_what_was_there_if_anything_goes_wrong(tmp_path, error):
     path.write_text("precious")
 
     def write_half():
-        with replacing(path) as file:
+        with replace_file(path) as file:
             file.write("half")
             raise error
 
@@ -47,7 +47,7 @@ def test_keeps_permissions_and_follows_links(tmp_path):
     path.write_text("old")
     path.chmod(0o640)
     link.symlink_to(path)
-    with replacing(link) as file:
+    with replace_file(link) as file:
         file.write("new")
     assert link.is_symlink()
     assert path.read_text() == "new"
@@ -57,7 +57,7 @@ def test_keeps_permissions_and_follows_links(tmp_path):
 def test_new_files_have_the_usual_permissions(tmp_path):
     mask = os.umask(0o022)
     try:
-        with replacing(tmp_path / "labels.csv") as file:
+        with replace_file(tmp_path / "labels.csv") as file:
             file.write("x")
     finally:
         os.umask(mask)
@@ -69,7 +69,7 @@ def test_writes_straight_to_a_pipe(tmp_path):
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: seen.append(pipe.read_text()))
     reader.start()
-    with replacing(pipe) as file:
+    with replace_file(pipe) as file:
         file.write("through")
     reader.join()
     assert seen == ["through"]
@@ -77,12 +77,12 @@ def test_writes_straight_to_a_pipe(tmp_path):
 
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(FileError, match=r"cannot be written(.|\n)*No such file(.|\n)*fix:"):
-        replacing(tmp_path / "no" / "labels.csv").__enter__()
+        replace_file(tmp_path / "no" / "labels.csv").__enter__()
 
 
 def test_a_folder_in_the_way(tmp_path):
     with pytest.raises(FileError, match="a folder of this name is in the way"):
-        replacing(tmp_path).__enter__()
+        replace_file(tmp_path).__enter__()
 
 
 def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
@@ -91,9 +91,9 @@ def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
 
     monkeypatch.setattr("tempfile.mkdtemp", refuse)
     with pytest.raises(FileError, match="Permission denied"):
-        replacing(tmp_path / "labels.csv").__enter__()
+        replace_file(tmp_path / "labels.csv").__enter__()
 
 
 def test_an_error_of_ours_stays_as_it_is(tmp_path):
-    with pytest.raises(FileError, match=r"^mine$"), replacing(tmp_path / "a"):
+    with pytest.raises(FileError, match=r"^mine$"), replace_file(tmp_path / "a"):
         raise FileError("mine")

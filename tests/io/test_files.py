@@ -11,7 +11,7 @@ import pytest
 from crowdwise import Annotations
 from crowdwise.errors import FileError, FormatError, ParameterError
 from crowdwise.io import files
-from crowdwise.io.files import File, files_of
+from crowdwise.io.files import File, find_files
 
 TABLE = "task,worker,label\n1,2,3\n1,4,5\n"
 
@@ -151,7 +151,7 @@ def test_many_small_bombs_in_one_archive(tmp_path, monkeypatch):
         for number in range(8):
             archive.writestr(f"{number}.csv", b"0" * (1 << 18))
     with pytest.raises(FormatError, match="unpacks to more than"):
-        files_of(path)
+        find_files(path)
 
 
 def test_names_of_files():

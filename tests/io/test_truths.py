@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from crowdwise.errors import AnnotationError
-from crowdwise.io.truths import truth_by_task
+from crowdwise.io.gold import collect_truths
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from crowdwise.io.truths import truth_by_task
     ids=["dict", "series", "repeated", "pandas", "polars", "lazy"],
 )
 def test_takes_any_shape(truth):
-    assert truth_by_task(truth).to_dict() == {"a": 1, "b": 2}
+    assert collect_truths(truth).to_dict() == {"a": 1, "b": 2}
 
 
 def test_two_truths_of_a_task():
@@ -29,9 +29,9 @@ def test_two_truths_of_a_task():
     with pytest.raises(
         AnnotationError, match=r"two different truths for 1 tasks(.|\n)*\('q', 1\): 1 and 2"
     ):
-        truth_by_task(truth)
+        collect_truths(truth)
 
 
 def test_values_without_tasks():
     with pytest.raises(AnnotationError, match=r"A list does not say which task"):
-        truth_by_task([1, 2])
+        collect_truths([1, 2])

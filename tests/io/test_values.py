@@ -11,9 +11,9 @@ from crowdwise.io.values import (
     is_true,
     joined,
     numeric,
+    parse_names,
     renamed,
     typed,
-    typed_names,
 )
 
 
@@ -71,8 +71,8 @@ def test_values_can_be_renamed_away():
 
 
 def test_names_as_numbers():
-    assert typed_names(["1", "2.0"]) == [1, 2]
-    assert typed_names(["1", "x"]) == ["1", "x"]
+    assert parse_names(["1", "2.0"]) == [1, 2]
+    assert parse_names(["1", "x"]) == ["1", "x"]
 
 
 @pytest.mark.parametrize("column", [pd.Series(["1", "2.5", None]), pd.Series([1, 2.5, np.nan])])

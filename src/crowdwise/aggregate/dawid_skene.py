@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import ConfusionModel, Traits
 from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.errors import ParameterError
@@ -26,7 +26,7 @@ class WorkerHistory:
 
     def of(self, workers: Array, classes: Array) -> Floats:
         """The counts in the order of other workers and classes, 0 for unknown ones."""
-        row, column = positions(self.workers, workers), positions(self.classes, classes)
+        row, column = locate(self.workers, workers), locate(self.classes, classes)
         counts = np.zeros((len(workers), len(classes), len(classes)))
         known, seen = np.flatnonzero(row >= 0), np.flatnonzero(column >= 0)
         counts[np.ix_(known, seen, seen)] = self.counts[

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.cells import shares_of
+from crowdwise.annotations.cells import normalize_votes
 from crowdwise.base.aggregator import Aggregator, Traits, by_worker
 from crowdwise.base.params import at_least
 from crowdwise.typing import Floats, Ints
@@ -127,7 +127,7 @@ class KOS(Aggregator):
         sides = [np.maximum(-voice, 0.0), np.maximum(voice, 0.0)]
         votes = np.stack([sums(side, task, annotations.n_tasks) for side in sides], axis=1)
         heard = votes.sum(axis=1, keepdims=True) > 0
-        return np.where(heard, shares_of(votes), annotations.shares())
+        return np.where(heard, normalize_votes(votes), annotations.shares())
 
 
 def edges_of(annotations: Annotations) -> Edges:

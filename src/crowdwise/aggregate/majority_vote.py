@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.cells import shares_of, votes_of
+from crowdwise.annotations.cells import count_votes, normalize_votes
 from crowdwise.base.aggregator import Aggregator, Traits
 from crowdwise.base.params import one_of
 from crowdwise.errors import ParameterError, listing
@@ -108,7 +108,7 @@ def weighted_shares(
     if weights is not None:
         own = weights[annotations.worker] * (1.0 if own is None else own)
     distributions = annotations.soft if soft else None
-    return shares_of(votes_of(replace(annotations, weight=own, soft=distributions)))
+    return normalize_votes(count_votes(replace(annotations, weight=own, soft=distributions)))
 
 
 def weights_of(weights: Any, workers: Array) -> Floats:

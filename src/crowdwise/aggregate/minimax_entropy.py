@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import ConfusionModel, Traits
 from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.inference.conditional_entropy import Basis, EveryCell, Solution, lay_out, look, solve
@@ -165,7 +165,7 @@ class MinimaxEntropy(ConfusionModel):
 
     def _adapted(self, data: Annotations, strangers: bool) -> Self:
         model = super()._adapted(data, strangers)
-        model.task_effect_[positions(self.tasks_, data.tasks) < 0] = 0.0
+        model.task_effect_[locate(self.tasks_, data.tasks) < 0] = 0.0
         return model
 
     def _basis(self, n_classes: int) -> Basis:

@@ -61,7 +61,7 @@ def to_cells(annotations: Annotations) -> Cells:
     return Cells(annotations.indptr * n_classes, spread.reshape(-1), value.reshape(-1))
 
 
-def votes_of(annotations: Annotations) -> Floats:
+def count_votes(annotations: Annotations) -> Floats:
     """Weight of the labels of each class; a block of tasks at a time, to save memory."""
     n_classes = annotations.n_classes
     votes = np.zeros((annotations.n_tasks, n_classes))
@@ -84,7 +84,7 @@ def votes_of(annotations: Annotations) -> Floats:
     return votes
 
 
-def shares_of(votes: Floats) -> Floats:
+def normalize_votes(votes: Floats) -> Floats:
     """Scale each row to sum to one, uniform where it is empty."""
     total = votes.sum(axis=1, keepdims=True)
     uniform = 1.0 / max(votes.shape[1], 1)

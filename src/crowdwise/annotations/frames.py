@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.columns import require
-from crowdwise.annotations.names import as_names, cell, encode, is_scale, note_on_spaces, positions
+from crowdwise.annotations.names import as_names, cell, encode, is_scale, locate, note_on_spaces
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.io.values import numeric
@@ -186,7 +186,7 @@ def _gold(
 ) -> tuple[Array, Ints, Ints]:
     """Gold class of each task; classes that only gold names are added, after those to keep."""
     own, code = encode(column, "gold")
-    new = own[positions(classes, own) < 0]
+    new = own[locate(classes, own) < 0]
     every = np.concatenate([classes.astype(object), new.astype(object)])
     every = every if keep else encode(every, "label")[0]
     every = as_names(every.tolist()) if len(new) else classes

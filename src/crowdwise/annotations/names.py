@@ -107,7 +107,7 @@ def _ascending(names: Array) -> bool:
         return False
 
 
-def positions(names: Array, wanted: Any) -> Ints:
+def locate(names: Array, wanted: Any) -> Ints:
     """Where each wanted name stands in ``names``, ``-1`` where it does not."""
     return pd.Index(names).get_indexer(pd.Index(as_names(wanted)))
 
@@ -184,7 +184,7 @@ def _encode_categories(values: pd.Series, role: str, names: Any) -> tuple[Array,
     own = as_names(values.cat.categories)
     if names is not None:
         known = unique_names(np.asarray(as_names(names)), role)
-        found = np.append(positions(known, own), -1)[codes].astype(np.int32)
+        found = np.append(locate(known, own), -1)[codes].astype(np.int32)
         return known, _all_known(found, values, role, known)
     if role == "label" and values.cat.ordered:
         return own, codes.astype(np.int32)

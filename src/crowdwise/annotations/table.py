@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from crowdwise.annotations import grouping as layout
-from crowdwise.annotations.cells import Cells, shares_of, to_cells, votes_of
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.cells import Cells, count_votes, normalize_votes, to_cells
+from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.typing import Array, Floats, Ints
 
@@ -252,11 +252,11 @@ class Annotations:
 
     def votes(self) -> Floats:
         """Weight of the labels of each class, shape (n_tasks, n_classes)."""
-        return votes_of(self)
+        return count_votes(self)
 
     def shares(self) -> Floats:
         """Each task's share of labels, uniform where it has none."""
-        return shares_of(self.votes())
+        return normalize_votes(self.votes())
 
     # -- parts of them -----------------------------------------------------------------
 
@@ -276,7 +276,7 @@ class Annotations:
 
     def select_workers(self, workers: Any) -> Self:
         """Only the annotations by these workers (names); all tasks and names stay."""
-        found = positions(self.workers, workers)
+        found = locate(self.workers, workers)
         if (found < 0).any():
             stranger = list(workers)[int((found < 0).argmax())]
             raise AnnotationError(
@@ -337,3 +337,23 @@ class Annotations:
         from crowdwise.annotations.wide import to_dict
 
         return to_dict(self)
+
+
+def refuse_empty(data: Annotations, purpose: str = "learn from") -> None:
+    """Refuse annotations of which none counts."""
+    if not data.n_annotations or (data.weight is not None and not (data.weight > 0).any()):
+        raise AnnotationError(
+            explain(
+                f"There are no annotations to {purpose}.",
+                found=f"{data.n_annotations:,} of weight 0" if data.n_annotations else "",
+                expected="at least one (task, worker, label) that counts",
+            )
+        )
+
+
+def find_labeled(data: Annotations) -> Array:
+    """Which tasks have a label that counts."""
+    if data.weight is None:
+        return data.redundancy > 0
+    weight: Array = np.bincount(data.task, data.weight, minlength=data.n_tasks)
+    return weight > 0

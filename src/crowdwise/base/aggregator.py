@@ -10,15 +10,14 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.checks import labeled, refuse_nothing
-from crowdwise.annotations.names import positions
+from crowdwise.annotations import Annotations, find_labeled, refuse_empty
+from crowdwise.annotations.names import locate
 from crowdwise.base.params import checks_params
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.simplex import clamp, tied
 from crowdwise.inference.sweep import posterior_of
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.io.coerce import aligned
+from crowdwise.io.accept import align_to_model
 from crowdwise.persist import Savable
 from crowdwise.typing import Array, Floats, Ints
 
@@ -80,7 +79,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         self._refuse(data)
         codes = None if gold is None else as_gold(gold, data)
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
-        told = labeled(data) if codes is None else labeled(data) | (codes >= 0)
+        told = find_labeled(data) if codes is None else find_labeled(data) | (codes >= 0)
         everything = self.traits.silence_counts or told.all()
         fitted = self._fit(data, codes) if everything else self._fit_told(data, codes, told)
         self.posterior_ = clamp(fitted, codes)
@@ -111,7 +110,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
                 f"  expected: {', '.join(UNKNOWN_WORKERS)}"
             )
         data = as_annotations(annotations)
-        known, strangers = aligned(data, self.workers_, self.classes_, unknown_workers)
+        known, strangers = align_to_model(data, self.workers_, self.classes_, unknown_workers)
         if strangers:
             known = _with_stranger(known)
         return self._frame(self._adapted(known, strangers)._posterior(known), known.tasks)
@@ -152,7 +151,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return tied(posterior).argmax(axis=1)
 
     def _refuse(self, data: Annotations) -> None:
-        refuse_nothing(data)
+        refuse_empty(data)
         if self.traits.binary_only and data.n_classes > 2:
             raise AnnotationError(
                 explain(
@@ -168,7 +167,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         for name in self._per_worker if strangers else ():
             rows = getattr(self, name)
             setattr(model, name, np.concatenate([rows, rows.mean(axis=0, keepdims=True)]))
-        place = positions(self.tasks_, data.tasks) if self._per_task else None
+        place = locate(self.tasks_, data.tasks) if self._per_task else None
         for name in self._per_task:
             rows = getattr(self, name)
             setattr(model, name, np.concatenate([rows, rows.mean(axis=0, keepdims=True)])[place])

@@ -15,16 +15,15 @@ from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.checks import refuse_nothing
-from crowdwise.annotations.names import as_names, positions
+from crowdwise.annotations import Annotations, refuse_empty
+from crowdwise.annotations.names import as_names, locate
 from crowdwise.base.aggregator import by_worker
 from crowdwise.base.by_name import column_names, remember_columns
 from crowdwise.base.params import checks_params
 from crowdwise.inference.simplex import clamp, gold_mask, normalize
 from crowdwise.inference.sweep import Pass, count, em_pass
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.io.coerce import aligned
+from crowdwise.io.accept import align_to_model
 from crowdwise.nets.features import in_task_order
 from crowdwise.persist import Savable
 from crowdwise.typing import Array, Floats, Ints
@@ -75,8 +74,8 @@ class CrowdLearner(Savable, ClassifierMixin, BaseEstimator, ABC):
         """Mean log P(label | features, worker) of annotations, an honest score without truth."""
         check_is_fitted(self)
         votes = as_annotations(annotations)
-        refuse_nothing(votes, "score by")
-        known, _ = aligned(votes, self.workers_, self.classes_, "average")
+        refuse_empty(votes, "score by")
+        known, _ = align_to_model(votes, self.workers_, self.classes_, "average")
         proba = self._label_proba(in_task_order(X, votes.tasks), known.task, known.worker)
         given = np.eye(len(self.classes_))[known.label] if known.soft is None else known.soft
         evidence = xlogy(given, proba).sum(axis=1)  # (row,)
@@ -86,7 +85,7 @@ class CrowdLearner(Savable, ClassifierMixin, BaseEstimator, ABC):
         """Numbers of the named workers; a name never seen is the unknown worker."""
         if workers is None:
             return np.arange(len(self.workers_))
-        found = positions(self.workers_, worker_names(workers))
+        found = locate(self.workers_, worker_names(workers))
         return np.where(found < 0, len(self.workers_), found)
 
 
@@ -127,7 +126,7 @@ class PlainLearner(CrowdLearner):
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = as_annotations(annotations)
-        refuse_nothing(votes)
+        refuse_empty(votes)
         known = None if gold is None else as_gold(gold, votes)
         X = in_task_order(X, votes.tasks)
         with all_or_nothing(self):

@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.cells import shares_of, votes_of
+from crowdwise.annotations.cells import count_votes, normalize_votes
 from crowdwise.base.aggregator import Aggregator, Traits, by_worker
 from crowdwise.inference.simplex import gold_mask
 from crowdwise.inference.sweep import em_pass
@@ -100,11 +100,11 @@ def vote_shares(annotations: Annotations, weights: Floats) -> Floats:
     own = weights[annotations.worker]
     if annotations.weight is not None:
         own = own * annotations.weight
-    votes = votes_of(replace(annotations, weight=own))  # (task, class)
+    votes = count_votes(replace(annotations, weight=own))  # (task, class)
     if (weights < 0).any():
         against = np.bincount(annotations.task, np.minimum(own, 0.0), annotations.n_tasks)
         votes = np.maximum(votes - against[:, None], 0.0)
     light = votes.sum(axis=1) <= 0
     if light.any():
         votes[light] = annotations[light].votes()
-    return shares_of(votes)
+    return normalize_votes(votes)

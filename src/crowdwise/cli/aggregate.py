@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     from crowdwise.cli.options import read_input
-    from crowdwise.io.write import consensus_frame
+    from crowdwise.io.consensus import consensus_frame
 
     model = chosen_method(args)
     annotations = read_input(args)

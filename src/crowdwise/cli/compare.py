@@ -90,10 +90,10 @@ def chosen(args: Namespace) -> dict[str, Any]:
 
 def truth_of(args: Namespace, annotations: Any) -> Any:
     """Truths to score by: from a file of their own, or those that came with the annotations."""
-    from crowdwise.io.gold import with_gold_file
+    from crowdwise.io.gold import add_gold_file
 
     if args.truth is not None:
-        annotations = with_gold_file(annotations, args.truth)
+        annotations = add_gold_file(annotations, args.truth)
     return annotations.gold_labels
 
 

@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     from crowdwise.cli.options import read_input
     from crowdwise.io.atomic import refuse_unwritable
-    from crowdwise.io.feature_files import write_features
+    from crowdwise.io.features import write_features
     from crowdwise.io.write import refuse_other_tables
 
     for path, what in ((args.output, "An embedding"), (args.saved, "A model")):

@@ -7,7 +7,7 @@ from crowdwise.cli.outcome import say
 
 if TYPE_CHECKING:
     from crowdwise.annotations import Annotations
-    from crowdwise.io.feature_files import FeatureTable
+    from crowdwise.io.features import FeatureTable
 
 
 def add_feature_options(parser: ArgumentParser, *, required: bool = False) -> None:
@@ -26,7 +26,7 @@ def add_column_options(add: Any) -> None:
 
 def table_of(args: Namespace, path: str, tasks: Any = None) -> "FeatureTable":
     """The table of features that the flags name."""
-    from crowdwise.io.feature_files import read_features
+    from crowdwise.io.features import read_features
 
     columns = None if args.feature_columns is None else args.feature_columns.split(",")
     return read_features(path, tasks=tasks, id=args.feature_id, columns=columns)

@@ -7,9 +7,9 @@ from typing import Any
 
 from crowdwise.annotations import Annotations
 from crowdwise.io.formats import FORMATS
-from crowdwise.io.gold import with_gold_file
+from crowdwise.io.gold import add_gold_file
 from crowdwise.io.reader import read
-from crowdwise.io.values import typed_names
+from crowdwise.io.values import parse_names
 
 REPEATS = ("all", "first", "last", "majority")
 COLUMNS = ("task", "worker", "label", "weight", "time", "gold")
@@ -43,14 +43,14 @@ def read_input(args: Namespace) -> Annotations:
     source: Any = sys.stdin.buffer if args.annotations == "-" else args.annotations
     options = {name: getattr(args, name) for name in (*COLUMNS, "question", "repeats", "rejected")}
     if args.classes is not None:
-        options["classes"] = typed_names(args.classes.split(","))
+        options["classes"] = parse_names(args.classes.split(","))
     if args.missing is not None:
         options["missing"] = args.missing
     if args.gold_file is None and args.gold is not None and Path(args.gold).is_file():
         args.gold_file, options["gold"] = args.gold, None
     annotations = read(source, args.format, **options)
     if args.gold_file is not None:
-        annotations = with_gold_file(annotations, args.gold_file)
+        annotations = add_gold_file(annotations, args.gold_file)
     if not getattr(args, "quiet", False):
         _tell(annotations)
     return annotations

@@ -23,7 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.io.write import labels_frame
+    from crowdwise.io.consensus import labels_frame
 
     model = loaded(args.model)
     table = table_of(args, args.features)

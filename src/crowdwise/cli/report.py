@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     from crowdwise.cli.options import read_input
     from crowdwise.io.atomic import refuse_unwritable
-    from crowdwise.io.gold import with_gold_file
+    from crowdwise.io.gold import add_gold_file
     from crowdwise.report import gather, to_html, to_json
     from crowdwise.report.write import save_facts
 
@@ -48,7 +48,7 @@ def run(args: Namespace) -> int:
     method = chosen_method(args)
     annotations = read_input(args)
     if args.truth is not None:
-        annotations = with_gold_file(annotations, args.truth)
+        annotations = add_gold_file(annotations, args.truth)
     X = None if args.features is None else features_for(args, annotations)
     start = time.perf_counter()
     facts = gather(

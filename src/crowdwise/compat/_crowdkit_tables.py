@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.typing import Array, Floats
 
@@ -33,9 +33,9 @@ def annotations_of(data: Any) -> Annotations:
 def accuracy_of(votes: Annotations, truth: pd.Series) -> pd.Series:
     """How often each worker gives the truth, what is repeated counted once; by worker."""
     rows = np.unique(np.column_stack([votes.task, votes.worker, votes.label]), axis=0)
-    place = positions(np.asarray(truth.index), votes.tasks)[rows[:, 0]]
+    place = locate(np.asarray(truth.index), votes.tasks)[rows[:, 0]]
     rows, place = rows[place >= 0], place[place >= 0]
-    code = positions(votes.classes, truth.to_numpy())[place]
+    code = locate(votes.classes, truth.to_numpy())[place]
     right = np.bincount(rows[:, 1], rows[:, 2] == code, votes.n_workers)
     asked = np.bincount(rows[:, 1], minlength=votes.n_workers)
     index = pd.Index(votes.workers, name="worker")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.datasets.registry import Info
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.typing import Array
@@ -82,7 +82,7 @@ class Crowd:
         if self.X_tasks is not None:
             described = pd.Index(self.X_tasks)
             tasks = described[described.isin(tasks)]
-        rows = None if self.X_tasks is None else positions(self.X_tasks, tasks)
+        rows = None if self.X_tasks is None else locate(self.X_tasks, tasks)
         return replace(
             self,
             annotations=with_tasks(self.annotations, tasks),
@@ -96,7 +96,7 @@ class Crowd:
 
 def with_tasks(annotations: Annotations, tasks: Any) -> Annotations:
     """The annotations of these tasks, in this order; the rest is left out."""
-    place = positions(np.asarray(tasks), annotations.tasks)[annotations.task]
+    place = locate(np.asarray(tasks), annotations.tasks)[annotations.task]
     kept = place >= 0
     columns = {name: getattr(annotations, name) for name in ("weight", "time", "soft")}
     return Annotations.from_codes(

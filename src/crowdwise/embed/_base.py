@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from crowdwise.aggregate import MajorityVote
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.checks import refuse_nothing
-from crowdwise.annotations.names import positions
+from crowdwise.annotations import Annotations, refuse_empty
+from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.learner import LearnerTraits, all_or_nothing
 from crowdwise.base.params import at_least, checks_params
@@ -107,7 +106,7 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             Known truths of some tasks.
         """
         votes = as_annotations(annotations)
-        refuse_nothing(votes)
+        refuse_empty(votes)
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings = self._settings()
@@ -195,7 +194,7 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         first = MajorityVote() if self.aggregator is None else clone(self.aggregator)
         self.aggregator_ = first.fit(votes, names_of(known, votes))
         self.posterior_ = self.aggregator_.posterior_
-        chosen = positions(votes.classes, self.aggregator_.labels_.to_numpy())
+        chosen = locate(votes.classes, self.aggregator_.labels_.to_numpy())
         return believed(votes, self._evidence(votes, self.posterior_), chosen, known)
 
     def _net(self, features: Features) -> EmbedNet:

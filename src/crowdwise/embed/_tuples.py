@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, explain, listing
 
 
@@ -14,7 +14,7 @@ def class_number(model: Any) -> int:
     """The positive class: the one that ``positive`` names, or the last."""
     if model.positive is None:
         return len(model.classes_) - 1
-    found = int(positions(model.classes_, np.array([model.positive], dtype=object))[0])
+    found = int(locate(model.classes_, np.array([model.positive], dtype=object))[0])
     if found < 0:
         raise ParameterError(
             explain(

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.checks import labeled
+from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.learner import counted_confusion, expect
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._classifier import class_proba
@@ -107,7 +106,7 @@ def believed(votes: Annotations, posterior: Floats, chosen: Ints, known: Ints | 
     """The belief that an aggregator's posterior and choice of classes amount to."""
     size = votes.votes().sum(axis=1)
     gold = np.full(votes.n_tasks, -1) if known is None else known
-    label = np.where(gold >= 0, gold, np.where(labeled(votes), chosen, -1))
+    label = np.where(gold >= 0, gold, np.where(find_labeled(votes), chosen, -1))
     return Belief(label, posterior, size, gold)
 
 

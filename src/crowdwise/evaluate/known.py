@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.names import as_names, encode, positions
+from crowdwise.annotations.names import as_names, encode, locate
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.evaluate.sound import as_distributions, refuse_repeats
 from crowdwise.inference.simplex import tied
-from crowdwise.io.truths import truth_by_task
+from crowdwise.io.gold import collect_truths
 from crowdwise.typing import Array, Floats, Ints
 
-__all__ = ["Known", "chosen_shares", "known_tasks", "rightness", "truth_by_task"]
+__all__ = ["Known", "chosen_shares", "collect_truths", "known_tasks", "rightness"]
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def known_tasks(predicted: Any, truth: Any) -> Known:
             )
         )
     refuse_repeats(frame)
-    known = truth_by_task(truth)
-    place = positions(as_names(frame.index), known.index)
+    known = collect_truths(truth)
+    place = locate(as_names(frame.index), known.index)
     if not (place >= 0).any():
         raise AnnotationError(
             explain(
@@ -67,7 +67,7 @@ def known_tasks(predicted: Any, truth: Any) -> Known:
     names = chosen.dropna() if hard else chosen.columns
     classes = _all_classes(as_names(names), as_names(known))
     posterior = _one_hot(chosen, classes) if hard else _widened(chosen, classes)
-    return Known(classes, posterior, positions(classes, known), hard)
+    return Known(classes, posterior, locate(classes, known), hard)
 
 
 def _by_task(predicted: Any) -> Any:
@@ -93,7 +93,7 @@ def rightness(posterior: Floats, truth: Ints) -> Floats:
 
 def _all_classes(predicted: Array, true: Array) -> Array:
     own, known = encode(predicted, "label")[0], encode(true, "label")[0]
-    strange = positions(own, known) < 0
+    strange = locate(own, known) < 0
     if strange.all():
         raise AnnotationError(
             explain(
@@ -108,12 +108,12 @@ def _all_classes(predicted: Array, true: Array) -> Array:
 
 def _widened(frame: pd.DataFrame, classes: Array) -> Floats:
     wide = np.zeros((len(frame), len(classes)))
-    wide[:, positions(classes, frame.columns)] = as_distributions(frame)
+    wide[:, locate(classes, frame.columns)] = as_distributions(frame)
     return wide
 
 
 def _one_hot(labels: pd.Series, classes: Array) -> Floats:
     given = labels.notna().to_numpy()
     wide = np.zeros((len(labels), len(classes)))
-    wide[np.flatnonzero(given), positions(classes, labels[given])] = 1.0
+    wide[np.flatnonzero(given), locate(classes, labels[given])] = 1.0
     return wide

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from crowdwise.aggregate import DawidSkene
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import as_names, positions
+from crowdwise.annotations.names import as_names, locate
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.evaluate.counts import once_per_worker
 from crowdwise.evaluate.independence import signal
@@ -181,8 +181,8 @@ def _posterior(data: Annotations, model: Any, gold: Any) -> Floats:
     if not isinstance(model, pd.DataFrame):
         fitted = hasattr(model, "posterior_")
         model = (model if fitted else clone(model).fit(data, gold)).probas_
-    row = positions(as_names(model.index), data.tasks)
-    column = positions(as_names(model.columns), data.classes)
+    row = locate(as_names(model.index), data.tasks)
+    column = locate(as_names(model.columns), data.classes)
     if (row < 0).any() or (column < 0).any():
         raise AnnotationError(
             explain(

@@ -10,7 +10,7 @@ from crowdwise.errors import FileError, explain
 
 
 @contextmanager
-def replacing(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
+def replace_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
     """Open a temporary file beside ``path``, and move it there once all is written.
 
     If anything goes wrong before, what was there stays and the temporary file goes.

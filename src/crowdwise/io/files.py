@@ -51,7 +51,7 @@ class File:
         return io.BytesIO(self.data) if self.path is None else self.path.open("rb")
 
     def read(self, most: int = -1) -> bytes:
-        with reading(self.name), self.open() as handle:
+        with explain_read_errors(self.name), self.open() as handle:
             return handle.read(most)
 
     def text(self) -> str:
@@ -62,10 +62,10 @@ class File:
             raise not_utf8(self.name, error, data) from None
 
 
-def files_of(source: Any) -> list[File]:
+def find_files(source: Any) -> list[File]:
     """The files that a path, a folder, an archive, a stream or several of these name."""
     if isinstance(source, list | tuple):
-        return [file for part in source for file in files_of(part)]
+        return [file for part in source for file in find_files(part)]
     if hasattr(source, "read"):
         return _from_stream(source, str(getattr(source, "name", "the stream")))
     if not isinstance(source, str | PathLike):
@@ -80,7 +80,7 @@ def files_of(source: Any) -> list[File]:
             explain("The path is empty.", expected="the path of a file, or of a folder of files")
         )
     path = Path(source).expanduser()
-    with reading(path):
+    with explain_read_errors(path):
         if path.is_dir():
             return _in_folder(path)
         if not path.exists():
@@ -96,7 +96,7 @@ def files_of(source: Any) -> list[File]:
 
 
 @contextmanager
-def reading(name: Any) -> Iterator[None]:
+def explain_read_errors(name: Any) -> Iterator[None]:
     """Turn what the operating system says about a file into a :class:`FileError`."""
     try:
         yield
@@ -138,7 +138,7 @@ def _missing(path: Path) -> str:
 
 
 def _in_folder(folder: Path) -> list[File]:
-    inside = sorted(p for p in folder.iterdir() if readable(p.name.removesuffix(".gz")))
+    inside = sorted(p for p in folder.iterdir() if is_readable(p.name.removesuffix(".gz")))
     if not inside:
         raise FileError(
             explain(
@@ -147,17 +147,17 @@ def _in_folder(folder: Path) -> list[File]:
                 fix="name the file itself",
             )
         )
-    return [file for path in inside for file in files_of(path)]
+    return [file for path in inside for file in find_files(path)]
 
 
-def readable(name: str) -> bool:
+def is_readable(name: str) -> bool:
     """Whether a file of this name is taken from a folder or an archive."""
     plain = name.lower()
     return not plain.startswith((".", "_", "readme", "license")) and plain.endswith(READABLE)
 
 
 def _from_stream(stream: Any, name: str) -> list[File]:
-    with reading(name):
+    with explain_read_errors(name):
         data = stream.read()
     if isinstance(data, str):
         data = data.encode("utf-8")
@@ -182,7 +182,7 @@ def _unzip(data: bytes, name: str) -> list[File]:
     files: list[File] = []
     left = _limit(len(data))
     with _damage(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for member in sorted(n for n in archive.namelist() if readable(PurePath(n).name)):
+        for member in sorted(n for n in archive.namelist() if is_readable(PurePath(n).name)):
             with archive.open(member) as handle:
                 content = _bounded(handle, f"{name}/{member}", left)
             left -= len(content)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from crowdwise.annotations.columns import recognise
+from crowdwise.annotations.frames import native_frame, series
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import AnnotationError, FormatError, explain, listing
 from crowdwise.io.containers import open_content
 from crowdwise.io.content import Content, Table, Tree
-from crowdwise.io.files import files_of
-from crowdwise.io.truths import repeated, truth_columns
-from crowdwise.io.values import as_whole, coded, is_whole, typed_names
+from crowdwise.io.files import find_files
+from crowdwise.io.values import as_whole, coded, is_whole, parse_names
 from crowdwise.typing import Ints
 
 
-def with_gold_file(
+def add_gold_file(
     annotations: Annotations, path: Any, *, task: str | None = None, label: str | None = None
 ) -> Annotations:
     """The annotations with the truths of a table of task and label, in any kind of file.
@@ -26,7 +27,7 @@ def with_gold_file(
     Names are compared as text, in which 1.0 and true are 1. Truths of tasks that are not in
     ``annotations`` are passed over; labels that no worker gave are added to the classes.
     """
-    content = open_content(files_of(path)[0])
+    content = open_content(find_files(path)[0])
     tasks, truths = _pairs(content, task, label)
     place = _places(annotations.tasks.tolist(), tasks)
     told = truths.codes >= 0
@@ -90,7 +91,7 @@ def _all_classes(annotations: Annotations, truths: pd.Categorical) -> list[Any]:
     strange = truths[_places(own, truths) < 0].unique()
     numbers = all(isinstance(name, int) for name in own)
     new = sorted({_plain(name) if numbers else str(name) for name in strange})
-    return own + (typed_names(new) if numbers else new)
+    return own + (parse_names(new) if numbers else new)
 
 
 def _with_classes(
@@ -112,3 +113,67 @@ def _with_classes(
         gold=gold,
         notes=(*annotations.notes, note),
     )
+
+
+def collect_truths(truth: Any) -> pd.Series:
+    """Known truths as a series by task, each task once; a table's gold comes before its label."""
+    if isinstance(truth, Mapping):
+        truth = pd.Series(truth)
+    if not isinstance(truth, pd.Series):
+        truth = _from_table(truth)
+    truth = truth.dropna()
+    if truth.index.has_duplicates:
+        truth = truth[~repeated(truth.index, truth)]
+    return truth
+
+
+def repeated(tasks: Any, labels: Any, where: str = "The table of truths") -> Any:
+    """Which rows repeat a truth; a task that has two different ones is refused."""
+    columns = {"task": pd.Index(tasks).tolist(), "label": pd.Series(labels).tolist()}
+    pairs = pd.DataFrame(columns, dtype=object)
+    distinct = pairs.drop_duplicates()
+    twice = distinct[distinct["task"].duplicated()]
+    if len(twice):
+        task = twice["task"].iloc[0]
+        found = distinct["label"][[own == task for own in distinct["task"]]]
+        raise AnnotationError(
+            explain(
+                f"{where} has two different truths for {twice['task'].nunique():,} tasks.",
+                first=f"task={task!r}: {' and '.join(map(repr, found))}",
+                expected="one truth per task",
+                fix="keep one of them, or take the truth of such a task out",
+            )
+        )
+    return pairs.duplicated().to_numpy()
+
+
+def truth_columns(
+    columns: Any, where: str, given: Mapping[str, str | None], column: Callable[[str], pd.Series]
+) -> tuple[str, str]:
+    """The columns that hold the task and its truth: gold, or label where gold is empty."""
+    roles = recognise(columns, given)
+    label, gold = roles.get("label"), roles.get("gold")
+    if gold and not given.get("label") and (label is None or column(gold).notna().any()):
+        label = gold
+    if "task" not in roles or label is None:
+        raise AnnotationError.missing_column(
+            "label" if "task" in roles else "task",
+            where=where,
+            found=columns,
+            fix="give a table with the columns task and label",
+        )
+    return roles["task"], label
+
+
+def _from_table(table: Any) -> pd.Series:
+    frame = native_frame(table)
+    if frame is None:
+        raise AnnotationError(
+            explain(
+                f"A {type(table).__name__} does not say which task a truth is for.",
+                expected="a mapping or series by task, or a frame with task and label",
+            )
+        )
+    where = "The table of truths"
+    task, label = truth_columns(frame.columns, where, {}, lambda name: series(frame, name))
+    return pd.Series(series(frame, label).array, index=pd.Index(series(frame, task)))

@@ -16,7 +16,7 @@ from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explai
 from crowdwise.io.clean import build
 from crowdwise.io.containers import CONTAINERS, from_value, open_content
 from crowdwise.io.content import Content, Long, Matrix, Options, Table
-from crowdwise.io.files import files_of
+from crowdwise.io.files import find_files
 from crowdwise.io.formats import FORMATS, Format
 from crowdwise.io.formats._rows import choose
 from crowdwise.io.formats.wide import may_be_wide
@@ -142,7 +142,7 @@ def _contents(source: Any, container: str | None) -> list[Content]:
     paths = isinstance(source, list | tuple) and source and isinstance(source[0], str | Path)
     if isinstance(source, Mapping | list) and not paths:
         return [from_value(source, "The export", "export")]
-    return [open_content(file, container) for file in files_of(source)]
+    return [open_content(file, container) for file in find_files(source)]
 
 
 def _as_pandas(source: Any) -> Any:

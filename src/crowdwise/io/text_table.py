@@ -17,7 +17,7 @@ from pandas.errors import ParserError, ParserWarning
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.content import SAMPLE, Table
-from crowdwise.io.files import File, not_utf8, reading
+from crowdwise.io.files import File, explain_read_errors, not_utf8
 from crowdwise.typing import Array, Ints
 
 DELIMITERS = ",\t;|"
@@ -67,7 +67,7 @@ class TextTable(Table):
         wanted = columns if name is None else [name, *columns]
         self.refuse_twins(wanted)
         place = {own: number for number, own in enumerate(self.columns)}
-        with reading(self.name), _parsing(self), self.file.open() as handle:
+        with explain_read_errors(self.name), _parsing(self), self.file.open() as handle:
             frame = pd.read_csv(
                 handle,
                 sep=self.delimiter,
@@ -96,7 +96,7 @@ class TextTable(Table):
     def _with_pandas(self, wanted: dict[str, int]) -> pd.DataFrame:
         """Parse with pandas, some rows at a time, keeping each distinct text once."""
         parts: dict[str, list[tuple[Ints, Array]]] = {name: [] for name in wanted}
-        with reading(self.name), _parsing(self), self.file.open() as handle:
+        with explain_read_errors(self.name), _parsing(self), self.file.open() as handle:
             chunks = pd.read_csv(
                 handle,
                 sep=self.delimiter,
@@ -137,7 +137,7 @@ class TextTable(Table):
             null_values=[""],
         )
         try:
-            with reading(self.name), self.file.open() as handle:
+            with explain_read_errors(self.name), self.file.open() as handle:
                 table = arrow.read_csv(handle, read_options, parse_options, convert_options)
         except pa.ArrowException:  # pandas is slower, more patient, and says where
             return None
@@ -168,7 +168,7 @@ def _merged(parts: list[tuple[Ints, Array]]) -> pd.Categorical:
 
 def _head(file: File) -> str:
     """The header and the lines around it that fit into the first bytes."""
-    with reading(file.name), file.open() as handle:
+    with explain_read_errors(file.name), file.open() as handle:
         head = handle.read(HEAD)
         head += handle.readline() if len(head) == HEAD else b""  # no half line
     try:

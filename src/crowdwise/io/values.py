@@ -89,7 +89,7 @@ def as_whole(text: str) -> int:
     return int(text.removesuffix(".0"))
 
 
-def typed_names(names: Sequence[Any]) -> list[Any]:
+def parse_names(names: Sequence[Any]) -> list[Any]:
     """Names that came as text, as integers if all of them are whole numbers."""
     return [as_whole(name) for name in names] if all(map(is_whole, names)) else list(names)
 

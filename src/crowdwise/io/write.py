@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -22,56 +23,12 @@ from crowdwise.errors import (
     ParameterError,
     explain,
 )
-from crowdwise.io.atomic import replacing
-from crowdwise.io.losses import warn_of_losses, warn_of_twins
-from crowdwise.typing import Array, Floats
+from crowdwise.io.atomic import replace_file
+from crowdwise.typing import Array
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
             ".parquet": "parquet", ".pq": "parquet", ".npy": "snorkel"}  # fmt: skip
 Writer = Callable[[Any, Any], None]  # takes what to write, and a stream
-
-
-def consensus_frame(
-    model: Any, annotations: Annotations, *, probabilities: bool = False
-) -> pd.DataFrame:
-    """One row a task: its label, how sure the model is, and how many annotations it has.
-
-    Tasks that the model was fitted on keep what ``fit`` found, gold included; others are
-    predicted. With ``probabilities`` there is a column ``proba_<class>`` for every class.
-    """
-    fitted = np.array_equal(model.tasks_, annotations.tasks)
-    proba = model.probas_ if fitted else model.predict_proba(annotations)
-    labels = model.labels_ if fitted else model.predict(annotations)
-    frame = pd.DataFrame(
-        {
-            "task": annotations.tasks,
-            "label": labels.to_numpy(),
-            "confidence": proba.to_numpy().max(axis=1),
-            "votes": annotations.redundancy,
-        }
-    )
-    if probabilities:
-        frame = frame.join(proba.add_prefix("proba_").reset_index(drop=True))
-    return frame
-
-
-def labels_frame(
-    proba: Floats, classes: Array, tasks: Any = None, *, probabilities: bool = False
-) -> pd.DataFrame:
-    """One row a task, numbered if it has no name: its most probable label, and how probable.
-
-    With ``probabilities`` there is a column ``proba_<class>`` for every class.
-    """
-    frame = pd.DataFrame(
-        {
-            "task": np.arange(len(proba)) if tasks is None else tasks,
-            "label": classes[proba.argmax(axis=1)],
-            "confidence": proba.max(axis=1),
-        }
-    )
-    if probabilities:
-        frame = frame.join(pd.DataFrame(proba, columns=[f"proba_{name}" for name in classes]))
-    return frame
 
 
 def write_labels(target: Any, frame: pd.DataFrame, format: str | None = None) -> None:
@@ -112,7 +69,7 @@ def _write(target: Any, value: Any, format: str | None, writers: Mapping[str, Wr
         return
     name = str(target)
     kind = _kind(name, format, writers)
-    with replacing(name, binary=True) as file:
+    with replace_file(name, binary=True) as file:
         if name.lower().endswith(".gz"):
             with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
                 _write_stream(packed, value, kind, writers[kind])
@@ -258,6 +215,32 @@ def _nested(annotations: Annotations, file: Any) -> None:
 def _snorkel(annotations: Annotations, file: Any) -> None:
     warn_of_losses(annotations, "A label matrix")
     np.save(file, annotations.to_snorkel())
+
+
+def warn_of_losses(annotations: Annotations, layout: str) -> None:
+    """Say which columns there is no place for."""
+    extra = ("weight", "time", "soft", "gold")
+    lost = [name for name in extra if getattr(annotations, name) is not None]
+    if lost:
+        fact = f"{layout} has no place for {', '.join(lost)}: left out."
+        warnings.warn(explain(fact, fix="write csv, json or parquet to keep it"), stacklevel=3)
+
+
+def warn_of_twins(names: Any, role: str) -> None:
+    """Say that names of different types, such as 1 and "1", cannot be told apart as text."""
+    values = np.asarray(names, dtype=object)
+    own = values[~pd.isna(values)].tolist()
+    if len(set(map(type, own))) < 2:
+        return
+    by_text: dict[str, list[Any]] = {}
+    for name in own:
+        by_text.setdefault(str(name), []).append(name)
+    twins = [alike for alike in by_text.values() if len(alike) > 1]
+    if twins:
+        shown = " and ".join(map(repr, twins[0]))
+        fact = f"{len(twins):,} names in {role} are alike as text, and read back as one."
+        fix = "rename them, or write json or jsonl, which keep numbers and text apart"
+        warnings.warn(explain(fact, first=shown, fix=fix), stacklevel=3)
 
 
 BINARY = ("parquet", "snorkel")

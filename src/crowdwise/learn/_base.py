@@ -13,8 +13,7 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.checks import refuse_nothing
+from crowdwise.annotations import Annotations, refuse_empty
 from crowdwise.base.by_name import column_names
 from crowdwise.base.learner import all_or_nothing
 from crowdwise.base.params import checks_params
@@ -98,7 +97,7 @@ class CrowdClassifier(SavedNet, NetPredictions):
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = as_annotations(annotations)
-        refuse_nothing(votes)
+        refuse_empty(votes)
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings = self.training if self.training is not None else self.default_training

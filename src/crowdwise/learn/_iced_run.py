@@ -13,7 +13,7 @@ from sklearn.base import clone
 from torch import Tensor
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.base.learner import counted_confusion, expect
 from crowdwise.inference.certainty import certainty_of, levels_of
 from crowdwise.inference.simplex import clamp, tied
@@ -140,7 +140,7 @@ class Run:
         told = np.append(self.told, np.ones(len(new), dtype=bool))
         gold = None if self.gold is None else np.append(self.gold, np.full(len(new), -1))
         found = clone(self.model._aggregator()).fit(votes, names_of(gold, votes))
-        chosen, posterior = positions(votes.classes, found.labels_.to_numpy()), found.posterior_
+        chosen, posterior = locate(votes.classes, found.labels_.to_numpy()), found.posterior_
         confusion: Any = getattr(found, "confusion_", None)
         whole = np.shape(confusion)[1:] == (votes.n_classes, votes.n_classes)
         self.confusion = confusion if whole else counted_confusion(votes, posterior)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import as_names, positions
+from crowdwise.annotations.names import as_names, locate
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.io import as_annotations
 from crowdwise.nets.batches import named_table
@@ -62,7 +62,7 @@ def as_pairs(annotations: Any, column: str, names: Array | None = None) -> Pairs
     parts = _parts(annotations, column)
     found = as_names(list(parts))
     names = found if names is None else names
-    number = positions(names, found)
+    number = locate(names, found)
     if (number < 0).any():
         raise AnnotationError(
             explain(
@@ -89,7 +89,7 @@ def as_pairs(annotations: Any, column: str, names: Array | None = None) -> Pairs
 def as_pair_gold(gold: Any, pairs: Pairs) -> dict[int, Any]:
     """Known truths by pair, from ``{label name: {task: truth}}`` or a frame tasks x names."""
     table = pd.DataFrame(gold)
-    row = positions(pairs.tasks, table.index.to_numpy())
+    row = locate(pairs.tasks, table.index.to_numpy())
     found: dict[int, Any] = {}
     for number, name in enumerate(pairs.names):
         if name in table.columns:
@@ -215,7 +215,7 @@ def _stack(
 ) -> Annotations:
     """All parts in one table, part ``i`` being about the label name ``number[i]``."""
     tasks, workers, classes = names
-    task = [positions(tasks, part.tasks)[part.task].astype(np.int64) for part in votes]
+    task = [locate(tasks, part.tasks)[part.task].astype(np.int64) for part in votes]
     pair = [n_names * code + of for code, of in zip(task, number, strict=True)]
     ones = [np.ones(part.n_annotations) for part in votes]
     weight = [
@@ -224,8 +224,8 @@ def _stack(
     soft = any(part.soft is not None for part in votes)
     return Annotations.from_codes(
         np.concatenate(pair),
-        np.concatenate([positions(workers, part.workers)[part.worker] for part in votes]),
-        np.concatenate([positions(classes, part.classes)[part.label] for part in votes]),
+        np.concatenate([locate(workers, part.workers)[part.worker] for part in votes]),
+        np.concatenate([locate(classes, part.classes)[part.label] for part in votes]),
         tasks=np.arange(n_names * len(tasks)),
         workers=workers,
         classes=classes,
@@ -238,5 +238,5 @@ def _spread(part: Annotations, classes: Array) -> Floats:
     """Labels as distributions over all classes."""
     wide = np.zeros((part.n_annotations, len(classes)))
     share = np.eye(part.n_classes)[part.label] if part.soft is None else part.soft
-    wide[:, positions(classes, part.classes)] = share
+    wide[:, locate(classes, part.classes)] = share
     return wide

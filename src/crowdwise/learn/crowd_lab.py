@@ -9,8 +9,7 @@ import pandas as pd
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.checks import labeled
+from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.aggregator import by_worker
 from crowdwise.base.by_name import order_by_name, place_by_name
 from crowdwise.base.learner import LearnerTraits, counted_confusion
@@ -175,7 +174,7 @@ class CrowdLab(ClassifierLearner):
         rng, ballot = check_random_state(self.random_state), Ballot.of(votes)
         known = np.full(votes.n_tasks, -1) if gold is None else gold
         luck = rng.random_sample(ballot.votes.shape)
-        told = np.flatnonzero(labeled(votes) | (known >= 0))
+        told = np.flatnonzero(find_labeled(votes) | (known >= 0))
         if self._given is None:
             label = np.where(known >= 0, known, majority(ballot, None, luck))
             proba = self._out_of_sample(X, told, label[told], self.cv, rng)
@@ -183,7 +182,7 @@ class CrowdLab(ClassifierLearner):
             proba = checked(named(self._given, votes), ballot.votes.shape)
         self.temperature_ = 1.0
         if (ballot.size > 1).any():
-            here = labeled(votes)
+            here = find_labeled(votes)
             self.temperature_ = temperature(votes.shares()[here], proba[here])
         best = {"best_quality": self.consensus == "best_quality"}
         cool = scaled(proba, self.temperature_)

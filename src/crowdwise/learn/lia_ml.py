@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from crowdwise.annotations.checks import labeled
+from crowdwise.annotations import find_labeled
 from crowdwise.base.learner import all_or_nothing
 from crowdwise.base.params import one_of
 from crowdwise.errors import ParameterError, explain
@@ -163,7 +163,7 @@ class LIAML(LIA):
         pairs = as_pairs(annotations, self.column)
         table = label_table(label_features, pairs.names)
         known = None if gold is None else as_pair_gold(gold, pairs)
-        used = labeled(pairs.annotations)
+        used = find_labeled(pairs.annotations)
         used[list(known or ())] = True
         order = np.flatnonzero(used)  # a pair nobody labeled has nothing to teach
         features = PairFeatures(as_features(X, pairs.tasks), order, len(pairs.names))

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, xlogy
 
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.checks import labeled
+from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.learner import expect
 from crowdwise.base.params import at_least, one_of
 from crowdwise.inference.dirichlet import worker_prior
@@ -119,7 +118,7 @@ class Raykar(LinearLearner):
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, pseudo = self._learn_design(X), pseudo_counts(self.smoothing, votes.n_classes)
         # A task that nobody labeled says nothing: its posterior is the classifier's own.
-        told = labeled(votes) if gold is None else labeled(votes) | (gold >= 0)
+        told = find_labeled(votes) if gold is None else find_labeled(votes) | (gold >= 0)
         self.weights_ = np.zeros((design.shape[1], votes.n_classes))
         posterior, counts = self._start(votes, gold)
         for em in until_converged(self.max_iter, self.tol, name="Raykar"):

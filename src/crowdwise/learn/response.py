@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from crowdwise.annotations.checks import refuse_nothing
-from crowdwise.annotations.names import positions
+from crowdwise.annotations import refuse_empty
+from crowdwise.annotations.names import locate
 from crowdwise.base.learner import all_or_nothing
 from crowdwise.base.params import at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
@@ -139,7 +139,7 @@ class ResponseModel(SavedNet, BaseEstimator):
         a learner's ``posterior_``; each task's share of labels if not given.
         """
         votes = as_annotations(annotations).without_repeats("first")
-        refuse_nothing(votes)
+        refuse_empty(votes)
         settings = self.training if self.training is not None else self.default_training
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
         features = as_features(X, votes.tasks)
@@ -182,7 +182,7 @@ class ResponseModel(SavedNet, BaseEstimator):
         votes = as_annotations(annotations)
         answers = self._over_rows(X, None)
         given = np.zeros(answers.shape[:2], dtype=bool)
-        worker = positions(self.workers_, votes.workers)[votes.worker]
+        worker = locate(self.workers_, votes.workers)[votes.worker]
         given[votes.task[worker >= 0], worker[worker >= 0]] = True
         chance = np.where(given[:, :, None], answers, 1.0 - answers)
         total = np.log(np.maximum(chance, np.finfo(float).tiny)).sum(axis=1)
@@ -205,7 +205,7 @@ class ResponseModel(SavedNet, BaseEstimator):
         """P(worker answers | truth), (row, worker, truth or 1)."""
         check_is_fitted(self)
         names = self.workers_ if workers is None else np.atleast_1d(np.asarray(workers))
-        found = positions(self.workers_, names)
+        found = locate(self.workers_, names)
         code = torch.as_tensor(np.where(found < 0, len(self.workers_), found))
         features = as_features(X)
         refuse_other_features(features, self)

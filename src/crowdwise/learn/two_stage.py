@@ -9,9 +9,8 @@ import pandas as pd
 from sklearn.base import clone
 
 from crowdwise.aggregate import IBCC
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.checks import labeled
-from crowdwise.annotations.names import positions
+from crowdwise.annotations import Annotations, find_labeled
+from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.learner import counted_confusion
 from crowdwise.base.params import one_of
@@ -92,12 +91,12 @@ class TwoStage(ClassifierLearner):
         self.targets = targets
 
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        told = labeled(votes)
+        told = find_labeled(votes)
         if gold is not None:
             told |= gold >= 0
         self.aggregator_ = self._first_stage().fit(votes, names_of(gold, votes))
         posterior: Floats = self.aggregator_.posterior_
-        chosen = positions(votes.classes, self.aggregator_.labels_.to_numpy())
+        chosen = locate(votes.classes, self.aggregator_.labels_.to_numpy())
         told &= chosen >= 0  # an aggregator may abstain
         row, label, weight = examples(posterior, chosen, np.flatnonzero(told), self.targets)
         self._learn_classifier(X, row, label, None if self.targets == "hard" else weight)

@@ -12,8 +12,8 @@ import numpy as np
 
 import crowdwise
 from crowdwise.errors import FileError, FormatError, MissingExtraError, ParameterError, explain
-from crowdwise.io.atomic import replacing
-from crowdwise.io.files import reading
+from crowdwise.io.atomic import replace_file
+from crowdwise.io.files import explain_read_errors
 from crowdwise.typing import Array
 
 FORMAT = "crowdwise model"
@@ -46,7 +46,7 @@ def write(path: str | Path, content: Content) -> None:
     }
     metadata["sha256"] = checksum(metadata, content.arrays)
     data = library.save(dict(content.arrays), metadata)
-    with replacing(path, binary=True) as file:
+    with replace_file(path, binary=True) as file:
         file.write(data)
 
 
@@ -56,7 +56,7 @@ def read(path: str | Path) -> Content:
     from safetensors import SafetensorError, safe_open
 
     path = Path(path).expanduser()
-    with reading(path):
+    with explain_read_errors(path):
         if not path.is_file():
             what = f"{path} is a folder." if path.is_dir() else f"There is no file {path}."
             raise FileError(explain(what, expected="the file of a model that was saved"))

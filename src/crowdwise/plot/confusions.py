@@ -7,11 +7,11 @@ from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, listing
 from crowdwise.inference.sweep import count
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.io.coerce import aligned
+from crowdwise.io.accept import align_to_model
 from crowdwise.plot._axes import grid_of_axes
 from crowdwise.typing import Array, Floats, Ints
 
@@ -57,7 +57,9 @@ def plot_confusions(
     rows: list[tuple[str, Floats]] = [("learned", model.confusion_)]
     busy: Ints = np.zeros(len(model.workers_), dtype=np.int64)
     if annotations is not None:
-        known, _ = aligned(as_annotations(annotations), model.workers_, model.classes_, "ignore")
+        known, _ = align_to_model(
+            as_annotations(annotations), model.workers_, model.classes_, "ignore"
+        )
         busy = np.bincount(known.worker, minlength=len(busy))
         rows.append(("counted", counted(known, _truths(model, known, truth))))
     chosen = _chosen(model.workers_, workers, busy, n_workers)
@@ -107,7 +109,7 @@ def _truths(model: Any, known: Annotations, truth: Any) -> Floats:
     if truth is not None:
         codes = as_gold(truth, known)
         return (codes[:, None] == np.arange(known.n_classes)).astype(np.float64)
-    place = positions(model.tasks_, known.tasks)
+    place = locate(model.tasks_, known.tasks)
     nothing = np.zeros((1, known.n_classes))
     return np.concatenate([model.posterior_, nothing])[place]
 
@@ -115,7 +117,7 @@ def _truths(model: Any, known: Annotations, truth: Any) -> Floats:
 def _chosen(names: Array, workers: Any, busy: Ints, n_workers: int) -> Ints:
     if workers is None:
         return np.argsort(-busy, kind="stable")[: max(n_workers, 1)]
-    place = positions(names, np.atleast_1d(np.asarray(workers, dtype=object)))
+    place = locate(names, np.atleast_1d(np.asarray(workers, dtype=object)))
     if (place < 0).any():
         raise ParameterError(
             f"The model knows no worker {workers[int((place < 0).argmax())]!r}.\n"

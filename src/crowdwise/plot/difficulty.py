@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from scipy.special import entr
 from scipy.stats import spearmanr
 
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate.agreement import observed_rows
 from crowdwise.evaluate.counts import label_counts, once_per_worker
@@ -63,7 +63,7 @@ def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -
     draw_sorted(pair[0], hard, what)
     if annotations is not None:
         labelled, agreement = task_agreement(annotations)
-        draw_against(pair[1], agreement, np.append(hard, np.nan)[positions(tasks, labelled)], what)
+        draw_against(pair[1], agreement, np.append(hard, np.nan)[locate(tasks, labelled)], what)
     return pair
 
 

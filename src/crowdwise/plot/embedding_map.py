@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, explain
 from crowdwise.plot._axes import grid_of_axes
 from crowdwise.plot.worker_map import main_plane
@@ -100,5 +100,5 @@ def _colors(model: Any, truth: Any) -> tuple[Floats, list[str] | None]:
     if truth is None:
         codes = model.posterior_.argmax(axis=1)
     else:
-        codes = positions(model.classes_, np.asarray(truth, dtype=object))
+        codes = locate(model.classes_, np.asarray(truth, dtype=object))
     return codes.astype(np.float64), [str(model.classes_[k]) for k in np.unique(codes)]

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.evaluate.known import truth_by_task
+from crowdwise.evaluate.known import collect_truths
 from crowdwise.io import as_annotations
 from crowdwise.plot._axes import one_axes
 from crowdwise.report.facts.curve import STEPS, thinned_draws
@@ -77,7 +77,7 @@ def plot_redundancy(
         )
     chosen = named(methods)
     data = as_annotations(annotations).nonempty()
-    known = None if truth is None else truth_by_task(truth)
+    known = None if truth is None else collect_truths(truth)
     if known is not None and not len(known):
         raise AnnotationError("There is no truth to compare with.\n  fix:      leave truth out")
     steps = label_steps(data, n_labels)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, explain
 from crowdwise.plot._axes import one_axes
 from crowdwise.typing import Floats
@@ -87,7 +87,7 @@ def error_rates(model: Any, given: Any) -> Floats:
             )
         )
     if hasattr(given, "index") and hasattr(given, "to_numpy"):
-        found = positions(given.index.to_numpy(), model.workers_)
+        found = locate(given.index.to_numpy(), model.workers_)
         return np.append(given.to_numpy(dtype=np.float64), np.nan)[found]
     rates = np.asarray(given, dtype=np.float64)
     if rates.shape != (len(model.workers_),):

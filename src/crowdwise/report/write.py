@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from crowdwise.io.atomic import replacing
+from crowdwise.io.atomic import replace_file
 from crowdwise.report.facts import Facts, gather, to_json
 from crowdwise.report.page import to_html
 
@@ -49,5 +49,5 @@ def write_report(
 def save_facts(facts: Facts, path: str | Path) -> None:
     """Write facts as a page, or as JSON where the path says so."""
     text = to_json(facts) if Path(path).suffix == ".json" else to_html(facts)
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(text)

@@ -10,7 +10,7 @@ import pandas as pd
 from crowdwise.datasets import crowd as loaded
 from crowdwise.errors import FileError, explain
 from crowdwise.io import write_annotations, write_labels
-from crowdwise.io.atomic import replacing
+from crowdwise.io.atomic import replace_file
 
 logger = logging.getLogger("crowdwise.simulate")
 NAMES = ("votes.csv", "truth.csv", "features.csv", "features.npz", "workers.csv", "split.csv")
@@ -87,7 +87,7 @@ def tables_of(made: loaded.Crowd) -> dict[str, pd.DataFrame]:
 
 def write_arrays(path: Path, made: loaded.Crowd) -> None:
     """The features as the arrays ``X`` and ``ids``."""
-    with replacing(path, binary=True) as file:
+    with replace_file(path, binary=True) as file:
         np.savez_compressed(file, X=np.asarray(made.X), ids=np.asarray(made.X_tasks).astype(str))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from crowdwise.annotations.columns import REQUIRED, candidates, recognise, require
 from crowdwise.io.content import Content, Long, Options, Table
 from crowdwise.io.formats._tables import take
-from crowdwise.io.values import typed_names
+from crowdwise.io.values import parse_names
 
 SOFT = "proba_"
 
@@ -27,7 +27,7 @@ def parse(content: Table, options: Options) -> Long:
     if not soft:
         return long
     classes = [name.removeprefix(SOFT) for name in soft]
-    names = typed_names(classes) if content.untyped else classes
+    names = parse_names(classes) if content.untyped else classes
     return replace(long, soft=dict(zip(names, soft, strict=True)))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.typing import Floats
 
 MOST_MISTAKES = 8
@@ -41,7 +41,7 @@ def class_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -
     names = [str(name) for name in data.classes.tolist()]
     true = None
     if truth is not None:
-        code = positions(data.classes, truth.to_numpy())
+        code = locate(data.classes, truth.to_numpy())
         true = np.bincount(code[code >= 0], minlength=n_classes) / max((code >= 0).sum(), 1)
     return ClassFacts(
         name=names,

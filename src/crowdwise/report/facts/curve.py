@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.evaluate import accuracy
 from crowdwise.evaluate.known import known_tasks, rightness
 from crowdwise.evaluate.left_out import pooled_confusion
@@ -57,7 +57,7 @@ def curve_facts(
         return None
     sample, note = sampled(data, MOST_ANNOTATIONS, random_state)
     if truth is not None:
-        truth = truth[positions(sample.tasks, truth.index.to_numpy()) >= 0]
+        truth = truth[locate(sample.tasks, truth.index.to_numpy()) >= 0]
     now = float(sample.redundancy.mean())
     most = max(min(2 * now, 50), now + 2, 3)
     steps = [n for n in STEPS if n <= most]

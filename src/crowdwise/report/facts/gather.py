@@ -10,11 +10,11 @@ from sklearn.utils import check_random_state
 
 from crowdwise import __version__
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.evaluate import agreement
 from crowdwise.evaluate.counts import once_per_worker
-from crowdwise.evaluate.known import truth_by_task
+from crowdwise.evaluate.known import collect_truths
 from crowdwise.io import as_annotations
 from crowdwise.report.facts.classes import ClassFacts, class_facts
 from crowdwise.report.facts.curve import CurveFacts, curve_facts
@@ -177,9 +177,9 @@ def truths(data: Annotations, truth: Any) -> pd.Series | None:
     """Known truths of these tasks as a series; those that came with the data by default."""
     if truth is None:
         return data.gold_labels
-    known = truth_by_task(truth)
-    found = known[positions(data.tasks, known.index) >= 0]
-    usable = found[positions(data.classes, found.to_numpy()) >= 0]
+    known = collect_truths(truth)
+    found = known[locate(data.tasks, known.index) >= 0]
+    usable = found[locate(data.classes, found.to_numpy()) >= 0]
     if not len(usable):
         raise AnnotationError(
             explain(

@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, explain
 from crowdwise.evaluate.left_out import pooled_confusion
 from crowdwise.inference.simplex import tied
@@ -103,7 +103,7 @@ def described(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
             explain(f"{what} has {values.ndim} dimensions.", expected="one row of numbers a task")
         )
     if isinstance(table, pd.DataFrame):
-        place = positions(table.index.to_numpy(), data.tasks)
+        place = locate(table.index.to_numpy(), data.tasks)
     elif len(values) == data.n_tasks:
         place = np.arange(len(values))
     else:

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import positions
+from crowdwise.annotations.names import locate
 from crowdwise.evaluate.counts import label_counts
 from crowdwise.inference.simplex import tied
 from crowdwise.typing import Array, Floats, Ints
@@ -105,8 +105,8 @@ def shown_rows(confidence: Floats, split: Floats) -> Ints:
 
 def truth_codes(tasks: Array, classes: Array, truth: pd.Series) -> Ints:
     """Class number of each task's truth, -1 where it is not known or no class."""
-    place = positions(truth.index.to_numpy(), tasks)
-    codes: Any = np.append(positions(classes, truth.to_numpy()), -1)
+    place = locate(truth.index.to_numpy(), tasks)
+    codes: Any = np.append(locate(classes, truth.to_numpy()), -1)
     return codes[place]
 
 

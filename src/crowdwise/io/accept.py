@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.frames import native_frame
-from crowdwise.annotations.names import as_names, positions, unmasked
+from crowdwise.annotations.names import as_names, locate, unmasked
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import AnnotationError, explain, listing
+from crowdwise.io.gold import collect_truths
 from crowdwise.io.reader import read_frame
-from crowdwise.io.truths import truth_by_task
 from crowdwise.typing import Array, Ints
 
 
@@ -57,7 +57,7 @@ def as_gold(gold: Any, annotations: Annotations) -> Ints:
     if annotations.gold is not None and gold is annotations.gold:
         return annotations.gold.copy()
     tasks, labels = _pairs(gold, annotations)
-    place = positions(annotations.tasks, tasks)
+    place = locate(annotations.tasks, tasks)
     if len(place) and (place < 0).all():
         raise AnnotationError(
             explain(
@@ -68,7 +68,7 @@ def as_gold(gold: Any, annotations: Annotations) -> Ints:
             )
         )
     known = place >= 0
-    code = positions(annotations.classes, labels[known])
+    code = locate(annotations.classes, labels[known])
     if (code < 0).any():
         raise AnnotationError.unknown(
             "label",
@@ -83,7 +83,7 @@ def as_gold(gold: Any, annotations: Annotations) -> Ints:
     return codes
 
 
-def aligned(
+def align_to_model(
     annotations: Annotations, workers: Array, classes: Array, unknown: str
 ) -> tuple[Annotations, bool]:
     """The annotations with the workers and classes of a fitted model.
@@ -92,9 +92,9 @@ def aligned(
     last known one. ``unknown`` says what to do with such workers: ``"error"``,
     ``"ignore"`` or ``"average"``.
     """
-    label = positions(classes, annotations.classes)
+    label = locate(classes, annotations.classes)
     _refuse(label[annotations.label], "label", annotations, classes)
-    worker = positions(workers, annotations.workers)[annotations.worker]
+    worker = locate(workers, annotations.workers)[annotations.worker]
     strange = worker < 0
     if strange.any() and unknown == "error":
         _refuse(worker, "worker", annotations, workers)
@@ -139,7 +139,7 @@ def _refuse(codes: Ints, role: str, annotations: Annotations, known: Array) -> N
 def _pairs(gold: Any, annotations: Annotations) -> tuple[Array, Array]:
     """The tasks whose truth is known, and their truths."""
     if isinstance(gold, Mapping | pd.Series) or native_frame(gold) is not None:
-        known = truth_by_task(gold)
+        known = collect_truths(gold)
     else:
         known = pd.Series(_one_each(gold, annotations), index=annotations.tasks).dropna()
     if -1 not in annotations.classes:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, FormatError
-from crowdwise.io.feature_files import read_features
+from crowdwise.io.features import read_features
 
 TASKS = np.array(["a", "b", "c"], dtype=object)
 FRAME = pd.DataFrame({"task": ["c", "a", "b"], "size": [3.0, 1.0, 2.0], "age": [30, 10, 20]})

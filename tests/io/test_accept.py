@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from crowdwise import Annotations
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations, as_gold, content
-from crowdwise.io.coerce import aligned
+from crowdwise.io.accept import align_to_model
 
 VOTES = {"q1": {"ann": "x", "bob": "y"}, "q2": {"bob": "y"}}
 
@@ -215,7 +215,7 @@ class TestAligned:
     CLASSES = np.array(["y", "x", "z"], dtype=object)
 
     def test_numbers_follow_the_model(self, votes):
-        known, strangers = aligned(votes, self.WORKERS, self.CLASSES, "error")
+        known, strangers = align_to_model(votes, self.WORKERS, self.CLASSES, "error")
         assert not strangers
         assert known.worker.tolist() == [1, 0, 0]
         assert known.label.tolist() == [1, 0, 0]
@@ -225,20 +225,20 @@ class TestAligned:
         soft = Annotations.from_codes(
             [0], [0], [1], workers=["ann"], classes=["x", "y"], soft=[[0.25, 0.75]]
         )
-        known, _ = aligned(soft, self.WORKERS, self.CLASSES, "error")
+        known, _ = align_to_model(soft, self.WORKERS, self.CLASSES, "error")
         assert known.soft.tolist() == [[0.75, 0.25, 0.0]]
 
     def test_strangers(self, votes):
         only = np.array(["bob"], dtype=object)
         with pytest.raises(AnnotationError, match=r"1 of 3 .* unknown worker(.|\n)*worker='ann'"):
-            aligned(votes, only, self.CLASSES, "error")
-        known, strangers = aligned(votes, only, self.CLASSES, "ignore")
+            align_to_model(votes, only, self.CLASSES, "error")
+        known, strangers = align_to_model(votes, only, self.CLASSES, "ignore")
         assert not strangers
         assert known.n_annotations == 2
-        known, strangers = aligned(votes, only, self.CLASSES, "average")
+        known, strangers = align_to_model(votes, only, self.CLASSES, "average")
         assert strangers
         assert known.worker.tolist() == [1, 0, 0]
 
     def test_unknown_labels(self, votes):
         with pytest.raises(AnnotationError, match=r"2 of 3 .* unknown label(.|\n)*fit again"):
-            aligned(votes, self.WORKERS, np.array(["x"], dtype=object), "average")
+            align_to_model(votes, self.WORKERS, np.array(["x"], dtype=object), "average")

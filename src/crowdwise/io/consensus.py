@@ -1,9 +1,56 @@
-"""Consensus labels in the form that labeling tools import."""
+"""Consensus labels: as a table, and in the form that labeling tools import."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from crowdwise.annotations import Annotations
+from crowdwise.typing import Array, Floats
+
+
+def consensus_frame(
+    model: Any, annotations: Annotations, *, probabilities: bool = False
+) -> pd.DataFrame:
+    """One row a task: its label, how sure the model is, and how many annotations it has.
+
+    Tasks that the model was fitted on keep what ``fit`` found, gold included; others are
+    predicted. With ``probabilities`` there is a column ``proba_<class>`` for every class.
+    """
+    fitted = np.array_equal(model.tasks_, annotations.tasks)
+    proba = model.probas_ if fitted else model.predict_proba(annotations)
+    labels = model.labels_ if fitted else model.predict(annotations)
+    frame = pd.DataFrame(
+        {
+            "task": annotations.tasks,
+            "label": labels.to_numpy(),
+            "confidence": proba.to_numpy().max(axis=1),
+            "votes": annotations.redundancy,
+        }
+    )
+    if probabilities:
+        frame = frame.join(proba.add_prefix("proba_").reset_index(drop=True))
+    return frame
+
+
+def labels_frame(
+    proba: Floats, classes: Array, tasks: Any = None, *, probabilities: bool = False
+) -> pd.DataFrame:
+    """One row a task, numbered if it has no name: its most probable label, and how probable.
+
+    With ``probabilities`` there is a column ``proba_<class>`` for every class.
+    """
+    frame = pd.DataFrame(
+        {
+            "task": np.arange(len(proba)) if tasks is None else tasks,
+            "label": classes[proba.argmax(axis=1)],
+            "confidence": proba.max(axis=1),
+        }
+    )
+    if probabilities:
+        frame = frame.join(pd.DataFrame(proba, columns=[f"proba_{name}" for name in classes]))
+    return frame
 
 
 def to_label_studio(

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.errors import AnnotationError, FileError, FormatError, explain, listing
-from crowdwise.io.atomic import replacing
+from crowdwise.io.atomic import replace_file
 from crowdwise.io.containers import open_content
 from crowdwise.io.content import Table
 from crowdwise.io.feature_columns import cells, feature_columns, id_column, once, texts
-from crowdwise.io.files import File, files_of
+from crowdwise.io.files import File, find_files
 from crowdwise.io.write import write_labels
 from crowdwise.typing import Array, Floats
 
@@ -105,7 +105,7 @@ def read_features(
         raise FileError(
             explain(f"{path} is a folder.", expected="one file of features", fix="name the file")
         )
-    files = files_of(path)
+    files = find_files(path)
     if all(file.suffix == ".npy" for file in files) or files[0].read(6) == b"\x93NUMPY":
         return _from_arrays({file.stem: file for file in files}, str(path))
     table = open_content(files[0])
@@ -128,7 +128,7 @@ def write_features(path: str | Path, values: Floats, ids: Any, columns: Sequence
         frame.insert(0, "task", np.asarray(ids))
         write_labels(path, frame)
         return
-    with replacing(path, binary=True) as file:
+    with replace_file(path, binary=True) as file:
         np.savez_compressed(file, X=values, ids=texts(ids).astype(str))
 
 
