@@ -32,6 +32,11 @@ class ClassFacts:
     confusion: Floats  # (truth, label): expected number of annotations
     mistakes: tuple[Mistake, ...]  # the most frequent ones first
 
+    @property
+    def rarest(self) -> int:
+        """The number of the class with the fewest tasks, of those that anybody used."""
+        return int(np.where(self.given > 0, self.believed, np.inf).argmin())
+
 
 def class_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> ClassFacts:
     """Count classes among labels, inferred truths and known truths."""

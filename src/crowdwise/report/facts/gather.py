@@ -90,6 +90,10 @@ class Facts:
         """The method that the labels come from."""
         return next(method for method in self.methods if method.main)
 
+    def measure(self, name: str) -> Measure | None:
+        """The first measure of agreement whose name contains this one."""
+        return next((measure for measure in self.agreement if name in measure.name), None)
+
 
 def gather(
     annotations: Any,

@@ -41,6 +41,12 @@ class TaskFacts:
     truth: Ints | None  # (row,): class number, -1 where unknown
     contested: Ints  # rows of the most contested tasks, worst first
 
+    def votes_of(self, row: int) -> list[tuple[int, int]]:
+        """How many labels of each class a task has, the most frequent first."""
+        own = self.votes[[row]].tocoo()
+        counts = zip(own.coords[1].tolist(), own.data.astype(int).tolist(), strict=True)
+        return sorted(counts, key=lambda count: -count[1])
+
 
 def task_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> TaskFacts:
     """Collect what is known of each task from a method's posterior."""

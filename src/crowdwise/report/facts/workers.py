@@ -41,6 +41,11 @@ class WorkerFacts:
     gold_accuracy: Floats | None
     confusion: Floats  # (row, truth, label): expected counts, of as many rows as there is room
 
+    @property
+    def n_suspect(self) -> int:
+        """Workers to look at; those with too few labels are not among them."""
+        return sum(n for flag, n in self.flags.items() if "few" not in flag)
+
 
 def worker_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> WorkerFacts:
     """Judge all workers; ``data`` has one label per worker and task."""

@@ -5,21 +5,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
-from crowdwise.report.page.html import Markup, clean, shortened, tag
 from crowdwise.report.page.svg import (
     LETTER,
+    LINE,
     WIDTH,
     Scale,
     drawing,
     extent,
-    line,
     margin,
     mark,
     words,
     x_axis,
     y_axis,
 )
+from crowdwise.report.page.words import shortened
 from crowdwise.typing import Array, Floats
 
 ROW, NAME_LETTERS = 24, 20
@@ -27,6 +28,16 @@ HEAD_LETTERS, SIDE_LETTERS = 14, 16  # of the names beside shaded cells
 WIDEST_BAR = 64
 SHADE = 0.06, 0.5  # of the faintest and the strongest cell with a number on it
 Written = Callable[[float], str]
+
+BAR = Markup('<rect x="{}" y="{}" width="{}" height="{}" class="mark s0" data-tip="{}"/>')
+CELL = Markup(
+    '<rect x="{}" y="{}" width="{}" height="{}" rx="2" fill-opacity="{}" class="{}" data-tip="{}"/>'
+)
+PLATE = Markup('<rect x="1" y="1" width="{}" height="{}" rx="6" class="plate"/>')
+TURNED = Markup('<text transform="translate({:.1f} {:.1f}) rotate(-45)" class="tick">{}</text>')
+BAND = Markup('<polygon points="{}" class="band k{}"/>')
+STROKE = Markup('<polyline points="{}" class="stroke k{}"/>')
+KEY = Markup("<g>{}{}</g>")
 
 
 @dataclass(frozen=True)
@@ -47,17 +58,17 @@ def bar_chart(names: Sequence[str], values: Sequence[float], what: str, label: s
     scale = Scale(0, max(*values, 1), bottom, 12)
     step = (WIDTH - left - 8) / max(len(values), 1)
     every = max(math.ceil(max(len(name) for name in names) * LETTER / max(step - 2, 1)), 1)
-    shapes: list[object] = [*y_axis(scale, left, WIDTH - 8, lambda v: f"{v:,.0f}", 1)]
+    shapes = [*y_axis(scale, left, WIDTH - 8, lambda v: f"{v:,.0f}", 1)]
     for place, (name, value) in enumerate(zip(names, values, strict=True)):
         middle, broad = left + step * (place + 0.5), min(step * 0.8, WIDEST_BAR)
         top = scale(value)
-        box = {"x": round(middle - broad / 2, 1), "width": round(broad, 1), "class_": "mark s0"}
+        left_edge, tall = round(middle - broad / 2, 1), round(bottom - top, 1)
         tip = f"{name} {what}: {value:,.0f}"
-        shapes.append(tag("rect", y=top, height=round(bottom - top, 1), data_tip=tip, **box))
+        shapes.append(BAR.format(left_edge, top, round(broad, 1), tall, tip))
         if place % every == 0:
             shapes.append(words(middle, bottom + 16, name, "tick middle"))
     shapes.append(words((left + WIDTH) / 2, bottom + 34, what, "axis middle"))
-    return drawing(height, *shapes, label=label)
+    return drawing(height, shapes, label)
 
 
 def interval_chart(
@@ -73,7 +84,7 @@ def interval_chart(
     low, high = bounds or padded([*_all(rows)])
     top, bottom = 6.0, 6.0 + ROW * len(rows)
     scale = Scale(low, high, left + 8, right - 8)
-    shapes: list[object] = [*x_axis(scale, top, bottom, written, title)]
+    shapes = [*x_axis(scale, top, bottom, written, title)]
     for place, row in enumerate(rows):
         y = top + ROW * (place + 0.5)
         shapes.append(words(left - 4, y + 4, row.name, "end", most=NAME_LETTERS))
@@ -82,10 +93,10 @@ def interval_chart(
             continue
         if math.isfinite(row.low) and math.isfinite(row.high):
             ends = scale(max(row.low, low)), scale(min(row.high, high))
-            shapes.append(line(ends[0], y, ends[1], y, f"whisker k{row.kind}"))
+            shapes.append(LINE.format(ends[0], y, ends[1], y, f"whisker k{row.kind}"))
         tip = f"{row.name}: {row.told}"
         shapes.append(mark(scale(min(max(row.value, low), high)), y, row.kind, tip))
-    return drawing(bottom + (42 if title else 24), *shapes, label=label)
+    return drawing(bottom + (42 if title else 24), shapes, label)
 
 
 def padded(values: Sequence[float]) -> tuple[float, float]:
@@ -115,7 +126,9 @@ def heat_chart(
     tall = max(min(step, 28), 12 if len(names) > 30 else 18)
     told = step >= 30  # there is room for numbers
     head = _head_height(longest, step)
-    shapes: list[object] = [_column_name(k, n, left, step, head) for k, n in enumerate(columns)]
+    shapes = []
+    if head >= 20:
+        shapes = [_column_name(k, n, left, step, head) for k, n in enumerate(columns)]
     small = "tick end" if tall >= 16 else "tick end tiny"
     for i, row_name in enumerate(names):
         y = head + tall * i
@@ -125,7 +138,7 @@ def heat_chart(
             shapes.append(_cell(x, round(y, 1), step, tall, value, tips(i, j), told))
             if told and math.isfinite(value):
                 shapes.append(words(x + step / 2, y + tall / 2 + 4, written(value), "cell"))
-    return drawing(head + tall * len(names) + 6, *shapes, label=label, width=width)
+    return drawing(head + tall * len(names) + 6, shapes, label, width)
 
 
 def _head_height(longest: float, step: float) -> float:
@@ -134,15 +147,11 @@ def _head_height(longest: float, step: float) -> float:
     return 20 if longest <= step - 4 else longest * 0.72 + 20
 
 
-def _column_name(place: int, name: str, left: float, step: float, head: float) -> Markup | None:
-    if head < 20:
-        return None
+def _column_name(place: int, name: str, left: float, step: float, head: float) -> Markup:
     x = left + step * (place + 0.5)
     if head <= 20:
         return words(x, head - 6, name, "tick middle", most=HEAD_LETTERS)
-    text = shortened(clean(name), HEAD_LETTERS)
-    turn = f"translate({x:.1f} {head - 6:.1f}) rotate(-45)"
-    return tag("text", text, transform=turn, class_="tick")
+    return TURNED.format(x, head - 6, shortened(name, HEAD_LETTERS))
 
 
 def _cell(
@@ -151,17 +160,9 @@ def _cell(
     known = math.isfinite(value)
     faint, strong = SHADE if told else (0.06, 1.0)  # numbers must be readable on any shade
     shade = faint + (strong - faint) * min(abs(value), 1.0) if known else 0.0
-    return tag(
-        "rect",
-        x=x,
-        y=y,
-        width=round(step - 1.5, 1),
-        height=round(tall - 1.5, 1),
-        rx=2,
-        fill_opacity=round(shade, 2) if known else None,
-        class_="mark none" if not known else "mark s0" if value >= 0 else "mark s1",
-        data_tip=tip,
-    )
+    look = "mark none" if not known else "mark s0" if value >= 0 else "mark s1"
+    size = round(step - 1.5, 1), round(tall - 1.5, 1)
+    return CELL.format(x, y, *size, round(shade, 2) if known else 1, look, tip)
 
 
 def scatter_chart(
@@ -179,14 +180,12 @@ def scatter_chart(
     """Points on a plane without scales: only who is near whom matters."""
     across = Scale(0, 1, 14, width - 14)
     down = Scale(0, 1, height - 14, 14)
-    shapes: list[object] = [
-        tag("rect", x=1, y=1, width=width - 2, height=height - 2, rx=6, class_="plate")
-    ]
+    shapes = [PLATE.format(width - 2, height - 2)]
     for place, (kind, tip) in enumerate(zip(kinds, tips, strict=True)):
         radius = 4.0 if sizes is None else round(float(sizes[place]), 1)
         more = "faint" if faint is not None and faint[place] else "solid"
         shapes.append(mark(across(x[place]), down(y[place]), kind, tip, radius, f"dot {more}"))
-    return drawing(height, *shapes, label=label, width=width)
+    return drawing(height, shapes, label, width)
 
 
 @dataclass(frozen=True)
@@ -217,19 +216,19 @@ def line_chart(
     low, high = padded(ys)
     across = Scale(min(xs), max(*xs, min(xs) + 1e-9), left + 10, WIDTH - 14)
     down = Scale(max(low, 0) if low > -0.2 else low, min(high, 1.0), bottom, top)
-    shapes: list[object] = [
+    shapes = [
         *y_axis(down, left, WIDTH - 8, written),
         *x_axis(across, bottom, bottom, x_written, title),
     ]
     if at is not None:
         x = across(min(max(at, across.low), across.high))
-        shapes += [line(x, top, x, bottom, "now"), words(x + 5, top + 8, "now", "tick")]
+        shapes += [LINE.format(x, top, x, bottom, "now"), words(x + 5, top + 8, "now", "tick")]
     for curve in curves:
         shapes += _one_curve(curve, across, down, written)
     if len(curves) == 1:
-        return drawing(height - 34, *shapes, label=label)
+        return drawing(height - 34, shapes, label)
     shapes += [_key(place, curve, height - 10) for place, curve in enumerate(curves)]
-    return drawing(height, *shapes, label=label)
+    return drawing(height, shapes, label)
 
 
 def _one_curve(curve: Curve, across: Scale, down: Scale, written: Written) -> list[Markup]:
@@ -239,9 +238,9 @@ def _one_curve(curve: Curve, across: Scale, down: Scale, written: Written) -> li
         upper = [f"{across(curve.x[k])},{down(min(curve.high[k], down.high))}" for k in places]
         lower = [f"{across(curve.x[k])},{down(max(curve.low[k], down.low))}" for k in places]
         points = " ".join([*upper, *reversed(lower)])
-        shapes.append(tag("polygon", points=points, class_=f"band k{curve.kind}"))
+        shapes.append(BAND.format(points, curve.kind))
     points = " ".join(f"{across(curve.x[k])},{down(curve.y[k])}" for k in places)
-    shapes.append(tag("polyline", points=points, class_=f"stroke k{curve.kind}"))
+    shapes.append(STROKE.format(points, curve.kind))
     for k in places:
         tip = f"{curve.name}, {curve.x[k]:g}: {written(curve.y[k])}"
         shapes.append(mark(across(curve.x[k]), down(curve.y[k]), curve.kind, tip, 3.5))
@@ -250,7 +249,7 @@ def _one_curve(curve: Curve, across: Scale, down: Scale, written: Written) -> li
 
 def _key(place: int, curve: Curve, y: float) -> Markup:
     x = 52 + place * 145
-    return tag("g", mark(x, y - 4, curve.kind, curve.name), words(x + 9, y, curve.name, "tick"))
+    return KEY.format(mark(x, y - 4, curve.kind, curve.name), words(x + 9, y, curve.name, "tick"))
 
 
 def _all(rows: Sequence[Row]) -> Floats:

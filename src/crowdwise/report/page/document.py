@@ -2,71 +2,111 @@
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from crowdwise.report.facts import Facts
-from crowdwise.report.page.html import Markup, clean, tag
-from crowdwise.report.page.sections import SECTIONS
-from crowdwise.report.page.sheet import Sheet
-from crowdwise.report.page.words import DASH
+from crowdwise.report.page import figures, maps, words
+from crowdwise.report.page.tables import rounded, task_table, worker_table
+
+FIGURES = (
+    figures.per_task,
+    figures.per_worker,
+    figures.agreement,
+    figures.confidence,
+    maps.task_map,
+    figures.accuracy,
+    maps.worker_map,
+    figures.drift,
+    figures.pairs,
+    figures.balance,
+    figures.confusion,
+    figures.curve,
+    figures.held_out,
+    figures.truth,
+)
+# The parts of the page in order, each a template, and what the list of contents calls them.
+SECTIONS = {
+    "summary": "In short",
+    "data": "Data",
+    "agreement": "Agreement",
+    "labels": "Labels",
+    "workers": "Workers",
+    "pairs": "Who disagrees",
+    "classes": "Classes",
+    "curve": "More labels?",
+    "methods": "Methods",
+    "about": "How to read",
+}
 
 
 def to_html(facts: Facts) -> str:
     """The report as the text of one HTML file."""
-    sheet = Sheet(extra={"classes": [clean(name) for name in facts.classes.name]})
-    parts = {key: make(facts, sheet) for key, (_, make) in SECTIONS.items()}
-    shown = {key: part for key, part in parts.items() if part is not None}
-    links = [tag("li", tag("a", SECTIONS[key][0], href=f"#{key}")) for key in shown]
-    style, script = source("report.css"), source("report.js")
-    body = tag(
-        "body",
-        tag("a", "Skip to the report", href="#main", class_="skip"),
-        tag("header", tag("h1", tag("bdi", facts.title)), tag("p", subtitle(facts))),
-        tag("nav", tag("ul", links), aria_label="Contents"),
-        tag("main", tag("noscript", tag("p", NO_SCRIPT)), *shown.values(), id="main"),
-        tag("footer", tag("p", f"Made by crowdwise {facts.version}.")),
-        tag("div", class_="tip", hidden=True, aria_hidden="true"),
-        tag("div", id="said", class_="unseen", role="status", aria_live="polite"),
-        sheet.block(),
-        tag("script", script),
+    facts = words.cleaned(facts)
+    charts = {chart.id: chart for make in FIGURES if (chart := make(facts)) is not None}
+    tables = {"tasks": task_table(facts), "workers": worker_table(facts)}
+    block = {
+        "charts": {
+            key: {"columns": list(chart.columns), "rows": rounded(chart.rows)}
+            for key, chart in charts.items()
+        },
+        "tables": {key: table.for_script() for key, table in tables.items()},
+        "classes": facts.classes.name,
+        "confusion": np.round(facts.workers.confusion, 1).tolist(),
+    }
+    sections = {key: title for key, title in SECTIONS.items() if key != "curve" or facts.curve}
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            facts=facts,
+            charts=charts,
+            tables=tables,
+            block=block,
+            sections=sections,
+            policy=policy(),
+        )
     )
-    return f"<!DOCTYPE html>\n{tag('html', head(facts.title, style, script), body, lang='en')}\n"
 
 
-NO_SCRIPT = "Tables that can be sorted, and saving of charts, need JavaScript."
+@cache
+def environment() -> Environment:
+    """The templates, and the words they put numbers in; all text is escaped."""
+    made = Environment(
+        loader=PackageLoader("crowdwise.report.page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    for word in (words.share, words.number, words.between, words.shares_between, words.duration):
+        made.filters[word.__name__] = word
+    made.filters |= {"count": "{:,}".format, "name": words.name}
+    made.globals |= {"style": source("report.css"), "script": source("report.js")}
+    dense: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    made.policies["json.dumps_kwargs"] = dense
+    return made
 
 
-def head(title: str, style: Markup, script: Markup) -> Markup:
-    """What the browser must know; only this style and this script may run."""
-    policy = (
-        f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; "
+def policy() -> str:
+    """What the browser may run: this style and this script."""
+    style, script = digest(source("report.css")), digest(source("report.js"))
+    return (
+        f"default-src 'none'; style-src '{style}'; script-src '{script}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="referrer", content="no-referrer"),
-        tag("title", f"{title} {DASH} crowdwise report"),
-        tag("style", style),
-    )
 
 
-def source(name: str) -> Markup:
+def source(name: str) -> str:
     """A file beside this one, as it is."""
-    return Markup(files("crowdwise.report.page").joinpath(name).read_text(encoding="utf-8"))
+    return files("crowdwise.report.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:
     """What the policy calls a piece of code that may run."""
     found = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(found).decode('ascii')}"
-
-
-def subtitle(facts: Facts) -> str:
-    """What the page is about, in one line."""
-    data = facts.data
-    labels = f"{data.n_annotations:,} annotations of {data.n_tasks:,} tasks"
-    return f"{labels} by {data.n_workers:,} workers, {data.n_classes:,} classes"

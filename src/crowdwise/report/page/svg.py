@@ -1,15 +1,27 @@
-"""Charts as SVG: a few shapes on two scales, coloured by classes of the style sheet."""
+"""Charts as SVG: a few shapes on two scales, colored by classes of the style sheet.
 
-from collections.abc import Callable, Sequence
+Text and attributes are escaped by markupsafe, as they are put into the markup.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
-from crowdwise.report.page.html import Markup, clean, shortened, tag
+from crowdwise.report.page.words import shortened
 
 WIDTH = 480
 LETTER, WIDE_LETTER = 6.6, 8.4  # pixels of a letter, about
-MARKS = 8  # kinds of marks, each of its own colour and shape
+MARKS = 8  # kinds of marks, each of its own color and shape
+
+DRAWING = Markup(
+    '<svg viewBox="0 0 {} {}" role="img" aria-label="{}" tabindex="0" class="{}">{}</svg>'
+)
+TEXT = Markup('<text x="{}" y="{}" class="{}">{}</text>')
+LINE = Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"/>')
+CIRCLE = Markup('<circle cx="{}" cy="{}" r="{}" class="{}" data-tip="{}"/>')
+PATH = Markup('<path d="{}" class="{}" data-tip="{}"/>')
 
 
 @dataclass(frozen=True)
@@ -38,36 +50,24 @@ def ticks(low: float, high: float, most: int = 6, least: float = 0.0) -> list[fl
     return [round(float(v), 10) + 0.0 for v in np.arange(first, high + step * 1e-6, step)]
 
 
-def drawing(height: float, *shapes: object, label: str, width: int = WIDTH) -> Markup:
+def drawing(height: float, shapes: Iterable[Markup], label: str, width: int = WIDTH) -> Markup:
     """A picture that fits any width; ``label`` is what a screen reader says."""
-    return tag(
-        "svg",
-        *shapes,
-        view_box=f"0 0 {width} {round(height)}",
-        role="img",
-        aria_label=label,
-        tabindex=0,
-        class_="wide" if width > WIDTH else None,
-    )
+    size = "wide" if width > WIDTH else ""
+    return DRAWING.format(width, round(height), label, size, Markup("").join(shapes))
 
 
 def words(x: float, y: float, text: str, class_: str = "", most: int = 40) -> Markup:
     """Text at a place."""
-    return tag("text", shortened(clean(text), most), x=round(x, 1), y=round(y, 1), class_=class_)
-
-
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
-    """A straight line."""
-    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+    return TEXT.format(round(x, 1), round(y, 1), class_, shortened(text, most))
 
 
 def mark(x: float, y: float, kind: int, tip: str, radius: float = 4.5, more: str = "") -> Markup:
-    """A point: kinds differ by colour and by shape, so that either is enough."""
+    """A point: kinds differ by color and by shape, so that either is enough."""
     kind %= MARKS
-    attributes = {"class_": f"mark s{kind} {more}".strip(), "data_tip": tip}
+    look = f"mark s{kind} {more}".strip()
     if kind % 4 == 0:
-        return tag("circle", cx=x, cy=y, r=radius, **attributes)
-    return tag("path", d=_outline(kind % 4, x, y, radius), **attributes)
+        return CIRCLE.format(x, y, radius, look, tip)
+    return PATH.format(_outline(kind % 4, x, y, radius), look, tip)
 
 
 def _outline(kind: int, x: float, y: float, radius: float) -> str:
@@ -87,7 +87,7 @@ def x_axis(
     shapes = []
     for value in ticks(scale.low, scale.high):
         x = scale(value)
-        shapes.append(line(x, top, x, bottom, "grid"))
+        shapes.append(LINE.format(x, top, x, bottom, "grid"))
         shapes.append(words(x, bottom + 16, written(value), "tick middle"))
     if title:
         middle = (scale.start + scale.stop) / 2
@@ -102,7 +102,7 @@ def y_axis(
     shapes = []
     for value in ticks(scale.low, scale.high, 5, least):
         y = scale(value)
-        shapes.append(line(left, y, right, y, "grid"))
+        shapes.append(LINE.format(left, y, right, y, "grid"))
         shapes.append(words(left - 6, y + 4, written(value), "tick end"))
     return shapes
 
@@ -114,6 +114,6 @@ def margin(texts: Sequence[str], most: int) -> int:
 
 def extent(text: str, most: int) -> float:
     """About how wide a text is; capitals and digits are wider than the rest."""
-    shown = shortened(clean(text), most)
+    shown = shortened(text, most)
     n_wide = sum(letter.isupper() or letter.isdigit() or ord(letter) > 0x2E80 for letter in shown)
     return n_wide * WIDE_LETTER + (len(shown) - n_wide) * LETTER

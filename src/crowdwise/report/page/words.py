@@ -1,6 +1,14 @@
-"""Numbers as people read them."""
+"""Numbers and names as people read them."""
 
 import math
+import re
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from markupsafe import Markup
+
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+NAME = Markup("<bdi>{}</bdi>")  # kept apart from the direction of the text around it
 
 DASH = "\u2013"
 
@@ -37,3 +45,34 @@ def duration(seconds: float, unit: str = "s") -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {word}"
     return f"{seconds:.1f} s"
+
+
+def name(value: str, most: int = 60) -> Markup:
+    """A name from the data, in full or its beginning and end."""
+    return NAME.format(shortened(value, most))
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning and end where it is too long."""
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
+def clean(text: str) -> str:
+    """Text that every browser and every XML reader takes."""
+    return CONTROL.sub("\ufffd", text.encode("utf-8", "replace").decode("utf-8"))
+
+
+def cleaned(value: Any) -> Any:
+    """Facts with all of their text clean, once for everything that is made of them."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list | tuple):
+        return type(value)(cleaned(one) for one in value)
+    if isinstance(value, dict):
+        return {key: cleaned(one) for key, one in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: cleaned(getattr(value, f.name)) for f in fields(value)})
+    return value

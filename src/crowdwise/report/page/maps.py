@@ -3,25 +3,23 @@
 import numpy as np
 
 from crowdwise.report.facts import Facts
-from crowdwise.report.facts.maps import MapFacts
 from crowdwise.report.page.charts import scatter_chart
-from crowdwise.report.page.html import Markup, name, tag
-from crowdwise.report.page.sheet import Sheet
+from crowdwise.report.page.figures import Figure
 from crowdwise.report.page.svg import MARKS, mark
-from crowdwise.report.page.words import share
+from crowdwise.report.page.words import share, shortened
 from crowdwise.typing import Ints
 
 SURE = 0.9
 OTHER = MARKS - 1  # the mark of all classes beyond the first
 
 
-def tasks_on_map(facts: Facts, sheet: Sheet) -> Markup | None:
+def task_map(facts: Facts) -> Figure | None:
     """Tasks, marked by their label; unsure ones are hollow."""
     own = facts.task_map
     if own is None:
         return None
     classes = facts.classes.name
-    kinds, legend = kinds_of(own.group, classes)
+    kinds, names = kinds_of(own.group, classes)
     labels = [classes[group] for group in own.group.tolist()]
     tips = [
         f"{task}: {label}, {share(float(sure))} sure, {n} labels"
@@ -31,37 +29,32 @@ def tasks_on_map(facts: Facts, sheet: Sheet) -> Markup | None:
         f"Near means alike, by {own.source}. Hollow points are less than {share(SURE)} sure. "
         f"{own.note}"
     )
-    picture = scatter_chart(
-        own.x, own.y, kinds.tolist(), tips, f"Map of tasks. {reading}", faint=own.value < SURE
-    )
+    label = f"Map of tasks. {reading}"
+    faint = own.value < SURE
+    picture = scatter_chart(own.x, own.y, kinds.tolist(), tips, label, faint=faint)
     rows = list(zip(own.name, labels, own.value, own.x, own.y, strict=True))
     columns = ["task", "label", "confidence", "x", "y"]
-    return sheet.chart("task-map", "Map of tasks", reading, picture, columns, rows, key=legend)
+    key = tuple((mark(7, 7, kind, "", 5, "dot solid"), name) for kind, name in enumerate(names))
+    return Figure("task-map", "Map of tasks", reading, picture, columns, rows, key)
 
 
-def kinds_of(group: Ints, classes: list[str]) -> tuple[Ints, Markup]:
-    """A mark for each of the most frequent classes, one for all others, and a key to them."""
+def kinds_of(group: Ints, classes: list[str]) -> tuple[Ints, list[str]]:
+    """A mark for each of the most frequent classes, one for all others, and their names."""
     counts = np.bincount(group, minlength=len(classes))
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] > 0]
     kind = np.full(len(classes), OTHER)
     own = order if len(order) <= MARKS else order[:OTHER]
     kind[own] = np.arange(len(own))
-    names: list[object] = [name(classes[k], 24) for k in own.tolist()]
+    names = [shortened(classes[k], 24) for k in own.tolist()]
     if len(own) < len(order):
         names.append(f"{len(order) - len(own)} other classes")
-    items = [tag("li", key_mark(place), " ", text) for place, text in enumerate(names)]
-    return kind[group], tag("ul", items, class_="key")
+    return kind[group], names
 
 
-def key_mark(kind: int) -> Markup:
-    """A mark as it is on the map."""
-    picture = mark(7, 7, kind, "", 5, "dot solid")
-    return tag("svg", picture, view_box="0 0 14 14", class_="key-mark", aria_hidden="true")
-
-
-def workers_on_map(own: MapFacts | None, sheet: Sheet) -> Markup | None:
+def worker_map(facts: Facts) -> Figure | None:
     """Workers by how they err: larger with more labels, hollow when often wrong."""
+    own = facts.worker_map
     if own is None:
         return None
     tips = [
@@ -74,10 +67,9 @@ def workers_on_map(own: MapFacts | None, sheet: Sheet) -> Markup | None:
         f"Near means that they err alike, by {own.source}. Larger points have more labels, hollow "
         f"ones are right less often than the median worker ({share(middle)}). {own.note}"
     )
-    picture = scatter_chart(
-        own.x, own.y, [0] * len(own.name), tips, f"Map of workers. {reading}",
-        sizes=size, faint=own.value < middle,
-    )  # fmt: skip
+    label, faint = f"Map of workers. {reading}", own.value < middle
+    kinds = [0] * len(own.name)
+    picture = scatter_chart(own.x, own.y, kinds, tips, label, sizes=size, faint=faint)
     rows = list(zip(own.name, own.n_labels, own.value, own.x, own.y, strict=True))
     columns = ["worker", "labels", "accuracy", "x", "y"]
-    return sheet.chart("worker-map", "Map of workers", reading, picture, columns, rows)
+    return Figure("worker-map", "Map of workers", reading, picture, columns, rows)

@@ -1,11 +1,14 @@
-"""Markup: text from the data stays text."""
+"""Templates and drawings: text from the data stays text."""
 
 import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
 from crowdwise.report.page.charts import (
     Curve,
@@ -16,41 +19,80 @@ from crowdwise.report.page.charts import (
     line_chart,
     scatter_chart,
 )
-from crowdwise.report.page.html import Markup, clean, data_block, join, name, shortened, tag
-from crowdwise.report.page.sheet import Sheet, fixed_table, rounded
-from crowdwise.report.page.svg import Scale, mark, ticks
-from crowdwise.report.page.words import DASH, between, duration, number, share
+from crowdwise.report.page.document import environment
+from crowdwise.report.page.figures import Figure
+from crowdwise.report.page.svg import Scale, drawing, mark, ticks, words
+from crowdwise.report.page.tables import Column, Table, rounded
+from crowdwise.report.page.words import (
+    DASH,
+    between,
+    clean,
+    cleaned,
+    duration,
+    name,
+    number,
+    share,
+    shortened,
+)
 
 HOSTILE = (
     """<img src=x onerror=alert(1)>"'</script><script>alert(2)</script>&amp;\u2028\x00\ud800"""
 )
 
 
-def test_text_and_attributes_are_escaped():
-    made = tag("p", HOSTILE, title=HOSTILE)
-    assert "<img" not in made
-    assert "<script" not in made
+def rendered(template, **values):
+    parts = '{% from "parts.html.j2" import section, note, figure, fixed_table, data_table %}'
+    return environment().from_string(parts + template).render(values)
+
+
+def test_text_and_attributes_of_templates_are_escaped():
+    made = rendered('<p title="{{ text }}">{{ text }}</p>', text=clean(HOSTILE))
     assert made.count("<") == 2
     attribute = re.search(r'title="([^"]*)"', made).group(1)
     assert html.unescape(attribute) == clean(HOSTILE)
+    assert html.unescape(made.partition(">")[2].removesuffix("</p>")) == clean(HOSTILE)
 
 
-def test_markup_is_passed_on_and_lists_are_opened():
-    assert join("a<", Markup("<b>"), ["c", None, ("d",)]) == "a&lt;<b>cd"
-    assert tag("p", tag("b", "x"), hidden=True, title=None, lang=False) == "<p hidden><b>x</b></p>"
-    assert tag("line", x1=1, class_="a", view_box="0") == '<line x1="1" class="a" viewBox="0"/>'
+def test_text_and_attributes_of_drawings_are_escaped():
+    shapes = [words(1, 1, HOSTILE, most=500), mark(1, 1, 0, HOSTILE), mark(1, 1, 1, HOSTILE)]
+    made = drawing(10, shapes, HOSTILE)
+    assert made.count("<") == 6
+    assert made.count(">") == 6
+    assert made.count('"') % 2 == 0
+    assert [html.unescape(tip) for tip in re.findall(r'data-tip="([^"]*)"', made)] == [HOSTILE] * 2
+    assert html.unescape(re.search(r'aria-label="([^"]*)"', made).group(1)) == HOSTILE
 
 
 def test_what_no_file_can_hold_is_replaced():
-    assert clean("a\x00b\x1fc\ud800d\te") == "a\ufffdb\ufffdc?d\te"
+    assert clean("a\x00b\x1fc\ud800d\te\x85") == "a\ufffdb\ufffdc?d\te\ufffd"
+
+
+def test_facts_are_cleaned_through_and_through():
+    figure = Figure("a\x00", "b", "c", None, ["d\x00"], (("e\x00", 1),), key={"f": "g\x00"})
+    made = cleaned(figure)
+    assert made.id == "a\ufffd"
+    assert made.columns == ["d\ufffd"]
+    assert made.rows == (("e\ufffd", 1),)
+    assert made.key == {"f": "g\ufffd"}
 
 
 def test_data_cannot_end_their_element():
-    block = data_block("facts", {"name": clean(HOSTILE)})
+    block = rendered("<script>{{ value|tojson }}</script>", value={"name": clean(HOSTILE), "é": 1})
     assert block.lower().count("</script") == 1
     assert "<img" not in block
     inside = block.partition(">")[2].rpartition("<")[0]
     assert json.loads(inside)["name"] == clean(HOSTILE)
+    assert '"é":1' in inside  # as it is, and without blanks: a page may have many names
+
+
+def test_what_is_not_a_number_cannot_get_into_the_data():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        rendered("{{ value|tojson }}", value=float("nan"))
+
+
+def test_a_misspelled_name_in_a_template_is_an_error():
+    with pytest.raises(UndefinedError):
+        rendered("{{ nothing }}")
 
 
 def test_names_are_kept_apart_and_short():
@@ -102,7 +144,7 @@ def test_words_for_numbers():
 def test_numbers_for_the_script_are_short_and_have_no_nan():
     values = np.array([0.123456, np.nan, 1.0])
     assert rounded(values) == [0.1235, None, 1.0]
-    assert rounded([("a\x00", 2, float("inf"))]) == [["a\ufffd", 2, None]]
+    assert rounded([("a", 2, float("inf"))]) == [["a", 2, None]]
 
 
 class TestCharts:
@@ -145,10 +187,34 @@ class TestCharts:
         assert "nan" not in picture
 
 
-def test_tables_carry_their_columns_and_heads_follow_their_cells():
-    made = fixed_table("cap", ("a", "b"), [("x", ("1", "right quiet"))])
+def test_a_fixed_table_has_a_head_for_each_column():
+    made = rendered('{% call fixed_table("cap", ["a", ("b", "right")]) %}<tr></tr>{% endcall %}')
+    assert '<th scope="col">a</th>' in made
     assert '<th scope="col" class="right">b</th>' in made
-    assert '<td class="right quiet">1</td>' in made
-    sheet = Sheet()
-    sheet.chart("c", "Title", "Reading", Markup("<svg></svg>"), ["n\x00"], [[float("nan")]])
-    assert sheet.charts["c"] == {"columns": ["n\ufffd"], "rows": [[None]]}
+    assert "<tbody><tr></tr></tbody>" in made
+    assert 'aria-label="cap"' in made
+
+
+def test_a_figure_has_its_title_picture_and_key():
+    figure = Figure("c", "Title", "Reading", Markup("<svg></svg>"), ["n"], [[1]])
+    made = rendered("{{ figure(chart) }}", chart=figure)
+    assert 'id="chart-c"' in made
+    assert "<strong>Title</strong> <span>Reading</span>" in made
+    assert '<div class="canvas"><svg></svg></div>' in made
+    assert made.count('data-of="c"') == 2
+    assert "key" not in made
+    keyed = replace(figure, key=((Markup("<circle/>"), "<cat>"),))
+    assert "<circle/></svg> <bdi>&lt;cat&gt;</bdi>" in rendered("{{ figure(chart) }}", chart=keyed)
+    assert rendered("{{ figure(chart) }}", chart=None).strip() == ""
+
+
+def test_a_table_for_the_script_says_how_to_show_it():
+    columns = [Column("Who", "name", ["a"]), Column("Right", "share", [0.5], about="of all")]
+    table = Table("t", "Cap", columns, "Search it", "Who", (1, False))
+    made = rendered("{{ data_table(table) }}", table=table)
+    assert 'class="right"><button type="button" title="of all">Right</button>' in made
+    assert 'class=""><button type="button">Who</button>' in made
+    assert 'class="details"' not in made
+    assert table.for_script()["order"] == [1, False]
+    shown = rendered("{{ data_table(table) }}", table=replace(table, details="confusion"))
+    assert 'class="details"' in shown

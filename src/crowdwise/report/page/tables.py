@@ -1,0 +1,116 @@
+"""The two tables that the page's script fills, sorts, searches and cuts into pages."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crowdwise.report.facts import Facts
+from crowdwise.report.facts.as_json import plain
+from crowdwise.report.page.words import shortened
+
+DIGITS = 4
+TASK_LETTERS, WORKER_LETTERS = 160, 120  # of names
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table that can be sorted.
+
+    ``kind`` says how cells are shown: ``name``, ``text``, ``class`` (a class number),
+    ``count``, ``share``, ``number``, ``time``, ``votes`` (pairs of class number and count) or
+    ``interval`` (a share with ``low`` and ``high``).
+    """
+
+    title: str
+    kind: str
+    values: Any
+    low: Any = None
+    high: Any = None
+    about: str = ""
+
+    def for_script(self) -> dict[str, Any]:
+        """The column as the script takes it."""
+        found = {"title": self.title, "kind": self.kind, "values": rounded(self.values)}
+        if self.low is not None:
+            found |= {"low": rounded(self.low), "high": rounded(self.high)}
+        return found
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns, and what can be done with them.
+
+    ``choose`` is the title of a column to filter by; ``order`` the column to sort by at first,
+    and whether upwards; ``details`` what a click on a name shows.
+    """
+
+    id: str
+    caption: str
+    columns: list[Column]
+    search: str
+    choose: str
+    order: tuple[int, bool]
+    details: str = ""
+
+    def for_script(self) -> dict[str, Any]:
+        """The table as the script takes it."""
+        return {
+            "columns": [column.for_script() for column in self.columns],
+            "order": list(self.order),
+            "choose": self.choose,
+            "details": self.details,
+        }
+
+
+def task_table(facts: Facts) -> Table:
+    """Every task and its label."""
+    tasks = facts.tasks
+    columns = [
+        Column("Task", "name", [shortened(one, TASK_LETTERS) for one in tasks.name]),
+        Column("Label", "class", tasks.label),
+        Column("Confidence", "share", tasks.confidence, about="how sure the method is"),
+        Column("Labels", "count", tasks.n_labels, about="annotations of the task"),
+        Column("Agree", "share", tasks.agreement, about="labels that are the one chosen"),
+        Column("Given", "votes", tasks.votes, about="how many labels of each class"),
+    ]
+    if tasks.truth is not None:
+        columns.append(Column("Truth", "class", tasks.truth, about="as far as it is known"))
+    caption = f"Label of each task by {facts.method}"
+    return Table("tasks", caption, columns, "Search tasks", "Label", (2, True))
+
+
+def worker_table(facts: Facts) -> Table:
+    """Every worker, and how good each of them is."""
+    own, times = facts.workers, facts.times
+    columns = [
+        Column("Worker", "name", [shortened(one, WORKER_LETTERS) for one in own.name]),
+        Column("Labels", "count", own.n_labels),
+        Column("Accuracy", "interval", own.accuracy, own.low, own.high),
+        Column("Agrees", "share", own.agreement, about="with another worker of the task"),
+        Column("Skill", "number", own.skill, about="0 ignores the task, 1 knows every truth"),
+    ]
+    if own.gold_accuracy is not None:
+        about = "share of right labels where the truth is known"
+        columns.append(Column("Checked", "share", own.gold_accuracy, about=about))
+    if times is not None:
+        pace = Column("Pace", "time" if times.unit else "number", times.pace)
+        columns += [pace, Column("First half", "share", times.early)]
+        columns.append(Column("Second half", "share", times.late))
+    columns.append(Column("Remark", "text", own.flag))
+    caption = "Workers: accuracy with 95% interval, agreement and skill"
+    order = (1, False)
+    return Table("workers", caption, columns, "Search workers", "Remark", order, "confusion")
+
+
+def rounded(value: Any) -> Any:
+    """Plain values, numbers in few digits."""
+    if isinstance(value, np.ndarray):
+        cells = np.round(value, DIGITS)
+        return cells.tolist() if np.isfinite(cells).all() else plain(cells)
+    if isinstance(value, list | tuple):
+        return [rounded(one) for one in value]
+    if isinstance(value, float):  # numpy's too
+        return round(float(value), DIGITS) if math.isfinite(value) else None
+    return plain(value)
