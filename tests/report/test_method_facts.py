@@ -13,9 +13,8 @@ from crowdwise.evaluate.comparing import chosen_rows, held_out_evidence
 from crowdwise.report.facts import curve as curve_module
 from crowdwise.report.facts.classes import class_facts, mistakes_of
 from crowdwise.report.facts.curve import curve_facts, forecast, thinned
-from crowdwise.report.facts.held_out import HIDDEN, held_out_facts
-from crowdwise.report.facts.methods import fit_methods, method_facts, same_labels
-from crowdwise.report.facts.sample import sampled
+from crowdwise.report.facts.limits import sampled
+from crowdwise.report.facts.methods import HIDDEN, fit_methods, held_out_facts, method_facts
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
@@ -52,11 +51,6 @@ class TestMethods:
             fit_methods(crowd[0], "Nonsense", (), 0)
         with pytest.raises(ParameterError, match="max_iter"):
             fit_methods(crowd[0], DawidSkene(max_iter=-1), (), 0)
-
-    def test_ties_count_their_share_of_sameness(self):
-        one = np.array([[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]])
-        two = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
-        assert same_labels(one, two) == pytest.approx((1 + 1 / 2 + 2 / 4) / 3)
 
 
 class TestHeldOut:

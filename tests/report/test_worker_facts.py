@@ -8,8 +8,14 @@ from crowdwise.annotations import Annotations
 from crowdwise.evaluate import worker_quality
 from crowdwise.report.facts import workers as module
 from crowdwise.report.facts.pairs import Pair, copies_of, pair_facts
-from crowdwise.report.facts.times import as_seconds, medians, pace_of, time_facts
-from crowdwise.report.facts.workers import confusions, worker_facts
+from crowdwise.report.facts.workers import (
+    as_seconds,
+    confusions,
+    medians,
+    pace_of,
+    time_facts,
+    worker_facts,
+)
 
 
 def test_workers_come_from_worker_quality_busiest_first(crowd, posterior):

@@ -13,10 +13,13 @@ from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate.known import collect_truths
+from crowdwise.evaluate.learning_curve import (
+    LABELS_PER_TASK,
+    fits_with_fewer_labels,
+    timed_fit,
+)
 from crowdwise.io import as_annotations
 from crowdwise.plot._axes import one_axes
-from crowdwise.report.facts.curve import STEPS, thinned_draws
-from crowdwise.report.facts.methods import fit_one
 from crowdwise.typing import Floats
 
 
@@ -119,7 +122,7 @@ def label_steps(data: Annotations, n_labels: Any) -> list[int]:
     if not most:
         raise AnnotationError("There are no annotations to draw.")
     if n_labels is None:
-        return [*(n for n in STEPS if n < most), most]
+        return [*(n for n in LABELS_PER_TASK if n < most), most]
     steps = sorted({int(n) for n in n_labels})
     if not steps or steps[0] < 1:
         raise ParameterError(f"n_labels={n_labels} is out of range.\n  expected: numbers from 1 up")
@@ -130,11 +133,11 @@ def curve_of(
     method: Aggregator, data: Annotations, truth: Any, steps: list[int], seeds: list[int], n: int
 ) -> list[Floats]:
     """What each draw of labels comes to, for every number of them."""
-    whole = fit_one(clone(method), data).posterior
+    whole = timed_fit(clone(method), data).posterior
     most = int(data.redundancy.max())
     curve = []
     for n_labels, seed in zip(steps, seeds, strict=True):
         n_draws = n if n_labels < most else 1  # all labels can be drawn in one way only
-        kept, right = thinned_draws(data, method, whole, n_labels, truth, n_draws, seed)
+        kept, right = fits_with_fewer_labels(data, method, whole, n_labels, truth, n_draws, seed)
         curve.append(kept if truth is None else right)
     return curve

@@ -11,16 +11,18 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.evaluate import accuracy
-from crowdwise.evaluate.known import known_tasks, rightness
+from crowdwise.evaluate.learning_curve import (
+    LABELS_PER_TASK,
+    fits_with_fewer_labels,
+    timed_fit,
+)
 from crowdwise.evaluate.left_out import pooled_confusion
 from crowdwise.inference.simplex import normalize
 from crowdwise.inference.sweep import posterior_of
-from crowdwise.report.facts.methods import fit_one, same_labels
-from crowdwise.report.facts.sample import sampled
+from crowdwise.report.facts.limits import sampled
 from crowdwise.simulate import label_by_crowd
 from crowdwise.typing import Floats
 
-STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
 N_CROWDS, N_TASKS, N_DRAWS = 12, 500, 3
 MOST_ANNOTATIONS = 60_000  # more than these are sampled, whole tasks at a time
 LARGE = 200_000  # cells of confusion matrices for which one draw must do
@@ -60,9 +62,9 @@ def curve_facts(
         truth = truth[locate(sample.tasks, truth.index.to_numpy()) >= 0]
     now = float(sample.redundancy.mean())
     most = max(min(2 * now, 50), now + 2, 3)
-    steps = [n for n in STEPS if n <= most]
+    steps = [n for n in LABELS_PER_TASK if n <= most]
     forecasts = forecast(data, model.posterior_, steps, random_state)
-    whole = fit_one(clone(model), sample).posterior
+    whole = timed_fit(clone(model), sample).posterior
     points = []
     for n_labels, accuracies in zip(steps, forecasts, strict=True):
         kept, measured = float("nan"), float("nan")
@@ -111,26 +113,5 @@ def thinned(
     """With at most so many labels a task: how many keep their label, and how many are right."""
     large = data.n_workers * data.n_classes**2 > LARGE
     n_draws = 1 if large else N_DRAWS
-    kept, right = thinned_draws(data, model, whole, n_labels, truth, n_draws, random_state)
+    kept, right = fits_with_fewer_labels(data, model, whole, n_labels, truth, n_draws, random_state)
     return float(kept.mean()), float(right.mean())
-
-
-def thinned_draws(
-    data: Annotations,
-    model: Any,
-    whole: Floats,
-    n_labels: int,
-    truth: pd.Series | None,
-    n_draws: int,
-    random_state: Any,
-) -> tuple[Floats, Floats]:
-    """The same for each draw of labels, (draw,) twice; NaN where no truth is known."""
-    rng = check_random_state(random_state)
-    kept, right = np.empty(n_draws), np.full(n_draws, np.nan)
-    for draw in range(n_draws):
-        fit = fit_one(clone(model), data.subsample(n_labels, rng))
-        kept[draw] = same_labels(fit.posterior, whole)
-        if truth is not None and len(truth):
-            known = known_tasks(fit.model, truth)
-            right[draw] = rightness(known.posterior, known.truth).mean()
-    return kept, right

@@ -1,15 +1,10 @@
 """The facts that matter most, as plain sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from crowdwise.report.facts.gather import Facts
+from crowdwise.report.facts.facts import Facts, Finding
 
 FLAGGED = {  # flag of a worker: what to say, and how loudly
     "answers as if at random": ("answer{s} as if at random", "act"),
@@ -21,15 +16,6 @@ LOW_ALPHA, GOOD_ALPHA = 0.4, 0.8
 RARE = 0.1  # a class below this share, and half of an even one, is called rare
 MOST_NAMES = 3  # in a sentence
 MANY = 0.2  # a share worth a warning
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One sentence: good news, worth knowing, or something to act on."""
-
-    tone: str  # "good", "note" or "act"
-    text: str
-    section: str  # where the numbers behind it are
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:

@@ -1,8 +1,7 @@
-"""All facts of one report."""
+"""Compute all facts of one report."""
 
 import logging
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -16,83 +15,19 @@ from crowdwise.evaluate import agreement
 from crowdwise.evaluate.counts import once_per_worker
 from crowdwise.evaluate.known import collect_truths
 from crowdwise.io import as_annotations
-from crowdwise.report.facts.classes import ClassFacts, class_facts
-from crowdwise.report.facts.curve import CurveFacts, curve_facts
-from crowdwise.report.facts.data import DataFacts, data_facts
-from crowdwise.report.facts.findings import Finding, findings
-from crowdwise.report.facts.maps import MapFacts, task_map, worker_map
-from crowdwise.report.facts.methods import METHODS, MethodFacts, fit_methods, method_facts
-from crowdwise.report.facts.pairs import PairFacts, pair_facts
-from crowdwise.report.facts.rare import without_rare
-from crowdwise.report.facts.tasks import TaskFacts, task_facts
-from crowdwise.report.facts.times import TimeFacts, time_facts
-from crowdwise.report.facts.workers import WorkerFacts, worker_facts
+from crowdwise.report.facts.classes import class_facts
+from crowdwise.report.facts.curve import curve_facts
+from crowdwise.report.facts.data import data_facts
+from crowdwise.report.facts.facts import Facts, Measure
+from crowdwise.report.facts.findings import findings
+from crowdwise.report.facts.limits import without_rare
+from crowdwise.report.facts.maps import task_map, worker_map
+from crowdwise.report.facts.methods import METHODS, fit_methods, method_facts
+from crowdwise.report.facts.pairs import pair_facts
+from crowdwise.report.facts.tasks import task_facts
+from crowdwise.report.facts.workers import time_facts, worker_facts
 
 log = logging.getLogger("crowdwise.report")
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A measure of agreement, its interval, and what it means."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-    n_tasks: int
-    reading: str
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Everything a report says, as numbers; no page and no markup.
-
-    Attributes
-    ----------
-    title, version, method : str
-        Heading, version of the package, and the method that the labels come from.
-    data : DataFacts
-        Sizes and oddities.
-    agreement : tuple of Measure
-        Agreement between workers, in all the usual ways.
-    tasks, workers, times, pairs, classes, methods, curve
-        One object for each part of the report; None where the data do not say.
-    task_map, worker_map : MapFacts or None
-        Tasks and workers as points on a plane.
-    held_out_note : str
-        Says so where methods were compared on some of the tasks only.
-    n_truths : int
-        Tasks whose truth is known.
-    findings : tuple of Finding
-        What matters most, in words.
-    """
-
-    title: str
-    version: str
-    method: str
-    n_truths: int
-    data: DataFacts
-    agreement: tuple[Measure, ...]
-    tasks: TaskFacts
-    workers: WorkerFacts
-    times: TimeFacts | None
-    pairs: PairFacts | None
-    classes: ClassFacts
-    methods: tuple[MethodFacts, ...]
-    held_out_note: str
-    curve: CurveFacts | None
-    task_map: MapFacts | None
-    worker_map: MapFacts | None
-    findings: tuple[Finding, ...] = ()
-
-    @cached_property
-    def main(self) -> MethodFacts:
-        """The method that the labels come from."""
-        return next(method for method in self.methods if method.main)
-
-    def measure(self, name: str) -> Measure | None:
-        """The first measure of agreement whose name contains this one."""
-        return next((measure for measure in self.agreement if name in measure.name), None)
 
 
 def gather(

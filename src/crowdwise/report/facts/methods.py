@@ -1,30 +1,40 @@
 """What each method believes, and which of them to believe."""
 
 import logging
-import time
-import warnings
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import aggregate
 from crowdwise.annotations import Annotations
-from crowdwise.base.params import InvalidParameterError
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import Estimate, score
-from crowdwise.inference.simplex import tied
-from crowdwise.report.facts.held_out import HeldOut, held_out_facts
+from crowdwise.evaluate.comparing import against_best, chosen_rows, held_out_evidence
+from crowdwise.evaluate.learning_curve import Fit, same_labels, timed_fit
+from crowdwise.report.facts.limits import sampled
 from crowdwise.typing import Floats
 
 METHODS = ("MajorityVote", "Wawa", "OneCoin", "GLAD", "MACE", "IBCC", "DawidSkene")
 SCORES = ("accuracy", "balanced accuracy", "minority recall", "macro F1", "log loss")
 
 N_RESAMPLES = 400  # of the scores against the truth, of every method
+HIDDEN = 0.2  # share of the annotations, at most one of each task
+MOST_ANNOTATIONS = 200_000  # more than these are sampled, whole tasks at a time
+FEWEST = 10  # hidden labels, for a comparison to say anything
 
 log = logging.getLogger("crowdwise.report")
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The probability that a method gives to hidden labels, as a geometric mean."""
+
+    probability: Estimate
+    behind: float  # the best method's probability less this one's
+    as_good_as_best: bool  # the difference may be chance
 
 
 @dataclass(frozen=True)
@@ -40,20 +50,6 @@ class MethodFacts:
     same: float  # share of tasks with the main method's label; a tie counts its share
     held_out: HeldOut | None  # how well it foretells hidden labels
     scores: dict[str, Estimate]  # against the truth, where it is known
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A fitted method, and how the fit went."""
-
-    name: str
-    model: Any
-    seconds: float
-    converged: bool
-
-    @property
-    def posterior(self) -> Floats:
-        return self.model.posterior_
 
 
 def method_facts(
@@ -89,7 +85,7 @@ def fit_methods(
     data: Annotations, main: Any, methods: tuple[str, ...], random_state: Any
 ) -> tuple[list[Fit], Fit]:
     """Fit all methods that can take these data, the main one first to be sure of it."""
-    chosen = fit_one(_ready(main, random_state), data)
+    chosen = timed_fit(_ready(main, random_state), data)
     fits = []
     for name in methods:
         if name == chosen.name:
@@ -97,34 +93,12 @@ def fit_methods(
             continue
         model = _ready(name, random_state)
         try:
-            fits.append(fit_one(model, data))
+            fits.append(timed_fit(model, data))
         except AnnotationError as error:  # a method for two classes only, say
             log.info("%s is left out: %s", name, str(error).splitlines()[0])
     if chosen not in fits:
         fits.append(chosen)
     return fits, chosen
-
-
-def fit_one(model: Any, data: Annotations) -> Fit:
-    """Fit, and note how long it took and whether it came to an end."""
-    name = type(model).__name__
-    log.info("fitting %s", name)
-    start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            model.fit(data)
-        except InvalidParameterError as error:
-            raise ParameterError(explain(str(error), fix=f"see {name}'s documentation")) from None
-    unfinished = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-    return Fit(name, model, time.perf_counter() - start, not unfinished)
-
-
-def same_labels(posterior: Floats, other: Floats) -> float:
-    """Share of tasks with the same label under both; tied labels count their share of it."""
-    one, two = tied(posterior), tied(other)
-    both = (one & two).sum(axis=1) / (one.sum(axis=1) * two.sum(axis=1))
-    return float(both.mean()) if len(both) else float("nan")
 
 
 def scores_of(model: Any, truth: pd.Series, random_state: Any) -> dict[str, Estimate]:
@@ -150,3 +124,31 @@ def _ready(method: Any, random_state: Any) -> Any:
     if "random_state" in known and known["random_state"] is None:
         model.set_params(random_state=random_state)
     return model
+
+
+def held_out_facts(
+    data: Annotations, models: dict[str, Any], random_state: Any
+) -> tuple[dict[str, HeldOut], str]:
+    """Hide some labels, and ask each method about them; nothing where there are too few.
+
+    The text says so where only some of the tasks were used.
+    """
+    data, note = sampled(data, MOST_ANNOTATIONS, random_state)
+    hidden = chosen_rows(data, HIDDEN, random_state)
+    if hidden.sum() < FEWEST:
+        return {}, ""
+    evidence = {}
+    for name, model in models.items():
+        try:
+            evidence[name] = held_out_evidence(model, data, None, hidden)
+        except AnnotationError:  # what is left has no annotations that it can use
+            continue
+    rows = against_best(evidence, {"random_state": random_state})
+    best = math.exp(max(row["held_out"] for row in rows.values()))
+    return {name: held_out(row, best, int(hidden.sum())) for name, row in rows.items()}, note
+
+
+def held_out(row: dict[str, float], best: float, n_hidden: int) -> HeldOut:
+    """Mean log-likelihoods as probabilities, which are easier to read."""
+    value, low, high = (math.exp(row[f"held_out{end}"]) for end in ("", "_low", "_high"))
+    return HeldOut(Estimate(value, low, high, n_hidden), best - value, row["behind_low"] <= 0)

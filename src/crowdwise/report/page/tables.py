@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from crowdwise.report.facts import Facts
-from crowdwise.report.facts.as_json import plain
+from crowdwise.report.facts.facts import plain
 from crowdwise.report.page.words import shortened
 
 DIGITS = 4

@@ -1,9 +1,11 @@
-"""Fewer classes, where a confusion matrix per worker would not fit."""
+"""Fewer classes or tasks, where all of them would not fit or take too long."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 
@@ -32,3 +34,13 @@ def without_rare(
         truth = truth.astype(object).where(truth.isin(data.classes[kept]), OTHER)
     rest = data.n_classes - most + 1
     return fewer, truth, f"{rest:,} rare classes count as one, {OTHER}: there are too many to tell."
+
+
+def sampled(data: Annotations, most: int, random_state: Any) -> tuple[Annotations, str]:
+    """The labelled tasks, or random ones with about ``most`` annotations; and what to say."""
+    data = data.nonempty()
+    if data.n_annotations <= most:
+        return data, ""
+    n_tasks = max(int(data.n_tasks * most / data.n_annotations), 1)
+    rows = check_random_state(random_state).permutation(data.n_tasks)[:n_tasks]
+    return data[np.sort(rows)], f"From {n_tasks:,} of {data.n_tasks:,} tasks, drawn at random."

@@ -6,15 +6,15 @@ import pytest
 
 from crowdwise.annotations import Annotations
 from crowdwise.report import gather
-from crowdwise.report.facts import rare
-from crowdwise.report.facts.rare import OTHER, without_rare
+from crowdwise.report.facts import limits
+from crowdwise.report.facts.limits import OTHER, without_rare
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
 @pytest.fixture
 def many(monkeypatch):
-    monkeypatch.setattr(rare, "MOST_CELLS", 2 * 4**2)  # two workers, four classes
-    monkeypatch.setattr(rare, "FEWEST", 2)
+    monkeypatch.setattr(limits, "MOST_CELLS", 2 * 4**2)  # two workers, four classes
+    monkeypatch.setattr(limits, "FEWEST", 2)
     label = [0, 0, 0, 1, 1, 2, 3, 4, 4, 5, 5, 5]
     gold = [0, -1, 2, 4, 5, 3]
     return Annotations.from_codes(
@@ -34,7 +34,7 @@ def test_the_most_frequent_keep_their_names_and_the_rest_share_one(many):
 
 
 def test_few_classes_are_left_alone(many, monkeypatch):
-    monkeypatch.setattr(rare, "FEWEST", 6)
+    monkeypatch.setattr(limits, "FEWEST", 6)
     found, _, note = without_rare(many, None)
     assert found is many
     assert note == ""

@@ -1,0 +1,124 @@
+"""Everything a report says, as numbers."""
+
+import json
+import math
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from crowdwise.report.facts.classes import ClassFacts
+from crowdwise.report.facts.curve import CurveFacts
+from crowdwise.report.facts.data import DataFacts
+from crowdwise.report.facts.maps import MapFacts
+from crowdwise.report.facts.methods import MethodFacts
+from crowdwise.report.facts.pairs import PairFacts
+from crowdwise.report.facts.tasks import TaskFacts
+from crowdwise.report.facts.workers import TimeFacts, WorkerFacts
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of agreement, its interval, and what it means."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    n_tasks: int
+    reading: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence: good news, worth knowing, or something to act on."""
+
+    tone: str  # "good", "note" or "act"
+    text: str
+    section: str  # where the numbers behind it are
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything a report says, as numbers; no page and no markup.
+
+    Attributes
+    ----------
+    title, version, method : str
+        Heading, version of the package, and the method that the labels come from.
+    data : DataFacts
+        Sizes and oddities.
+    agreement : tuple of Measure
+        Agreement between workers, in all the usual ways.
+    tasks, workers, times, pairs, classes, methods, curve
+        One object for each part of the report; None where the data do not say.
+    task_map, worker_map : MapFacts or None
+        Tasks and workers as points on a plane.
+    held_out_note : str
+        Says so where methods were compared on some of the tasks only.
+    n_truths : int
+        Tasks whose truth is known.
+    findings : tuple of Finding
+        What matters most, in words.
+    """
+
+    title: str
+    version: str
+    method: str
+    n_truths: int
+    data: DataFacts
+    agreement: tuple[Measure, ...]
+    tasks: TaskFacts
+    workers: WorkerFacts
+    times: TimeFacts | None
+    pairs: PairFacts | None
+    classes: ClassFacts
+    methods: tuple[MethodFacts, ...]
+    held_out_note: str
+    curve: CurveFacts | None
+    task_map: MapFacts | None
+    worker_map: MapFacts | None
+    findings: tuple[Finding, ...] = ()
+
+    @cached_property
+    def main(self) -> MethodFacts:
+        """The method that the labels come from."""
+        return next(method for method in self.methods if method.main)
+
+    def measure(self, name: str) -> Measure | None:
+        """The first measure of agreement whose name contains this one."""
+        return next((measure for measure in self.agreement if name in measure.name), None)
+
+
+def to_json(facts: Facts) -> str:
+    """The facts as JSON text; a number that is not known is null."""
+    return json.dumps(plain(facts), ensure_ascii=False, allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """Dicts, lists, text, numbers and None only."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    elif issparse(value):
+        value = sparse_rows(value)
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    known = value is None or isinstance(value, bool | int)
+    return value if known else str(value).encode("utf-8", "replace").decode("utf-8")
+
+
+def sparse_rows(table: Any) -> list[list[list[int]]]:
+    """A sparse table of counts as a list of (column, count) for each row."""
+    table = table.tocsr()
+    column, times = table.indices.tolist(), table.data.astype(int).tolist()
+    cells = [[c, t] for c, t in zip(column, times, strict=True)]
+    return [cells[low:high] for low, high in pairwise(table.indptr.tolist())]
