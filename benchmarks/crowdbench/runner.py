@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from crowdbench.registry import table, with_third_party
 from crowdbench.results import Results
 from crowdbench.table import Table
+from crowdwise import progress
 from crowdwise.errors import CrowdwiseError, MissingExtraError
 
 log = logging.getLogger("crowdwise")
@@ -83,7 +84,8 @@ def run_table(
     if len(missing) < len(wanted):
         tell(f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs are there already")
     try:
-        for done, (job, found) in enumerate(outcomes(missing, jobs), start=1):
+        counted = progress.track(outcomes(missing, jobs), name, len(missing), "run")
+        for done, (job, found) in enumerate(counted, start=1):
             results.add(job.row, job.column, job.seed, found)
             tell(f"{name} {done}/{len(missing)}: {_told(job, found)}")
     finally:  # also when stopped: what was done is kept

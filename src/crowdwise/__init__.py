@@ -40,6 +40,7 @@ __all__ = [
     "nets",
     "persist",
     "plot",
+    "progress",
     "read",
     "report",
     "simulate",

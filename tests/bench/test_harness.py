@@ -1,6 +1,8 @@
 """The harness: what it runs, keeps, skips, compares and writes, on a table that takes no time."""
 
+import io
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from crowdbench.page import overall_table, page
 from crowdbench.results import Results, settings
 from crowdbench.summary import mark, paired, summarise
 from crowdbench.table import Column, Published, Row, Table, published
+from crowdwise import progress
 from crowdwise.cli import main
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError
 
@@ -102,6 +105,13 @@ def test_every_row_meets_every_column_once_per_seed(tmp_path):
         + [("guess", "gone", s) for s in range(4)]
         + [("sure", "gone", 0)]
     )
+
+
+def test_long_runs_show_how_far_they_are(tmp_path):
+    drawn = io.StringIO()
+    with progress.shown(drawn, delay=0, every=0):
+        run(tmp_path, columns=["easy"])
+    assert re.search(r"toy: 100%.* 5/5 \[\d\d:\d\d<\d\d:\d\d, +[\d.]+ run/s\]", drawn.getvalue())
 
 
 def test_mean_and_error_are_those_of_plain_loops(tmp_path):

@@ -5,12 +5,13 @@ import json
 import logging
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise import __version__, aggregate
+from crowdwise import __version__, aggregate, progress
 from crowdwise.cli import COMMANDS, main
 from crowdwise.simulate import confused_crowd
 
@@ -145,10 +146,23 @@ class TestAggregate:
         assert "step 1: objective" not in capsys.readouterr().err
         assert logging.getLogger("crowdwise").handlers == []
 
-    def test_shows_signs_of_life_on_long_work(self, votes, capsys, monkeypatch):
-        monkeypatch.setattr("crowdwise.cli.outcome.SECONDS", 0.0)
-        assert main(["aggregate", str(votes)]) == 0
-        assert "step 1: objective" in capsys.readouterr().err
+    @pytest.mark.parametrize(
+        ("terminal", "flags", "drawn"),
+        [
+            (True, [], True),
+            (False, [], False),
+            (False, ["--verbose"], True),
+            (True, ["--quiet"], False),
+            (True, ["--quiet", "--verbose"], False),
+        ],
+    )
+    def test_draws_bars_where_somebody_looks(
+        self, votes, capsys, monkeypatch, terminal, flags, drawn
+    ):
+        monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+        monkeypatch.setattr("crowdwise.progress.shown", partial(progress.shown, delay=0, every=0))
+        assert main(["aggregate", str(votes), "--set", "max_iter=5", "--set", "tol=0", *flags]) == 0
+        assert ("EM, at most: " in capsys.readouterr().err) == drawn
 
     def test_is_quiet_when_asked(self, votes, capsys):
         flags = ["--quiet", "--set", "max_iter=1"]

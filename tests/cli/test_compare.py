@@ -103,10 +103,12 @@ def test_a_method_that_cannot_is_a_note(files, capsys):
     assert "KOS works with two classes" in capsys.readouterr().out
 
 
-def test_progress(files, capsys, monkeypatch):
-    monkeypatch.setattr("crowdwise.cli.outcome.SECONDS", 0.0)
-    run("compare", files.votes, "--methods", "MajorityVote,Wawa")
-    assert "fitting Wawa (2 of 2)" in capsys.readouterr().err
+def test_every_step_is_told_on_request(files, capsys):
+    words = ["compare", files.votes, "--methods", "MajorityVote,Wawa"]
+    run(*words)
+    assert "fitting" not in capsys.readouterr().err
+    run(*words, "--verbose")
+    assert "fitting Wawa" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["a,ann,x\nb,ann,y\n", "a,ann,x\na,bob,x\n", "a,ann,x\n"])

@@ -78,10 +78,11 @@ class TestFit:
         run(*words, "--feature-id", "clip", "--feature-columns", "a,b")
         assert crowdwise.load(target).feature_shape_ == (2,)
 
-    def test_shows_progress(self, files, capsys, monkeypatch):
-        monkeypatch.setattr("crowdwise.cli.outcome.SECONDS", 0.0)
+    def test_every_step_is_told_on_request(self, files, capsys):
         words = ["fit", files.votes, "--features", files.features, "-o", files.folder / "m"]
         run(*words, "--set", "epochs=20")
+        assert "epoch" not in capsys.readouterr().err
+        run(*words, "--set", "epochs=20", "--verbose")
         assert "epoch 20: loss" in capsys.readouterr().err
 
     @pytest.mark.parametrize("name", ["LIA", "Raykar", "CrowdLab", "PersonalClassifier", "MBEM"])

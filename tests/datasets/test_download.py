@@ -21,8 +21,8 @@ from crowdwise.datasets.download import (
     path_of,
     replacing,
 )
-from crowdwise.datasets.progress import Progress
 from crowdwise.errors import CrowdwiseError, DownloadError, FileError
+from crowdwise.progress import Bar
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -30,7 +30,7 @@ CONTENT = random.Random(0).randbytes(300_000)  # several blocks, and nothing tha
 
 
 def get(file):
-    return fetch(file, Progress("test", file.size, show=False))
+    return fetch(file, Bar())
 
 
 def left_in(cache):
@@ -92,8 +92,8 @@ def test_what_is_not_the_file_is_refused(shelf, cache, faults, reason):
 def test_an_endless_answer_is_cut_off(shelf):
     file = shelf.put("a.csv", CONTENT, "endless")
     came = []
-    bar = Progress("test", file.size, show=False)
-    bar.add = came.append
+    bar = Bar()
+    bar.advance = came.append
     with pytest.raises(DownloadError):
         fetch(file, bar)
     assert sum(size for size in came if size > 0) <= file.size + download.BLOCK
@@ -124,7 +124,7 @@ def test_a_broken_download_resumes_where_it_stopped(shelf):
 
 def test_a_server_without_ranges_is_asked_for_all_of_it(shelf):
     file = shelf.put("a.csv", CONTENT, "drops", "no ranges")
-    bar = Progress("test", file.size, show=False)
+    bar = Bar()
     assert fetch(file, bar).read_bytes() == CONTENT
     assert bar.done == file.size
 
@@ -258,7 +258,7 @@ def test_an_interrupted_writer_leaves_nothing(cache):
 PROGRAM = """
 import sys
 from crowdwise.datasets.download import fetch
-from crowdwise.datasets.progress import Progress
+from crowdwise.progress import Bar
 from crowdwise.datasets.registry import RemoteFile
 url, size, sha256, limit = sys.argv[1:]
 if int(limit):
@@ -267,7 +267,7 @@ if int(limit):
 file = RemoteFile(url, int(size), sha256, "", "")
 print("ready", flush=True)
 sys.stdin.readline()
-print(fetch(file, Progress("test", file.size, show=False)))
+print(fetch(file, Bar()))
 """
 
 
@@ -358,7 +358,7 @@ def test_a_bad_mirror_falls_back_to_the_publisher(shelf, monkeypatch, fault):
     file = shelf.put("a.csv", CONTENT)
     shelf.put(f"copy/{file.stored_name}", CONTENT, fault, fault, fault)
     monkeypatch.setenv("CROWDWISE_MIRROR", f"{shelf.address}/copy")
-    bar = Progress("test", file.size, show=False)
+    bar = Bar()
     assert fetch(file, bar).read_bytes() == CONTENT
     assert bar.done == file.size
 

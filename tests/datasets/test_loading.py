@@ -1,14 +1,15 @@
 """Loading a set that does not exist anywhere but here: what is said, fetched, renamed, kept."""
 
 import logging
+import re
 import subprocess
 import sys
 
 import pytest
 
-from crowdwise import datasets
+from crowdwise import datasets, progress
 from crowdwise.datasets import registry
-from crowdwise.datasets.progress import Progress, megabytes
+from crowdwise.datasets.loading import megabytes
 from crowdwise.errors import DownloadError, ParameterError
 
 LABELS = b"item,worker,label\n7,ann,1\n7,bob,0\n9,bob,2\n12,ann,0\n9,cy,2\n"
@@ -115,20 +116,21 @@ def test_one_bad_file_spoils_the_set_but_not_the_cache(shelf, cache):
     assert len(datasets.load("tiny").truth) == 3
 
 
-def test_a_bar_is_drawn_only_where_somebody_looks(capsys, monkeypatch):
-    datasets.load("tiny")
-    assert capsys.readouterr().err == ""
-    for path in datasets.where("tiny").values():
-        path.unlink()
-    datasets.load("tiny", progress=True)
-    drawn = capsys.readouterr()
-    assert drawn.out == ""
-    assert drawn.err.startswith("\rtiny [")
-    assert drawn.err.endswith(f"[{'#' * 30}] 0.1 kB of 0.1 kB\n")
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with Progress("seen", 10):
-        pass
-    assert "seen" in capsys.readouterr().err
+def test_a_bar_is_drawn_only_where_it_is_asked_for(capsys):
+    def fetched(**options):
+        for path in datasets.where("tiny").values():
+            path.unlink(missing_ok=True)
+        datasets.load("tiny", **options)
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        return printed.err
+
+    assert fetched() == ""
+    left = r"\d\d:\d\d<(\d\d:\d\d|\?), +(\?|[\d.]+)k?B/s"
+    assert re.search(rf"tiny: +\d+%\|.*/[\d.]+ \[{left}\]", fetched(progress=True))
+    with progress.shown(delay=0):
+        assert "tiny: " in fetched()
+        assert fetched(progress=False) == ""
 
 
 def test_sizes_are_readable():
@@ -147,7 +149,7 @@ def test_names_are_sorted(tiny):
 
 def test_listing_and_fetching_need_no_pandas():
     program = (
-        "import sys; from crowdwise import datasets; datasets.where('dog'); "
+        "import sys; from crowdwise import datasets, progress; datasets.where('dog'); "
         "print('pandas' in sys.modules)"
     )
     said = subprocess.check_output([sys.executable, "-c", program], text=True)

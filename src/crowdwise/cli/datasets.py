@@ -47,8 +47,7 @@ def run(args: Namespace) -> int:
         print(described(datasets.info(args.name), files=args.files))
     elif args.action == "fetch":
         for name in args.names:
-            show = False if args.quiet else None
-            paths = datasets.fetch(name, variant=args.variant, progress=show)
+            paths = datasets.fetch(name, variant=args.variant)
             print(*paths.values(), sep="\n")
     elif args.name is None:
         print(datasets.cache_folder())

@@ -3,31 +3,23 @@
 import logging
 import os
 import sys
-import time
 import traceback
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from crowdwise import progress
 from crowdwise.cli.paths import refuse_overwriting
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 
-SECONDS = 5.0  # between signs of life, on long work
-
 
 class Steps(logging.Handler):
-    """Shows what is logged: warnings and, of the rest, all or a line every few seconds."""
-
-    def __init__(self, every: float) -> None:
-        super().__init__(logging.DEBUG)
-        self.every, self.last = every, time.monotonic()
+    """Shows what is logged, above any bars."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.WARNING or time.monotonic() - self.last >= self.every:
-            self.last = time.monotonic()
-            print(self.format(record), file=sys.stderr)
+        progress.write(self.format(record))
 
 
 def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
@@ -85,14 +77,16 @@ def bug(error: Exception) -> str:
 
 @contextmanager
 def steps_shown(args: Namespace) -> Iterator[None]:
-    """Show the steps of long work on standard error."""
+    """Show bars of long work where somebody looks, and with --verbose every step."""
     log = logging.getLogger("crowdwise")
-    steps, level = Steps(0.0 if args.verbose else SECONDS), log.level
-    handler = logging.NullHandler() if args.quiet else steps
+    level, handler = log.level, logging.NullHandler() if args.quiet else Steps()
+    handler.setLevel(logging.DEBUG if args.verbose else logging.WARNING)
     log.addHandler(handler)
     log.setLevel(logging.DEBUG)
+    wanted = not args.quiet and (args.verbose or sys.stderr.isatty())
     try:
-        yield
+        with progress.shown() if wanted else nullcontext():
+            yield
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
@@ -104,7 +98,7 @@ def warnings_in_words(args: Namespace) -> Iterator[None]:
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if not args.quiet:
-            print(f"crowdwise: warning: {message}", file=sys.stderr)
+            progress.write(f"crowdwise: warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -116,7 +110,7 @@ def warnings_in_words(args: Namespace) -> Iterator[None]:
 def say(args: Namespace, text: str) -> None:
     """Words for the user, on standard error."""
     if not args.quiet:
-        print(text, file=sys.stderr)
+        progress.write(text)
 
 
 def _close_quietly() -> None:

@@ -18,9 +18,9 @@ from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from crowdwise.datasets.progress import Progress
 from crowdwise.datasets.registry import RemoteFile
 from crowdwise.errors import CrowdwiseError, DownloadError, FileError, explain
+from crowdwise.progress import Bar
 
 BLOCK = 1 << 16
 TIMEOUT = 30.0  # seconds without a byte
@@ -64,7 +64,7 @@ def is_intact(file: RemoteFile) -> bool:
         ) from error
 
 
-def fetch(file: RemoteFile, bar: Progress) -> Path:
+def fetch(file: RemoteFile, bar: Bar) -> Path:
     """The file's path in the cache, fetched from the mirror or its publisher if need be."""
     target = path_of(file)
     if is_intact(file):
@@ -145,7 +145,7 @@ def _explaining() -> Iterator[None]:
         ) from error
 
 
-def _fetch_from(url: str, file: RemoteFile, handle: IO[bytes], bar: Progress) -> str:
+def _fetch_from(url: str, file: RemoteFile, handle: IO[bytes], bar: Bar) -> str:
     """Fill ``handle`` from one address; return what is wrong with it, if anything."""
     problem = ""
     received = _Received(handle, bar)
@@ -184,7 +184,7 @@ def _attempt(url: str, file: RemoteFile, received: "_Received") -> tuple[str, bo
 class _Received:
     """What has come of a file so far: on disk, hashed, and counted."""
 
-    def __init__(self, handle: IO[bytes], bar: Progress) -> None:
+    def __init__(self, handle: IO[bytes], bar: Bar) -> None:
         self.handle = handle
         self.bar = bar
         self.size = 0
@@ -195,10 +195,10 @@ class _Received:
             self.handle.write(block)
         self.hash.update(block)
         self.size += len(block)
-        self.bar.add(len(block))
+        self.bar.advance(len(block))
 
     def restart(self) -> None:
-        self.bar.add(-self.size)
+        self.bar.advance(-self.size)
         with _explaining():
             self.handle.seek(0)
             self.handle.truncate()

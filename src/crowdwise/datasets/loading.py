@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crowdwise.datasets import download as cached
-from crowdwise.datasets.progress import Progress, megabytes
 from crowdwise.datasets.registry import Info, info
 from crowdwise.errors import DownloadError, explain
+from crowdwise.progress import bar, hidden, shown
 
 if TYPE_CHECKING:
     from crowdwise.datasets.crowd import Crowd
@@ -40,7 +41,8 @@ def load(
         Whether files may be fetched. What is fetched, and that a licence is not stated, is
         said by the logger ``crowdwise.datasets``.
     progress : bool, optional
-        Whether to draw a bar on standard error; by default if that is a terminal.
+        Whether to draw a bar on standard error; by default, inside
+        :func:`crowdwise.progress.shown`.
 
     Returns
     -------
@@ -109,7 +111,19 @@ def _obtain(
             cached.cache_folder(),
             cached.addresses(missing[0])[0],
         )
-        with Progress(about.name, size, progress) as bar:
+        with _asked(progress), bar(about.name, size, "B") as fetched:
             for file in missing:
-                cached.fetch(file, bar)
+                cached.fetch(file, fetched)
     return {file.name: cached.path_of(file) for file in files}
+
+
+def _asked(progress: bool | None) -> AbstractContextManager[None]:
+    """Show a bar from the start, show none, or do as what is around."""
+    if progress is None:
+        return nullcontext()
+    return shown(delay=0.0) if progress else hidden()
+
+
+def megabytes(n_bytes: int) -> str:
+    """A size to read."""
+    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 100_000 else f"{n_bytes / 1e3:,.1f} kB"

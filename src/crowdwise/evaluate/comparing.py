@@ -16,6 +16,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
@@ -116,8 +117,8 @@ def compare_methods(
     asked = chosen_rows(votes, held_out, random_state)
     settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
     rows, labels, evidence = {}, {}, {}
-    for number, (name, method) in enumerate(methods.items(), start=1):
-        log.info("fitting %s (%d of %d)", name, number, len(methods))
+    for name, method in progress.track(methods.items(), "comparing methods", unit="method"):
+        log.info("fitting %s", name)
         try:
             rows[name], labels[name] = _judged(method, votes, X, truth, settings)
             if asked.any():

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from crowdwise import progress
+
 End = TypeVar("End")
 
 
@@ -19,7 +21,7 @@ class Run(Generic[End]):
 def best_of(n_restarts: int, run: Callable[[], Run[End]]) -> Run[End]:
     """The run whose objective ends highest, the first of equals; only its warnings are heard."""
     best, heard = _quietly(run)
-    for _ in range(n_restarts - 1):
+    for _ in progress.track(range(n_restarts - 1), "restarts", unit="restart"):
         other, caught = _quietly(run)
         if other.objective[-1] > best.objective[-1]:
             best, heard = other, caught

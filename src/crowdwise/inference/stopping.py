@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from sklearn.exceptions import ConvergenceWarning
 
+from crowdwise import progress
+
 log = logging.getLogger("crowdwise")
 
 
@@ -34,7 +36,7 @@ def until_converged(max_iter: int, tol: float, *, name: str = "EM") -> Iterator[
     With ``tol=0`` exactly ``max_iter`` steps are taken and nothing is said.
     """
     trace = Trace()
-    for _ in range(max_iter):
+    for _ in progress.track(range(max_iter), f"{name}, at most"):
         yield trace
         if trace.risen_by() < tol:
             return

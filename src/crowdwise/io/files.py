@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
+from crowdwise import progress
 from crowdwise.errors import FileError, FormatError, ParameterError, explain
 
 # A packed file may unpack to this many times its size, or to this many bytes if that is more.
@@ -49,6 +50,13 @@ class File:
 
     def open(self) -> BinaryIO:
         return io.BytesIO(self.data) if self.path is None else self.path.open("rb")
+
+    @contextmanager
+    def open_shown(self) -> Iterator[BinaryIO]:
+        """The file, open; whoever asked for progress sees how much of it was read."""
+        what = f"reading {PurePath(self.name).name}"
+        with self.open() as handle, progress.reading(handle, what, self.size) as counted:
+            yield counted
 
     def read(self, most: int = -1) -> bytes:
         with explain_read_errors(self.name), self.open() as handle:

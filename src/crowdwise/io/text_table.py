@@ -67,7 +67,7 @@ class TextTable(Table):
         wanted = columns if name is None else [name, *columns]
         self.refuse_twins(wanted)
         place = {own: number for number, own in enumerate(self.columns)}
-        with explain_read_errors(self.name), _parsing(self), self.file.open() as handle:
+        with explain_read_errors(self.name), _parsing(self), self.file.open_shown() as handle:
             frame = pd.read_csv(
                 handle,
                 sep=self.delimiter,
@@ -96,7 +96,7 @@ class TextTable(Table):
     def _with_pandas(self, wanted: dict[str, int]) -> pd.DataFrame:
         """Parse with pandas, some rows at a time, keeping each distinct text once."""
         parts: dict[str, list[tuple[Ints, Array]]] = {name: [] for name in wanted}
-        with explain_read_errors(self.name), _parsing(self), self.file.open() as handle:
+        with explain_read_errors(self.name), _parsing(self), self.file.open_shown() as handle:
             chunks = pd.read_csv(
                 handle,
                 sep=self.delimiter,
@@ -137,7 +137,7 @@ class TextTable(Table):
             null_values=[""],
         )
         try:
-            with explain_read_errors(self.name), self.file.open() as handle:
+            with explain_read_errors(self.name), self.file.open_shown() as handle:
                 table = arrow.read_csv(handle, read_options, parse_options, convert_options)
         except pa.ArrowException:  # pandas is slower, more patient, and says where
             return None

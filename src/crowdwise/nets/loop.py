@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
+from crowdwise import progress
 from crowdwise.errors import CrowdwiseError
 from crowdwise.learn.objectives import Objective
 from crowdwise.learn.truth import SideBySide
@@ -196,14 +197,18 @@ class Loop:
         self.since_best, self.report_every = 0, max(1, epochs // 10)
 
     def run(self) -> None:
-        for phase in self.phases:
-            if phase.expect is not None:
-                self.expect(phase)
-            for _ in range(phase.epochs):
-                self.epoch(phase.loss)
-                if self.training.patience and self.since_best >= self.training.patience:
-                    self.since_best = 0
-                    break
+        total = sum(phase.epochs for phase in self.phases)
+        with progress.bar("training", total, "epoch") as bar:
+            for phase in self.phases:
+                if phase.expect is not None:
+                    self.expect(phase)
+                for done in range(1, phase.epochs + 1):
+                    self.epoch(phase.loss)
+                    bar.advance()
+                    if self.training.patience and self.since_best >= self.training.patience:
+                        self.since_best = 0
+                        bar.skip(phase.epochs - done)
+                        break
 
     def epoch(self, loss_name: str) -> None:
         """One pass over the batches, and a look at the held-out labels."""

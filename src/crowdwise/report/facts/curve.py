@@ -8,6 +8,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.evaluate import accuracy
@@ -66,7 +67,8 @@ def curve_facts(
     forecasts = forecast(data, model.posterior_, steps, random_state)
     whole = timed_fit(clone(model), sample).posterior
     points = []
-    for n_labels, accuracies in zip(steps, forecasts, strict=True):
+    counted = progress.track(steps, "fewer labels")
+    for n_labels, accuracies in zip(counted, forecasts, strict=True):
         kept, measured = float("nan"), float("nan")
         if n_labels < sample.redundancy.max():
             kept, measured = thinned(sample, model, whole, n_labels, truth, random_state)
@@ -89,7 +91,7 @@ def forecast(data: Annotations, posterior: Floats, steps: list[int], random_stat
     prior = normalize(posterior[data.redundancy > 0].sum(axis=0))
     labels = np.bincount(data.worker, minlength=data.n_workers).astype(np.float64)
     found = np.zeros((len(steps), N_CROWDS))
-    for crowd in range(N_CROWDS):
+    for crowd in progress.track(range(N_CROWDS), "forecasting", unit="crowd"):
         drawn = rng.choice(data.n_workers, data.n_workers)
         if not labels[drawn].any():
             drawn = np.arange(data.n_workers)

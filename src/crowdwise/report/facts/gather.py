@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from crowdwise import __version__
+from crowdwise import __version__, progress
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, explain, listing
@@ -26,6 +26,8 @@ from crowdwise.report.facts.methods import METHODS, fit_methods, method_facts
 from crowdwise.report.facts.pairs import pair_facts
 from crowdwise.report.facts.tasks import task_facts
 from crowdwise.report.facts.workers import time_facts, worker_facts
+
+N_STAGES = 6
 
 log = logging.getLogger("crowdwise.report")
 
@@ -78,38 +80,43 @@ def gather(
     data, known, rare = without_rare(data, truths(data, truth))
     # A crowd simulated with the same seed must not share its random numbers with us.
     random_state = int(check_random_state(random_state).randint(2**31 - 1))
-    log.info("counting")
     once = once_per_worker(data)
-    fits, main = fit_methods(data, method, methods, random_state)
-    posterior = main.posterior
-    log.info("measuring agreement")
-    table = agreement(once, random_state=random_state)
-    log.info("judging workers")
-    workers = worker_facts(once, posterior, known)
-    log.info("comparing methods")
-    compared, note = method_facts(once, fits, main, known, random_state)
-    log.info("forecasting")
-    curve = curve_facts(once, main.model, known, random_state)
-    log.info("drawing maps")
-    facts = Facts(
-        title=title,
-        version=__version__,
-        method=main.name,
-        n_truths=0 if known is None else len(known),
-        data=data_facts(data, rare),
-        agreement=tuple(Measure(str(row.Index), *row[1:]) for row in table.itertuples()),
-        tasks=task_facts(data, posterior, known),
-        workers=workers,
-        times=time_facts(once, posterior, workers.number),
-        pairs=pair_facts(once),
-        classes=class_facts(once, posterior, known),
-        methods=compared,
-        held_out_note=note,
-        curve=curve,
-        task_map=task_map(data, posterior, X, embedding, random_state),
-        worker_map=worker_map(once, posterior, workers.number, workers.accuracy),
-    )
-    return replace(facts, findings=findings(facts))
+    with progress.bar("report", N_STAGES, "stage") as bar:
+
+        def stage(what: str) -> None:
+            bar.advance()
+            log.info(what)
+
+        fits, main = fit_methods(data, method, methods, random_state)
+        posterior = main.posterior
+        stage("measuring agreement")
+        table = agreement(once, random_state=random_state)
+        stage("judging workers")
+        workers = worker_facts(once, posterior, known)
+        stage("comparing methods")
+        compared, note = method_facts(once, fits, main, known, random_state)
+        stage("forecasting")
+        curve = curve_facts(once, main.model, known, random_state)
+        stage("drawing maps")
+        facts = Facts(
+            title=title,
+            version=__version__,
+            method=main.name,
+            n_truths=0 if known is None else len(known),
+            data=data_facts(data, rare),
+            agreement=tuple(Measure(str(row.Index), *row[1:]) for row in table.itertuples()),
+            tasks=task_facts(data, posterior, known),
+            workers=workers,
+            times=time_facts(once, posterior, workers.number),
+            pairs=pair_facts(once),
+            classes=class_facts(once, posterior, known),
+            methods=compared,
+            held_out_note=note,
+            curve=curve,
+            task_map=task_map(data, posterior, X, embedding, random_state),
+            worker_map=worker_map(once, posterior, workers.number, workers.accuracy),
+        )
+        return replace(facts, findings=findings(facts))
 
 
 def truths(data: Annotations, truth: Any) -> pd.Series | None:

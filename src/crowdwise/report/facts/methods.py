@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import clone
 
-from crowdwise import aggregate
+from crowdwise import aggregate, progress
 from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import Estimate, score
@@ -87,7 +87,7 @@ def fit_methods(
     """Fit all methods that can take these data, the main one first to be sure of it."""
     chosen = timed_fit(_ready(main, random_state), data)
     fits = []
-    for name in methods:
+    for name in progress.track(methods, "fitting methods", unit="method"):
         if name == chosen.name:
             fits.append(chosen)
             continue
@@ -138,7 +138,7 @@ def held_out_facts(
     if hidden.sum() < FEWEST:
         return {}, ""
     evidence = {}
-    for name, model in models.items():
+    for name, model in progress.track(models.items(), "hiding labels", unit="method"):
         try:
             evidence[name] = held_out_evidence(model, data, None, hidden)
         except AnnotationError:  # what is left has no annotations that it can use

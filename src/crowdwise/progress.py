@@ -1,0 +1,190 @@
+"""Progress of long work: a bar with total, rate and time left, for whoever asks for it.
+
+Nothing is shown unless asked for, and nothing that is over within a second or two::
+
+    with crowdwise.progress.shown():
+        model.fit(votes)
+
+The command line asks for it where standard error is a terminal.
+"""
+
+import io
+import sys
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, BinaryIO, TextIO, TypeVar
+
+Step = TypeVar("Step")
+
+
+@dataclass(frozen=True)
+class Display:
+    """Where bars are drawn, after how many seconds, and how often from then on."""
+
+    file: TextIO
+    delay: float
+    every: float
+
+
+_display: ContextVar[Display | None] = ContextVar("crowdwise_progress", default=None)
+
+
+@contextmanager
+def shown(file: TextIO | None = None, *, delay: float = 1.5, every: float = 0.1) -> Iterator[None]:
+    """Show the progress of whatever takes long inside.
+
+    Parameters
+    ----------
+    file : text stream, optional
+        Where to draw; standard error by default.
+    delay : float, default=1.5
+        Seconds after which a bar appears; shorter work has none.
+    every : float, default=0.1
+        Seconds between two drawings.
+
+    Examples
+    --------
+    >>> from crowdwise import progress
+    >>> from crowdwise.aggregate import DawidSkene
+    >>> with progress.shown():
+    ...     model = DawidSkene().fit({"q1": {"ann": "yes", "bob": "yes"}})
+    """
+    with _set(Display(sys.stderr if file is None else file, delay, every)):
+        yield
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Show nothing of what happens inside, whatever is asked for around it."""
+    with _set(None):
+        yield
+
+
+@contextmanager
+def _set(display: Display | None) -> Iterator[None]:
+    token = _display.set(display)
+    try:
+        yield
+    finally:
+        _display.reset(token)
+
+
+class Bar:
+    """Counts what is done, and shows nothing."""
+
+    done = 0
+
+    def advance(self, n: int = 1) -> None:
+        """Count ``n`` more; a negative number takes back what was done in vain."""
+        self.done += n
+
+    def skip(self, n: int) -> None:
+        """Expect ``n`` less than was announced."""
+
+
+class _Drawn(Bar):
+    """Counts on a bar that is drawn."""
+
+    def __init__(self, drawn: Any) -> None:
+        self.drawn = drawn
+
+    def advance(self, n: int = 1) -> None:
+        super().advance(n)
+        self.drawn.update(n)
+
+    def skip(self, n: int) -> None:
+        self.drawn.total -= n
+
+
+@contextmanager
+def bar(what: str, total: int | None, unit: str = "step") -> Iterator[Bar]:
+    """A bar to be advanced by hand; with ``unit="B"`` it counts bytes, in thousands of them."""
+    display = _display.get()
+    if display is None:
+        yield Bar()
+        return
+    with _tqdm()(
+        desc=what,
+        total=total,
+        unit=unit if unit == "B" else f" {unit}",
+        unit_scale=unit == "B",
+        file=display.file,
+        delay=display.delay,
+        mininterval=display.every,
+        miniters=1,
+        leave=False,
+        dynamic_ncols=True,
+    ) as drawn:
+        yield _Drawn(drawn)
+
+
+def track(
+    steps: Iterable[Step], what: str, total: int | None = None, unit: str = "step"
+) -> Iterable[Step]:
+    """The same steps, counted; ``total`` is their length where they have one."""
+    if _display.get() is None:
+        return steps
+    if total is None and isinstance(steps, Sized):
+        total = len(steps)
+    return _tracked(steps, what, total, unit)
+
+
+def _tracked(steps: Iterable[Step], what: str, total: int | None, unit: str) -> Iterator[Step]:
+    with bar(what, total, unit) as counted:
+        for step in steps:
+            yield step
+            counted.advance()
+
+
+@contextmanager
+def reading(handle: BinaryIO, what: str, size: int) -> Iterator[BinaryIO]:
+    """An open file, its bytes counted as they are read."""
+    if _display.get() is None:
+        yield handle
+        return
+    with bar(what, size, "B") as counted:
+        yield io.BufferedReader(_Counted(handle, counted), 1 << 20)
+
+
+class _Counted(io.RawIOBase):
+    """A file that counts what is read from it."""
+
+    def __init__(self, handle: BinaryIO, counted: Bar) -> None:
+        self.handle, self.counted = handle, counted
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self.handle.read(len(buffer))
+        buffer[: len(block)] = block
+        self.counted.advance(len(block))
+        return len(block)
+
+
+def write(text: str) -> None:
+    """Write a line to standard error, above any bars."""
+    if _display.get() is None:
+        sys.stderr.write(f"{text}\n")
+    else:
+        _tqdm().write(text, file=sys.stderr)
+
+
+@cache
+def _tqdm() -> Any:
+    """The class that draws; loaded only when something is shown."""
+    from tqdm import tqdm
+
+    class Delayed(tqdm):
+        """Never drawn before its delay is over, not even around a line of text."""
+
+        monitor_interval = 0  # no thread: every step looks at the clock
+
+        def display(self, *args: Any, **options: Any) -> bool:
+            late = self.delay <= 0 or self._time() - self.start_t >= self.delay
+            return late and super().display(*args, **options)
+
+    return Delayed

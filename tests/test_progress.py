@@ -1,0 +1,167 @@
+"""Bars: nothing unless asked for; else total, rate and time left of every kind of long work."""
+
+import io
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdwise import progress
+from crowdwise.aggregate import MACE, DawidSkene, MajorityVote
+from crowdwise.evaluate import compare_methods
+from crowdwise.io import read
+from crowdwise.report import gather
+from crowdwise.simulate import confused_crowd, one_coin_confusion
+
+# What is done of what there is to do, the time it took < the time left, and the rate.
+TEXT = r"{what}: +\d+%\|.*\| +{done}/{total} \[\d\d:\d\d<(\d\d:\d\d|\?), +(\?|[\d.]+k?) ?{unit}"
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    confusion = one_coin_confusion([0.9, 0.8, 0.6], n_classes=2)
+    return confused_crowd(confusion, 60, 3, random_state=0)
+
+
+@pytest.fixture
+def drawn():
+    """A stream, and all bars from the first moment on it."""
+    file = io.StringIO()
+    with progress.shown(file, delay=0, every=0):
+        yield file
+
+
+def seen(file, what, total, unit, done=r"\d+"):
+    values = {"what": what, "total": total, "unit": unit, "done": done}
+    return re.search(TEXT.format(**values), file.getvalue())
+
+
+class TestBars:
+    def test_they_have_total_rate_and_time_left(self, drawn):
+        for _ in progress.track(range(4), "work"):
+            time.sleep(0.11)
+        lines = drawn.getvalue().split("\r")
+        texts = [re.search(r"(\d)/4 \[00:00<00:00, +([\d.]+) step/s\]", line) for line in lines]
+        found = [text.groups() for text in texts if text]
+        assert [n for n, _ in found] == ["1", "2", "3", "4"]
+        assert 5 < float(found[-1][1]) < 9.2
+
+    def test_short_work_has_none(self):
+        file = io.StringIO()
+        with progress.shown(file, delay=60):
+            assert list(progress.track(range(3), "work")) == [0, 1, 2]
+            with progress.bar("more", 3) as bar:
+                bar.advance(3)
+            progress.write("a line in between")
+        assert file.getvalue() == ""
+
+    def test_a_bar_goes_when_the_work_is_done(self, drawn):
+        list(progress.track(range(3), "work"))
+        assert drawn.getvalue().endswith("\r")
+        assert drawn.getvalue().split("\r")[-2].strip() == ""
+
+    def test_nothing_is_drawn_unless_asked_for(self, capfd):
+        steps = range(3)
+        assert progress.track(steps, "work") is steps
+        with progress.bar("work", 3) as bar:
+            bar.advance(2)
+            bar.skip(1)
+        assert bar.done == 2
+        assert capfd.readouterr() == ("", "")
+
+    def test_asking_ends_with_the_block(self, drawn):
+        steps = range(3)
+        with progress.hidden():
+            assert progress.track(steps, "work") is steps
+        assert progress.track(steps, "work") is not steps
+
+    def test_standard_error_is_the_default(self, capsys):
+        with progress.shown(delay=0, every=0):
+            list(progress.track(range(3), "work"))
+        assert "work: 100%" in capsys.readouterr().err
+
+    def test_what_was_in_vain_is_taken_back_and_what_is_left_out_not_expected(self, drawn):
+        with progress.bar("work", 10) as bar:
+            bar.advance(5)
+            bar.advance(-2)
+            bar.skip(3)
+            bar.advance()
+        assert bar.done == 4
+        assert seen(drawn, "work", 7, "step", done=4)
+
+    def test_lines_go_above_the_bars(self, drawn, capsys):
+        progress.write("before")
+        for _ in progress.track(range(2), "work"):
+            progress.write("a line")
+        assert capsys.readouterr().err.splitlines() == ["before", "a line", "a line"]
+
+    def test_a_generator_that_is_left_early_closes_its_bar(self, drawn):
+        for step in progress.track(range(100), "work"):
+            if step == 3:
+                break
+        assert drawn.getvalue().endswith("\r")
+
+    def test_tqdm_is_loaded_only_when_something_is_shown(self):
+        program = (
+            "import sys; from crowdwise import progress; list(progress.track([1], 'work')); "
+            "assert 'tqdm' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True)
+
+
+class TestWork:
+    def test_steps_of_em(self, crowd, drawn):
+        DawidSkene(max_iter=9, tol=0).fit(crowd.annotations)
+        assert seen(drawn, "EM, at most", 9, "step")
+
+    def test_restarts(self, crowd, drawn):
+        MACE(n_restarts=4, max_iter=2, tol=0).fit(crowd.annotations)
+        assert seen(drawn, "restarts", 3, "restart")
+
+    def test_epochs(self, crowd, drawn):
+        from crowdwise.learn import SpeeLFC, Training
+
+        X = np.random.RandomState(0).normal(size=(60, 2))
+        SpeeLFC(training=Training(epochs=5), random_state=0).fit(X, crowd.annotations)
+        assert seen(drawn, "training", 5, "epoch")
+
+    def test_epochs_that_patience_saves_are_not_expected(self, crowd, drawn, monkeypatch):
+        from crowdwise.learn import SpeeLFC, Training
+
+        skipped = []
+        monkeypatch.setattr(progress._Drawn, "skip", lambda _, n: skipped.append(n))
+
+        X = np.random.RandomState(0).normal(size=(60, 2))
+        training = Training(epochs=500, patience=2, learning_rate=0.5)
+        model = SpeeLFC(training=training, random_state=0).fit(X, crowd.annotations)
+        n_epochs = len(model.history_.loss)
+        assert n_epochs < 500
+        assert seen(drawn, "training", 500, "epoch", done=n_epochs)
+        assert skipped == [500 - n_epochs]
+
+    @pytest.mark.parametrize("size", [100, 400_000])
+    def test_reading(self, drawn, tmp_path, size):
+        path = tmp_path / "votes.csv"
+        rows = pd.DataFrame({"task": np.arange(size) // 2, "worker": np.arange(size) % 7})
+        rows.assign(label="a").to_csv(path, index=False)
+        with progress.hidden():
+            plain = read(path)
+        annotations = read(path)
+        assert annotations.n_annotations == size
+        assert np.array_equal(annotations.task, plain.task)
+        assert seen(drawn, r"reading votes\.csv", r"[\d.]+k?M?", r"k?M?B/s", done=r"[\d.]+k?M?")
+
+    def test_comparing(self, crowd, drawn):
+        compare_methods(crowd.annotations, [MajorityVote(), DawidSkene(max_iter=3, tol=0)])
+        assert seen(drawn, "comparing methods", 2, "method")
+
+    def test_a_report(self, crowd, drawn):
+        gather(crowd.annotations, methods=("MajorityVote", "Wawa"))
+        assert seen(drawn, "report", 6, "stage")
+        assert seen(drawn, "fitting methods", 2, "method")
+        assert seen(drawn, "hiding labels", 3, "method")
+        assert seen(drawn, "forecasting", 12, "crowd")
