@@ -190,7 +190,7 @@ class TestPlainLoops:
     def test_blocks_of_tasks_change_nothing(self, monkeypatch):
         labels = lopsided()
         before = krippendorff_alpha(labels, level="interval", **NO_INTERVAL).value
-        monkeypatch.setattr("crowdwise.evaluate.counts.CELLS_AT_ONCE", 12)
+        monkeypatch.setattr("crowdwise.evaluate.label_counts.CELLS_AT_ONCE", 12)
         found = krippendorff_alpha(labels, level="interval", **NO_INTERVAL).value
         assert_allclose(found, before)
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from crowdwise import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate import cohen_kappa, cohen_kappa_matrix
-from crowdwise.evaluate.cohen import averaged, shared_tasks
+from crowdwise.evaluate.cohen import average_kappa, shared_tasks
 from crowdwise.simulate import confused_crowd
 
 KERNELS = {
@@ -89,7 +89,7 @@ def test_influence_is_the_derivative(weights):
     labels, kernel = lopsided(), KERNELS[weights]
     given = None if weights == "identity" else kernel
     pairs = shared_tasks(Annotations.from_matrix(labels), given, 10)
-    _, influence = averaged(pairs, pairs.kappa)
+    _, influence = average_kappa(pairs, pairs.kappa)
     tasks = np.unique(pairs.task)
     step = 1e-5
     for number in (0, 7, 20):

@@ -10,9 +10,8 @@ from crowdwise import Annotations
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import wilson, worker_quality
-from crowdwise.evaluate.independence import independence, signal
-from crowdwise.evaluate.left_out import LeaveOneOut
-from crowdwise.evaluate.skill import skill_of
+from crowdwise.evaluate.leave_one_out import LeaveOneOut
+from crowdwise.evaluate.worker_skill import independence, measure_skill, signal
 from crowdwise.simulate import confused_crowd
 
 ALARMS = ("answers as if at random", "always the same label", "often contradicts the rest")
@@ -174,7 +173,7 @@ def slow_left_out(data, posterior, worker, task):
 
 
 def test_left_out_truth_equals_plain_loops(monkeypatch):
-    monkeypatch.setattr("crowdwise.evaluate.left_out.ROWS_AT_ONCE", 40)
+    monkeypatch.setattr("crowdwise.evaluate.leave_one_out.ROWS_AT_ONCE", 40)
     crowd = crowd_with([], n_tasks=40, n_workers=7, prior=[0.6, 0.3, 0.1])
     data, posterior = crowd.annotations, crowd.annotations.shares()
     gold = np.full(data.n_tasks, -1)
@@ -199,7 +198,7 @@ def test_skill_equals_plain_loops():
     data, posterior = crowd.annotations, crowd.annotations.shares()
     others = LeaveOneOut.of(data, posterior, None)
     truth = np.concatenate([block.truth for block in others.blocks()])
-    found = skill_of(others, np.ones(data.n_annotations, dtype=bool))
+    found = measure_skill(others, np.ones(data.n_annotations, dtype=bool))
     for worker in range(6):
         rows = np.flatnonzero(data.worker == worker)
         q = truth[rows] - truth[rows].mean(axis=0)
@@ -298,7 +297,7 @@ def test_signal_equals_the_papers_sum():
 
 
 def test_signal_runs_from_spammer_to_perfect(monkeypatch):
-    monkeypatch.setattr("crowdwise.evaluate.independence.CELLS_AT_ONCE", 9)
+    monkeypatch.setattr("crowdwise.evaluate.worker_skill.CELLS_AT_ONCE", 9)
     crowd = crowd_with([np.full((3, 3), 1 / 3), np.eye(3)], n_tasks=3000)
     truth = pd.DataFrame(np.eye(3)[crowd.truth])
     table = worker_quality(crowd.annotations, truth)

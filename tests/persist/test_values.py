@@ -17,7 +17,7 @@ from crowdwise.aggregate import DawidSkene
 from crowdwise.aggregate.dawid_skene import WorkerHistory
 from crowdwise.errors import FormatError, ParameterError
 from crowdwise.learn import MLP, Training
-from crowdwise.persist.registry import class_named, name_of
+from crowdwise.persist.registry import find_class, registered_name
 from crowdwise.persist.values import decode, encode
 
 
@@ -218,10 +218,10 @@ LogisticRegressionOfMine.__name__ = "LogisticRegression"
 
 
 def test_only_classes_on_the_list_have_names():
-    assert name_of(DawidSkene) == "DawidSkene"
-    assert name_of(MLP) == "MLP"
+    assert registered_name(DawidSkene) == "DawidSkene"
+    assert registered_name(MLP) == "MLP"
     for cls in (DawidSkeneOfMine, LogisticRegressionOfMine, dict, type(DawidSkene)):
-        assert name_of(cls) is None
+        assert registered_name(cls) is None
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_only_classes_on_the_list_have_names():
 )
 def test_other_names_are_refused(name):
     with pytest.raises(FormatError, match="no model or part named"):
-        class_named(name)
+        find_class(name)
 
 
 @pytest.mark.parametrize(

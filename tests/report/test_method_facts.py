@@ -9,7 +9,7 @@ import pytest
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
-from crowdwise.evaluate.comparing import chosen_rows, held_out_evidence
+from crowdwise.evaluate.comparison import choose_held_out, held_out_evidence
 from crowdwise.report.facts import curve as curve_module
 from crowdwise.report.facts.classes import class_facts, mistakes_of
 from crowdwise.report.facts.curve import curve_facts, forecast, thinned
@@ -58,7 +58,7 @@ class TestHeldOut:
         data, _ = crowd
         models = {"MajorityVote": MajorityVote(), "DawidSkene": DawidSkene()}
         found, _ = held_out_facts(data, models, 0)
-        hidden = chosen_rows(data.nonempty(), HIDDEN, 0)
+        hidden = choose_held_out(data.nonempty(), HIDDEN, 0)
         typical = {}
         for name, model in models.items():
             logs = held_out_evidence(model, data.nonempty(), None, hidden)

@@ -42,7 +42,7 @@ class TestShape:
             n_workers = crowd.annotations.n_workers
             assert len(crowd.truth) == len(crowd.difficulty) == 20
             assert len(crowd.confusion) == len(crowd.kinds) == n_workers
-            assert crowd.behaviour.confusion == pytest.approx(crowd.confusion)
+            assert crowd.behavior.confusion == pytest.approx(crowd.confusion)
 
     def test_time_is_the_place_in_the_order_of_all(self):
         votes = simulate_crowd(30, n_classes=2, workers=GOOD, random_state=0).annotations

@@ -8,7 +8,7 @@ import pytest
 
 from crowdwise import Annotations
 from crowdwise.errors import FileError
-from crowdwise.simulate import OneCoinWorker, classroom, made_to_order, write_set
+from crowdwise.simulate import OneCoinWorker, classroom, simulate_dataset, write_set
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_features_go_to_arrays_if_asked(lessons, tmp_path):
 
 
 def test_a_set_without_a_split_has_no_such_file(tmp_path):
-    made = made_to_order(2 * [OneCoinWorker(0.8)], 20, n_features=2, random_state=0)
+    made = simulate_dataset(2 * [OneCoinWorker(0.8)], 20, n_features=2, random_state=0)
     names = [path.name for path in write_set(made, tmp_path)]
     assert names == ["votes.csv", "truth.csv", "features.csv", "workers.csv"]
     assert pd.read_csv(tmp_path / "features.csv").columns.tolist() == ["task", "x_0", "x_1"]
@@ -60,7 +60,7 @@ def test_what_is_there_is_kept_unless_asked(lessons, tmp_path, caplog):
 def test_files_of_an_earlier_set_do_not_stay_behind(lessons, tmp_path):
     write_set(lessons, tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
-    made = made_to_order(2 * [OneCoinWorker(0.8)], 20, random_state=0)
+    made = simulate_dataset(2 * [OneCoinWorker(0.8)], 20, random_state=0)
     write_set(made, tmp_path, npz=True, replace=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *("features.npz", "notes.txt", "truth.csv", "votes.csv", "workers.csv"),

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from crowdwise.aggregate import MajorityVote
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate import fleiss_kappa
-from crowdwise.simulate import Behaviour, OneCoinWorker, neucrowd, simulate_crowd
+from crowdwise.simulate import Behavior, OneCoinWorker, neucrowd, simulate_crowd
 from crowdwise.simulate.neucrowd import error_rates, expected_kappa
 
 
@@ -55,7 +55,7 @@ def test_expected_kappa_is_that_of_a_large_crowd():
     error = np.array([0.05, 0.1, 0.3, 0.45])
     workers = [OneCoinWorker(1 - e) for e in error]
     crowd = simulate_crowd(30_000, n_classes=2, per_task=4, workers=workers, random_state=0)
-    assert isinstance(crowd.behaviour, Behaviour)
+    assert isinstance(crowd.behavior, Behavior)
     assert expected_kappa(error) == pytest.approx(float(fleiss_kappa(crowd.annotations)), abs=0.02)
 
 

@@ -107,7 +107,7 @@ def run(args: Namespace) -> int:
 
 def to_order(args: Namespace) -> "Crowd":
     """The crowd that the flags describe."""
-    from crowdwise.simulate import made_to_order
+    from crowdwise.simulate import simulate_dataset
 
     wanted = {
         name: default if getattr(args, name) is None else getattr(args, name)
@@ -120,7 +120,7 @@ def to_order(args: Namespace) -> "Crowd":
                 fix="lower --redundancy, or raise --workers",
             )
         )
-    return made_to_order(
+    return simulate_dataset(
         crew(wanted, args.accuracy or (0.7, 0.95)),
         wanted["tasks"],
         n_classes=wanted["classes"],

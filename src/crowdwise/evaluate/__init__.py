@@ -14,7 +14,7 @@ from crowdwise.evaluate.calibration import (
 )
 from crowdwise.evaluate.certainty import certainty
 from crowdwise.evaluate.cohen import cohen_kappa, cohen_kappa_matrix
-from crowdwise.evaluate.comparing import Comparison, compare_methods
+from crowdwise.evaluate.comparison import Comparison, compare_methods
 from crowdwise.evaluate.imbalance import balanced_threshold, rebalance
 from crowdwise.evaluate.intervals import Estimate, bootstrap, credible, wilson
 from crowdwise.evaluate.scores import (

@@ -8,18 +8,18 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, hstack
 
-from crowdwise.evaluate.cohen import cohen_from
-from crowdwise.evaluate.counts import (
+from crowdwise.evaluate.cohen import estimate_cohen
+from crowdwise.evaluate.interpretation import explain_undefined, interpret
+from crowdwise.evaluate.intervals import Estimate, bootstrap, check_interval
+from crowdwise.evaluate.label_counts import (
     LabelCounts,
-    alike,
     label_counts,
     level_kernel,
     once_per_worker,
     quadratic,
+    sum_similarity,
     weight_kernel,
 )
-from crowdwise.evaluate.intervals import Estimate, bootstrap, check_interval
-from crowdwise.evaluate.readings import reading, why_undefined
 from crowdwise.typing import Array, Floats
 
 KAPPA_WEIGHTS = {
@@ -80,12 +80,12 @@ def agreement(
     found = {
         "observed agreement": _estimate(table, observed_rows(table), observed_value, settings),
         "Fleiss' kappa": _fleiss(table, kernel, settings),
-        "Cohen's kappa": cohen_from(data, kernel, **settings),
+        "Cohen's kappa": estimate_cohen(data, kernel, **settings),
         "Krippendorff's alpha": _alpha(table, distances, settings),
         "Gwet's AC1" if kernel is None else "Gwet's AC2": _gwet(table, kernel, settings),
     }
     rows = {
-        name: [e.value, e.low, e.high, e.n_tasks, reading(name, e, table, level)]
+        name: [e.value, e.low, e.high, e.n_tasks, interpret(name, e, table, level)]
         for name, e in found.items()
     }
     columns = ["value", "low", "high", "n_tasks", "reading"]
@@ -177,7 +177,7 @@ def observed_rows(table: LabelCounts, kernel: Floats | None = None) -> Floats:
     """Of each task: whether two workers labelled it, and how alike two of its labels are."""
     pairs = table.size * (table.size - 1)
     same = np.divide(
-        alike(table, kernel) - table.size, pairs, out=np.zeros_like(pairs), where=pairs > 0
+        sum_similarity(table, kernel) - table.size, pairs, out=np.zeros_like(pairs), where=pairs > 0
     )
     return np.column_stack([table.shared, same])
 
@@ -212,7 +212,7 @@ def gwet_value(sums: Floats, kernel: Floats | None) -> Floats:
 
 def alpha_rows(table: LabelCounts, kernel: Floats | None) -> csr_array:
     """Of each shared task: its labels, its disagreement, and its labels of each class."""
-    apart = (table.size**2 - alike(table, kernel)) / np.maximum(table.size - 1, 1)
+    apart = (table.size**2 - sum_similarity(table, kernel)) / np.maximum(table.size - 1, 1)
     columns = [csr_array(np.column_stack([table.size, apart])), table.counts]
     return hstack(columns, format="csr")[np.flatnonzero(table.shared)]
 
@@ -247,7 +247,7 @@ def _estimate(
     n_shared = int(table.shared.sum())
     value = float(statistic(np.asarray(rows.sum(axis=0), dtype=np.float64)[None])[0])
     if not n_shared or np.isnan(value):
-        return Estimate(np.nan, n_tasks=n_shared, note=why_undefined(table))
+        return Estimate(np.nan, n_tasks=n_shared, note=explain_undefined(table))
     return Estimate(value, *bootstrap(rows, statistic, **settings), n_shared)
 
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.intervals import Estimate, check_interval, normal, wilson
-from crowdwise.evaluate.known import known_tasks, rightness
+from crowdwise.evaluate.truth_alignment import align_truth, correct_shares
 from crowdwise.typing import Floats, Ints
 
 BINS = ("mass", "width")
@@ -43,7 +43,7 @@ def reliability_table(
     >>> table[["n_tasks", "confidence", "accuracy"]].round(2).values.tolist()
     [[2.0, 0.65, 0.5], [2.0, 0.85, 1.0]]
     """
-    known = known_tasks(predicted, truth)
+    known = align_truth(predicted, truth)
     edges = bin_edges(known.posterior.max(axis=1), n_bins, bins)
     size, trust, right = bin_rows(known.posterior, known.truth, edges).sum(axis=0).reshape(3, -1)
     held = size > 0
@@ -95,7 +95,7 @@ def bin_rows(posterior: Floats, truth: Ints, edges: Floats) -> csr_array:
     n_bins, n_tasks = len(edges) - 1, len(trust)
     place = np.clip(np.searchsorted(edges, trust, side="left") - 1, 0, n_bins - 1)
     column = place[:, None] + n_bins * np.arange(3)
-    cells = np.column_stack([np.ones(n_tasks), trust, rightness(posterior, truth)])
+    cells = np.column_stack([np.ones(n_tasks), trust, correct_shares(posterior, truth)])
     indptr = 3 * np.arange(n_tasks + 1)
     return csr_array((cells.reshape(-1), column.reshape(-1), indptr), shape=(n_tasks, 3 * n_bins))
 
@@ -118,7 +118,7 @@ def confidence_auroc(posterior: Floats, truth: Ints, confidence: float = 0.95) -
     correlated receiver operating characteristic curves. Biometrics 44(3). doi:10.2307/2531595
     """
     check_interval(0, confidence)
-    trust, right = posterior.max(axis=1), rightness(posterior, truth)
+    trust, right = posterior.max(axis=1), correct_shares(posterior, truth)
     wrong = 1 - right
     n_right, n_wrong = right.sum(), wrong.sum()
     if min(n_right, n_wrong) < 1e-9:

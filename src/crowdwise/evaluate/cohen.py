@@ -10,8 +10,8 @@ from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
-from crowdwise.evaluate.counts import once_per_worker, weight_kernel
 from crowdwise.evaluate.intervals import Estimate, check_interval, normal
+from crowdwise.evaluate.label_counts import once_per_worker, weight_kernel
 from crowdwise.typing import Floats, Ints
 
 MOST_ROWS = 1 << 22  # pairs of annotations held at once
@@ -19,7 +19,7 @@ MOST_WORKERS = 5000  # in a matrix of pairs
 
 
 @dataclass(frozen=True)
-class Pairs:
+class WorkerPairs:
     """One row for each task that two workers share, for the pairs that share enough.
 
     ``table`` counts tasks, ``agree`` how alike their labels are, ``by_chance`` the same for
@@ -66,7 +66,7 @@ def cohen_kappa(
     weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
         How much a near miss counts as agreement.
     min_overlap : int, default=10
-        Pairs that share fewer tasks are left out. Kappa is too low when they share few: by
+        WorkerPairs that share fewer tasks are left out. Kappa is too low when they share few: by
         about a tenth of itself with 5 tasks and a twentieth with 10, and by more where
         classes are rare.
     n_resamples : int, default=1000
@@ -90,7 +90,7 @@ def cohen_kappa(
     """
     data = once_per_worker(annotations)
     kernel = weight_kernel(weights, data.classes)
-    return cohen_from(
+    return estimate_cohen(
         data,
         kernel,
         min_overlap=min_overlap,
@@ -126,7 +126,7 @@ def cohen_kappa_matrix(
     return pd.DataFrame(matrix, index=names, columns=names.rename("other"))
 
 
-def cohen_from(
+def estimate_cohen(
     data: Annotations,
     kernel: Floats | None,
     *,
@@ -137,12 +137,12 @@ def cohen_from(
 ) -> Estimate:
     """:func:`cohen_kappa` of annotations with one label per worker and task."""
     check_interval(n_resamples, confidence)
-    sample, note = affordable(data, random_state)
+    sample, note = sample_workers(data, random_state)
     pairs = shared_tasks(sample, kernel, min_overlap)
     kappa = pairs.kappa
     if not np.isfinite(kappa).any():
         return Estimate(np.nan, note=_why_none(pairs, min_overlap))
-    value, influence = averaged(pairs, kappa)
+    value, influence = average_kappa(pairs, kappa)
     n_tasks = len(influence)
     if not n_resamples or n_tasks < 2:
         return Estimate(value, n_tasks=n_tasks, note=note)
@@ -151,7 +151,7 @@ def cohen_from(
     return Estimate(value, max(low, -1.0), min(high, 1.0), n_tasks, note)
 
 
-def averaged(pairs: Pairs, kappa: Floats) -> tuple[float, Floats]:
+def average_kappa(pairs: WorkerPairs, kappa: Floats) -> tuple[float, Floats]:
     """Mean kappa by overlap, and how much each task moves it (its influence)."""
     defined = np.isfinite(kappa)
     total = pairs.n_shared[defined].sum()
@@ -167,7 +167,7 @@ def averaged(pairs: Pairs, kappa: Floats) -> tuple[float, Floats]:
     return value, np.bincount(number, moved).astype(np.float64)
 
 
-def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> Pairs:
+def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> WorkerPairs:
     """All tasks that two workers share, for the pairs that share at least ``min_overlap``."""
     busy = np.bincount(data.worker, minlength=data.n_workers) >= min_overlap
     data = data.filter(busy[data.worker])
@@ -186,7 +186,7 @@ def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> 
     seen_one = by_one if kernel is None else csr_array(by_one @ kernel)
     seen_other = by_other if kernel is None else csr_array(by_other @ kernel.T)
     likeness = (one == other).astype(np.float64) if kernel is None else kernel[one, other]
-    return Pairs(
+    return WorkerPairs(
         task=data.task[first],
         pair=pair,
         likeness=likeness,
@@ -198,7 +198,7 @@ def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> 
     )
 
 
-def affordable(data: Annotations, random_state: Any) -> tuple[Annotations, str]:
+def sample_workers(data: Annotations, random_state: Any) -> tuple[Annotations, str]:
     """The annotations, or those of random workers where all have too many pairs.
 
     Whole workers are drawn, so that every pair is as likely as any other to be looked at.
@@ -241,7 +241,7 @@ def _cells(table: csr_array, row: Ints, column: Ints) -> Floats:
     return np.where(place[at] == row * width + column, table.data[at], 0.0)
 
 
-def _why_none(pairs: Pairs, min_overlap: int) -> str:
+def _why_none(pairs: WorkerPairs, min_overlap: int) -> str:
     if not len(pairs.n_shared):
         return f"No two workers share {min_overlap} tasks or more."
     return "Every two workers who share tasks gave one and the same label to all of them."

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.evaluate.known import known_tasks
+from crowdwise.evaluate.truth_alignment import align_truth
 from crowdwise.typing import Floats
 
 
@@ -68,7 +68,7 @@ def balanced_threshold(predicted: Any, truth: Any, *, positive: Any = None) -> f
     >>> balanced_threshold(proba, {0: "no", 1: "no", 2: "no", 3: "yes"})
     0.35
     """
-    known = known_tasks(predicted, truth)
+    known = align_truth(predicted, truth)
     size = np.bincount(known.truth, minlength=len(known.classes))
     if known.hard or len(known.classes) != 2 or not size.all():
         raise ParameterError(

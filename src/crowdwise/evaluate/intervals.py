@@ -81,9 +81,9 @@ def bootstrap(
     if not n_resamples or rows.shape[0] < 2:
         return NAN, NAN
     rng = check_random_state(random_state)
-    rows = grouped(rows, min(MOST_UNITS, max(MOST_CELLS // rows.shape[1], 200)), rng)
+    rows = group_rows(rows, min(MOST_UNITS, max(MOST_CELLS // rows.shape[1], 200)), rng)
     value = float(statistic(rows.sum(axis=0, keepdims=True))[0])
-    draws = resampled(rows.shape[0], rows.shape[1], n_resamples, rng)
+    draws = draw_resamples(rows.shape[0], rows.shape[1], n_resamples, rng)
     drawn = np.concatenate([statistic(weights @ rows) for weights in draws])
     drawn = drawn[np.isfinite(drawn)]
     if not np.isfinite(value) or not len(drawn):
@@ -108,7 +108,7 @@ def bca_levels(value: float, drawn: Floats, left_out: Floats, confidence: float)
     return levels
 
 
-def grouped(rows: Any, most: int, rng: Any) -> Floats:
+def group_rows(rows: Any, most: int, rng: Any) -> Floats:
     """The rows, dense, added up at random in at most this many groups of about one size."""
     n = rows.shape[0]
     table = csr_array(rows)
@@ -119,7 +119,7 @@ def grouped(rows: Any, most: int, rng: Any) -> Floats:
     return (membership @ table).toarray()
 
 
-def resampled(n: int, width: int, n_resamples: int, rng: Any) -> Iterator[Floats]:
+def draw_resamples(n: int, width: int, n_resamples: int, rng: Any) -> Iterator[Floats]:
     """How often each of ``n`` rows is drawn, in blocks of shape (resamples, n)."""
     at_once = max(MOST_CELLS // max(4 * n, width), 1)
     for done in range(0, n_resamples, at_once):

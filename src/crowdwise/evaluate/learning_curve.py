@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations
 from crowdwise.base.params import InvalidParameterError
 from crowdwise.errors import ParameterError, explain
-from crowdwise.evaluate.known import known_tasks, rightness
+from crowdwise.evaluate.truth_alignment import align_truth, correct_shares
 from crowdwise.inference.simplex import tied
 from crowdwise.typing import Floats
 
@@ -80,6 +80,6 @@ def fits_with_fewer_labels(
         fit = timed_fit(clone(model), data.subsample(n_labels, rng))
         kept[draw] = same_labels(fit.posterior, whole)
         if truth is not None and len(truth):
-            known = known_tasks(fit.model, truth)
-            right[draw] = rightness(known.posterior, known.truth).mean()
+            known = align_truth(fit.model, truth)
+            right[draw] = correct_shares(known.posterior, known.truth).mean()
     return kept, right

@@ -11,7 +11,12 @@ from scipy.sparse import csr_array, hstack
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.evaluate.calibration import bin_edges, bin_rows, calibration_error, confidence_auroc
 from crowdwise.evaluate.intervals import Estimate, bootstrap, check_interval, wilson
-from crowdwise.evaluate.known import Known, chosen_shares, known_tasks, rightness
+from crowdwise.evaluate.truth_alignment import (
+    ScoredTasks,
+    align_truth,
+    correct_shares,
+    predicted_shares,
+)
 from crowdwise.typing import Floats, Ints
 
 
@@ -73,12 +78,12 @@ def score(
     0.50
     """
     check_interval(n_resamples, confidence)
-    known = known_tasks(predicted, truth)
+    known = align_truth(predicted, truth)
     rare = _minority(known, minority)
     rows = class_rows(known.posterior, known.truth)
     settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
-    drawn = partial(_drawn, settings=settings)
-    right = float(rightness(known.posterior, known.truth).sum())
+    drawn = partial(_estimate, settings=settings)
+    right = float(correct_shares(known.posterior, known.truth).sum())
     low, high = wilson(right, known.n_tasks, confidence)
     found = {
         "accuracy": Estimate(right / known.n_tasks, float(low), float(high), known.n_tasks),
@@ -102,7 +107,7 @@ def score(
 
 def accuracy(posterior: Floats, truth: Ints) -> float:
     """Share of right labels; a tie counts one over the number tied."""
-    return float(rightness(posterior, truth).mean())
+    return float(correct_shares(posterior, truth).mean())
 
 
 def balanced_accuracy(posterior: Floats, truth: Ints) -> float:
@@ -141,7 +146,7 @@ def class_rows(posterior: Floats, truth: Ints) -> csr_array:
     one = csr_array(
         (np.ones(len(truth)), truth, np.arange(len(truth) + 1)), shape=(len(truth), n_classes)
     )
-    chosen = csr_array(chosen_shares(posterior))
+    chosen = csr_array(predicted_shares(posterior))
     return hstack([one, chosen, one.multiply(chosen)], format="csr")
 
 
@@ -196,11 +201,13 @@ def _value(rows: Any, statistic: Callable[[Floats], Floats]) -> float:
     return float(statistic(_sums(rows))[0])
 
 
-def _drawn(rows: Any, statistic: Callable[[Floats], Floats], settings: dict[str, Any]) -> Estimate:
+def _estimate(
+    rows: Any, statistic: Callable[[Floats], Floats], settings: dict[str, Any]
+) -> Estimate:
     return Estimate(_value(rows, statistic), *bootstrap(rows, statistic, **settings))
 
 
-def _minority(known: Known, name: Any) -> int:
+def _minority(known: ScoredTasks, name: Any) -> int:
     """Number of the class to look at on its own."""
     if name is None:
         count = np.bincount(known.truth, minlength=len(known.classes))

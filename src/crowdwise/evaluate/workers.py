@@ -10,11 +10,10 @@ from crowdwise.aggregate import DawidSkene
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.evaluate.counts import once_per_worker
-from crowdwise.evaluate.independence import signal
 from crowdwise.evaluate.intervals import check_interval, credible, wilson
-from crowdwise.evaluate.left_out import LeaveOneOut
-from crowdwise.evaluate.skill import skill_of
+from crowdwise.evaluate.label_counts import once_per_worker
+from crowdwise.evaluate.leave_one_out import LeaveOneOut
+from crowdwise.evaluate.worker_skill import measure_skill, signal
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_gold
 from crowdwise.typing import Array, Floats, Ints
@@ -102,7 +101,7 @@ def worker_quality(
     known = None if gold is None else as_gold(gold, data)
     posterior = clamp(_posterior(data, model, gold), known)
     shared = data.redundancy[data.task] > 1
-    skill = skill_of(LeaveOneOut.of(data, posterior, known), shared)
+    skill = measure_skill(LeaveOneOut.of(data, posterior, known), shared)
     columns: dict[str, Array] = {
         "n_labels": np.bincount(data.worker, minlength=data.n_workers),
         "n_shared": skill.n_shared,
@@ -117,7 +116,9 @@ def worker_quality(
     frame = pd.DataFrame(columns, index=pd.Index(data.workers, name="worker"))
     same = (skill.same >= same_share) & (skill.misses >= min_misses)
     unlucky = skill.worse_than_luck(confidence)
-    return frame.assign(flag=flag_of(frame, same, unlucky, min_labels, max_skill, significance))
+    return frame.assign(
+        flag=flag_workers(frame, same, unlucky, min_labels, max_skill, significance)
+    )
 
 
 def expected_accuracy(
@@ -147,7 +148,7 @@ def agreement_with_others(data: Annotations, confidence: float) -> tuple[Floats,
     return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0), low, high
 
 
-def flag_of(
+def flag_workers(
     frame: pd.DataFrame,
     same: Array,
     unlucky: Array,

@@ -88,6 +88,6 @@ def refuses(learner: CrowdLearner, X: Floats, votes: Annotations, what: str) -> 
 
 def foreign(method: Any) -> bool:
     """Whether it is a third party's: a file may name only crowdwise's own classes."""
-    from crowdwise.persist.registry import name_of
+    from crowdwise.persist.registry import registered_name
 
-    return name_of(type(method)) is None
+    return registered_name(type(method)) is None

@@ -14,7 +14,6 @@ one runs no code that came with it; whatever is wrong with a file is one ``Crowd
 [0, 1, 0, 1]
 """
 
-from crowdwise.persist.models import load, save
-from crowdwise.persist.savable import Savable
+from crowdwise.persist.models import Savable, load, save
 
 __all__ = ["Savable", "load", "save"]

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def read(path: str | Path) -> Content:
             with safe_open(path, framework="np") as file:
                 metadata = file.metadata() or {}
                 _refuse_foreign(path, metadata)
-                arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118  it is no dict
+                arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118  it is not a dict
         except (SafetensorError, AttributeError, TypeError, ValueError) as error:
             if isinstance(error, FormatError):
                 raise
@@ -115,7 +115,7 @@ def _refuse_foreign(path: Path, metadata: Mapping[str, str]) -> None:
         )
 
 
-def _safetensors() -> Any:
+def _safetensors() -> ModuleType:
     try:
         import safetensors.numpy
     except ImportError as error:

@@ -3,25 +3,56 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base.params import check_params
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain, listing
 from crowdwise.persist import container
 from crowdwise.persist.container import Content, damaged
-from crowdwise.persist.registry import name_of
-from crowdwise.persist.savable import Savable
-from crowdwise.persist.values import Arrays, build, decode, encode
+from crowdwise.persist.registry import Tree, Value, build, is_learned, registered_name
+from crowdwise.persist.values import Arrays, decode, encode
 
 
-def save(model: Any, path: str | Path) -> None:
+class Savable:
+    """An estimator that writes itself to a file; :func:`crowdwise.load` brings it back."""
+
+    # Names along the axes of learned arrays; what a file holds is checked against them.
+    _axes: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "posterior_": ("tasks_", "classes_"),
+        "confusion_": ("workers_", "classes_", "classes_"),
+        "prior_": ("classes_",),
+    }
+    # Learned arrays with one row per worker, and per task.
+    _per_worker: ClassVar[tuple[str, ...]] = ()
+    _per_task: ClassVar[tuple[str, ...]] = ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, without pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; what is there is replaced once the new file is complete.
+        """
+        save(self, path)
+
+    def _learned(self) -> dict[str, Value]:
+        """Learned attributes by name, as values that a file can hold."""
+        return {name: value for name, value in vars(self).items() if is_learned(name)}
+
+    def _restore(self, learned: dict[str, Value]) -> None:
+        """Take back what :meth:`_learned` gave."""
+        vars(self).update(learned)
+
+
+def save(model: Value, path: str | Path) -> None:
     """Write a fitted model of crowdwise to one file; see :meth:`Savable.save`."""
     check_is_fitted(model)
-    name, ours = name_of(type(model)), isinstance(model, Savable)
+    name, ours = registered_name(type(model)), isinstance(model, Savable)
     if name is None or not ours:
         raise ParameterError(
             explain(
@@ -41,7 +72,7 @@ def save(model: Any, path: str | Path) -> None:
     container.write(path, Content(text, arrays))
 
 
-def load(path: str | Path, **yours: Any) -> Any:
+def load(path: str | Path, **yours: Value) -> Value:
     """Bring back a model that was saved.
 
     Nothing in the file is run: it names one of crowdwise's own classes, and the rest is numbers
@@ -58,7 +89,7 @@ def load(path: str | Path, **yours: Any) -> Any:
     """
     content = container.read(path)
     try:
-        return _model(content, yours)
+        return _rebuild(content, yours)
     except FormatError as error:
         raise damaged(path, _with_writer(error, content)) from error
     except CrowdwiseError:
@@ -67,7 +98,7 @@ def load(path: str | Path, **yours: Any) -> Any:
         raise damaged(path, _with_writer(error, content)) from error
 
 
-def _model(content: Content, yours: dict[str, Any]) -> Any:
+def _rebuild(content: Content, yours: Tree) -> Savable:
     tree = json.loads(content.text)
     arrays = dict(content.arrays)
     wanted = {
@@ -81,21 +112,21 @@ def _model(content: Content, yours: dict[str, Any]) -> Any:
         for key, value in tree["params"].items()
     }
     learned = {key: decode(value, arrays) for key, value in tree["learned"].items()}
-    model = build(tree["name"], params, learned)
-    check_params(model)
+    model: Value = build(tree["name"], params, learned)
+    model._validate_params()  # the estimator's own check: what ``fit`` would refuse
     refuse_misfits(model)
     return model
 
 
-def refuse_misfits(model: Any) -> None:
-    """A model whose learned arrays have other sizes than its names."""
+def refuse_misfits(model: Savable) -> None:
+    """Refuse a model whose learned arrays do not have the sizes of its names."""
     axes = {axis for names in model._axes.values() for axis in names} | {"tasks_", "workers_"}
     for axis in sorted(axes):
         if np.ndim(getattr(model, axis)) != 1:
-            raise FormatError(f"{axis} is no list of names.")
+            raise FormatError(f"{axis} is not a list of names.")
     rows: dict[str, tuple[str, ...]] = {
-        **dict.fromkeys(getattr(model, "_per_worker", ()), ("workers_",)),
-        **dict.fromkeys(getattr(model, "_per_task", ()), ("tasks_",)),
+        **dict.fromkeys(model._per_worker, ("workers_",)),
+        **dict.fromkeys(model._per_task, ("tasks_",)),
     }
     for name, names in {**rows, **model._axes}.items():
         if name in vars(model):
@@ -105,7 +136,7 @@ def refuse_misfits(model: Any) -> None:
                 raise FormatError(f"{name} has the shape {found}, its names {expected}.")
 
 
-def _refuse_other(name: str, wanted: dict[str, str], yours: dict[str, Any]) -> None:
+def _refuse_other(name: str, wanted: dict[str, str], yours: Tree) -> None:
     missing, extra = sorted(wanted.keys() - yours.keys()), sorted(yours.keys() - wanted.keys())
     if missing:
         example = ", ".join(f"{key}=…" for key in missing)
@@ -126,7 +157,7 @@ def _refuse_other(name: str, wanted: dict[str, str], yours: dict[str, Any]) -> N
         )
 
 
-def _describe(value: Any) -> str:
+def _describe(value: Value) -> str:
     name = getattr(value, "__qualname__", type(value).__qualname__)
     return f"{'a function' if hasattr(value, '__qualname__') else 'an object'} {name}"
 

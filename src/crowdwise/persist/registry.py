@@ -1,11 +1,17 @@
-"""The classes that a file may name, and the only ones."""
+"""The classes that a file may name, and the only ones; estimators from their names."""
 
+import inspect
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol, runtime_checkable
+
+from sklearn.base import BaseEstimator
 
 from crowdwise.errors import FormatError, explain
 
+Value = Any  # whatever a parameter or a learned attribute may be
+Tree = dict[str, Value]  # values by name, or a value as JSON
 # Where each part lives that a model's parameters or results are made of. A file says only the
 # name; the place is always ours.
 PARTS: Mapping[str, str] = {
@@ -30,24 +36,34 @@ MODELS = {  # and their lists
 }
 
 
-def name_of(cls: type) -> str | None:
+@runtime_checkable
+class KeepsState(Protocol):
+    """An estimator that says itself what it has learned."""
+
+    def _learned(self) -> dict[str, Value]: ...
+
+    def _restore(self, learned: dict[str, Value]) -> None: ...
+
+
+def registered_name(cls: type) -> str | None:
     """The name that stands for a class in a file; None for a class that is not on the list."""
     home = ".".join(cls.__module__.split(".")[:2])
     if cls.__name__ not in PARTS and home not in MODELS:
         return None
     try:
-        return cls.__name__ if class_named(cls.__name__) is cls else None
+        return cls.__name__ if find_class(cls.__name__) is cls else None
     except FormatError:
         return None
 
 
-def class_named(name: str) -> type:
-    """The class of a name in a file."""
+def find_class(name: str) -> type:
+    """The class that a file calls ``name``."""
     if name in PARTS:
-        return _attribute(PARTS[name], name)
+        return _class_in(import_module(PARTS[name]), name)
     for home, listed in MODELS.items():  # those that need torch come last
-        if name in _attribute(home, listed):
-            return _attribute(home, name)
+        module = import_module(home)
+        if name in getattr(module, listed):
+            return _class_in(module, name)
     raise FormatError(
         explain(
             f"There is no model or part named {name!r:.80}.",
@@ -57,5 +73,37 @@ def class_named(name: str) -> type:
     )
 
 
-def _attribute(home: str, name: str) -> Any:
-    return getattr(import_module(home), name)
+def _class_in(module: ModuleType, name: str) -> type:
+    found: type = getattr(module, name)
+    return found
+
+
+def get_learned(estimator: BaseEstimator) -> Tree:
+    """Learned attributes of an estimator of ours or of scikit-learn's."""
+    if isinstance(estimator, KeepsState):
+        return estimator._learned()
+    return {name: value for name, value in vars(estimator).items() if is_learned(name)}
+
+
+def is_learned(name: str) -> bool:
+    """Learned attributes end in an underscore and begin with none."""
+    return name.endswith("_") and not name.startswith("_")
+
+
+def build(name: str, params: Tree, learned: Tree) -> BaseEstimator:
+    """An estimator by its name on our list, with parameters and learned attributes."""
+    cls: Value = find_class(name)
+    unlearned = [key for key in learned if not is_learned(key)]
+    if not issubclass(cls, BaseEstimator) or unlearned:
+        raise FormatError(f"{name} cannot have learned {', '.join(unlearned) or 'anything'!s:.80}.")
+    unknown = params.keys() - inspect.signature(cls).parameters.keys()
+    if unknown:
+        raise FormatError(f"{name} has no parameter {sorted(unknown)[0]!r:.80}.")
+    if params.get("memory") is not None:  # a cache is read with pickle, whatever is in there
+        raise FormatError(f"{name} has a cache on disk.")
+    estimator = cls(**params)
+    if isinstance(estimator, KeepsState):
+        estimator._restore(learned)
+    else:
+        vars(estimator).update(learned)
+    return estimator

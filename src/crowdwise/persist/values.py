@@ -3,41 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
 from crowdwise.errors import FormatError, ParameterError, explain
-from crowdwise.persist.registry import class_named, name_of
-from crowdwise.persist.savable import Savable, is_learned
-from crowdwise.persist.times import MOMENTS, TIMES, as_times, pack_moment, unpack_moment
+from crowdwise.persist.registry import (
+    Tree,
+    Value,
+    build,
+    find_class,
+    get_learned,
+    registered_name,
+)
 from crowdwise.typing import Array
+
+if TYPE_CHECKING:
+    import torch
 
 Arrays = dict[str, Array]
 NUMBERS = "biuf"  # kinds of numpy numbers that a file can hold
+TIMES = "mM"  # kinds of numpy arrays of durations and of points in time
 PLAIN = (str, bool, int)
 
 
 class Kind(NamedTuple):
-    """How one kind of value is told apart, taken to pieces and put together again."""
+    """How one kind of value is recognized, taken apart and put together again."""
 
-    takes: Callable[[Any], bool]
-    pack: Callable[[Any, str, Arrays], dict[str, Any]]
-    unpack: Callable[[dict[str, Any], Arrays], Any]
+    takes: Callable[[Value], bool]
+    pack: Callable[[Value, str, Arrays], Tree]
+    unpack: Callable[[Tree, Arrays], Value]
 
 
-def encode(value: Any, place: str, arrays: Arrays) -> Any:
+def encode(value: Value, place: str, arrays: Arrays) -> Value:
     """A value as JSON, its arrays put into ``arrays`` under the name of their place."""
     if value is None or type(value) in PLAIN or (type(value) is float and math.isfinite(value)):
         return value
-    if isinstance(value, str):  # numpy's own, say
+    if isinstance(value, str):  # such as numpy's own
         return str(value)
     if type(value) is list:
         return [encode(item, f"{place}.{i}", arrays) for i, item in enumerate(value)]
@@ -53,7 +62,7 @@ def encode(value: Any, place: str, arrays: Arrays) -> Any:
     )
 
 
-def decode(tree: Any, arrays: Arrays) -> Any:
+def decode(tree: Value, arrays: Arrays) -> Value:
     """The value that :func:`encode` made ``tree`` of."""
     if isinstance(tree, list):
         return [decode(item, arrays) for item in tree]
@@ -67,22 +76,22 @@ def decode(tree: Any, arrays: Arrays) -> Any:
 # -- numbers and arrays --------------------------------------------------------------------
 
 
-def _pack_scalar(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _pack_scalar(value: np.generic, place: str, arrays: Arrays) -> Tree:
     return {"type": value.dtype.name, "value": encode(value.item(), place, arrays)}
 
 
-def _unpack_scalar(tree: dict[str, Any], arrays: Arrays) -> Any:
+def _unpack_scalar(tree: Tree, arrays: Arrays) -> np.generic:
     return _number_type(tree["type"]).type(decode(tree["value"], arrays))
 
 
-def _number_type(name: Any) -> np.dtype[Any]:
+def _number_type(name: Value) -> np.dtype[np.generic]:
     dtype = np.dtype(str(name))
     if dtype.kind not in NUMBERS:
         raise FormatError(f"{name!r:.80} is not a type of number.")
     return dtype
 
 
-def _pack_array(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _pack_array(value: Array, place: str, arrays: Arrays) -> Tree:
     array = np.array(value, order="C", dtype=value.dtype.newbyteorder("="))
     return {"array": _put(array, place, arrays)}
 
@@ -94,16 +103,16 @@ def _put(array: Array, place: str, arrays: Arrays) -> str:
     return place
 
 
-def _pack_names(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
-    """Text and mixed names, as JSON in bytes: a header is no place for a million of them."""
-    items: list[Any] = value.tolist()
+def _pack_names(value: Array, place: str, arrays: Arrays) -> Tree:
+    """Text and mixed names, as JSON in bytes: a header has no room for a million of them."""
+    items: list[Value] = value.tolist()
     if not {type(item) for item in items} <= set(PLAIN):
         items = encode(items, place, arrays)
     text = np.frombuffer(json.dumps(items).encode("ascii"), dtype=np.uint8)
     return {"array": _put(text, place, arrays), "type": value.dtype.kind}
 
 
-def _unpack_names(tree: dict[str, Any], arrays: Arrays) -> Array:
+def _unpack_names(tree: Tree, arrays: Arrays) -> Array:
     items = decode(json.loads(arrays[tree["array"]].tobytes()), arrays)
     if tree["type"] == "U":
         return np.array(items, dtype=str)
@@ -112,34 +121,59 @@ def _unpack_names(tree: dict[str, Any], arrays: Arrays) -> Array:
     return names
 
 
-def _pack_times(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _pack_times(value: Array, place: str, arrays: Arrays) -> Tree:
     native = value.astype(value.dtype.newbyteorder("="))
     return {**_pack_array(native.view(np.int64), place, arrays), "type": native.dtype.name}
 
 
-def _pack_tensor(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _unpack_times(tree: Tree, arrays: Arrays) -> Array:
+    dtype = np.dtype(str(tree["type"]))
+    if dtype.kind not in TIMES:
+        raise FormatError(f"{tree['type']!r:.80} is not a type of time.")
+    return arrays[tree["array"]].view(dtype)
+
+
+def _pack_moment(value: date, _place: str, _arrays: Arrays) -> Tree:
+    """A day or a point in time as text, with its time zone where that has a name."""
+    zone = getattr(value, "tzinfo", None)
+    named = None if zone is None else str(zone)
+    try:
+        pd.Timestamp(0, tz=named)
+    except (KeyError, ValueError, TypeError, OSError):  # the text has the offset, at least
+        named = None
+    return {"type": type(value).__name__, "value": value.isoformat(), "zone": named}
+
+
+def _unpack_moment(tree: Tree, _arrays: Arrays) -> date:
+    if tree["type"] == "Timestamp":  # the only one that finds time zones by their names
+        moment = pd.Timestamp(tree["value"])
+        return moment if tree["zone"] is None else moment.tz_convert(tree["zone"])
+    return {"date": date, "datetime": datetime}[tree["type"]].fromisoformat(tree["value"])
+
+
+def _pack_tensor(value: torch.Tensor, place: str, arrays: Arrays) -> Tree:
     tensor = value.detach().cpu()
     if tensor.is_floating_point() and tensor.element_size() < 4:
         tensor = tensor.float()  # numpy knows no bfloat16; loading narrows it again
     return _pack_array(tensor.numpy(), place, arrays)
 
 
-def _unpack_tensor(tree: dict[str, Any], arrays: Arrays) -> Any:
+def _unpack_tensor(tree: Tree, arrays: Arrays) -> torch.Tensor:
     import torch
 
     return torch.from_numpy(arrays[tree["array"]])
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: Value) -> bool:
     torch = sys.modules.get("torch")  # without it there are no tensors either
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def _pack_random_state(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _pack_random_state(value: np.random.RandomState, place: str, arrays: Arrays) -> Tree:
     return {"state": encode(value.get_state(legacy=False), place, arrays)}
 
 
-def _unpack_random_state(tree: dict[str, Any], arrays: Arrays) -> np.random.RandomState:
+def _unpack_random_state(tree: Tree, arrays: Arrays) -> np.random.RandomState:
     generator = np.random.RandomState(0)
     generator.set_state(decode(tree["state"], arrays))
     return generator
@@ -148,7 +182,7 @@ def _unpack_random_state(tree: dict[str, Any], arrays: Arrays) -> np.random.Rand
 # -- what holds other values ---------------------------------------------------------------
 
 
-def _pack_dict(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _pack_dict(value: dict[Value, Value], place: str, arrays: Arrays) -> Tree:
     pairs = [
         [encode(key, f"{place}.key", arrays), encode(item, f"{place}.{key}", arrays)]
         for key, item in value.items()
@@ -156,19 +190,19 @@ def _pack_dict(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
     return {"items": pairs}
 
 
-def _unpack_dict(tree: dict[str, Any], arrays: Arrays) -> dict[Any, Any]:
+def _unpack_dict(tree: Tree, arrays: Arrays) -> dict[Value, Value]:
     return {decode(key, arrays): decode(item, arrays) for key, item in tree["items"]}
 
 
-def _pack_table(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _pack_table(value: pd.Series | pd.DataFrame, place: str, arrays: Arrays) -> Tree:
     """A series or frame: its values, and the names along its axes."""
-    parts: dict[str, Any] = {"values": value.to_numpy(), "name": getattr(value, "name", None)}
+    parts: Tree = {"values": value.to_numpy(), "name": getattr(value, "name", None)}
     for number, axis in enumerate(value.axes):
         parts |= {f"axis_{number}": axis.to_numpy(), f"axis_name_{number}": axis.name}
     return {name: encode(part, f"{place}.{name}", arrays) for name, part in parts.items()}
 
 
-def _unpack_table(tree: dict[str, Any], arrays: Arrays) -> Any:
+def _unpack_table(tree: Tree, arrays: Arrays) -> pd.Series | pd.DataFrame:
     part = {name: decode(value, arrays) for name, value in tree.items() if name != "kind"}
     axes = [
         pd.Index(part[f"axis_{number}"], name=part[f"axis_name_{number}"])
@@ -179,57 +213,31 @@ def _unpack_table(tree: dict[str, Any], arrays: Arrays) -> Any:
     return pd.DataFrame(part["values"], index=axes[0], columns=axes[1])
 
 
-def _pack_record(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _pack_record(value: Value, place: str, arrays: Arrays) -> Tree:
     fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return {"name": name_of(type(value)), "fields": encode(fields, place, arrays)}
+    return {"name": registered_name(type(value)), "fields": encode(fields, place, arrays)}
 
 
-def _unpack_record(tree: dict[str, Any], arrays: Arrays) -> Any:
-    record: Any = class_named(tree["name"])
+def _unpack_record(tree: Tree, arrays: Arrays) -> Value:
+    record: Value = find_class(tree["name"])
     if not hasattr(record, "__dataclass_fields__"):
-        raise FormatError(f"{tree['name']} is no record.")
+        raise FormatError(f"{tree['name']} is not a record.")
     return record(**decode(tree["fields"], arrays))
 
 
-def _pack_estimator(value: Any, place: str, arrays: Arrays) -> dict[str, Any]:
+def _pack_estimator(value: BaseEstimator, place: str, arrays: Arrays) -> Tree:
     params = value.get_params(deep=False)
     if params.get("memory") is not None:
         raise ParameterError(f"{place} has a cache on disk.\n  fix:      set_params(memory=None)")
     return {
-        "name": name_of(type(value)),
+        "name": registered_name(type(value)),
         "params": encode(params, place, arrays),
-        "learned": encode(learned_by(value), place, arrays),
+        "learned": encode(get_learned(value), place, arrays),
     }
 
 
-def learned_by(estimator: Any) -> dict[str, Any]:
-    """Learned attributes of an estimator of ours or of scikit-learn's."""
-    if isinstance(estimator, Savable):
-        return estimator._learned()
-    return {name: value for name, value in vars(estimator).items() if is_learned(name)}
-
-
-def _unpack_estimator(tree: dict[str, Any], arrays: Arrays) -> Any:
+def _unpack_estimator(tree: Tree, arrays: Arrays) -> BaseEstimator:
     return build(tree["name"], decode(tree["params"], arrays), decode(tree["learned"], arrays))
-
-
-def build(name: str, params: dict[str, Any], learned: dict[str, Any]) -> Any:
-    """An estimator by its name on our list, with parameters and learned attributes."""
-    cls: Any = class_named(name)
-    strange = [key for key in learned if not is_learned(key)]
-    if not issubclass(cls, BaseEstimator) or strange:
-        raise FormatError(f"{name} cannot have learned {', '.join(strange) or 'anything'!s:.80}.")
-    unknown = params.keys() - inspect.signature(cls).parameters.keys()
-    if unknown:
-        raise FormatError(f"{name} has no parameter {sorted(unknown)[0]!r:.80}.")
-    if params.get("memory") is not None:  # a cache is read with pickle, whatever is in there
-        raise FormatError(f"{name} has a cache on disk.")
-    estimator = cls(**params)
-    if isinstance(estimator, Savable):
-        estimator._restore(learned)
-    else:
-        vars(estimator).update(learned)
-    return estimator
 
 
 KINDS: dict[str, Kind] = {
@@ -256,12 +264,12 @@ KINDS: dict[str, Kind] = {
     "times": Kind(
         lambda value: type(value) is np.ndarray and value.dtype.kind in TIMES,
         _pack_times,
-        lambda tree, arrays: as_times(arrays[tree["array"]], tree["type"]),
+        _unpack_times,
     ),
     "moment": Kind(
-        lambda value: type(value) in MOMENTS,
-        lambda value, _place, _arrays: pack_moment(value),
-        lambda tree, _arrays: unpack_moment(tree),
+        lambda value: type(value) in (date, datetime, pd.Timestamp),
+        _pack_moment,
+        _unpack_moment,
     ),
     "tensor": Kind(_is_tensor, _pack_tensor, _unpack_tensor),
     "random_state": Kind(
@@ -279,12 +287,12 @@ KINDS: dict[str, Kind] = {
         lambda value: isinstance(value, pd.Series | pd.DataFrame), _pack_table, _unpack_table
     ),
     "estimator": Kind(
-        lambda value: isinstance(value, BaseEstimator) and name_of(type(value)) is not None,
+        lambda value: isinstance(value, BaseEstimator) and registered_name(type(value)) is not None,
         _pack_estimator,
         _unpack_estimator,
     ),
     "record": Kind(
-        lambda value: dataclasses.is_dataclass(value) and name_of(type(value)) is not None,
+        lambda value: dataclasses.is_dataclass(value) and registered_name(type(value)) is not None,
         _pack_record,
         _unpack_record,
     ),

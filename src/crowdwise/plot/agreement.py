@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import cohen_kappa_matrix
-from crowdwise.evaluate.counts import once_per_worker
+from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.plot._axes import one_axes
 from crowdwise.typing import Floats, Ints
 

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate.agreement import observed_rows
-from crowdwise.evaluate.counts import label_counts, once_per_worker
+from crowdwise.evaluate.label_counts import label_counts, once_per_worker
 from crowdwise.io import as_annotations
 from crowdwise.plot._axes import grid_of_axes
 from crowdwise.typing import Array, Floats

@@ -12,13 +12,13 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.evaluate.known import collect_truths
 from crowdwise.evaluate.learning_curve import (
     LABELS_PER_TASK,
     fits_with_fewer_labels,
     timed_fit,
 )
 from crowdwise.io import as_annotations
+from crowdwise.io.gold import collect_truths
 from crowdwise.plot._axes import one_axes
 from crowdwise.typing import Floats
 

@@ -1,9 +1,8 @@
 """Crowds with known truth: workers of many kinds, papers' sets, stand-ins, a classroom."""
 
 from crowdwise.inference.confusion import one_coin_confusion
-from crowdwise.simulate.behaviour import Behaviour
-from crowdwise.simulate.calibrate import crowd_with_kappa
-from crowdwise.simulate.catalogue import SETS, made_to_order, make
+from crowdwise.simulate.behavior import Behavior
+from crowdwise.simulate.catalog import SETS, make, simulate_dataset
 from crowdwise.simulate.classroom import classroom
 from crowdwise.simulate.crowds import Crowd, confused_crowd, label_by_crowd, simulate_crowd
 from crowdwise.simulate.features import class_features, margin_difficulty
@@ -11,6 +10,7 @@ from crowdwise.simulate.files import write_set
 from crowdwise.simulate.iced import ImbalancedCrowd, iced
 from crowdwise.simulate.neucrowd import neucrowd
 from crowdwise.simulate.stand_ins import stand_in
+from crowdwise.simulate.target_kappa import crowd_with_kappa
 from crowdwise.simulate.workers import (
     Adversary,
     Colluder,
@@ -26,7 +26,7 @@ from crowdwise.simulate.workers import (
 __all__ = [
     "SETS",
     "Adversary",
-    "Behaviour",
+    "Behavior",
     "Colluder",
     "ConfusedWorker",
     "Crowd",
@@ -43,12 +43,12 @@ __all__ = [
     "crowd_with_kappa",
     "iced",
     "label_by_crowd",
-    "made_to_order",
     "make",
     "margin_difficulty",
     "neucrowd",
     "one_coin_confusion",
     "simulate_crowd",
+    "simulate_dataset",
     "stand_in",
     "write_set",
 ]

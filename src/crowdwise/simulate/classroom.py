@@ -8,9 +8,9 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from crowdwise.datasets import crowd as loaded
-from crowdwise.simulate.bunch import About, as_dataset
 from crowdwise.simulate.crowds import simulate_crowd
 from crowdwise.simulate.features import margin_difficulty
+from crowdwise.simulate.simulated_set import About, as_dataset
 from crowdwise.simulate.workers import (
     Colluder,
     ConfusedWorker,
@@ -82,7 +82,7 @@ def classroom(*, random_state: Any = 0) -> loaded.Crowd:
     """
     rng = check_random_state(random_state)
     truth = rng.choice(len(CLASSES), size=N_CLIPS, p=PRIOR)
-    X = features_of(truth, rng)
+    X = draw_features(truth, rng)
     crowd = simulate_crowd(
         n_classes=len(CLASSES),
         workers=TEACHERS,
@@ -110,7 +110,7 @@ def classroom(*, random_state: Any = 0) -> loaded.Crowd:
     )
 
 
-def features_of(truth: Ints, rng: np.random.RandomState) -> Floats:
+def draw_features(truth: Ints, rng: np.random.RandomState) -> Floats:
     """Measurements of every clip, within their bounds and in few digits; (clip, feature)."""
     mean = np.array([row[0] for row in FEATURES.values()]).T
     deviation, low, high = np.array([row[1:] for row in FEATURES.values()]).T

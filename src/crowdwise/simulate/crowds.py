@@ -1,4 +1,4 @@
-"""Crowds with known truth, drawn from workers whose behaviour is known."""
+"""Crowds with known truth, drawn from workers whose behavior is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,9 +10,8 @@ from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
-from crowdwise.simulate.assign import power_law
-from crowdwise.simulate.behaviour import Behaviour, shares_by_class
-from crowdwise.simulate.labels import label_tasks
+from crowdwise.simulate.behavior import Behavior, check_abstention
+from crowdwise.simulate.labeling import draw_power_law, label_tasks
 from crowdwise.simulate.workers import Worker, is_distribution
 from crowdwise.typing import Array, Floats, Ints
 
@@ -26,7 +25,7 @@ class Crowd:
     confusion: Floats  # (worker, truth, label), at difficulty one
     kinds: Array | None = None  # (worker,): what each one is
     difficulty: Floats | None = None  # (task,): 1 is plain, more is harder
-    behaviour: Behaviour | None = None  # the rest of what there is to know about workers
+    behavior: Behavior | None = None  # the rest of what there is to know about workers
 
     def __repr__(self) -> str:
         return str(self.annotations).replace("<Annotations:", "<Crowd:")
@@ -97,19 +96,19 @@ def simulate_crowd(
     ['one-coin', 'spammer', 'spammer']
     """
     rng = check_random_state(random_state)
-    shares = checked_prior(prior, n_classes)
+    shares = check_prior(prior, n_classes)
     if workers is None:
-        behaviour = realistic(n_workers, n_classes, accuracy, spammers, rng)
+        behavior = draw_realistic(n_workers, n_classes, accuracy, spammers, rng)
         activity = 0.8 if activity is None else activity
     else:
-        behaviour = Behaviour.of_workers(workers, shares, rng)
-    behaviour = changed(behaviour, activity, abstention, rng)
+        behavior = Behavior.of_workers(workers, shares, rng)
+    behavior = override(behavior, activity, abstention, rng)
     if truth is None:
         truth = rng.choice(n_classes, size=n_tasks, p=None if prior is None else shares)
-    truth = checked_truth(truth, n_classes)
-    hard = difficulties(difficulty, len(truth), rng)
-    annotations = label_tasks(truth, behaviour, per_task, hard, rng, sureness)
-    return Crowd(annotations, truth, behaviour.confusion, behaviour.kinds, hard, behaviour)
+    truth = check_truth(truth, n_classes)
+    hard = draw_difficulty(difficulty, len(truth), rng)
+    annotations = label_tasks(truth, behavior, per_task, hard, rng, sureness)
+    return Crowd(annotations, truth, behavior.confusion, behavior.kinds, hard, behavior)
 
 
 def confused_crowd(
@@ -145,12 +144,12 @@ def confused_crowd(
     [0, 1]
     """
     rng = check_random_state(random_state)
-    behaviour = Behaviour.of_confusion(confusion)
-    truth = rng.choice(behaviour.first.shape[1], size=n_tasks, p=prior)
+    behavior = Behavior.of_confusion(confusion)
+    truth = rng.choice(behavior.first.shape[1], size=n_tasks, p=prior)
     options = {"activity": activity, "random_state": rng}
     annotations = label_by_crowd(truth, confusion, per_task, **options)
     plain = np.ones(n_tasks)
-    return Crowd(annotations, truth, behaviour.first, behaviour.kinds, plain, behaviour)
+    return Crowd(annotations, truth, behavior.first, behavior.kinds, plain, behavior)
 
 
 def label_by_crowd(
@@ -161,19 +160,19 @@ def label_by_crowd(
     The parameters are those of :func:`confused_crowd`; ``truth`` holds class numbers.
     """
     rng = check_random_state(random_state)
-    behaviour = changed(Behaviour.of_confusion(confusion), activity, None, rng)
-    truth = checked_truth(truth, behaviour.first.shape[1])
-    labelled = label_tasks(truth, behaviour, per_task, np.ones(len(truth)), rng)
+    behavior = override(Behavior.of_confusion(confusion), activity, None, rng)
+    truth = check_truth(truth, behavior.first.shape[1])
+    labelled = label_tasks(truth, behavior, per_task, np.ones(len(truth)), rng)
     return replace(labelled, time=None)
 
 
-def realistic(
+def draw_realistic(
     n_workers: int,
     n_classes: int,
     accuracy: tuple[float, float],
     spammers: float,
     rng: RandomState,
-) -> Behaviour:
+) -> Behavior:
     """Workers of uneven skill whose errors lean to one class, some of them spammers."""
     skill = rng.uniform(*accuracy, size=n_workers)
     lean = rng.dirichlet(np.full(n_classes, 0.5), size=(n_workers, n_classes))
@@ -185,22 +184,24 @@ def realistic(
     confusion[:n_spammers] = 1.0 / n_classes
     confusion /= confusion.sum(axis=2, keepdims=True)
     kinds = np.where(np.arange(n_workers) < n_spammers, "spammer", "confused")
-    return Behaviour.of_confusion(confusion, kinds)
+    return Behavior.of_confusion(confusion, kinds)
 
 
-def changed(behaviour: Behaviour, activity: Any, abstention: Any, rng: RandomState) -> Behaviour:
+def override(behavior: Behavior, activity: Any, abstention: Any, rng: RandomState) -> Behavior:
     """The same workers, with other activity and abstention where they are given."""
-    n_workers, n_classes = behaviour.abstention.shape
+    n_workers, n_classes = behavior.abstention.shape
     if activity is not None:
-        drawn = power_law(n_workers, float(activity), rng) if np.ndim(activity) == 0 else activity
-        behaviour = replace(behaviour, activity=np.asarray(drawn, dtype=np.float64))
+        drawn = (
+            draw_power_law(n_workers, float(activity), rng) if np.ndim(activity) == 0 else activity
+        )
+        behavior = replace(behavior, activity=np.asarray(drawn, dtype=np.float64))
     if abstention is not None:
-        share = shares_by_class(abstention, n_classes)
-        behaviour = replace(behaviour, abstention=np.broadcast_to(share, (n_workers, n_classes)))
-    return behaviour
+        share = check_abstention(abstention, n_classes)
+        behavior = replace(behavior, abstention=np.broadcast_to(share, (n_workers, n_classes)))
+    return behavior
 
 
-def difficulties(difficulty: Any, n_tasks: int, rng: RandomState) -> Floats:
+def draw_difficulty(difficulty: Any, n_tasks: int, rng: RandomState) -> Floats:
     """One for each task: 1 by default, as given, or log-normal of the given spread."""
     if difficulty is None:
         return np.ones(n_tasks)
@@ -216,7 +217,7 @@ def difficulties(difficulty: Any, n_tasks: int, rng: RandomState) -> Floats:
     return hard
 
 
-def checked_prior(prior: Any, n_classes: int) -> Floats:
+def check_prior(prior: Any, n_classes: int) -> Floats:
     """P(truth), uniform by default."""
     if n_classes < 2:
         raise ParameterError(f"n_classes={n_classes}.\n  expected: 2 or more")
@@ -231,7 +232,7 @@ def checked_prior(prior: Any, n_classes: int) -> Floats:
     return shares
 
 
-def checked_truth(truth: Any, n_classes: int) -> Ints:
+def check_truth(truth: Any, n_classes: int) -> Ints:
     """Class numbers of at least one task."""
     truth = np.asarray(truth)
     whole = truth.ndim == 1 and truth.dtype.kind in "iu" and truth.size > 0

@@ -46,7 +46,7 @@ def write_set(
             )
         )
     make_folder(home)
-    tables = tables_of(made)
+    tables = collect_tables(made)
     write_annotations(home / "votes.csv", made.annotations)
     for name, table in tables.items():
         if name != "features.csv" or not npz:
@@ -64,7 +64,7 @@ def write_set(
     return [home / name for name in written]
 
 
-def tables_of(made: loaded.Crowd) -> dict[str, pd.DataFrame]:
+def collect_tables(made: loaded.Crowd) -> dict[str, pd.DataFrame]:
     """All tables but the annotations, by the names of their files."""
     X = np.asarray(made.X)
     names = made.extra.get("feature_names") or [f"x_{k}" for k in range(X.shape[1])]

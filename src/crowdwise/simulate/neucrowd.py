@@ -9,8 +9,8 @@ from sklearn.utils import check_random_state
 
 from crowdwise.datasets import crowd as loaded
 from crowdwise.errors import ParameterError, explain
-from crowdwise.simulate.bunch import About, as_dataset, parts
 from crowdwise.simulate.crowds import simulate_crowd
+from crowdwise.simulate.simulated_set import About, as_dataset, parts
 from crowdwise.simulate.workers import OneCoinWorker
 from crowdwise.typing import Floats
 

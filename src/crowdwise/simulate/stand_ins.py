@@ -8,10 +8,10 @@ from sklearn.utils import check_random_state
 
 from crowdwise.datasets import crowd as loaded
 from crowdwise.errors import ParameterError, explain
-from crowdwise.simulate.bunch import About, as_dataset, parts
-from crowdwise.simulate.calibrate import crowd_with_kappa
 from crowdwise.simulate.features import class_features, margin_difficulty
 from crowdwise.simulate.neucrowd import PAPER as NEUCROWD
+from crowdwise.simulate.simulated_set import About, as_dataset, parts
+from crowdwise.simulate.target_kappa import crowd_with_kappa
 from crowdwise.simulate.workers import DirichletWorker
 
 RLL = (

@@ -69,7 +69,7 @@ class OneCoinWorker(Worker):
         check_share("accuracy", self.accuracy)
 
     def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
-        return _steady(one_coin_confusion([drawn(self.accuracy, rng)], len(prior))[0])
+        return _constant(one_coin_confusion([draw_share(self.accuracy, rng)], len(prior))[0])
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ConfusedWorker(Worker):
                     expected=f"{len(prior)} rows of {len(prior)} probabilities that sum to 1",
                 )
             )
-        return _steady(matrix)
+        return _constant(matrix)
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ class DirichletWorker(Worker):
             raise ParameterError(f"concentration={self.concentration}.\n  expected: more than 0")
 
     def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
-        mean = one_coin_confusion([drawn(self.accuracy, rng)], len(prior))[0]
+        mean = one_coin_confusion([draw_share(self.accuracy, rng)], len(prior))[0]
         # A gamma per cell, scaled by row, is a Dirichlet; the tiny share keeps zeros legal.
         weight = rng.gamma(self.concentration * mean + 1e-9) + 1e-300
-        return _steady(weight / weight.sum(axis=1, keepdims=True))
+        return _constant(weight / weight.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,9 @@ class Spammer(Worker):
                 f"A spammer's label is {self.label}.\n  expected: 0 to {n_classes - 1}"
             )
         rows = {"random": np.full(n_classes, 1 / n_classes), "prior": prior}
-        return _steady(np.tile(rows.get(self.style, np.eye(n_classes)[self.label]), (n_classes, 1)))
+        return _constant(
+            np.tile(rows.get(self.style, np.eye(n_classes)[self.label]), (n_classes, 1))
+        )
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class Adversary(Worker):
 
     def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
         chance = 1 / len(prior)
-        accuracy = 0.5 * chance if self.accuracy is None else drawn(self.accuracy, rng)
+        accuracy = 0.5 * chance if self.accuracy is None else draw_share(self.accuracy, rng)
         if accuracy >= chance:
             raise ParameterError(
                 explain(
@@ -170,7 +172,7 @@ class Adversary(Worker):
                     expected=f"less than chance, {chance:.3g} of {len(prior)} classes",
                 )
             )
-        return _steady(one_coin_confusion([accuracy], len(prior))[0])
+        return _constant(one_coin_confusion([accuracy], len(prior))[0])
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ class Drifter(Worker):
         check_share("last", self.last)
 
     def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
-        ends = [drawn(self.first, rng), drawn(self.last, rng)]
+        ends = [draw_share(self.first, rng), draw_share(self.last, rng)]
         first, last = one_coin_confusion(ends, len(prior))
         return first, last
 
@@ -242,13 +244,13 @@ class ModelWorker(Worker):
         total = np.zeros((len(prior), len(prior)))
         np.add.at(total, truth, rows)
         share = total.sum(axis=1, keepdims=True)
-        return _steady(np.where(share > 0, total / np.maximum(share, 1e-300), 1 / len(prior)))
+        return _constant(np.where(share > 0, total / np.maximum(share, 1e-300), 1 / len(prior)))
 
     def on_tasks(self) -> Floats:
         return np.asarray(self.proba, dtype=np.float64)
 
 
-def drawn(share: Share, rng: RandomState) -> float:
+def draw_share(share: Share, rng: RandomState) -> float:
     """The number itself, or one drawn evenly from a range."""
     return float(rng.uniform(*share)) if isinstance(share, tuple) else float(share)
 
@@ -271,5 +273,5 @@ def is_distribution(values: Floats) -> bool:
     return bool((values >= 0).all() and np.allclose(values.sum(axis=-1), 1))
 
 
-def _steady(confusion: Floats) -> tuple[Floats, Floats]:
+def _constant(confusion: Floats) -> tuple[Floats, Floats]:
     return confusion, confusion

@@ -17,7 +17,7 @@ from crowdwise.evaluate.learning_curve import (
     fits_with_fewer_labels,
     timed_fit,
 )
-from crowdwise.evaluate.left_out import pooled_confusion
+from crowdwise.evaluate.leave_one_out import pooled_confusion
 from crowdwise.inference.simplex import normalize
 from crowdwise.inference.sweep import posterior_of
 from crowdwise.report.facts.limits import sampled

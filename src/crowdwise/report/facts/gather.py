@@ -12,9 +12,9 @@ from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.evaluate import agreement
-from crowdwise.evaluate.counts import once_per_worker
-from crowdwise.evaluate.known import collect_truths
+from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.io import as_annotations
+from crowdwise.io.gold import collect_truths
 from crowdwise.report.facts.classes import class_facts
 from crowdwise.report.facts.curve import curve_facts
 from crowdwise.report.facts.data import data_facts

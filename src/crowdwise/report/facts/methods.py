@@ -12,7 +12,7 @@ from crowdwise import aggregate, progress
 from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import Estimate, score
-from crowdwise.evaluate.comparing import against_best, chosen_rows, held_out_evidence
+from crowdwise.evaluate.comparison import choose_held_out, compare_with_best, held_out_evidence
 from crowdwise.evaluate.learning_curve import Fit, same_labels, timed_fit
 from crowdwise.report.facts.limits import sampled
 from crowdwise.typing import Floats
@@ -134,7 +134,7 @@ def held_out_facts(
     The text says so where only some of the tasks were used.
     """
     data, note = sampled(data, MOST_ANNOTATIONS, random_state)
-    hidden = chosen_rows(data, HIDDEN, random_state)
+    hidden = choose_held_out(data, HIDDEN, random_state)
     if hidden.sum() < FEWEST:
         return {}, ""
     evidence = {}
@@ -143,7 +143,7 @@ def held_out_facts(
             evidence[name] = held_out_evidence(model, data, None, hidden)
         except AnnotationError:  # what is left has no annotations that it can use
             continue
-    rows = against_best(evidence, {"random_state": random_state})
+    rows = compare_with_best(evidence, {"random_state": random_state})
     best = math.exp(max(row["held_out"] for row in rows.values()))
     return {name: held_out(row, best, int(hidden.sum())) for name, row in rows.items()}, note
 

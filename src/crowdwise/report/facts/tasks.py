@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
-from crowdwise.evaluate.counts import label_counts
+from crowdwise.evaluate.label_counts import label_counts
 from crowdwise.inference.simplex import tied
 from crowdwise.typing import Array, Floats, Ints
 

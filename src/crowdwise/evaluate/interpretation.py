@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from crowdwise.evaluate.counts import LabelCounts, as_numbers
 from crowdwise.evaluate.intervals import Estimate
+from crowdwise.evaluate.label_counts import LabelCounts, as_numbers
 
 # Landis and Koch (1977), doi:10.2307/2529310; from the top down.
 KAPPA_WORDS = (
@@ -23,7 +23,7 @@ PARADOX = 0.85, 0.6  # observed agreement above, and chance-corrected below
 FEW_TASKS = 30
 
 
-def reading(measure: str, estimate: Estimate, table: LabelCounts, level: str) -> str:
+def interpret(measure: str, estimate: Estimate, table: LabelCounts, level: str) -> str:
     """One or two plain sentences about a number of :func:`~.agreement.agreement`."""
     if np.isnan(estimate.value):
         return f"Not defined. {estimate.note}"
@@ -41,7 +41,7 @@ def reading(measure: str, estimate: Estimate, table: LabelCounts, level: str) ->
     )])  # fmt: skip
 
 
-def why_undefined(table: LabelCounts) -> str:
+def explain_undefined(table: LabelCounts) -> str:
     """Why there is no number for these annotations."""
     if not table.counts.shape[0]:
         return "There are no annotations."

@@ -68,7 +68,7 @@ def label_counts(annotations: Annotations) -> LabelCounts:
     return LabelCounts(table, annotations.classes, len(np.unique(annotations.worker)))
 
 
-def alike(table: LabelCounts, kernel: Floats | None) -> Floats:
+def sum_similarity(table: LabelCounts, kernel: Floats | None) -> Floats:
     """Likeness of each task's labels, summed over all ordered pairs, a label with itself too.
 
     ``kernel[k, l]`` is how much classes k and l are alike, 1 for a class and itself; None

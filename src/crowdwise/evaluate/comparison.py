@@ -21,7 +21,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.evaluate.intervals import bootstrap
-from crowdwise.evaluate.left_out import pooled_confusion
+from crowdwise.evaluate.leave_one_out import pooled_confusion
 from crowdwise.evaluate.scores import score
 from crowdwise.inference.simplex import tied
 from crowdwise.io import as_annotations
@@ -111,16 +111,16 @@ def compare_methods(
     >>> found.table["held_out"].idxmax()
     'DawidSkene'
     """
-    votes, methods = as_annotations(annotations), by_name(methods)
+    votes, methods = as_annotations(annotations), name_methods(methods)
     if not 0 <= held_out < 1:
         raise ParameterError(f"held_out={held_out}.\n  expected: a share from 0 up to 1")
-    asked = chosen_rows(votes, held_out, random_state)
+    asked = choose_held_out(votes, held_out, random_state)
     settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
     rows, labels, evidence = {}, {}, {}
     for name, method in progress.track(methods.items(), "comparing methods", unit="method"):
         log.info("fitting %s", name)
         try:
-            rows[name], labels[name] = _judged(method, votes, X, truth, settings)
+            rows[name], labels[name] = _run_method(method, votes, X, truth, settings)
             if asked.any():
                 evidence[name] = held_out_evidence(method, votes, X, asked)
         except CrowdwiseError as error:
@@ -128,22 +128,22 @@ def compare_methods(
             labels.pop(name, None)
     if not labels:
         raise ParameterError(f"No method could be fitted.\n  first:    {rows[name]['note']}")
-    for name, row in against_best(evidence, settings).items():
+    for name, row in compare_with_best(evidence, settings).items():
         rows[name] |= row
-    agreement = agreement_of(labels, list(methods))
+    agreement = share_labeled_alike(labels, list(methods))
     index = pd.Index(votes.tasks, name="task")
     chosen = {name: votes.classes.astype(object)[codes] for name, codes in labels.items()}
     return Comparison(_table(rows, agreement), agreement, pd.DataFrame(chosen, index=index))
 
 
-def by_name(methods: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+def name_methods(methods: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     """Estimators by name; those of a list go by their classes' names."""
-    methods = methods if isinstance(methods, Mapping) else _listed(methods)
+    methods = methods if isinstance(methods, Mapping) else _as_list(methods)
     if not methods:
         raise ParameterError(explain("There are no methods to compare.", expected="one or more"))
     if isinstance(methods, Mapping):
-        return {name: _made(method) for name, method in methods.items()}
-    made = [_made(method) for method in methods]
+        return {name: _as_estimator(method) for name, method in methods.items()}
+    made = [_as_estimator(method) for method in methods]
     names = [type(model).__name__ for model in made]
     if len(set(names)) < len(names):
         raise ParameterError(
@@ -155,11 +155,11 @@ def by_name(methods: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     return dict(zip(names, made, strict=True))
 
 
-def _listed(methods: Any) -> list[Any]:
+def _as_list(methods: Any) -> list[Any]:
     return [methods] if isinstance(methods, str) else list(methods)
 
 
-def _made(method: Any) -> Any:
+def _as_estimator(method: Any) -> Any:
     """An estimator, from itself or from its name."""
     if isinstance(method, str):
         for package, listed in (("aggregate", "__all__"), ("learn", "LEARNERS")):
@@ -187,14 +187,14 @@ def _table(rows: dict[str, dict[str, Any]], agreement: pd.DataFrame) -> pd.DataF
     return table
 
 
-def _judged(
+def _run_method(
     method: Any, votes: Annotations, X: Any, truth: Any, settings: dict[str, Any]
 ) -> tuple[dict[str, Any], Ints]:
     """All numbers of one method, and the class number of each task's label."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        model = _fitted(method, votes, X)
+        model = _fit(method, votes, X)
     seconds = time.perf_counter() - start
     labels = tied(model.posterior_).argmax(axis=1)
     best = tied(votes.votes())
@@ -205,12 +205,12 @@ def _judged(
         "seconds": seconds,
     }
     if truth is not None:
-        row |= _scored(model, votes, truth, settings)
+        row |= _score_columns(model, votes, truth, settings)
     user = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
     return {**row, "note": user[0].partition(". ")[0] if user else ""}, labels
 
 
-def _fitted(method: Any, votes: Annotations, X: Any) -> Any:
+def _fit(method: Any, votes: Annotations, X: Any) -> Any:
     model = clone(method)
     if isinstance(model, Aggregator):
         return model.fit(votes)
@@ -219,7 +219,9 @@ def _fitted(method: Any, votes: Annotations, X: Any) -> Any:
     return model.fit(X, votes)
 
 
-def _scored(model: Any, votes: Annotations, truth: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def _score_columns(
+    model: Any, votes: Annotations, truth: Any, settings: dict[str, Any]
+) -> dict[str, Any]:
     proba = pd.DataFrame(model.posterior_, index=votes.tasks, columns=votes.classes)
     found, row = score(proba, truth, **settings), {}
     for name, column in SCORES.items():
@@ -228,7 +230,7 @@ def _scored(model: Any, votes: Annotations, truth: Any, settings: dict[str, Any]
     return {**row, "n_truths": int(found["n_tasks"].iloc[0])}
 
 
-def chosen_rows(votes: Annotations, share: float, random_state: Any) -> Array:
+def choose_held_out(votes: Annotations, share: float, random_state: Any) -> Array:
     """Annotations to hold out: at random, one of each task that has others, up to a share."""
     rng = check_random_state(random_state)
     order = rng.permutation(votes.n_annotations)
@@ -245,13 +247,13 @@ def held_out_evidence(method: Any, votes: Annotations, X: Any, asked: Array) -> 
     kept, out = votes.filter(~asked), votes.filter(asked)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the first fit has said so
-        posterior = _fitted(method, kept, X).posterior_
+        posterior = _fit(method, kept, X).posterior_
     confusion = pooled_confusion(kept, posterior)
     by_truth = confusion[out.worker, :, out.label]  # (row, truth)
     return np.log(np.einsum("rk,rk->r", posterior[out.task], by_truth))
 
 
-def against_best(
+def compare_with_best(
     evidence: Mapping[str, Floats], settings: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Mean held-out evidence of each method, and how far it is behind the best one's.
@@ -277,7 +279,7 @@ def _interval(values: Floats, settings: dict[str, Any]) -> tuple[float, float]:
     return bootstrap(pair, lambda sums: sums[:, 1] / sums[:, 0], **settings)
 
 
-def agreement_of(labels: Mapping[str, Ints], names: list[str]) -> pd.DataFrame:
+def share_labeled_alike(labels: Mapping[str, Ints], names: list[str]) -> pd.DataFrame:
     """Share of tasks with the same label, method x method; NaN for one without labels."""
     wide = pd.DataFrame(np.nan, index=names, columns=names)
     for one, mine in labels.items():

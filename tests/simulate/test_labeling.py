@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from crowdwise.errors import ParameterError
-from crowdwise.simulate import assign as module
-from crowdwise.simulate.assign import assign, power_law, progress_of
+from crowdwise.simulate import labeling as module
+from crowdwise.simulate.labeling import assign, draw_power_law, measure_progress
 
 
 def inclusion(activity, per_task):
@@ -54,11 +54,11 @@ def test_who_is_not_active_labels_nothing():
 def test_progress_goes_by_time_within_a_worker():
     worker = np.array([0, 1, 0, 1, 0, 2])
     time = np.array([9, 2, 1, 0, 5, 7])
-    assert progress_of(worker, time).tolist() == [1, 1, 0, 0, 0.5, 0]
+    assert measure_progress(worker, time).tolist() == [1, 1, 0, 0, 0.5, 0]
 
 
 def test_power_law_is_shuffled_ranks():
-    found = power_law(4, 2.0, np.random.RandomState(0))
+    found = draw_power_law(4, 2.0, np.random.RandomState(0))
     assert sorted(found) == pytest.approx([1 / 16, 1 / 9, 1 / 4, 1])
 
 

@@ -9,7 +9,7 @@ from crowdwise.aggregate import KOS, DawidSkene, MajorityVote, OneCoin
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate import compare_methods, score
-from crowdwise.evaluate.comparing import against_best, chosen_rows, held_out_evidence
+from crowdwise.evaluate.comparison import choose_held_out, compare_with_best, held_out_evidence
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 FULL = DawidSkene(tol=1e-4)
@@ -62,7 +62,7 @@ def test_scores_are_those_of_score(crowd, found):
 
 def test_held_out_evidence_in_loops(crowd):
     votes = crowd.annotations
-    asked = chosen_rows(votes, 0.1, 3)
+    asked = choose_held_out(votes, 0.1, 3)
     kept, out = votes.filter(~asked).to_frame(), votes.filter(asked).to_frame()
     posterior = clone(FULL).fit(votes.filter(~asked)).posterior_
     counts = np.zeros((votes.n_workers, 3, 3))
@@ -85,18 +85,18 @@ def test_held_out_evidence_in_loops(crowd):
 def test_what_is_held_out_leaves_every_task_a_label():
     votes = Annotations.from_matrix([[0, 1, 1], [0, -1, -1], [1, 1, -1], [0, 0, 1]])
     for seed in range(20):
-        asked = chosen_rows(votes, 0.5, seed)
+        asked = choose_held_out(votes, 0.5, seed)
         assert asked.sum() == 3  # the second task has a single label
         assert np.bincount(votes.task[asked], minlength=4).tolist() == [1, 0, 1, 1]
-    assert chosen_rows(votes, 0.25, 0).sum() == 2
-    assert chosen_rows(votes, 0.0, 0).sum() == 0
+    assert choose_held_out(votes, 0.25, 0).sum() == 2
+    assert choose_held_out(votes, 0.0, 0).sum() == 0
 
 
 def test_differences_from_the_best_are_paired():
     rng = np.random.default_rng(0)
     base = rng.normal(-1, 1, 300)
     evidence = {"good": base, "same": base + rng.normal(0, 0.01, 300), "bad": base - 0.1}
-    rows = against_best(evidence, {"n_resamples": 200, "confidence": 0.95, "random_state": 0})
+    rows = compare_with_best(evidence, {"n_resamples": 200, "confidence": 0.95, "random_state": 0})
     best = max(rows, key=lambda name: rows[name]["held_out"])
     assert rows[best]["behind"] == rows[best]["behind_low"] == 0
     assert rows["bad"]["behind_low"] > 0.09  # though both intervals overlap
@@ -148,8 +148,8 @@ def test_a_list_of_names_or_estimators_will_do(crowd, found):
     assert table.loc["DawidSkene", "changed"] == found.table.loc["full", "changed"]
     alone = compare_methods(crowd.annotations, "MajorityVote", held_out=0).table
     assert alone.index.tolist() == ["MajorityVote"]
-    by_name = compare_methods(crowd.annotations, {"vote": "MajorityVote"}, held_out=0).table
-    assert by_name.index.tolist() == ["vote"]
+    name_methods = compare_methods(crowd.annotations, {"vote": "MajorityVote"}, held_out=0).table
+    assert name_methods.index.tolist() == ["vote"]
 
 
 @pytest.mark.parametrize(

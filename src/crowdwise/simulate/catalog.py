@@ -8,12 +8,12 @@ from sklearn.utils import check_random_state
 
 from crowdwise.datasets import crowd as loaded
 from crowdwise.errors import ParameterError, explain
-from crowdwise.simulate.bunch import About, as_dataset
 from crowdwise.simulate.classroom import classroom
-from crowdwise.simulate.crowds import checked_prior, simulate_crowd
+from crowdwise.simulate.crowds import check_prior, simulate_crowd
 from crowdwise.simulate.features import class_features, margin_difficulty
 from crowdwise.simulate.neucrowd import WORKERS as NEUCROWD_SETS
 from crowdwise.simulate.neucrowd import neucrowd
+from crowdwise.simulate.simulated_set import About, as_dataset
 from crowdwise.simulate.stand_ins import STAND_INS, stand_in
 from crowdwise.simulate.workers import Worker
 
@@ -47,7 +47,7 @@ def make(name: str, *, random_state: Any = None) -> loaded.Crowd:
     return SETS[name](random_state=random_state)
 
 
-def made_to_order(
+def simulate_dataset(
     workers: Sequence[Worker],
     n_tasks: int = 300,
     *,
@@ -82,14 +82,14 @@ def made_to_order(
     --------
     >>> from crowdwise.simulate import OneCoinWorker, Spammer
     >>> workers = 4 * [OneCoinWorker(0.8)] + [Spammer()]
-    >>> made = made_to_order(workers, 100, n_classes=3, per_task=3, random_state=0)
+    >>> made = simulate_dataset(workers, 100, n_classes=3, per_task=3, random_state=0)
     >>> made
     <simulated: 300 annotations of 100 tasks by 5 workers, 3 classes; truth of 100; X 100 x 10>
     """
     rng = check_random_state(random_state)
     if n_tasks < 1:
         raise ParameterError(f"n_tasks={n_tasks}.\n  expected: 1 or more")
-    truth = rng.choice(n_classes, size=n_tasks, p=checked_prior(prior, n_classes))
+    truth = rng.choice(n_classes, size=n_tasks, p=check_prior(prior, n_classes))
     X = class_features(truth, n_features, separation=separation, random_state=rng)
     hard = margin_difficulty(X, truth, spread=difficulty) if difficulty else None
     crowd = simulate_crowd(

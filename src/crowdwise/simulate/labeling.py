@@ -1,15 +1,95 @@
-"""Who labels which task, and in which order."""
+"""From behavior to labels: who labels what, in which order, and how."""
 
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
+from crowdwise.simulate.behavior import Behavior
 from crowdwise.typing import Array, Floats, Ints
 
 MOST_CELLS = 2_000_000  # of a table tasks x workers
 MOST_ROUNDS = 1000
+
+
+def label_tasks(
+    truth: Ints,
+    behavior: Behavior,
+    per_task: Any,
+    difficulty: Floats,
+    rng: RandomState,
+    sureness: float | None = None,
+) -> Annotations:
+    """Draw who labels what, in which order, and how."""
+    n_tasks, (n_workers, n_classes, _) = len(truth), behavior.first.shape
+    for model, rows in behavior.on_tasks.items():
+        if len(rows) != n_tasks:
+            raise ParameterError(
+                f"Worker {model}, a model, knows {len(rows):,} tasks.\n  expected: {n_tasks:,}"
+            )
+    task, worker = assign(n_tasks, n_workers, per_task, behavior.activity, rng)
+    if behavior.abstention.any():
+        stay = behavior.stays(worker, truth[task], difficulty[task])
+        given = rng.random_sample(len(task)) < stay
+        task, worker = task[given], worker[given]
+    luck, time = rng.random_sample(len(task)), rng.permutation(len(task))
+    progress = measure_progress(worker, time)
+    chances = behavior.chances(worker, task, truth, progress, difficulty)
+    label = pick_labels(chances, luck)
+    if (behavior.leader >= 0).any():
+        label = copy_leaders(label, task, worker, truth, behavior, difficulty, rng)
+    return Annotations.from_codes(
+        task,
+        worker,
+        label,
+        tasks=np.arange(n_tasks),
+        workers=np.arange(n_workers),
+        classes=np.arange(n_classes),
+        time=time,
+        soft=None if sureness is None else soften(label, chances, sureness),
+    )
+
+
+def copy_leaders(
+    label: Ints,
+    task: Ints,
+    worker: Ints,
+    truth: Ints,
+    behavior: Behavior,
+    difficulty: Floats,
+    rng: RandomState,
+) -> Ints:
+    """The labels after some were copied from a leader, who may not have labelled the task."""
+    n_tasks = len(truth)
+    copied = np.flatnonzero(rng.random_sample(len(task)) < behavior.copying[worker])
+    pair = behavior.leader[worker[copied]] * n_tasks + task[copied]
+    wanted, place = np.unique(pair, return_inverse=True)
+    leader, asked = np.divmod(wanted, n_tasks)
+    chances = behavior.chances(leader, asked, truth, 0.5, difficulty)
+    said = pick_labels(chances, rng.random_sample(len(wanted)))
+    _, known, found = np.intersect1d(
+        worker * n_tasks + task, wanted, assume_unique=True, return_indices=True
+    )
+    said[found] = label[known]
+    label = label.copy()
+    label[copied] = said[place]
+    return label
+
+
+def pick_labels(chances: Floats, luck: Floats) -> Ints:
+    """The label that each draw from 0 to 1 falls on."""
+    picks: Ints = (luck[:, None] >= chances.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return picks
+
+
+def soften(label: Ints, chances: Floats, sureness: float) -> Floats:
+    """Soft labels: mostly what was said, the rest what might have been."""
+    if not 0.5 <= sureness <= 1:
+        raise ParameterError(f"sureness={sureness}.\n  expected: a number from 0.5 to 1")
+    soft: Floats = sureness * np.eye(chances.shape[1])[label] + (1 - sureness) * chances
+    return soft
 
 
 def assign(
@@ -19,18 +99,18 @@ def assign(
 
     Workers are drawn one after the other, by their ``activity`` among those who are left.
     """
-    size = sizes(per_task, n_tasks, n_workers)
+    size = check_sizes(per_task, n_tasks, n_workers)
     most = int(size.max())
-    weight = weights(activity, n_workers, most)
+    weight = check_activity(activity, n_workers, most)
     if n_tasks * n_workers <= MOST_CELLS or n_workers < 4 * most:
-        worker = _soonest(weight, (n_tasks, most), rng)
+        worker = _draw_by_arrival(weight, (n_tasks, most), rng)
     else:
-        worker = _redrawn(weight, (n_tasks, most), rng)
+        worker = _draw_with_redraws(weight, (n_tasks, most), rng)
     taken = np.arange(most) < size[:, None]
     return np.repeat(np.arange(n_tasks), size), worker[taken]
 
 
-def sizes(per_task: Any, n_tasks: int, n_workers: int) -> Ints:
+def check_sizes(per_task: Any, n_tasks: int, n_workers: int) -> Ints:
     """How many labels each task gets: no more than there are workers."""
     size = np.asarray(per_task)
     if size.dtype.kind not in "iu" or size.shape not in {(), (n_tasks,)} or (size < 1).any():
@@ -43,7 +123,7 @@ def sizes(per_task: Any, n_tasks: int, n_workers: int) -> Ints:
     return np.broadcast_to(np.minimum(size, n_workers), n_tasks)
 
 
-def weights(activity: Any, n_workers: int, most: int) -> Floats:
+def check_activity(activity: Any, n_workers: int, most: int) -> Floats:
     """How often each worker is drawn, evenly by default."""
     weight = np.ones(n_workers) if activity is None else np.asarray(activity, dtype=np.float64)
     if weight.shape != (n_workers,) or not ((weight >= 0) & np.isfinite(weight)).all():
@@ -63,12 +143,12 @@ def weights(activity: Any, n_workers: int, most: int) -> Floats:
     return weight
 
 
-def power_law(n_workers: int, exponent: float, rng: RandomState) -> Floats:
+def draw_power_law(n_workers: int, exponent: float, rng: RandomState) -> Floats:
     """Activities of which a few are large: rank to the power of ``-exponent``, shuffled."""
     return rng.permutation((1.0 + np.arange(n_workers)) ** -exponent)
 
 
-def progress_of(worker: Ints, time: Ints) -> Floats:
+def measure_progress(worker: Ints, time: Ints) -> Floats:
     """How far each worker is, from 0 on the first annotation in time to 1 on the last."""
     order = np.lexsort((time, worker))
     count = np.bincount(worker)
@@ -78,7 +158,7 @@ def progress_of(worker: Ints, time: Ints) -> Floats:
     return done
 
 
-def _soonest(weight: Floats, shape: tuple[int, int], rng: RandomState) -> Ints:
+def _draw_by_arrival(weight: Floats, shape: tuple[int, int], rng: RandomState) -> Ints:
     """The first to come when arrivals are exponential, at a rate of ``weight``."""
     waiting = -np.log1p(-rng.random_sample((shape[0], len(weight))))
     arrival = np.full_like(waiting, np.inf)
@@ -86,7 +166,7 @@ def _soonest(weight: Floats, shape: tuple[int, int], rng: RandomState) -> Ints:
     return np.argsort(arrival, axis=1)[:, : shape[1]]
 
 
-def _redrawn(weight: Floats, shape: tuple[int, int], rng: RandomState) -> Ints:
+def _draw_with_redraws(weight: Floats, shape: tuple[int, int], rng: RandomState) -> Ints:
     """Draws with replacement in which every repeat is drawn again; needs little memory."""
     edges = np.cumsum(weight) / weight.sum()
 

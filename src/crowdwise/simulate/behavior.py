@@ -13,7 +13,7 @@ from crowdwise.typing import Array, Floats, Ints
 
 
 @dataclass(frozen=True)
-class Behaviour:
+class Behavior:
     """P(label | truth, worker, progress, difficulty), and who copies and leaves what.
 
     Attributes
@@ -82,7 +82,7 @@ class Behaviour:
             np.array([worker.heeds_difficulty for worker in workers]),
             copies[:, 0].astype(int),
             copies[:, 1],
-            np.array([shares_by_class(worker.abstention, len(prior)) for worker in workers]),
+            np.array([check_abstention(worker.abstention, len(prior)) for worker in workers]),
             np.array([worker.activity for worker in workers], dtype=np.float64),
             {
                 j: rows
@@ -113,7 +113,7 @@ class Behaviour:
         first, last = self.first[worker, truth[task]], self.last[worker, truth[task]]
         rows: Floats = first + np.asarray(progress)[..., None] * (last - first)
         strength = np.where(self.heeds_difficulty[worker], 1 / difficulty[task], 1.0)
-        rows = rows if (strength == 1).all() else tempered(rows, strength)
+        rows = rows if (strength == 1).all() else temper(rows, strength)
         for model, own in self.on_tasks.items():
             rows[worker == model] = own[task[worker == model]]
         return rows
@@ -124,7 +124,7 @@ class Behaviour:
         return stay
 
 
-def tempered(rows: Floats, strength: Floats) -> Floats:
+def temper(rows: Floats, strength: Floats) -> Floats:
     """Probabilities whose log-odds are ``strength`` times those of ``rows``."""
     with np.errstate(divide="ignore"):
         log_odds = np.log(rows) - np.log(rows.max(axis=1, keepdims=True))
@@ -133,7 +133,7 @@ def tempered(rows: Floats, strength: Floats) -> Floats:
     return scaled
 
 
-def shares_by_class(share: Any, n_classes: int) -> Floats:
+def check_abstention(share: Any, n_classes: int) -> Floats:
     """One probability for every class, from one for all or one for each."""
     shares = np.asarray(share, dtype=np.float64)
     if shares.shape not in {(), (n_classes,)} or not ((shares >= 0) & (shares <= 1)).all():

@@ -16,7 +16,7 @@ ROWS_AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutBlock:
     """One block of annotations beside the truth that the other workers of the task imply."""
 
     rows: slice  # of the annotations
@@ -55,7 +55,7 @@ class LeaveOneOut:
             gold_mask(gold, n_classes),
         )
 
-    def blocks(self) -> Iterator[LeftOut]:
+    def blocks(self) -> Iterator[LeftOutBlock]:
         """All annotations, some whole tasks at a time."""
         data, n_classes = self.annotations, self.annotations.n_classes
         start, step = 0, max(ROWS_AT_ONCE * 4 // max(n_classes, 4), 1)
@@ -65,7 +65,7 @@ class LeaveOneOut:
             yield self._block(start, stop)
             start = stop
 
-    def _block(self, start: int, stop: int) -> LeftOut:
+    def _block(self, start: int, stop: int) -> LeftOutBlock:
         data = self.annotations
         rows = slice(int(data.indptr[start]), int(data.indptr[stop]))
         joint = data.cells.matrix(start, stop, len(self.table)) @ self.table + self.log_prior
@@ -77,7 +77,7 @@ class LeaveOneOut:
         others -= others.max(axis=1, keepdims=True)
         np.exp(others, out=others)
         others /= others.sum(axis=1, keepdims=True)
-        return LeftOut(rows, worker, label, others, self._plurality(start, stop, task, label))
+        return LeftOutBlock(rows, worker, label, others, self._plurality(start, stop, task, label))
 
     def _plurality(self, start: int, stop: int, task: Ints, label: Ints) -> Ints:
         """What most of the others say: no model, so nothing of the own label is left in it."""

@@ -8,16 +8,16 @@ import pandas as pd
 
 from crowdwise.annotations.names import as_names, encode, locate
 from crowdwise.errors import AnnotationError, explain, listing
-from crowdwise.evaluate.sound import as_distributions, refuse_repeats
 from crowdwise.inference.simplex import tied
 from crowdwise.io.gold import collect_truths
 from crowdwise.typing import Array, Floats, Ints
 
-__all__ = ["Known", "chosen_shares", "collect_truths", "known_tasks", "rightness"]
+# By how much probabilities may miss a sum of 1: each may be rounded to two digits.
+ROUNDED, MOST = 0.005, 0.05
 
 
 @dataclass(frozen=True)
-class Known:
+class ScoredTasks:
     """The tasks that have both a prediction and a truth."""
 
     classes: Array
@@ -30,7 +30,7 @@ class Known:
         return len(self.truth)
 
 
-def known_tasks(predicted: Any, truth: Any) -> Known:
+def align_truth(predicted: Any, truth: Any) -> ScoredTasks:
     """Line up predictions and truths by task; a class that either names is a class.
 
     Parameters
@@ -42,7 +42,7 @@ def known_tasks(predicted: Any, truth: Any) -> Known:
         True label by task; a frame has the columns task and gold or label. Tasks without a
         prediction, and predictions without a truth, are passed over.
     """
-    frame = _by_task(predicted)
+    frame = _as_table(predicted)
     if not isinstance(frame, pd.DataFrame | pd.Series):
         raise AnnotationError(
             explain(
@@ -65,12 +65,12 @@ def known_tasks(predicted: Any, truth: Any) -> Known:
     chosen, known = frame.iloc[place[place >= 0]], known[place >= 0]
     hard = isinstance(chosen, pd.Series)
     names = chosen.dropna() if hard else chosen.columns
-    classes = _all_classes(as_names(names), as_names(known))
-    posterior = _one_hot(chosen, classes) if hard else _widened(chosen, classes)
-    return Known(classes, posterior, locate(classes, known), hard)
+    classes = _merge_classes(as_names(names), as_names(known))
+    posterior = _one_hot(chosen, classes) if hard else _widen(chosen, classes)
+    return ScoredTasks(classes, posterior, locate(classes, known), hard)
 
 
-def _by_task(predicted: Any) -> Any:
+def _as_table(predicted: Any) -> Any:
     """A model's distributions as a frame with names; anything else as it is."""
     if hasattr(predicted, "probas_"):
         return predicted.probas_
@@ -80,18 +80,18 @@ def _by_task(predicted: Any) -> Any:
     return predicted
 
 
-def chosen_shares(posterior: Floats) -> Floats:
+def predicted_shares(posterior: Floats) -> Floats:
     """One for the best class of each task, shared by tied ones; zeros where there is none."""
     best = tied(posterior) & (posterior.sum(axis=1, keepdims=True) > 0)
     return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
 
-def rightness(posterior: Floats, truth: Ints) -> Floats:
+def correct_shares(posterior: Floats, truth: Ints) -> Floats:
     """Whether each task's label is right; with tied labels, how likely it is to be."""
-    return chosen_shares(posterior)[np.arange(len(truth)), truth]
+    return predicted_shares(posterior)[np.arange(len(truth)), truth]
 
 
-def _all_classes(predicted: Array, true: Array) -> Array:
+def _merge_classes(predicted: Array, true: Array) -> Array:
     own, known = encode(predicted, "label")[0], encode(true, "label")[0]
     strange = locate(own, known) < 0
     if strange.all():
@@ -106,7 +106,7 @@ def _all_classes(predicted: Array, true: Array) -> Array:
     return np.concatenate([own.astype(object), known[strange].astype(object)])
 
 
-def _widened(frame: pd.DataFrame, classes: Array) -> Floats:
+def _widen(frame: pd.DataFrame, classes: Array) -> Floats:
     wide = np.zeros((len(frame), len(classes)))
     wide[:, locate(classes, frame.columns)] = as_distributions(frame)
     return wide
@@ -117,3 +117,41 @@ def _one_hot(labels: pd.Series, classes: Array) -> Floats:
     wide = np.zeros((len(labels), len(classes)))
     wide[np.flatnonzero(given), locate(classes, labels[given])] = 1.0
     return wide
+
+
+def refuse_repeats(predicted: pd.DataFrame | pd.Series) -> None:
+    """Refuse a task, or a class, that has several predictions."""
+    names = {"task": predicted.index}
+    if isinstance(predicted, pd.DataFrame):
+        names["class"] = predicted.columns
+    for what, index in names.items():
+        again = index[index.duplicated()].unique()
+        if len(again):
+            raise AnnotationError(
+                explain(
+                    f"{len(again):,} of the names of a {what} occur more than once.",
+                    first=f"{what}={listing(again[:1])}",
+                    expected=f"one prediction for each {what}",
+                    fix="drop or merge the repeated ones",
+                )
+            )
+
+
+def as_distributions(predicted: pd.DataFrame) -> Floats:
+    """Probabilities as an array, refused unless each row is a distribution but for rounding."""
+    proba = predicted.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    total, slack = proba.sum(axis=1), min(MOST, ROUNDED * proba.shape[1]) + 1e-9
+    with np.errstate(invalid="ignore"):
+        bad = ~((proba >= -1e-9).all(axis=1) & (np.abs(total - 1.0) <= slack))
+    if bad.any():
+        row = int(bad.argmax())
+        raise AnnotationError(
+            explain(
+                f"{int(bad.sum()):,} of {len(bad):,} predictions are no distributions.",
+                first=f"task={listing(predicted.index[row : row + 1])}: "
+                f"[{listing(predicted.iloc[row].to_numpy())}]",
+                expected="probabilities of the classes, which sum to 1",
+                fix="divide each row by its sum, and leave out tasks without a prediction",
+            )
+        )
+    return proba / total[:, None]

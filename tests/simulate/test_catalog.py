@@ -8,7 +8,7 @@ import pytest
 
 from crowdwise import datasets
 from crowdwise.errors import ParameterError
-from crowdwise.simulate import SETS, OneCoinWorker, Spammer, made_to_order, make
+from crowdwise.simulate import SETS, OneCoinWorker, Spammer, make, simulate_dataset
 from crowdwise.simulate.neucrowd import KAPPA
 from crowdwise.simulate.neucrowd import WORKERS as WORKERS_OF
 from crowdwise.simulate.stand_ins import STAND_INS
@@ -29,7 +29,7 @@ def test_makes_one_by_name(name):
 
 
 def test_makes_one_to_order():
-    made = made_to_order(
+    made = simulate_dataset(
         WORKERS, 800, n_classes=3, prior=[0.6, 0.3, 0.1], per_task=3, n_features=4, random_state=0
     )
     assert made.annotations.shape == (800, 5)
@@ -43,17 +43,17 @@ def test_makes_one_to_order():
 
 
 def test_options_go_through():
-    easy = made_to_order(WORKERS, 500, separation=6.0, random_state=0)
-    hard = made_to_order(WORKERS, 500, separation=6.0, difficulty=1.0, random_state=0)
+    easy = simulate_dataset(WORKERS, 500, separation=6.0, random_state=0)
+    hard = simulate_dataset(WORKERS, 500, separation=6.0, difficulty=1.0, random_state=0)
     assert np.log(hard.extra["simulated"].difficulty).std() == pytest.approx(1.0)
     assert easy.truth.tolist() == hard.truth.tolist()
-    near = made_to_order(WORKERS, 500, separation=1.0, random_state=0)
+    near = simulate_dataset(WORKERS, 500, separation=1.0, random_state=0)
     near_apart, far_apart = (
         np.linalg.norm(np.diff([made.X[made.truth == k].mean(axis=0) for k in (0, 1)], axis=0))
         for made in (near, easy)
     )
     assert far_apart > 3 * near_apart
-    gone = made_to_order(WORKERS, 500, abstention=0.5, random_state=0)
+    gone = simulate_dataset(WORKERS, 500, abstention=0.5, random_state=0)
     assert gone.annotations.n_annotations < 0.6 * easy.annotations.n_annotations
 
 
@@ -80,8 +80,8 @@ def test_the_docs_have_the_right_numbers():
     ("call", "told"),
     [
         (lambda: make("syn9"), "classroom, syn1"),
-        (lambda: made_to_order(WORKERS, 0), "n_tasks=0"),
-        (lambda: made_to_order(WORKERS, 9, n_classes=3, prior=[0.5, 0.5]), "3 numbers"),
+        (lambda: simulate_dataset(WORKERS, 0), "n_tasks=0"),
+        (lambda: simulate_dataset(WORKERS, 9, n_classes=3, prior=[0.5, 0.5]), "3 numbers"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, told):

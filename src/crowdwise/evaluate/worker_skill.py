@@ -1,0 +1,243 @@
+"""Skill: how much a worker's labels follow the truth as the other workers have it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import gammaincc, ndtri
+
+from crowdwise.annotations import Annotations
+from crowdwise.evaluate.intervals import wilson
+from crowdwise.evaluate.leave_one_out import LeaveOneOut
+from crowdwise.typing import Array, Floats, Ints
+
+CELLS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Skill:
+    """What the tasks that a worker shares with others say of the worker; all by worker."""
+
+    value: Floats  # 0 for labels that ignore the task, 1 for the truth, NaN if all are alike
+    error: Floats  # standard error of value
+    n_shared: Ints  # tasks that others labelled too
+    match: Floats  # expected number of right labels
+    by_luck: Floats  # share of right labels that random ones could have
+    same: Floats  # share of the most frequent label
+    misses: Ints  # tasks labelled so, though most of the others disagree
+    p_random: Floats  # of the test of independence
+
+    def interval(self, confidence: float) -> tuple[Floats, Floats]:
+        half = ndtri(0.5 + confidence / 2) * self.error
+        return np.maximum(self.value - half, -1.0), np.minimum(self.value + half, 1.0)
+
+    def worse_than_luck(self, confidence: float) -> Array:
+        """Whether labels are surely right less often than random ones could be.
+
+        Luck is half way between that of labels drawn evenly and of labels drawn like the
+        truths. It tells a spammer where one class is rare and skill has little to go by.
+        """
+        return wilson(self.match, self.n_shared, confidence)[1] < self.by_luck
+
+
+@dataclass
+class SkillSums:
+    """SkillSums over each worker's shared tasks; see :func:`measure_skill` for the letters."""
+
+    follows: Floats  # of q . y
+    possible: Floats  # of q . q
+    squares: Floats  # of (q . y) ** 2
+    cross: Floats  # of (q . y) (q . q)
+    possible_squares: Floats  # of (q . q) ** 2
+
+
+def measure_skill(others: LeaveOneOut, shared: Array) -> Skill:
+    """Compare each worker's labels with the truth that the others imply.
+
+    With ``q`` the others' posterior of a task and ``y`` the label as a one-hot row, both
+    less their means over the worker's tasks, skill is ``sum(q . y) / sum(q . q)``: how much
+    the labels follow the truth, over how much the truth itself would.
+    """
+    data = others.annotations
+    n = np.bincount(data.worker[shared], minlength=data.n_workers)
+    truth, match, plurality = _sum_truths(others, shared)
+    truth /= np.maximum(n, 1)[:, None]
+    habit = _label_shares(data.worker[shared], data.label[shared], n, data.n_classes)
+    value, error = _ratio(_sum_skill(others, shared, truth, habit), n)
+    top = habit.argmax(axis=1)[data.worker]
+    missed = shared & (data.label == top) & (plurality != top)
+    return Skill(
+        value=value,
+        error=error,
+        n_shared=n,
+        match=match,
+        by_luck=(np.einsum("wk,wk->w", truth, truth) + 1 / max(data.n_classes, 1)) / 2,
+        same=habit.max(axis=1),
+        misses=np.bincount(data.worker[missed], minlength=data.n_workers),
+        p_random=independence(data.worker[shared], plurality[shared], data.label[shared], n),
+    )
+
+
+def _sum_truths(others: LeaveOneOut, shared: Array) -> tuple[Floats, Floats, Ints]:
+    """SkillSums of truths and of right labels by worker; what the others say, by annotation."""
+    data = others.annotations
+    truth, match = np.zeros((data.n_workers, data.n_classes)), np.zeros(data.n_workers)
+    plurality = np.empty(data.n_annotations, dtype=data.label.dtype)
+    for block in others.blocks():
+        kept = shared[block.rows]
+        worker, label, posterior = block.worker[kept], block.label[kept], block.truth[kept]
+        truth += _membership(worker, data.n_workers) @ posterior
+        right = posterior[np.arange(len(label)), label]
+        match += np.bincount(worker, right, minlength=data.n_workers)
+        plurality[block.rows] = block.plurality
+    return truth, match, plurality
+
+
+def _sum_skill(others: LeaveOneOut, shared: Array, truth: Floats, habit: Floats) -> SkillSums:
+    """Add up how labels follow truths, now that their means are known."""
+    n_workers = len(truth)
+    sums = np.zeros((n_workers, 5))
+    for block in others.blocks():
+        kept = shared[block.rows]
+        worker, label = block.worker[kept], block.label[kept]
+        q = block.truth[kept] - truth[worker]
+        follows = q[np.arange(len(label)), label] - np.einsum("rk,rk->r", q, habit[worker])
+        possible = np.einsum("rk,rk->r", q, q)
+        squares = follows**2, follows * possible, possible**2
+        columns = np.column_stack([follows, possible, *squares])
+        sums += _membership(worker, n_workers) @ columns
+    return SkillSums(*sums.T)
+
+
+def _ratio(sums: SkillSums, n: Ints) -> tuple[Floats, Floats]:
+    """Skill and its standard error, the larger of two.
+
+    They are that of a ratio of sums, and that of a coin tossed on each task that tells
+    truths apart. The coin is at least as unsure as labels shuffled among the tasks, and
+    keeps a worker with hardly any such task, or with one label only, from being judged.
+    """
+    nothing = np.full(len(n), np.nan)
+    told = sums.possible > 1e-9
+    value = np.divide(sums.follows, sums.possible, out=nothing.copy(), where=told)
+    scatter = sums.squares - 2 * value * sums.cross + value**2 * sums.possible_squares
+    wide = np.sqrt(np.maximum(scatter, 0) * n / np.maximum(n - 1, 1))
+    error = np.divide(wide, sums.possible, out=nothing, where=told)
+    return value, np.maximum(error, np.sqrt(0.5 / np.maximum(sums.possible, 1e-9)))
+
+
+def _label_shares(worker: Ints, label: Ints, n: Ints, n_classes: int) -> Floats:
+    cell = worker.astype(np.int64) * n_classes + label
+    counts = np.bincount(cell, minlength=len(n) * n_classes).reshape(len(n), n_classes)
+    return counts / np.maximum(n, 1)[:, None]
+
+
+def _membership(worker: Ints, n_workers: int) -> csr_array:
+    """Sparse workers x rows, to add up rows by worker."""
+    ones, place = np.ones(len(worker)), np.arange(len(worker))
+    return csr_array((ones, (worker, place)), shape=(n_workers, len(worker)))
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How often each worker has each value (a truth, or a label)."""
+
+    times: Floats  # (worker, value)
+
+    @classmethod
+    def of(cls, worker: Ints, value: Ints, shape: tuple[int, int]) -> "Margin":
+        cell = worker.astype(np.int64) * shape[1] + value
+        return cls(
+            np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        )
+
+    @property
+    def kinds(self) -> Floats:
+        """How many values each worker has."""
+        return (self.times > 0).sum(axis=1).astype(np.float64)
+
+    def terms(self, n: Floats) -> tuple[Floats, Floats]:
+        """The two parts of the variance that depend on this margin alone."""
+        inverse = np.divide(1, self.times, out=np.zeros_like(self.times), where=self.times > 0)
+        even = (self.kinds - 1) * (n - self.kinds) / (n - 1)
+        return even, (n * inverse.sum(axis=1) - self.kinds**2) / (n - 2)
+
+
+def independence(worker: Ints, truth: Ints, label: Ints, n: Ints) -> Floats:
+    """Chance of Pearson's chi-square, or more, if labels did not depend on truths.
+
+    Its mean and variance over all ways to shuffle a worker's labels are exact, and a gamma
+    distribution with that mean and variance gives the chance: it holds for thin tables,
+    where the usual one does not. NaN where all labels or all truths of a worker are alike.
+
+    Parameters
+    ----------
+    worker, truth, label : ndarray of shape (n_annotations,)
+        Running numbers.
+    n : ndarray of shape (n_workers,)
+        Annotations of each worker.
+
+    References
+    ----------
+    Lewis, Saunders and Westcott (1984). The moments of the Pearson chi-squared statistic
+    and the minimum expected value in two-way tables. Biometrika 71(3).
+    doi:10.1093/biomet/71.3.515
+    """
+    n = n.astype(np.float64)
+    shape = len(n), 1 + max(int(truth.max(initial=0)), int(label.max(initial=0)))
+    truths, labels = Margin.of(worker, truth, shape), Margin.of(worker, label, shape)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        statistic = n * (_explained(worker, truth, label, truths, labels) - 1)
+        mean = n / (n - 1) * (truths.kinds - 1) * (labels.kinds - 1)
+        even_truths, thin_truths = truths.terms(n)
+        even_labels, thin_labels = labels.terms(n)
+        even = (even_truths - thin_truths) * (even_labels - thin_labels)
+        variance = 2 * n / (n - 3) * even + n**2 / (n - 1) * thin_truths * thin_labels
+        chance = gammaincc(mean**2 / variance, np.maximum(statistic, 0) * mean / variance)
+    defined = (truths.kinds > 1) & (labels.kinds > 1) & (n > 4) & (variance > 0)
+    return np.where(defined, chance, np.nan)
+
+
+def _explained(worker: Ints, truth: Ints, label: Ints, truths: Margin, labels: Margin) -> Floats:
+    """Sum over the cells of each worker's table of count ** 2 / (row * column)."""
+    n_workers, width = truths.times.shape
+    row = worker.astype(np.int64) * width + truth
+    ones = np.ones(len(row))
+    table = csr_array((ones, (row, label)), shape=(n_workers * width, width))
+    row = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    owner = row // width
+    margins = truths.times.reshape(-1)[row] * labels.times[owner, table.indices]
+    return np.bincount(owner, table.data**2 / margins, minlength=n_workers).astype(np.float64)
+
+
+def signal(annotations: Annotations, posterior: Floats) -> Floats:
+    """How far apart the rows of each worker's confusion matrix are, from 0 to 1.
+
+    Equation 8 of Raykar and Yu for any number of classes, unweighted: the mean squared
+    distance between rows, over that of a perfect worker. Each row has one pseudo-label
+    spread like all labels of the worker, so that nothing is read into a row hardly seen.
+    """
+    n_classes, n_workers = annotations.n_classes, annotations.n_workers
+    if n_classes < 2:
+        return np.full(n_workers, np.nan)
+    code = annotations.worker.astype(np.int64) * n_classes + annotations.label
+    shape = (n_workers * n_classes, annotations.n_tasks)
+    cells = csr_array((np.ones(len(code)), (code, annotations.task)), shape=shape)
+    step = max(CELLS_AT_ONCE // n_classes**2, 1)
+    found = [np.zeros(0)]
+    for start in range(0, n_workers, step):
+        block = cells[start * n_classes : (start + step) * n_classes] @ posterior
+        found.append(_spread_of_rows(block.reshape(-1, n_classes, n_classes).swapaxes(1, 2)))
+    return np.concatenate(found)
+
+
+def _spread_of_rows(counts: Floats) -> Floats:
+    """The score from expected counts, (worker, truth, label)."""
+    n_classes = counts.shape[1]
+    total = counts.sum(axis=(1, 2))
+    habit = counts.sum(axis=1) / np.maximum(total, 1)[:, None]
+    confusion = counts + habit[:, None, :]
+    confusion /= np.maximum(confusion.sum(axis=2, keepdims=True), 1e-300)
+    apart = n_classes * (confusion**2).sum(axis=(1, 2))  # sum over pairs of rows, opened up
+    apart -= (confusion.sum(axis=1) ** 2).sum(axis=1)
+    score = apart / (n_classes * (n_classes - 1))
+    return np.where(total > 0, score, np.nan)
