@@ -31,7 +31,7 @@ from crowdwise.compat._crowdkit_votes import (
     ZeroBasedSkill,
 )
 from crowdwise.errors import ParameterError, explain
-from crowdwise.simulate import one_coin_confusion
+from crowdwise.inference.confusion import one_coin_confusion
 
 __all__ = [
     "GLAD",

@@ -1,0 +1,122 @@
+"""How the house is built: who may import whom, and what an import loads.
+
+``lint-imports`` (in ``make check``) holds the order of the packages and refuses cycles; here are
+the rules that it has no words for.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import crowdwise
+
+HOME = Path(crowdwise.__file__).parent
+MODULES = {
+    ".".join(("crowdwise", *path.relative_to(HOME).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): path
+    for path in (*HOME.rglob("*.py"), HOME / "_native.c")
+}
+
+
+class Import(NamedTuple):
+    """One name that a module takes from another one."""
+
+    by: str  # the module that imports
+    line: int
+    module: str  # the module it imports from, or the module itself
+    name: str | None
+
+    def __str__(self) -> str:
+        return f"{self.by}, line {self.line}: {self.name or 'all'} of {self.module}"
+
+
+def imports_in(source: str, by: str) -> Iterator[Import]:
+    """Every import of our own modules, also those inside functions and for type checkers."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found = [(alias.name, None) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{by} imports relative to itself"
+            found = [(str(node.module), alias.name) for alias in node.names]
+        else:
+            continue
+        for module, name in found:
+            if module.split(".")[0] == "crowdwise":
+                inner = f"{module}.{name}"
+                own = (inner, None) if inner in MODULES else (module, name)
+                yield Import(by, node.lineno, *own)
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def crosses_a_package(one: Import) -> bool:
+    """Whether a module of another package is imported that has an underscore on its way."""
+    parts = one.module.split(".")
+    homes = [".".join(parts[:i]) for i, part in enumerate(parts) if is_private(part)]
+    return any(not f"{one.by}.".startswith(f"{home}.") for home in homes)
+
+
+ALL = [
+    one
+    for by, path in MODULES.items()
+    if path.suffix == ".py"
+    for one in imports_in(path.read_text("utf-8"), by)
+]
+
+
+def test_the_scan_sees_every_kind_of_import():
+    source = (
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from crowdwise.plot._axes import one_axes\n"
+        "def f():\n    import crowdwise.learn._linear\n"
+        "    from crowdwise.errors import _first, explain\n"
+    )
+    found = list(imports_in(source, "crowdwise.report.write"))
+    assert [one.line for one in found if crosses_a_package(one)] == [3, 5]
+    assert [one.name for one in found if one.name and is_private(one.name)] == ["_first"]
+    inside = list(imports_in(source, "crowdwise.learn.raykar"))
+    assert [one.line for one in inside if crosses_a_package(one)] == [3]
+    assert len(ALL) > 1000
+
+
+def test_no_private_module_is_imported_by_another_package():
+    assert not [str(one) for one in ALL if crosses_a_package(one)]
+
+
+def test_no_private_name_is_imported_by_another_module():
+    assert not [str(one) for one in ALL if one.name and is_private(one.name)]
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after running ``code``."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(' '.join(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import crowdwise", "torch pandas sklearn scipy matplotlib pyspark polars pyarrow"),
+        ("import crowdwise.aggregate", "torch matplotlib crowdwise.datasets crowdwise.simulate"),
+        ("import crowdwise.evaluate", "torch matplotlib crowdwise.datasets crowdwise.simulate"),
+        ("import crowdwise.simulate", "torch matplotlib"),
+        ("import crowdwise.compat.crowdkit", "torch matplotlib crowdwise.datasets"),
+        ("import crowdwise.datasets", "torch pandas sklearn matplotlib"),
+    ],
+    ids=lambda value: value if value.startswith("import") else "",
+)
+def test_an_import_loads_no_more_than_it_needs(code, absent):
+    assert not loaded_by(code) & set(absent.split())
