@@ -1,5 +1,6 @@
 """Names for the types that appear in signatures."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[Any]  # of any width: numpy's integer types do not mix under a type checker
+Indices: TypeAlias = int | slice | Sequence[int] | Array
 
 # What people have, in the libraries that they have it in; checked where it comes in.
 AnnotationsLike: TypeAlias = Any  # what crowdwise.io.as_annotations takes

@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import crowdwise as cw
 from crowdwise import Annotations
 from crowdwise.errors import AnnotationError, ParameterError
 
@@ -157,7 +158,7 @@ def test_large_numbers_beside_a_missing_one_stay_whole(make):
     frame = make(
         {"task": [1, 1, 2], "worker": ids, "label": ["x", "y", None], "time": [1, None, 3]}
     )
-    for built in (Annotations.from_frame(frame, time="time"), Annotations.read(frame)):
+    for built in (Annotations.from_frame(frame, time="time"), cw.read(frame)):
         assert built.workers.tolist() == [2**60, 2**60 + 1]
         assert built.time.tolist()[0] == 1
         assert np.isnan(built.time[1])
@@ -166,15 +167,15 @@ def test_large_numbers_beside_a_missing_one_stay_whole(make):
 def test_a_lazy_frame_is_collected():
     lazy = pl.LazyFrame({"task": [1, 2], "worker": [1, 1], "label": ["x", "y"]})
     assert Annotations.from_frame(lazy).n_annotations == 2
-    assert Annotations.read(lazy).n_annotations == 2
+    assert cw.read(lazy).n_annotations == 2
     assert Annotations.from_matrix(pl.LazyFrame({"a": [0, 1], "b": [1, 1]})).shape == (2, 2)
 
 
 def test_what_is_no_frame_is_refused():
     twins = pd.DataFrame([[1, 2, 3, 4]], columns=["task", "task", "worker", "label"])
-    with pytest.raises(AnnotationError, match=r"two columns of one name(.|\n)*'task'(.|\n)*rename"):
+    with pytest.raises(AnnotationError, match=r"two columns with the same name(.|\n)*'task'(.|\n)*rename"):
         Annotations.from_frame(twins)
-    with pytest.raises(AnnotationError, match=r"A list is no frame(.|\n)*polars"):
+    with pytest.raises(AnnotationError, match=r"A list is not a frame(.|\n)*polars"):
         Annotations.from_frame([1, 2])
 
 
@@ -240,6 +241,6 @@ def test_columns_of_arrow_keep_their_gaps_and_types(triples):
         }
     )
     table = pa.Table.from_pandas(frame)
-    for built in (Annotations.from_frame(table), Annotations.read(table)):
+    for built in (Annotations.from_frame(table), cw.read(table)):
         assert triples(built) == triples(Annotations.from_frame(frame))
         assert built.n_annotations == 2

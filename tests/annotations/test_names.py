@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.annotations.names import as_names, encode, locate, note_on_spaces, unique_names
+from crowdwise.annotations.names import as_names, encode, locate, note_spaces, require_unique
 from crowdwise.errors import AnnotationError
 
 
@@ -89,25 +89,25 @@ def test_lists_are_no_names():
             AnnotationError, match=r"2 values of the task(.|\n)*row 2: task=\['b'\]"
         ):
             encode(lists, "task", known)
-    with pytest.raises(AnnotationError, match=r"A str is no list of names(.|\n)*'ab'"):
+    with pytest.raises(AnnotationError, match=r"A str is not a list of names(.|\n)*'ab'"):
         as_names("ab")
 
 
 def test_spaces_around_names_are_told():
     names = np.array([" a ", "a", "b", "c ", 7, "c"], dtype=object)
     note = "4 workers differ only by spaces around them, such as ' a ' and 'a'"
-    assert note_on_spaces(names, "workers") == (note,)
-    assert note_on_spaces(np.array(["a b", " c"], dtype=object), "workers") == ()
-    assert note_on_spaces(np.arange(3), "workers") == ()
+    assert note_spaces(names, "workers") == (note,)
+    assert note_spaces(np.array(["a b", " c"], dtype=object), "workers") == ()
+    assert note_spaces(np.arange(3), "workers") == ()
 
 
 def test_names_declared_twice_or_missing():
     with pytest.raises(AnnotationError, match="label name 'a' is declared twice"):
         encode(["a"], "label", ["a", "b", "a"])
     with pytest.raises(AnnotationError, match="1 of 2 task names are missing"):
-        unique_names(np.array(["a", None], dtype=object), "task")
+        require_unique(np.array(["a", None], dtype=object), "task")
     mixed = np.array(["a", 1], dtype=object)
-    assert unique_names(mixed, "task") is mixed
+    assert require_unique(mixed, "task") is mixed
 
 
 @pytest.mark.parametrize(

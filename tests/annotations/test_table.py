@@ -108,7 +108,7 @@ class TestFromCodes:
             ({"gold": [1, 7]}, r"does not fit 2 tasks and 2 classes(.|\n)*task 1: 7"),
             ({"gold": [-5, 0]}, r"task 0: -5(.|\n)*-1 where it is unknown"),
             ({"weight": [1, -1]}, r"row 2: -1.0(.|\n)*fix:"),
-            ({"classes": "ab"}, "A str is no list of names"),
+            ({"classes": "ab"}, "A str is not a list of names"),
         ],
     )
     def test_bad_names_and_values(self, names, message):

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from scipy.sparse import coo_array
 
+import crowdwise as cw
 from crowdwise import Annotations
 from crowdwise.annotations import wide
 from crowdwise.errors import AnnotationError
@@ -101,7 +102,7 @@ def test_what_a_mask_hides_is_no_label():
 
 def test_a_dict_needs_no_table(monkeypatch):
     annotations = Annotations.from_dict({"q": {"a": 1, "b": 0}, "p": {}, "r": {"a": 0}})
-    monkeypatch.setattr(wide, "to_codes", None)  # tasks x workers
+    monkeypatch.setattr(wide, "to_snorkel", None)  # tasks x workers
     assert annotations.to_dict() == {"q": {"a": 1, "b": 0}, "p": {}, "r": {"a": 0}}
 
 
@@ -117,11 +118,11 @@ def test_one_label_a_task_is_no_crowd(make):
 
 
 def test_records_are_to_be_read():
-    with pytest.raises(AnnotationError, match=r"fix: +read records with Annotations\.read\(rows\)"):
+    with pytest.raises(AnnotationError, match=r"fix: +read records with crowdwise\.read\(rows\)"):
         Annotations.from_matrix([{"task": 1, "worker": 2, "label": 3}])
 
 
-@pytest.mark.parametrize("read", [Annotations.from_matrix, Annotations.read, as_annotations])
+@pytest.mark.parametrize("read", [Annotations.from_matrix, cw.read, as_annotations])
 def test_an_ordered_categorical_is_a_scale(read):
     scale = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
     frame = pd.DataFrame({"a": ["low", "high", None], "b": ["high", "high", "low"]}, dtype=scale)
@@ -130,7 +131,7 @@ def test_an_ordered_categorical_is_a_scale(read):
     assert read(frame.astype({"a": object})).classes.tolist() == ["high", "low"]
 
 
-@pytest.mark.parametrize("read", [Annotations.from_matrix, Annotations.read])
+@pytest.mark.parametrize("read", [Annotations.from_matrix, cw.read])
 def test_what_is_missing_is_no_part_of_a_scale(read):
     scale = pd.CategoricalDtype(["none", "low", "high"], ordered=True)
     frame = pd.DataFrame({"a": ["low", "none"], "b": ["low", "high"]}, dtype=scale)

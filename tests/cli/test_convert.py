@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.cli import main
 
 EXPORTS = Path(__file__).parents[1] / "io" / "exports"
@@ -41,7 +41,7 @@ def test_reads_standard_input(tmp_path, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(b"task,worker,label\n1,2,3\n"))
     monkeypatch.setattr("sys.stdin", stream)
     assert main(["convert", "-", str(tmp_path / "votes.json")]) == 0
-    assert Annotations.read(tmp_path / "votes.json").n_annotations == 1
+    assert cw.read(tmp_path / "votes.json").n_annotations == 1
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class TestFit:
         assert saved.training.epochs == 30
         X = files.table.set_index("task")[["a", "b", "c"]]
         again = crowdwise.learn.SpeeLFC(training=saved.training, random_state=3)
-        again.fit(X, crowdwise.Annotations.read(files.votes))
+        again.fit(X, crowdwise.cw.read(files.votes))
         probe = X.to_numpy()
         assert saved.predict_proba(probe) == pytest.approx(again.predict_proba(probe))
         out, err = capsys.readouterr()

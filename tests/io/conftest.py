@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 
 EXPORTS = Path(__file__).parent / "exports"
 
@@ -14,7 +14,7 @@ def export():
     """Read a small export by its name."""
 
     def read(name, format=None, **options):
-        return Annotations.read(EXPORTS / name, format, **options)
+        return cw.read(EXPORTS / name, format, **options)
 
     return read
 

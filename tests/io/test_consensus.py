@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.aggregate import MajorityVote
 from crowdwise.io import consensus_frame, to_argilla, to_label_studio
 
@@ -19,7 +19,7 @@ def consensus():
 
 def test_label_studio_gets_its_tasks_back_with_predictions(exports):
     export = json.loads((exports / "label_studio.json").read_text())
-    annotations = Annotations.from_label_studio(export, question="animal")
+    annotations = cw.read(export, "label_studio", question="animal")
     consensus = consensus_frame(MajorityVote().fit(annotations), annotations)
     tasks = to_label_studio(consensus, "animal", "image", export)
     assert tasks[1] == {

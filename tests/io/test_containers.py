@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError, MissingExtraError
 from crowdwise.io.containers import open_content
 from crowdwise.io.content import Matrix, Records, Table, Tree
@@ -35,14 +35,14 @@ def test_a_header_without_rows(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("task,worker,label\n")
     with pytest.raises(FormatError, match=r"has no annotations(.|\n)*at least one row"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 def test_one_column(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("task\n1\n2\n")
     with pytest.raises(ValueError, match="no column for the worker"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_parquet_keeps_types(tmp_path):
     path = tmp_path / "votes.parquet"
     frame = pd.DataFrame({"item": ["1", "1"], "worker": [7, 8], "label": pd.array([2**60, None])})
     frame.to_parquet(path)
-    annotations = Annotations.read(path)
+    annotations = cw.read(path)
     assert annotations.tasks.tolist() == ["1"]
     assert annotations.workers.tolist() == [7, 8]
     assert annotations.classes.tolist() == [2**60]
@@ -128,7 +128,7 @@ def test_an_empty_parquet_file():
     stream.seek(0)
     assert content(stream.getvalue()).sample == []
     with pytest.raises(FormatError, match="has no annotations"):
-        Annotations.read(stream)
+        cw.read(stream)
 
 
 def test_a_damaged_parquet_file():
@@ -152,7 +152,7 @@ def test_twins_in_parquet_are_refused():
     parquet.write_table(pa.table(columns, names=["task", "worker", "label", "label"]), stream)
     stream.seek(0)
     with pytest.raises(FormatError, match="column 'label' more than once"):
-        Annotations.read(stream)
+        cw.read(stream)
 
 
 def test_numbers_in_text_are_a_matrix_only_if_all_lines_fit():
@@ -164,9 +164,9 @@ def test_numbers_in_text_are_a_matrix_only_if_all_lines_fit():
 def test_the_kind_of_file_can_be_given(tmp_path):
     path = tmp_path / "votes.dat"
     path.write_text("task\tworker\tlabel\n1\t2\t3\n")
-    assert Annotations.read(path, "tsv").n_annotations == 1
+    assert cw.read(path, "tsv").n_annotations == 1
     with pytest.raises(FormatError, match="not valid JSON"):
-        Annotations.read(path, "json")
+        cw.read(path, "json")
 
 
 def test_arrays():

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FileError, FormatError, ParameterError
 from crowdwise.io import files
 from crowdwise.io.files import File, find_files
@@ -21,22 +21,22 @@ def test_a_missing_file_names_its_neighbour(tmp_path):
     with pytest.raises(
         FileError, match=r"no file .*vote\.csv(.|\n)*found: .*votes\.csv(.|\n)*fix:"
     ):
-        Annotations.read(tmp_path / "vote.csv")
+        cw.read(tmp_path / "vote.csv")
     with pytest.raises(OSError, match="no file"):
-        Annotations.read(tmp_path / "else" / "q.csv")
+        cw.read(tmp_path / "else" / "q.csv")
 
 
 def test_a_folder_without_tables_is_an_error(tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
     (tmp_path / ".hidden.csv").write_text(TABLE)
     with pytest.raises(FileError, match=r"has no file of annotations(.|\n)*name the file itself"):
-        Annotations.read(tmp_path)
+        cw.read(tmp_path)
 
 
 def test_a_folder_of_tables_is_read_as_one(tmp_path):
     (tmp_path / "a.csv").write_text(TABLE)
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"task,worker,label\n7,2,3\n"))
-    annotations = Annotations.read(tmp_path)
+    annotations = cw.read(tmp_path)
     assert annotations.tasks.tolist() == [1, 7]
     assert annotations.notes[0] == "read as long, 2 files"
 
@@ -45,7 +45,7 @@ def test_files_of_a_folder_must_be_of_one_format(tmp_path):
     (tmp_path / "annotations.csv").write_text(TABLE)
     (tmp_path / "truth.csv").write_text("task,label\n1,3\n")
     with pytest.raises(ValueError, match=r"truth\.csv has no column for the worker"):
-        Annotations.read(tmp_path)
+        cw.read(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -54,7 +54,7 @@ def test_a_forbidden_file(tmp_path):  # pragma: no cover
     path.write_text(TABLE)
     path.chmod(0)
     with pytest.raises(FileError, match=r"cannot be read(.|\n)*permission"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 def test_what_the_system_refuses_is_a_file_error(tmp_path, monkeypatch):
@@ -68,37 +68,37 @@ def test_what_the_system_refuses_is_a_file_error(tmp_path, monkeypatch):
     with pytest.raises(
         FileError, match=r"cannot be read(.|\n)*Permission denied(.|\n)*permissions"
     ):
-        Annotations.read(path)
+        cw.read(path)
 
 
 def test_a_name_that_is_no_path():
     with pytest.raises(FileError, match="There is no file"):
-        Annotations.read("votes\0.csv")
+        cw.read("votes\0.csv")
 
 
 def test_streams_pipes_and_text(tmp_path):
-    expected = Annotations.read(io.BytesIO(TABLE.encode()))
-    assert Annotations.read(io.StringIO(TABLE)).equals(expected)
-    assert Annotations.read(io.BytesIO(gzip.compress(TABLE.encode()))).equals(expected)
+    expected = cw.read(io.BytesIO(TABLE.encode()))
+    assert cw.read(io.StringIO(TABLE)).equals(expected)
+    assert cw.read(io.BytesIO(gzip.compress(TABLE.encode()))).equals(expected)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=(TABLE,))
     writer.start()
-    assert Annotations.read(pipe).equals(expected)
+    assert cw.read(pipe).equals(expected)
     writer.join()
 
 
 def test_gzip_is_known_by_its_bytes(tmp_path):
     path = tmp_path / "votes.csv"  # no .gz at the end
     path.write_bytes(gzip.compress(TABLE.encode()))
-    assert Annotations.read(path).n_annotations == 2
+    assert cw.read(path).n_annotations == 2
 
 
 def test_a_gzip_cut_short(tmp_path):
     path = tmp_path / "votes.csv.gz"
     path.write_bytes(gzip.compress(TABLE.encode() * 50)[:-12])
     with pytest.raises(FormatError, match=r"cannot be unpacked(.|\n)*cut short"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
@@ -110,7 +110,7 @@ def test_a_damaged_zip(tmp_path, method):
     data[60:70] = b"0123456789"
     path.write_bytes(bytes(data))
     with pytest.raises(FormatError, match="cannot be unpacked"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 def test_a_zip_without_tables(tmp_path):
@@ -119,7 +119,7 @@ def test_a_zip_without_tables(tmp_path):
         archive.writestr("Readme.txt", "nothing here")
         archive.writestr("__MACOSX/._votes.csv", "nor here")
     with pytest.raises(FormatError, match="an archive without a file of annotations"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 def test_an_excel_workbook(tmp_path):
@@ -127,7 +127,7 @@ def test_an_excel_workbook(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("xl/workbook.xml", "<workbook/>")
     with pytest.raises(FormatError, match=r"an Excel workbook(.|\n)*save its sheet as CSV"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 @pytest.mark.parametrize("kind", ["gz", "zip"])
@@ -141,7 +141,7 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch, kind):
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("a.csv", zeros)
     with pytest.raises(FormatError, match=r"unpacks to more than(.|\n)*unpack it first"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 def test_many_small_bombs_in_one_archive(tmp_path, monkeypatch):
@@ -163,5 +163,5 @@ def test_an_empty_path_is_refused(tmp_path, monkeypatch):
     (tmp_path / "votes.csv").write_text(TABLE)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParameterError, match=r"path is empty(.|\n)*the path of a file"):
-        Annotations.read("")
-    assert Annotations.read(".").n_annotations == 2
+        cw.read("")
+    assert cw.read(".").n_annotations == 2

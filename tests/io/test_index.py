@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
 from crowdwise.io.index import with_index
 
-READERS = [as_annotations, Annotations.read]
+READERS = [as_annotations, cw.read]
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_first_column_is_a_worker_unless_its_name_says_task():
 
 def test_an_index_beside_the_task_that_is_asked_for_has_no_votes():
     wide = pd.DataFrame({"q": [7, 8], "a": [1, 2], "b": [2, 2]}, index=[4, 9])
-    annotations = Annotations.read(wide, "wide", task="q")
+    annotations = cw.read(wide, "wide", task="q")
     assert annotations.workers.tolist() == ["a", "b"]
     assert annotations.tasks.tolist() == [7, 8]
 

@@ -4,7 +4,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError, ParameterError
 from crowdwise.io import reader
 from crowdwise.io.formats import FORMATS
@@ -26,7 +26,7 @@ def test_an_unknown_format_lists_the_known_ones():
     with pytest.raises(
         ParameterError, match=r"format='excel' is unknown(.|\n)*label_studio(.|\n)*csv"
     ):
-        Annotations.read("votes.xlsx", "excel")
+        cw.read("votes.xlsx", "excel")
 
 
 def test_another_format_than_the_file_has(export):
@@ -43,7 +43,7 @@ def test_what_trips_a_parser_up_is_an_error_about_the_file(monkeypatch):
     changed = type(broken)("long", "A long table", broken.matches, trip)
     monkeypatch.setattr(reader, "FORMATS", (changed,))
     with pytest.raises(FormatError, match=r"cannot be read as long(.|\n)*KeyError: 'oops'"):
-        Annotations.read(ROWS)
+        cw.read(ROWS)
 
 
 def test_what_trips_a_detector_up_is_another_format(monkeypatch):
@@ -52,55 +52,41 @@ def test_what_trips_a_detector_up_is_another_format(monkeypatch):
 
     broken = type(FORMATS[0])("broken", "never", trip, FORMATS[0].parse)
     monkeypatch.setattr(reader, "FORMATS", (broken, *FORMATS))
-    assert Annotations.read(ROWS).n_annotations == 2
+    assert cw.read(ROWS).n_annotations == 2
 
 
 def test_takes_what_is_in_memory():
-    expected = Annotations.read(ROWS)
+    expected = cw.read(ROWS)
     assert expected.n_annotations == 2
-    assert Annotations.read(pd.DataFrame(ROWS)).equals(expected)
-    assert Annotations.read({"rows": ROWS}).equals(expected)
-    assert Annotations.read(pl.DataFrame(ROWS)).equals(expected)
-    assert Annotations.read(pl.DataFrame(ROWS).to_arrow()).equals(expected)
+    assert cw.read(pd.DataFrame(ROWS)).equals(expected)
+    assert cw.read({"rows": ROWS}).equals(expected)
+    assert cw.read(pl.DataFrame(ROWS)).equals(expected)
+    assert cw.read(pl.DataFrame(ROWS).to_arrow()).equals(expected)
     with pytest.raises(ParameterError, match=r"A int cannot be read(.|\n)*a path"):
-        Annotations.read(3)
+        cw.read(3)
 
 
 def test_frames_with_twins_are_refused():
     frame = pd.DataFrame([[1, 2, 3, 4]], columns=["task", "worker", "label", "label"])
     with pytest.raises(FormatError, match="more than once"):
-        Annotations.read(frame)
+        cw.read(frame)
 
 
 def test_frames_with_lists_in_cells():
     frame = pd.DataFrame({"id": [5], "annotators": [["a", "b"]], "labels": [["x", "y"]]})
-    assert Annotations.read(frame).n_annotations == 2
-
-
-def test_every_constructor_for_a_tool_is_there_and_documented():
-    for tool in [
-        "label_studio",
-        "prodigy",
-        "argilla",
-        "doccano",
-        "mturk",
-        "appen",
-        "toloka",
-        "hugging_face",
-    ]:
-        assert "question=" in getattr(Annotations, f"from_{tool}").__doc__
+    assert cw.read(frame).n_annotations == 2
 
 
 def test_files_without_annotations_say_what_was_left_out():
     rows = [{"_input_hash": 1, "_session_id": "s", "accept": ["a"], "answer": "ignore"}]
     with pytest.raises(FormatError, match=r"has no annotations(.|\n)*answer 'ignore' left out: 1"):
-        Annotations.from_prodigy(rows)
+        cw.read(rows, "prodigy")
 
 
 def test_several_nested_files_keep_their_empty_tasks(tmp_path):
     (tmp_path / "a.json").write_text('{"1": {"ann": "x"}, "2": {}}')
     (tmp_path / "b.json").write_text('{"2": {"bob": "y"}, "3": {}}')
-    annotations = Annotations.read(tmp_path)
+    annotations = cw.read(tmp_path)
     assert annotations.tasks.tolist() == [1, 2, 3]
     assert annotations.redundancy.tolist() == [1, 1, 0]
 
@@ -118,6 +104,6 @@ def test_reads_real_crowds(name, real_crowd):
     crowd = real_crowd(name)
     folder = real_crowds.folder() / name
     file = next(path for path in folder.glob("annotations.csv*"))
-    annotations = Annotations.read(file, repeats="last")
+    annotations = cw.read(file, repeats="last")
     assert annotations.n_annotations == crowd.annotations.n_annotations
     assert annotations.shape == crowd.annotations.shape

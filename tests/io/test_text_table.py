@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 from crowdwise.io import text_table
 from crowdwise.io.files import File
@@ -135,11 +135,11 @@ def test_big_files_give_the_same_annotations_either_way(monkeypatch, tmp_path):
         f"task-{k * 7 % 500},worker-{k % 13},{['yes', 'no', 'maybe'][k % 3]}" for k in range(2000)
     ]
     path.write_text("task,worker,label\n" + "\n".join(lines) + "\n")
-    plain = Annotations.read(path)
+    plain = cw.read(path)
     monkeypatch.setattr(text_table, "BIG", 0)
-    assert Annotations.read(path).equals(plain)
+    assert cw.read(path).equals(plain)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert Annotations.read(path).equals(plain)
+    assert cw.read(path).equals(plain)
 
 
 def test_arrow_gives_up_where_pandas_goes_on(monkeypatch):

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crowdwise.annotations.frames import to_floats
 from crowdwise.errors import FormatError
 from crowdwise.io.values import (
     as_integers,
     coded,
     is_true,
     joined,
-    numeric,
     parse_names,
     renamed,
     typed,
@@ -77,14 +77,14 @@ def test_names_as_numbers():
 
 @pytest.mark.parametrize("column", [pd.Series(["1", "2.5", None]), pd.Series([1, 2.5, np.nan])])
 def test_numbers_from_text(column):
-    assert numeric(column).tolist()[:2] == [1, 2.5]
-    assert numeric(column.astype("category")).tolist()[:2] == [1, 2.5]
-    assert np.isnan(numeric(column.astype("category"))[2])
+    assert to_floats(column).tolist()[:2] == [1, 2.5]
+    assert to_floats(column.astype("category")).tolist()[:2] == [1, 2.5]
+    assert np.isnan(to_floats(column.astype("category"))[2])
 
 
 def test_what_is_no_number():
-    assert numeric(pd.Series(["1", "x"])) is None
-    assert numeric(pd.Series(["1", "x"]).astype("category")) is None
+    assert to_floats(pd.Series(["1", "x"])) is None
+    assert to_floats(pd.Series(["1", "x"]).astype("category")) is None
 
 
 def test_yes_and_no():

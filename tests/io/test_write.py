@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import crowdwise as cw
 from crowdwise import Annotations
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import (
@@ -52,20 +53,20 @@ def rich():
 )
 def test_long_files_read_back_the_same(name, rich, tmp_path):
     write_annotations(tmp_path / name, rich)
-    assert Annotations.read(tmp_path / name).equals(rich)
+    assert cw.read(tmp_path / name).equals(rich)
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "wide", "nested"])
 def test_every_kind_reads_back_the_same(kind, votes, tmp_path):
     write_annotations(tmp_path / "votes.dat", votes, kind)
     said = kind if kind == "wide" else None  # too small a table to tell
-    assert Annotations.read(tmp_path / "votes.dat", said).equals(votes)
+    assert cw.read(tmp_path / "votes.dat", said).equals(votes)
 
 
 def test_a_snorkel_matrix_keeps_the_numbers(votes, tmp_path):
     write_annotations(tmp_path / "L.npy", votes)
     assert np.load(tmp_path / "L.npy").tolist() == [[2, 1, -1], [-1, 1, 0]]
-    again = Annotations.read(tmp_path / "L.npy")
+    again = cw.read(tmp_path / "L.npy")
     assert again.label.tolist() == votes.label.tolist()
     assert again.indptr.tolist() == votes.indptr.tolist()
 
@@ -74,7 +75,7 @@ def test_soft_labels_read_back(tmp_path):
     soft = [[0.25, 0.75], [1.0, 0.0]]
     annotations = Annotations.from_codes([0, 1], [0, 0], [1, 0], classes=["a", "b"], soft=soft)
     write_annotations(tmp_path / "v.csv", annotations)
-    assert Annotations.read(tmp_path / "v.csv").equals(annotations)
+    assert cw.read(tmp_path / "v.csv").equals(annotations)
 
 
 # Without digits, because text that is all whole numbers comes back as integers.
@@ -97,7 +98,7 @@ def test_any_names_read_back(triples, labels, kind):
     write_annotations(stream, annotations, kind)
     stream.seek(0)
     stream.name = f"votes.{'json' if kind == 'nested' else kind}"
-    again = Annotations.read(stream, kind if kind == "nested" else "long")
+    again = cw.read(stream, kind if kind == "nested" else "long")
     assert sorted(triples(again)) == sorted(triples(annotations))
 
 
@@ -106,7 +107,7 @@ def test_a_carriage_return_reads_back(kind, tmp_path):
     votes = Annotations.from_dict({"a\rb": {"u": "z", "w\rv": "x\ry"}, "c": {"u": "z"}})
     path = tmp_path / "votes.csv"
     write_annotations(path, votes, kind)
-    assert Annotations.read(path, "wide" if kind == "wide" else "long").equals(votes)
+    assert cw.read(path, "wide" if kind == "wide" else "long").equals(votes)
 
 
 def test_a_carriage_return_in_labels_reads_back(tmp_path):
@@ -128,7 +129,7 @@ def test_names_that_are_alike_as_text_are_told(kind, tmp_path):
     with pytest.warns(UserWarning, match=r"1 names in task are alike(.|\n)*1 and '1'(.|\n)*jsonl"):
         write_annotations(tmp_path / "v", mixed, kind)
     write_annotations(tmp_path / "v.jsonl", mixed)
-    assert Annotations.read(tmp_path / "v.jsonl").equals(mixed)
+    assert cw.read(tmp_path / "v.jsonl").equals(mixed)
 
 
 def test_tasks_that_are_alike_as_text_are_told(tmp_path):
@@ -143,7 +144,7 @@ def test_an_empty_name_cannot_be_text(tmp_path):
         write_annotations(tmp_path / "v.csv", annotations)
     assert list(tmp_path.iterdir()) == []
     write_annotations(tmp_path / "v.json", annotations)
-    assert Annotations.read(tmp_path / "v.json").equals(annotations)
+    assert cw.read(tmp_path / "v.json").equals(annotations)
 
 
 def test_repeats_do_not_fit_a_wide_table(tmp_path):

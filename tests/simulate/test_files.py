@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import crowdwise as cw
 from crowdwise import Annotations
 from crowdwise.errors import FileError
 from crowdwise.simulate import OneCoinWorker, classroom, simulate_dataset, write_set
@@ -19,7 +20,7 @@ def lessons():
 def test_everything_comes_back(lessons, tmp_path):
     paths = write_set(lessons, tmp_path / "new" / "folder")
     votes, truth, features, workers, split = paths
-    back = Annotations.read(votes, classes=lessons.annotations.classes)
+    back = cw.read(votes, classes=lessons.annotations.classes)
     same = Annotations.from_frame(lessons.annotations.to_frame(), time="time")
     assert back.to_frame().to_dict("list") == same.to_frame().to_dict("list")
     assert pd.read_csv(truth, index_col="task")["label"].to_dict() == lessons.truth.to_dict()

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from crowdwise.annotations.grouping import Columns
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.typing import Floats, Ints
-
-if TYPE_CHECKING:
-    from crowdwise.annotations.table import Annotations
 
 ROWS_AT_ONCE = 1 << 20
 
@@ -37,47 +34,47 @@ class Cells:
         return csr_array(parts, shape=(stop - start, n_codes))
 
 
-def to_cells(annotations: Annotations) -> Cells:
+def to_cells(table: Columns) -> Cells:
     """One cell per annotation, or one per class of a soft annotation."""
-    n_classes = max(annotations.n_classes, 1)
-    if annotations.n_workers * n_classes > np.iinfo(np.int32).max:
+    n_classes = max(table.n_classes, 1)
+    if table.n_workers * n_classes > np.iinfo(np.int32).max:
         raise AnnotationError(
             explain(
-                f"{annotations.n_workers:,} workers with {n_classes:,} classes are too many.",
+                f"{table.n_workers:,} workers with {n_classes:,} classes are too many.",
                 expected="workers x classes below 2**31",
                 fix="merge rare classes, or drop workers with few annotations",
             )
         )
-    code = annotations.worker.astype(np.int32) * np.int32(n_classes)
-    if annotations.soft is None:
-        code += annotations.label.astype(np.int32)
-        weight = annotations.weight
+    code = table.worker.astype(np.int32) * np.int32(n_classes)
+    if table.soft is None:
+        code += table.label.astype(np.int32)
+        weight = table.weight
         value = None if weight is None else weight.astype(np.float64)
-        return Cells(annotations.indptr, code, value)
+        return Cells(table.indptr, code, value)
     spread = code[:, None] + np.arange(n_classes, dtype=np.int32)
-    value = annotations.soft.astype(np.float64)
-    if annotations.weight is not None:
-        value = value * annotations.weight[:, None]
-    return Cells(annotations.indptr * n_classes, spread.reshape(-1), value.reshape(-1))
+    value = table.soft.astype(np.float64)
+    if table.weight is not None:
+        value = value * table.weight[:, None]
+    return Cells(table.indptr * n_classes, spread.reshape(-1), value.reshape(-1))
 
 
-def count_votes(annotations: Annotations) -> Floats:
+def count_votes(table: Columns) -> Floats:
     """Weight of the labels of each class; a block of tasks at a time, to save memory."""
-    n_classes = annotations.n_classes
-    votes = np.zeros((annotations.n_tasks, n_classes))
-    indptr, start = annotations.indptr, 0
-    while start < annotations.n_tasks:
+    n_classes = table.n_classes
+    votes = np.zeros((table.n_tasks, n_classes))
+    indptr, start = table.indptr, 0
+    while start < table.n_tasks:
         stop = int(np.searchsorted(indptr, indptr[start] + ROWS_AT_ONCE, side="right")) - 1
-        stop = min(max(stop, start + 1), annotations.n_tasks)
+        stop = min(max(stop, start + 1), table.n_tasks)
         low, high = indptr[start], indptr[stop]
         task = np.repeat(np.arange(stop - start), np.diff(indptr[start : stop + 1]))
-        weight = None if annotations.weight is None else annotations.weight[low:high]
-        if annotations.soft is None:
-            cell = task * n_classes + annotations.label[low:high]
+        weight = None if table.weight is None else table.weight[low:high]
+        if table.soft is None:
+            cell = task * n_classes + table.label[low:high]
             flat = np.bincount(cell, weight, minlength=(stop - start) * n_classes)
             votes[start:stop] = flat.reshape(stop - start, n_classes)
         else:
-            value = annotations.soft[low:high].astype(np.float64)
+            value = table.soft[low:high].astype(np.float64)
             scaled = value if weight is None else value * weight[:, None]
             np.add.at(votes[start:stop], task, scaled)
         start = stop

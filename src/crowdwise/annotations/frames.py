@@ -1,160 +1,133 @@
-"""Long frames in and out: one row an annotation."""
+"""Long frames in and out: one row per annotation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from crowdwise.annotations.columns import require
-from crowdwise.annotations.names import as_names, cell, encode, is_scale, locate, note_on_spaces
-from crowdwise.annotations.table import Annotations
-from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.io.values import numeric
+from crowdwise.annotations.grouping import Columns, group_by_task
+from crowdwise.annotations.names import as_names, encode, is_scale, locate, note_spaces, show_cell
+from crowdwise.errors import AnnotationError, explain
 from crowdwise.typing import Array, Floats, Ints
 
-REPEATS = ("all", "first", "last", "majority")
+MOST_COLUMNS = 20  # columns named in an error
 
 
-def from_frame(
-    frame: Any,
-    task: str = "task",
-    worker: str = "worker",
-    label: str = "label",
+class SoftLabels(NamedTuple):
+    """The probability of each class on each row."""
+
+    classes: list[Hashable]
+    shares: Floats  # (row, class)
+
+
+def columns_from_frame(
+    frame: object,
+    roles: Mapping[str, str],
     *,
-    weight: str | None = None,
-    time: str | None = None,
-    gold: str | None = None,
     soft: Mapping[Any, str] | None = None,
-    tasks: Any = None,
-    workers: Any = None,
-    classes: Any = None,
-    repeats: str = "all",
+    tasks: ArrayLike | None = None,
+    workers: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
     where: str = "The frame",
     notes: tuple[str, ...] = (),
-) -> Annotations:
-    """Build annotations from a long frame.
-
-    Parameters
-    ----------
-    frame : pandas, polars or Arrow frame
-        One row an annotation. A row without a label is no annotation; with a task and a
-        truth alone it tells the truth of a task that may have no annotation at all.
-    task, worker, label : str
-        Names of the columns.
-    weight, time, gold : str, optional
-        Names of optional columns. ``gold`` holds a task's truth on any of its rows.
-    soft : mapping from class to column, optional
-        Columns that hold each class's probability; ``label`` may then be missing.
-    tasks, workers, classes : array-like, optional
-        All names, in the order wanted; names that do not occur are allowed, others are not.
-        Classes default to the categories of an ordered categorical, else to sorted labels.
-    repeats : {"all", "first", "last", "majority"}, default="all"
-        What to keep when a worker labels a task more than once.
-    where : str
-        What to call the frame in errors.
-    notes : tuple of str
-        What is already known about where the frame comes from.
-    """
-    if repeats not in REPEATS:
-        raise ParameterError(f"repeats={repeats!r} is unknown.\n  expected: {', '.join(REPEATS)}")
-    data = native_frame(frame, where)
+) -> Columns:
+    """Encode a long frame; ``roles`` says which column plays which part."""
+    data = as_narwhals(frame, where)
     if data is None:
-        raise AnnotationError(
-            explain(f"A {type(frame).__name__} is no frame.", expected="pandas, polars or Arrow")
-        )
-    names = {"task": task, "worker": worker, "label": label}
-    extra = {"weight": weight, "time": time, "gold": gold}
-    names |= {role: name for role, name in extra.items() if name is not None}
-    chances = None if soft is None else _soft(data, soft, where)
-    if chances is not None:
-        classes = classes if classes is not None else sorted(soft or {}, key=str)
-        names.pop("label") if label not in data.columns else None
-    require(names, data.columns, where, needed=())
-    columns = {role: series(data, name) for role, name in names.items()}
-    built = _build(columns, chances, tasks, workers, classes, where, notes)
-    return built if repeats == "all" else built.without_repeats(repeats)
+        fact = f"A {type(frame).__name__} is not a frame."
+        raise AnnotationError(explain(fact, expected="pandas, polars or Arrow"))
+    roles, shares = dict(roles), None
+    if soft is not None:
+        shares = _take_soft(data, soft, where)
+        classes = classes if classes is not None else sorted(soft, key=str)
+        if roles["label"] not in data.columns:
+            del roles["label"]
+    refuse_absent(roles, data.columns, where)
+    columns = {role: take_series(data, name) for role, name in roles.items()}
+    return _encode_columns(columns, shares, tasks, workers, classes, where, notes)
 
 
-def _build(
+def _encode_columns(
     columns: dict[str, pd.Series],
-    chances: tuple[list[Any], Floats] | None,
-    tasks: Any,
-    workers: Any,
-    classes: Any,
+    soft: SoftLabels | None,
+    tasks: ArrayLike | None,
+    workers: ArrayLike | None,
+    classes: ArrayLike | None,
     where: str,
     notes: tuple[str, ...],
-) -> Annotations:
+) -> Columns:
     task_names, task = encode(columns["task"], "task", tasks)
     worker_names, worker = encode(columns["worker"], "worker", workers)
-    class_names, label, soft = _labels(columns, chances, classes)
+    class_names, label, shares = _encode_labels(columns, soft, classes)
     refuse_missing(task, label, "task", columns)
     refuse_missing(worker, label, "worker", columns)
-    notes += note_on_spaces(worker_names, "workers") + note_on_spaces(class_names, "labels")
+    notes += note_spaces(worker_names, "workers") + note_spaces(class_names, "labels")
     dropped, gold = label < 0, None
     if "gold" in columns:
-        dropped &= ~((worker < 0) & columns["gold"].notna().to_numpy())  # a truth, no annotation
-        scale = classes is not None or is_scale(columns["label"])
+        dropped &= ~((worker < 0) & columns["gold"].notna().to_numpy())  # a truth alone
+        keep = classes is not None or is_scale(columns["label"])
         known = (class_names, label, task, len(task_names))
-        class_names, label, gold = _gold(columns["gold"], *known, keep=scale)
+        class_names, label, gold = _encode_gold(columns["gold"], *known, keep=keep)
     if dropped.any():
         notes = (*notes, f"rows without a label left out: {int(dropped.sum()):,}")
-    return Annotations.from_codes(
+    return group_by_task(
         task,
         worker,
         label,
         tasks=task_names,
         workers=worker_names,
         classes=class_names,
-        weight=_weights(columns["weight"], label, where) if "weight" in columns else None,
-        time=_as_time(columns["time"]) if "time" in columns else None,
-        soft=soft,
+        weight=_parse_weights(columns["weight"], label, where) if "weight" in columns else None,
+        time=_parse_times(columns["time"]) if "time" in columns else None,
+        soft=shares,
         gold=gold,
         notes=notes,
     )
 
 
-def _labels(
-    columns: dict[str, pd.Series], chances: tuple[list[Any], Floats] | None, classes: Any
+def _encode_labels(
+    columns: dict[str, pd.Series], soft: SoftLabels | None, classes: ArrayLike | None
 ) -> tuple[Array, Ints, Floats | None]:
     """Class names, the label on each row, and the distributions if there are any."""
-    if chances is None:
+    if soft is None:
         return *encode(columns["label"], "label", classes), None
-    names = as_names(classes)
-    soft = chances[1][:, [chances[0].index(name) for name in names]]
-    return names, soft.argmax(axis=1).astype(np.int32), soft
+    names = as_names(soft.classes if classes is None else classes)
+    shares = soft.shares[:, [soft.classes.index(name) for name in names]]
+    return names, shares.argmax(axis=1).astype(np.int32), shares
 
 
-def to_frame(annotations: Annotations) -> pd.DataFrame:
-    """The annotations as a long pandas frame."""
+def to_frame(table: Columns) -> pd.DataFrame:
+    """A long pandas frame: task, worker and label, then weight, time and soft labels if known."""
     columns = {
-        "task": annotations.tasks[annotations.task],
-        "worker": annotations.workers[annotations.worker],
-        "label": annotations.classes[annotations.label],
+        "task": table.tasks[table.task],
+        "worker": table.workers[table.worker],
+        "label": table.classes[table.label],
     }
-    for name in ("weight", "time"):
-        if getattr(annotations, name) is not None:
-            columns[name] = getattr(annotations, name)
+    for name, column in (("weight", table.weight), ("time", table.time)):
+        if column is not None:
+            columns[name] = column
     frame = pd.DataFrame(columns)
-    if annotations.soft is not None:
-        for k, name in enumerate(annotations.classes):
-            frame[f"proba_{name}"] = annotations.soft[:, k]
+    if table.soft is not None:
+        for k, name in enumerate(table.classes):
+            frame[f"proba_{name}"] = table.soft[:, k]
     return frame
 
 
-def native_frame(data: Any, where: str = "The frame") -> Any:
-    """A frame of any make as narwhals shows it, collected if lazy; None for anything else."""
+def as_narwhals(data: object, where: str = "The frame") -> nw.DataFrame[Any] | None:
+    """A frame of any library as narwhals shows it, collected if lazy; None for anything else."""
     try:
-        frame = nw.from_native(data, pass_through=True)
+        frame: object = nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
         raise AnnotationError(
             explain(
-                f"{where} has two columns of one name.",
+                f"{where} has two columns with the same name.",
                 first=str(error).splitlines()[-1].lstrip("- "),
-                expected="a name of its own for every column",
+                expected="a different name for every column",
                 fix="rename or remove one of them",
             )
         ) from None
@@ -162,10 +135,10 @@ def native_frame(data: Any, where: str = "The frame") -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def series(data: Any, name: str) -> pd.Series:
+def take_series(data: nw.DataFrame[Any], name: str) -> pd.Series:
     """One column as a pandas series with a plain index."""
     column = data[name]
-    native = column.to_native()
+    native: Any = column.to_native()
     if not isinstance(native, pd.Series) and column.dtype.is_integer() and column.null_count():
         dtype: Any = pd.api.types.pandas_dtype(str(column.dtype))  # floats would round ids
         native = pd.Series(dtype.__from_arrow__(column.to_arrow()))
@@ -174,14 +147,66 @@ def series(data: Any, name: str) -> pd.Series:
     return native.reset_index(drop=True)
 
 
-def _soft(data: Any, soft: Mapping[Any, str], where: str) -> tuple[list[Any], Floats]:
-    named = {f"probability of {name!r}": column for name, column in soft.items()}
-    require(named, data.columns, where, needed=())
-    columns = [series(data, column).to_numpy(dtype=np.float64) for column in soft.values()]
-    return list(soft), np.column_stack(columns)
+def to_floats(column: pd.Series) -> pd.Series | None:
+    """A column as floats, or None if something in it is not a number."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        numbers = to_floats(pd.Series(column.cat.categories))
+        if numbers is None:
+            return None
+        values = np.append(numbers.to_numpy(), np.nan)[column.cat.codes.to_numpy()]
+        return pd.Series(values, index=column.index)
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return None
+    try:
+        numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return pd.Series(numbers, index=column.index)
 
 
-def _gold(
+def refuse_absent(roles: Mapping[str, str], columns: Iterable[object], where: str) -> None:
+    """Refuse a table that lacks one of the columns that were named."""
+    names = list(map(str, columns))
+    for role, name in roles.items():
+        if name not in names:
+            raise AnnotationError(
+                explain(
+                    f"{where} has no column {name!r} for the {role}.",
+                    found=", ".join(shorten_columns(names)) or "no columns",
+                    fix=f"check the spelling of {role}={name!r}",
+                )
+            )
+
+
+def shorten_columns(names: list[str]) -> list[str]:
+    """The first columns, and how many there are, for an error."""
+    return names[:MOST_COLUMNS] + [f"… {len(names):,} in all"] * (len(names) > MOST_COLUMNS)
+
+
+def refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Series]) -> None:
+    """Refuse labels without a task or a worker; a row without a label may lack both."""
+    missing = (codes < 0) & (label >= 0)
+    if missing.any():
+        row = int(missing.argmax())
+        values = {name: column.iloc[row : row + 1].tolist()[0] for name, column in columns.items()}
+        shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        raise AnnotationError(
+            explain(
+                f"{int(missing.sum()):,} of {len(codes):,} annotations have no {role}.",
+                first=f"row {row + 1:,}: {shown}",
+                expected=f"a {role} on every row",
+                fix=f"fill in the {role}, or drop these rows",
+            )
+        )
+
+
+def _take_soft(data: nw.DataFrame[Any], soft: Mapping[Any, str], where: str) -> SoftLabels:
+    refuse_absent({f"probability of {k!r}": name for k, name in soft.items()}, data.columns, where)
+    columns = [take_series(data, name).to_numpy(dtype=np.float64) for name in soft.values()]
+    return SoftLabels(list(soft), np.column_stack(columns))
+
+
+def _encode_gold(
     column: pd.Series, classes: Array, label: Ints, task: Ints, n_tasks: int, *, keep: bool
 ) -> tuple[Array, Ints, Ints]:
     """Gold class of each task; classes that only gold names are added, after those to keep."""
@@ -199,56 +224,37 @@ def _gold(
     clash = known.copy()
     clash[known] = gold[task[known]] != truth[known]
     if clash.any():
-        row = int(clash.argmax())
         raise AnnotationError(
             explain(
                 f"{int(clash.sum()):,} rows give a task two different gold labels.",
-                first=cell(column, row, "gold"),
+                first=show_cell(column, int(clash.argmax()), "gold"),
                 expected="one gold label per task",
-                fix="keep one of them, or empty the others",
+                fix="keep one of them, or leave the others empty",
             )
         )
     return every, label, gold
 
 
-def refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Series]) -> None:
-    """Refuse labels of no task or by no worker; a row without a label may lack both."""
-    missing = (codes < 0) & (label >= 0)
-    if missing.any():
-        row = int(missing.argmax())
-        values = {name: column.iloc[row : row + 1].tolist()[0] for name, column in columns.items()}
-        shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
-        raise AnnotationError(
-            explain(
-                f"{int(missing.sum()):,} of {len(codes):,} annotations have no {role}.",
-                first=f"row {row + 1:,}: {shown}",
-                expected=f"a {role} on every row",
-                fix=f"fill the {role} in, or drop these rows",
-            )
-        )
-
-
-def _weights(column: pd.Series, label: Ints, where: str) -> Floats:
+def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
     """The weights as numbers; those of rows that have a label must be usable."""
-    known = numeric(column)
+    known = to_floats(column)
     if known is None:
         known = pd.to_numeric(column.astype(object), errors="coerce")
-    weight = known.to_numpy(dtype=np.float64)
+    weight: Floats = known.to_numpy(dtype=np.float64)
     bad = (label >= 0) & ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
-        row = int(bad.argmax())
         raise AnnotationError(
             explain(
                 f"{where} has {int(bad.sum()):,} weights that are not usable.",
-                first=cell(column, row, "weight"),
+                first=show_cell(column, int(bad.argmax()), "weight"),
                 expected="a finite number of 0 or more on every row",
-                fix="mend these weights, or drop these rows",
+                fix="correct these weights, or drop these rows",
             )
         )
     return weight
 
 
-def _as_time(column: pd.Series) -> Array:
+def _parse_times(column: pd.Series) -> Array:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     try:

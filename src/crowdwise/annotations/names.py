@@ -32,9 +32,9 @@ def encode(values: Any, role: str, names: Any = None) -> tuple[Array, Ints]:
         dense = _encode_dense(array)
         if dense is not None:
             return dense
-    with refusing_lists(values, role):
+    with refuse_lists(values, role):
         codes, uniques = pd.factorize(values)
-    return _sorted(as_names(uniques), codes)
+    return _sort_names(as_names(uniques), codes)
 
 
 def as_names(values: Any) -> Array:
@@ -45,7 +45,7 @@ def as_names(values: Any) -> Array:
     if array.ndim == 0:
         raise AnnotationError(
             explain(
-                f"A {type(values).__name__} is no list of names.",
+                f"A {type(values).__name__} is not a list of names.",
                 first=repr(values),
                 expected="a list or an array, with one entry per name",
             )
@@ -68,7 +68,7 @@ def as_names(values: Any) -> Array:
     return array
 
 
-def unmasked(values: Any) -> Array:
+def unmask(values: Any) -> Array:
     """An array, in which None stands for what a NumPy mask hides."""
     if isinstance(values, np.ma.MaskedArray):
         shown = np.array(values.data, dtype=object)
@@ -77,7 +77,7 @@ def unmasked(values: Any) -> Array:
     return np.asarray(values)
 
 
-def unique_names(names: Array, role: str) -> Array:
+def require_unique(names: Array, role: str) -> Array:
     """``names`` themselves, unless one of them is missing or occurs twice."""
     missing = pd.isna(names)
     if missing.any():
@@ -88,7 +88,7 @@ def unique_names(names: Array, role: str) -> Array:
                 expected=f"a name for every {role}",
             )
         )
-    if _ascending(names):
+    if _is_ascending(names):
         return names
     repeated = pd.Index(names).duplicated()
     if repeated.any():
@@ -99,7 +99,7 @@ def unique_names(names: Array, role: str) -> Array:
     return names
 
 
-def _ascending(names: Array) -> bool:
+def _is_ascending(names: Array) -> bool:
     """Whether each name is greater than the one before, and so none occurs twice."""
     try:
         return bool(np.all(names[:-1] < names[1:]))
@@ -112,7 +112,7 @@ def locate(names: Array, wanted: Any) -> Ints:
     return pd.Index(names).get_indexer(pd.Index(as_names(wanted)))
 
 
-def cell(column: pd.Series, row: int, role: str) -> str:
+def show_cell(column: pd.Series, row: int, role: str) -> str:
     """Where a value stands and what it is, for an error."""
     return f"row {row + 1:,}: {role}={column.iloc[row : row + 1].tolist()[0]!r}"
 
@@ -123,7 +123,7 @@ def is_scale(values: Any) -> bool:
     return isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
 
 
-def hashable(value: Any) -> bool:
+def is_hashable(value: Any) -> bool:
     """Whether a value can be a name; lists and dicts cannot."""
     try:
         hash(value)
@@ -133,12 +133,12 @@ def hashable(value: Any) -> bool:
 
 
 @contextmanager
-def refusing_lists(values: Iterable[Any], role: str) -> Iterator[None]:
+def refuse_lists(values: Iterable[Any], role: str) -> Iterator[None]:
     """Say which value it is that cannot be a name."""
     try:
         yield
     except TypeError:
-        bad = [(row, value) for row, value in enumerate(values, 1) if not hashable(value)]
+        bad = [(row, value) for row, value in enumerate(values, 1) if not is_hashable(value)]
         if not bad:
             raise
         raise AnnotationError(
@@ -151,7 +151,7 @@ def refusing_lists(values: Iterable[Any], role: str) -> Iterator[None]:
         ) from None
 
 
-def note_on_spaces(names: Array, what: str) -> tuple[str, ...]:
+def note_spaces(names: Array, what: str) -> tuple[str, ...]:
     """A note on names that differ only by spaces around them, if there are any."""
     texts = [name for name in names.tolist() if isinstance(name, str)]
     times = Counter(map(str.strip, texts))
@@ -183,21 +183,21 @@ def _encode_categories(values: pd.Series, role: str, names: Any) -> tuple[Array,
     codes = values.cat.codes.to_numpy()
     own = as_names(values.cat.categories)
     if names is not None:
-        known = unique_names(np.asarray(as_names(names)), role)
+        known = require_unique(np.asarray(as_names(names)), role)
         found = np.append(locate(known, own), -1)[codes].astype(np.int32)
-        return known, _all_known(found, values, role, known)
+        return known, _require_known(found, values, role, known)
     if role == "label" and values.cat.ordered:
         return own, codes.astype(np.int32)
     used = np.bincount(codes[codes >= 0], minlength=len(own)) > 0
     if not used.all():
         codes = np.append(np.cumsum(used) - 1, -1)[codes]
         own = own[used]
-    return _sorted(own, codes)
+    return _sort_names(own, codes)
 
 
-def _sorted(names: Array, codes: Ints) -> tuple[Array, Ints]:
+def _sort_names(names: Array, codes: Ints) -> tuple[Array, Ints]:
     """The names in order, and the codes that go with them; -1 stays -1."""
-    order = _sorted_order(names)
+    order = _sort_order(names)
     rank = np.empty(len(order) + 1, dtype=np.int32)
     rank[order] = np.arange(len(order))
     rank[-1] = -1  # where a missing value's code of -1 looks
@@ -205,12 +205,12 @@ def _sorted(names: Array, codes: Ints) -> tuple[Array, Ints]:
 
 
 def _encode_known(values: pd.Series, role: str, names: Array) -> tuple[Array, Ints]:
-    with refusing_lists(values, role):
-        codes = pd.Index(unique_names(names, role)).get_indexer(pd.Index(values))
-    return names, _all_known(codes.astype(np.int32), values, role, names)
+    with refuse_lists(values, role):
+        codes = pd.Index(require_unique(names, role)).get_indexer(pd.Index(values))
+    return names, _require_known(codes.astype(np.int32), values, role, names)
 
 
-def _all_known(codes: Ints, values: pd.Series, role: str, names: Array) -> Ints:
+def _require_known(codes: Ints, values: pd.Series, role: str, names: Array) -> Ints:
     """The codes themselves, unless a value that is not missing has none."""
     bad = (codes < 0) & values.notna().to_numpy()
     if bad.any():
@@ -219,14 +219,14 @@ def _all_known(codes: Ints, values: pd.Series, role: str, names: Array) -> Ints:
             role,
             n_bad=int(bad.sum()),
             n_rows=len(values),
-            first=cell(values, row, role),
+            first=show_cell(values, row, role),
             known=list(names),
             fix=f"declare it among the {role}s, or drop the rows that name it",
         )
     return codes
 
 
-def _sorted_order(names: Array) -> Ints:
+def _sort_order(names: Array) -> Ints:
     if names.dtype != object:
         return np.argsort(names, kind="stable")
     keys: list[Any] = names.tolist()

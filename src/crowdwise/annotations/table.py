@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, DTypeLike
 
-from crowdwise.annotations import grouping as layout
+from crowdwise.annotations import frames, parts, wide
 from crowdwise.annotations.cells import Cells, count_votes, normalize_votes, to_cells
+from crowdwise.annotations.grouping import Columns, group_by_task
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import Array, Floats, Indices, Ints, RandomState
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-def _reader(format: str, tool: str) -> Any:
-    """A constructor that reads one tool's export."""
-
-    def from_export(cls: type[Any], /, export: Any, **options: Any) -> Annotations:
-        return cls.read(export, format, **options)
-
-    from_export.__doc__ = f"""Build from an export of {tool}: a path, or its content.
-
-    ``question=`` says which question to read; see :func:`crowdwise.io.reader.read`.
-    """
-    return classmethod(from_export)
+REPEATS = ("all", "first", "last", "majority")
+STORED = [field.name for field in fields(Columns) if field.name != "notes"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Annotations:
+class Annotations(Columns):
     """An immutable table of (task, worker, label), stored as integers grouped by task.
 
-    Build one with :meth:`from_frame`, :meth:`from_matrix`, :meth:`from_dict`,
-    :meth:`from_codes` or :meth:`read`; any method that takes annotations also takes what
-    those take. A *row* is a task: ``len``, ``shape`` and indexing count and cut tasks, as
-    scikit-learn's splitters expect, and keep the workers and classes.
+    Build one with :meth:`from_frame`, :meth:`from_matrix`, :meth:`from_dict` or
+    :meth:`from_codes`, or read one from a file with :func:`crowdwise.read`; any method that
+    takes annotations also takes what those take. A *row* is a task: ``len``, ``shape`` and
+    indexing count and cut tasks, as scikit-learn's splitters expect, and keep the workers and
+    classes.
 
     Attributes
     ----------
@@ -70,153 +60,146 @@ class Annotations:
     (['no', 'yes'], (2, 2))
     """
 
-    tasks: Array
-    workers: Array
-    classes: Array
-    indptr: Ints
-    worker: Ints
-    label: Ints
-    weight: Floats | None = None
-    time: Array | None = None
-    soft: Floats | None = None
-    gold: Ints | None = None
-    notes: tuple[str, ...] = ()
-
     # -- where they come from ----------------------------------------------------------
 
     @classmethod
     def from_codes(
         cls,
-        task: Any,
-        worker: Any,
-        label: Any,
+        task: ArrayLike,
+        worker: ArrayLike,
+        label: ArrayLike,
         *,
-        tasks: Any = None,
-        workers: Any = None,
-        classes: Any = None,
-        weight: Any = None,
-        time: Any = None,
-        soft: Any = None,
-        gold: Any = None,
+        tasks: ArrayLike | None = None,
+        workers: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        soft: ArrayLike | None = None,
+        gold: ArrayLike | None = None,
         notes: tuple[str, ...] = (),
     ) -> Self:
         """Build from integer columns that count from zero; the fastest way in.
 
-        Names default to the numbers themselves. A label of ``-1`` is no annotation.
+        Names default to the numbers themselves. A label of ``-1`` is not an annotation.
         """
-        return cls(
-            **layout.group_by_task(
-                task, worker, label, tasks, workers, classes, weight, time, soft, gold
-            ),
-            notes=notes,
-        )
+        return cls.from_columns(
+            group_by_task(
+                task, worker, label, tasks=tasks, workers=workers, classes=classes,
+                weight=weight, time=time, soft=soft, gold=gold, notes=notes,
+            )
+        )  # fmt: skip
+
+    @classmethod
+    def from_columns(cls, columns: Columns) -> Self:
+        """Take columns that are grouped by task already, as they are."""
+        return cls(**{field.name: getattr(columns, field.name) for field in fields(columns)})
 
     @classmethod
     def from_frame(
         cls,
-        frame: Any,
+        frame: object,
         task: str = "task",
         worker: str = "worker",
         label: str = "label",
-        **options: Any,
-    ) -> Annotations:
-        """Build from a long frame (pandas, polars, Arrow), one row an annotation.
+        *,
+        weight: str | None = None,
+        time: str | None = None,
+        gold: str | None = None,
+        soft: Mapping[Any, str] | None = None,
+        tasks: ArrayLike | None = None,
+        workers: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        repeats: str = "all",
+        where: str = "The frame",
+        notes: tuple[str, ...] = (),
+    ) -> Self:
+        """Build from a long frame, one row per annotation.
 
-        See :func:`crowdwise.annotations.frames.from_frame` for the options: ``weight``, ``time``,
-        ``gold`` and ``soft`` columns, declared ``tasks``, ``workers`` and ``classes``, and
-        what to do with ``repeats``.
+        Parameters
+        ----------
+        frame : pandas, polars or Arrow frame
+            A row without a label is not an annotation; with only a task and a truth it gives
+            the truth of a task that may have no annotation at all.
+        task, worker, label : str
+            Names of the columns.
+        weight, time, gold : str, optional
+            Names of optional columns. ``gold`` holds a task's truth on any of its rows.
+        soft : mapping from class to column, optional
+            Columns that hold the probability of each class; ``label`` may then be missing.
+        tasks, workers, classes : array-like, optional
+            All names, in the order wanted; names that do not occur are allowed, others are
+            not. Classes default to the categories of an ordered categorical, else to the
+            sorted labels.
+        repeats : {"all", "first", "last", "majority"}, default="all"
+            What to keep when a worker labels a task more than once.
+        where : str
+            What to call the frame in errors.
+        notes : tuple of str
+            What is already known about where the frame comes from.
         """
-        from crowdwise.annotations.frames import from_frame
-
-        return from_frame(frame, task, worker, label, **options)
+        if repeats not in REPEATS:
+            known = ", ".join(REPEATS)
+            raise ParameterError(f"repeats={repeats!r} is unknown.\n  expected: {known}")
+        roles = {"task": task, "worker": worker, "label": label}
+        extra = {"weight": weight, "time": time, "gold": gold}
+        roles |= {role: name for role, name in extra.items() if name is not None}
+        built = cls.from_columns(
+            frames.columns_from_frame(
+                frame, roles, soft=soft, tasks=tasks, workers=workers, classes=classes,
+                where=where, notes=notes,
+            )
+        )  # fmt: skip
+        return built if repeats == "all" else built.without_repeats(repeats)
 
     @classmethod
-    def from_matrix(cls, matrix: Any, missing: Any = "auto", **names: Any) -> Annotations:
-        """Build from a wide table, one row a task and one column a worker.
+    def from_matrix(
+        cls,
+        matrix: Any,
+        missing: Any = "auto",
+        *,
+        tasks: ArrayLike | None = None,
+        workers: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Build from a wide table, one row per task and one column per worker.
 
         ``missing="auto"`` takes NaN, None and -1 for "no label"; give another value, or a
         list of values, to mean only those. A frame's index and columns name the tasks and
         workers; otherwise ``tasks=``, ``workers=`` and ``classes=`` do.
         """
-        from crowdwise.annotations.wide import from_matrix
-
-        return from_matrix(matrix, missing, **names)
+        return cls.from_columns(
+            wide.columns_from_matrix(matrix, missing, tasks=tasks, workers=workers, classes=classes)
+        )
 
     @classmethod
-    def from_snorkel(cls, matrix: Any, cardinality: int | None = None) -> Annotations:
+    def from_snorkel(cls, matrix: Any, cardinality: int | None = None) -> Self:
         """Build from a Snorkel label matrix: -1 abstains, classes count from zero."""
         classes = None if cardinality is None else np.arange(cardinality)
         return cls.from_matrix(matrix, missing=-1, classes=classes)
 
     @classmethod
     def from_dict(
-        cls, labels: Mapping[Any, Mapping[Any, Any]], *, classes: Any = None, workers: Any = None
-    ) -> Annotations:
+        cls,
+        labels: Mapping[Any, Mapping[Any, Any]],
+        *,
+        classes: ArrayLike | None = None,
+        workers: ArrayLike | None = None,
+    ) -> Self:
         """Build from ``{task: {worker: label}}``; tasks keep the dict's order."""
-        from crowdwise.annotations.wide import from_dict
+        return cls.from_columns(wide.columns_from_dict(labels, classes=classes, workers=workers))
 
-        return from_dict(labels, classes=classes, workers=workers)
-
-    @classmethod
-    def read(cls, path: Any, format: str | None = None, **options: Any) -> Annotations:
-        """Read a file of any known format; see :func:`crowdwise.io.reader.read`."""
-        from crowdwise.io.reader import read
-
-        return read(path, format, **options)
-
-    from_label_studio = _reader("label_studio", "Label Studio")
-    from_prodigy = _reader("prodigy", "Prodigy")
-    from_argilla = _reader("argilla", "Argilla")
-    from_doccano = _reader("doccano", "doccano")
-    from_mturk = _reader("mturk", "Mechanical Turk")
-    from_appen = _reader("appen", "Appen")
-    from_toloka = _reader("toloka", "Toloka")
-    from_hugging_face = _reader("hugging_face", "the Hugging Face Hub")
-
-    # -- how many ----------------------------------------------------------------------
-
-    @property
-    def n_tasks(self) -> int:
-        return len(self.tasks)
-
-    @property
-    def n_workers(self) -> int:
-        return len(self.workers)
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.classes)
-
-    @property
-    def n_annotations(self) -> int:
-        return len(self.label)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n_tasks, self.n_workers
+    # -- what they hold ----------------------------------------------------------------
 
     @cached_property
     def n_repeats(self) -> int:
         """How many annotations repeat an earlier one of the same worker on the same task."""
-        return layout.count_repeats(self.indptr, self.worker, self.n_workers)
-
-    @property
-    def redundancy(self) -> Ints:
-        """Annotations per task."""
-        return np.diff(self.indptr)
-
-    @property
-    def task(self) -> Ints:
-        """Running number of each annotation's task."""
-        return np.repeat(np.arange(self.n_tasks, dtype=np.int32), self.redundancy)
+        return parts.count_repeats(self)
 
     @property
     def gold_labels(self) -> pd.Series | None:
         """Truths that came with the data, as names by task; None if there are none."""
         if self.gold is None or not (self.gold >= 0).any():
             return None
-        import pandas as pd
-
         known = self.gold >= 0
         tasks = pd.Index(self.tasks[known], name="task", tupleize_cols=False)
         return pd.Series(self.classes[self.gold[known]], tasks, name="gold")
@@ -233,14 +216,14 @@ class Annotations:
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("Annotations are not iterated over; use to_frame() for the rows.")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Each task's most frequent label: what scikit-learn's splitters stratify by."""
         return self.classes[self.votes().argmax(axis=1)].astype(dtype or self.classes.dtype)
 
     def equals(self, other: Annotations) -> bool:
         """Whether two tables hold the same names, columns and rows in the same order."""
         return isinstance(other, Annotations) and all(
-            layout.same(getattr(self, name), getattr(other, name)) for name in layout.COLUMNS
+            _equal(getattr(self, name), getattr(other, name)) for name in STORED
         )
 
     # -- what the maths works on -------------------------------------------------------
@@ -260,11 +243,11 @@ class Annotations:
 
     # -- parts of them -----------------------------------------------------------------
 
-    def __getitem__(self, rows: Any) -> Self:
+    def __getitem__(self, rows: Indices) -> Self:
         """The tasks at ``rows``: a number, slice, mask or array of numbers."""
-        return replace(self, **layout.take_tasks(self, rows))
+        return parts.take_tasks(self, rows)
 
-    def filter(self, mask: Any) -> Self:
+    def filter(self, mask: ArrayLike) -> Self:
         """The annotations where ``mask`` is true; all tasks, workers and classes stay."""
         mask = np.asarray(mask, dtype=bool)
         if mask.shape != (self.n_annotations,):
@@ -272,16 +255,16 @@ class Annotations:
                 f"The mask has shape {mask.shape}.\n"
                 f"  expected: one true or false for each of {self.n_annotations:,} annotations"
             )
-        return replace(self, **layout.take_rows(self, mask))
+        return parts.take_annotations(self, mask)
 
-    def select_workers(self, workers: Any) -> Self:
+    def select_workers(self, workers: Sequence[Any] | Array) -> Self:
         """Only the annotations by these workers (names); all tasks and names stay."""
         found = locate(self.workers, workers)
         if (found < 0).any():
-            stranger = list(workers)[int((found < 0).argmax())]
+            unknown = list(workers)[int((found < 0).argmax())]
             raise AnnotationError(
                 explain(
-                    f"There is no worker {stranger!r}.",
+                    f"There is no worker {unknown!r}.",
                     expected=f"one of the {self.n_workers:,} names in .workers",
                 )
             )
@@ -291,52 +274,55 @@ class Annotations:
         """Only the tasks that have at least one annotation."""
         return self[np.flatnonzero(self.redundancy)]
 
-    def split_tasks(self, test_size: float = 0.25, random_state: Any = None) -> tuple[Self, Self]:
+    def split_tasks(
+        self, test_size: float = 0.25, random_state: RandomState = None
+    ) -> tuple[Self, Self]:
         """Cut into two at random, whole tasks at a time."""
-        train, test = layout.cut(self.n_tasks, test_size, random_state, "tasks")
+        train, test = parts.split(self.n_tasks, test_size, random_state, "tasks")
         return self[train], self[test]
 
-    def split_workers(self, test_size: float = 0.25, random_state: Any = None) -> tuple[Self, Self]:
+    def split_workers(
+        self, test_size: float = 0.25, random_state: RandomState = None
+    ) -> tuple[Self, Self]:
         """Cut into two at random, whole workers at a time; both parts keep all tasks."""
-        train, test = layout.cut(self.n_workers, test_size, random_state, "workers")
+        train, test = parts.split(self.n_workers, test_size, random_state, "workers")
         return self.filter(np.isin(self.worker, train)), self.filter(np.isin(self.worker, test))
 
-    def subsample(self, redundancy: int, random_state: Any = None) -> Self:
+    def subsample(self, redundancy: int, random_state: RandomState = None) -> Self:
         """At most ``redundancy`` random annotations of every task."""
-        return self.filter(layout.at_most(self.indptr, redundancy, random_state))
+        return self.filter(parts.sample_per_task(self.indptr, redundancy, random_state))
 
     def without_repeats(self, keep: str = "first") -> Self:
         """One annotation per worker and task: the ``first``, ``last`` or ``majority`` one.
 
         First and last go by ``time`` where it is known, else by the order of the rows.
         """
-        return self.filter(layout.keep_repeats(self, keep))
+        return self.filter(parts.mask_repeats(self, keep))
 
     # -- where they go -----------------------------------------------------------------
 
     def to_frame(self) -> pd.DataFrame:
         """A long frame ``task, worker, label`` (and ``weight``, ``time`` if known)."""
-        from crowdwise.annotations.frames import to_frame
-
-        return to_frame(self)
+        return frames.to_frame(self)
 
     def to_matrix(self, missing: Any = np.nan) -> pd.DataFrame:
-        """A wide frame, one row a task and one column a worker; repeats are refused."""
-        from crowdwise.annotations.wide import to_matrix
-
-        return to_matrix(self, missing)
+        """A wide frame, one row per task and one column per worker; repeats are refused."""
+        return wide.to_matrix(self, missing)
 
     def to_snorkel(self) -> Ints:
         """A Snorkel label matrix: class numbers, -1 where a worker abstains."""
-        from crowdwise.annotations.wide import to_codes
-
-        return to_codes(self)
+        return wide.to_snorkel(self)
 
     def to_dict(self) -> dict[Any, dict[Any, Any]]:
         """``{task: {worker: label}}``; repeats are refused."""
-        from crowdwise.annotations.wide import to_dict
+        return wide.to_dict(self)
 
-        return to_dict(self)
+
+def _equal(a: Array | None, b: Array | None) -> bool:
+    """Whether two optional columns are equal."""
+    if a is None or b is None:
+        return a is b
+    return np.array_equal(a, b)
 
 
 def refuse_empty(data: Annotations, purpose: str = "learn from") -> None:

@@ -1,4 +1,4 @@
-"""Wide tables in and out: one row a task, one column a worker."""
+"""Wide tables in and out: one row per task, one column per worker."""
 
 from __future__ import annotations
 
@@ -8,52 +8,54 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from crowdwise.annotations.frames import native_frame, refuse_missing, series
-from crowdwise.annotations.names import as_names, encode, is_scale, unmasked
-from crowdwise.annotations.table import Annotations
+from crowdwise.annotations.frames import as_narwhals, refuse_missing, take_series
+from crowdwise.annotations.grouping import Columns, group_by_task
+from crowdwise.annotations.names import as_names, encode, is_scale, unmask
+from crowdwise.annotations.parts import count_repeats
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.typing import Array, Ints
 
-# One label a task may be scikit-learn's doing, which replaces y before cross_val_predict's fits.
+# One label per task may come from scikit-learn, which replaces y in cross_val_predict.
 ONE_EACH = (
     "give every worker's label on each task; "
     "for a learner in cross_val_predict, params={'annotations': annotations} and no y"
 )
 
 
-def from_matrix(
+def columns_from_matrix(
     matrix: Any,
     missing: Any = "auto",
     *,
-    tasks: Any = None,
-    workers: Any = None,
-    classes: Any = None,
-) -> Annotations:
-    """Build annotations from a wide array or frame; of a sparse one, only stored cells count."""
+    tasks: ArrayLike | None = None,
+    workers: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+) -> Columns:
+    """Encode a wide array or frame; of a sparse matrix, only the stored cells count."""
     if hasattr(matrix, "tocoo"):
         stored = matrix.tocoo()
         values, shape, rows, columns = stored.data, stored.shape, None, None
-        present = _present(values, missing)
+        present = _find_present(values, missing)
         task, worker = stored.row[present], stored.col[present]
     else:
         values, rows, columns, scale = _as_grid(matrix)
-        shape, present = values.shape, _present(values, missing)
+        shape, present = values.shape, _find_present(values, missing)
         task, worker = np.nonzero(present)
         if classes is None and scale is not None:
-            classes = scale[_present(scale, missing)]
-    class_names, label = encode(_simplest(values[present]), "label", classes)
-    return Annotations.from_codes(
+            classes = scale[_find_present(scale, missing)]
+    class_names, label = encode(_simplify(values[present]), "label", classes)
+    return group_by_task(
         task.astype(np.int32),
         worker.astype(np.int32),
         label,
-        tasks=_names_of("task", tasks, rows, shape),
-        workers=_names_of("worker", workers, columns, shape),
+        tasks=_choose_names("task", tasks, rows, shape),
+        workers=_choose_names("worker", workers, columns, shape),
         classes=class_names,
     )
 
 
-def _names_of(role: str, given: Any, own: Any, shape: tuple[int, ...]) -> Any:
+def _choose_names(role: str, given: Any, own: Any, shape: tuple[int, ...]) -> Any:
     """The names that were given, else the table's own, else numbers."""
     size = shape[0] if role == "task" else shape[1]
     names = next((names for names in (given, own) if names is not None), range(size))
@@ -65,10 +67,13 @@ def _names_of(role: str, given: Any, own: Any, shape: tuple[int, ...]) -> Any:
     return names
 
 
-def from_dict(
-    labels: Mapping[Any, Mapping[Any, Any]], *, classes: Any, workers: Any
-) -> Annotations:
-    """Build annotations from ``{task: {worker: label}}``."""
+def columns_from_dict(
+    labels: Mapping[Any, Mapping[Any, Any]],
+    *,
+    classes: ArrayLike | None = None,
+    workers: ArrayLike | None = None,
+) -> Columns:
+    """Encode ``{task: {worker: label}}``; tasks keep the dict's order."""
     triples = []
     for number, (task, given) in enumerate(labels.items()):
         if not isinstance(given, Mapping):
@@ -84,7 +89,7 @@ def from_dict(
     worker_names, worker = encode(columns["worker"], "worker", workers)
     class_names, label = encode(columns["label"], "label", classes)
     refuse_missing(worker, label, "worker", columns)
-    return Annotations.from_codes(
+    return group_by_task(
         np.array(numbers, dtype=np.int32),
         worker,
         label,
@@ -94,46 +99,47 @@ def from_dict(
     )
 
 
-def to_codes(annotations: Annotations) -> Ints:
+def to_snorkel(table: Columns) -> Ints:
     """Class numbers in a tasks x workers array, -1 where there is no label."""
-    _refuse_repeats(annotations)
-    grid = np.full(annotations.shape, -1, dtype=np.int64)
-    grid[annotations.task, annotations.worker] = annotations.label
+    _refuse_repeats(table)
+    grid = np.full(table.shape, -1, dtype=np.int64)
+    grid[table.task, table.worker] = table.label
     return grid
 
 
-def _refuse_repeats(annotations: Annotations) -> None:
-    if annotations.n_repeats:
+def _refuse_repeats(table: Columns) -> None:
+    n_repeats = count_repeats(table)
+    if n_repeats:
         raise AnnotationError(
             explain(
-                f"{annotations.n_repeats:,} annotations repeat a worker on a task.",
+                f"{n_repeats:,} annotations repeat a worker on a task.",
                 expected="at most one label in each cell of a wide table",
-                fix="choose one with without_repeats('first'), 'last' or 'majority'",
+                fix="keep one of them: without_repeats('first'), 'last' or 'majority'",
             )
         )
 
 
-def to_matrix(annotations: Annotations, missing: Any) -> pd.DataFrame:
+def to_matrix(table: Columns, missing: Any) -> pd.DataFrame:
     """Class names in a tasks x workers frame, ``missing`` where there is no label."""
-    grid = to_codes(annotations)
-    names = np.append(annotations.classes.astype(object), missing)
-    frame = pd.DataFrame(names[grid], index=annotations.tasks, columns=annotations.workers)
+    grid = to_snorkel(table)
+    names = np.append(table.classes.astype(object), missing)
+    frame = pd.DataFrame(names[grid], index=table.tasks, columns=table.workers)
     return frame.rename_axis(index="task", columns="worker").infer_objects()
 
 
-def to_dict(annotations: Annotations) -> dict[Any, dict[Any, Any]]:
+def to_dict(table: Columns) -> dict[Any, dict[Any, Any]]:
     """The labels as ``{task: {worker: label}}``."""
-    _refuse_repeats(annotations)
-    who = annotations.workers[annotations.worker].tolist()
-    what = annotations.classes[annotations.label].tolist()
-    edges = pairwise(annotations.indptr.tolist())
+    _refuse_repeats(table)
+    who = table.workers[table.worker].tolist()
+    what = table.classes[table.label].tolist()
+    edges = pairwise(table.indptr.tolist())
     return {
         task: dict(zip(who[start:stop], what[start:stop], strict=True))
-        for task, (start, stop) in zip(annotations.tasks.tolist(), edges, strict=True)
+        for task, (start, stop) in zip(table.tasks.tolist(), edges, strict=True)
     }
 
 
-def scale_of(frame: pd.DataFrame) -> Array | None:
+def find_scale(frame: pd.DataFrame) -> Array | None:
     """The categories, in their order, where all columns are of one ordered categorical type."""
     kinds = set(frame.dtypes)
     if len(kinds) != 1 or not is_scale(frame.iloc[:, 0]):
@@ -144,13 +150,13 @@ def scale_of(frame: pd.DataFrame) -> Array | None:
 def _as_grid(matrix: Any) -> tuple[Array, Any, Any, Array | None]:
     """The cells as a 2-D array, names of rows and columns, and a scale, where there are any."""
     if isinstance(matrix, pd.DataFrame):
-        return matrix.to_numpy(), matrix.index, matrix.columns, scale_of(matrix)
-    frame = native_frame(matrix)
+        return matrix.to_numpy(), matrix.index, matrix.columns, find_scale(matrix)
+    frame = as_narwhals(matrix)
     if frame is not None:
-        own = pd.DataFrame({name: series(frame, name) for name in frame.columns})
-        return own.to_numpy(), None, frame.columns, scale_of(own)
+        own = pd.DataFrame({name: take_series(frame, name) for name in frame.columns})
+        return own.to_numpy(), None, frame.columns, find_scale(own)
     try:
-        values = unmasked(matrix)
+        values = unmask(matrix)
     except ValueError:  # rows of different lengths
         values = np.empty(0)
     if values.ndim != 2:
@@ -158,18 +164,18 @@ def _as_grid(matrix: Any) -> tuple[Array, Any, Any, Array | None]:
             explain(
                 f"A {type(matrix).__name__} of shape {values.shape} is not a table of labels.",
                 expected="two dimensions: rows are tasks, columns are workers",
-                fix=_advice(values) if values.ndim == 1 and len(values) else "",
+                fix=_advise(values) if values.ndim == 1 and len(values) else "",
             )
         )
     return values, None, None, None
 
 
-def _advice(values: Array) -> str:
+def _advise(values: Array) -> str:
     rows = all(isinstance(value, Mapping) for value in values)
-    return "read records with Annotations.read(rows)" if rows else ONE_EACH
+    return "read records with crowdwise.read(rows)" if rows else ONE_EACH
 
 
-def _present(values: Array, missing: Any) -> Array:
+def _find_present(values: Array, missing: Any) -> Array:
     empty = pd.isna(values)
     if isinstance(missing, str) and missing == "auto":
         minus = _equal(values, -1)
@@ -181,7 +187,7 @@ def _present(values: Array, missing: Any) -> Array:
                         "-1 may be a label or a gap in this table.",
                         found="-1 beside "
                         + ("empty cells" if empty.any() else "the label 1 alone"),
-                        fix="say which: missing=-1, or missing=None if -1 is a label",
+                        fix="say which it is: missing=-1, or missing=None if -1 is a label",
                     )
                 )
         return ~(empty | minus)
@@ -198,6 +204,6 @@ def _equal(values: Array, value: Any) -> Array:
     return same
 
 
-def _simplest(labels: Array) -> Any:
-    """Labels of a mixed table as integers or text where they all are."""
+def _simplify(labels: Array) -> Any:
+    """Labels of a mixed table as integers or text, where all of them are."""
     return pd.Series(labels).infer_objects() if labels.dtype == object else labels

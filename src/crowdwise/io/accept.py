@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.frames import native_frame
-from crowdwise.annotations.names import as_names, locate, unmasked
+from crowdwise.annotations.frames import as_narwhals
+from crowdwise.annotations.names import as_names, locate, unmask
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.io.gold import collect_truths
-from crowdwise.io.reader import read_frame
+from crowdwise.io.reader import read, read_frame
 from crowdwise.typing import Array, Ints
 
 
@@ -29,12 +29,12 @@ def as_annotations(data: Any) -> Annotations:
     if isinstance(data, Annotations):
         return data
     if isinstance(data, str | Path):
-        return Annotations.read(data)
+        return read(data)
     if isinstance(data, Mapping) and not hasattr(data, "columns"):
         return Annotations.from_dict(data)
     if isinstance(data, pd.DataFrame) and isinstance(data.columns, pd.RangeIndex):
         return Annotations.from_matrix(data)  # columns that nobody named are an array's
-    if isinstance(data, pd.DataFrame) or native_frame(data) is not None:
+    if isinstance(data, pd.DataFrame) or as_narwhals(data) is not None:
         return read_frame(data)
     if isinstance(data, Sequence | np.ndarray) or hasattr(data, "toarray"):
         return Annotations.from_matrix(data)
@@ -138,7 +138,7 @@ def _refuse(codes: Ints, role: str, annotations: Annotations, known: Array) -> N
 
 def _pairs(gold: Any, annotations: Annotations) -> tuple[Array, Array]:
     """The tasks whose truth is known, and their truths."""
-    if isinstance(gold, Mapping | pd.Series) or native_frame(gold) is not None:
+    if isinstance(gold, Mapping | pd.Series) or as_narwhals(gold) is not None:
         known = collect_truths(gold)
     else:
         known = pd.Series(_one_each(gold, annotations), index=annotations.tasks).dropna()
@@ -149,7 +149,7 @@ def _pairs(gold: Any, annotations: Annotations) -> tuple[Array, Array]:
 
 def _one_each(gold: Any, annotations: Annotations) -> Array:
     """Truths that are in the order of the tasks."""
-    values = unmasked(gold)
+    values = unmask(gold)
     if values.shape != (annotations.n_tasks,):
         raise AnnotationError(
             explain(

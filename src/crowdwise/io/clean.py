@@ -9,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from crowdwise.annotations.frames import from_frame
+from crowdwise.annotations.frames import to_floats
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.content import Long, Options
-from crowdwise.io.values import as_coded, numeric, renamed, typed
+from crowdwise.io.values import as_coded, renamed, typed
 
 NAMES = {"tasks": "task", "workers": "worker", "classes": "label"}
 
@@ -31,7 +31,7 @@ def build(
         if long.soft is None or key != "classes":
             frame = frame.assign(**{NAMES[key]: _as_declared(frame[NAMES[key]], known)})
     optional = {role: role for role in ("weight", "time", "gold") if role in frame}
-    return from_frame(
+    return Annotations.from_frame(
         frame, **optional, **declared, soft=long.soft, repeats=repeats, where=where,
         notes=long.notes,
     )  # fmt: skip
@@ -75,7 +75,7 @@ def _with_times(long: Long, where: str, *, asked: bool) -> Long:
     if "time" not in long.frame:
         return long
     column = long.frame["time"]
-    times = numeric(column)
+    times = to_floats(column)
     if times is None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a zone that is not known, say

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.columns import MOST, candidates
+from crowdwise.annotations.frames import shorten_columns
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import AnnotationError, FormatError, explain
 from crowdwise.io.content import Table
+from crowdwise.io.recognize import list_candidates
 from crowdwise.io.text_table import TextTable
 from crowdwise.typing import Array, Floats
 
@@ -29,7 +30,7 @@ def id_column(table: Table, tasks: Array | None, id: str | None) -> str | None:
     if id is not None:
         _refuse_unknown([id], table)
         return id
-    likely = [*candidates("task", table.columns), *(n for n in INDEX if n in table.columns)]
+    likely = [*list_candidates("task", table.columns), *(n for n in INDEX if n in table.columns)]
     if tasks is None:
         return likely[0] if likely else None
     if not likely:
@@ -55,7 +56,7 @@ def feature_columns(
         _refuse_unknown([w for w in wanted if not any(fnmatch(n, w) for n in names)], table)
         kept = [name for name in names if any(fnmatch(name, w) for w in wanted)]
     else:  # a truth among the features would be learned by heart
-        answers = {*candidates("label", names), *candidates("gold", names), *INDEX}
+        answers = {*list_candidates("label", names), *list_candidates("gold", names), *INDEX}
         kept = [name for name in names if name not in answers]
         left = [name for name in names if name in answers]
     if not kept:
@@ -141,4 +142,4 @@ def _refuse_unknown(names: Sequence[str], table: Table) -> None:
 
 def _shown(table: Table) -> list[str]:
     names = [name or "(no name)" for name in table.columns]
-    return names[:MOST] + [f"… {len(names):,} in all"] * (len(names) > MOST)
+    return shorten_columns(names)

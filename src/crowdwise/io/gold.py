@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.columns import recognise
-from crowdwise.annotations.frames import native_frame, series
+from crowdwise.annotations.frames import as_narwhals, take_series
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import AnnotationError, FormatError, explain, listing
 from crowdwise.io.containers import open_content
 from crowdwise.io.content import Content, Table, Tree
 from crowdwise.io.files import find_files
+from crowdwise.io.recognize import recognize_columns
 from crowdwise.io.values import as_whole, coded, is_whole, parse_names
 from crowdwise.typing import Ints
 
@@ -151,7 +151,7 @@ def truth_columns(
     columns: Any, where: str, given: Mapping[str, str | None], column: Callable[[str], pd.Series]
 ) -> tuple[str, str]:
     """The columns that hold the task and its truth: gold, or label where gold is empty."""
-    roles = recognise(columns, given)
+    roles = recognize_columns(columns, given)
     label, gold = roles.get("label"), roles.get("gold")
     if gold and not given.get("label") and (label is None or column(gold).notna().any()):
         label = gold
@@ -166,7 +166,7 @@ def truth_columns(
 
 
 def _from_table(table: Any) -> pd.Series:
-    frame = native_frame(table)
+    frame = as_narwhals(table)
     if frame is None:
         raise AnnotationError(
             explain(
@@ -175,5 +175,5 @@ def _from_table(table: Any) -> pd.Series:
             )
         )
     where = "The table of truths"
-    task, label = truth_columns(frame.columns, where, {}, lambda name: series(frame, name))
-    return pd.Series(series(frame, label).array, index=pd.Index(series(frame, task)))
+    task, label = truth_columns(frame.columns, where, {}, lambda name: take_series(frame, name))
+    return pd.Series(take_series(frame, label).array, index=pd.Index(take_series(frame, task)))

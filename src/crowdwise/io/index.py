@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from crowdwise.annotations.columns import SYNONYMS, plain, recognise
 from crowdwise.io.content import Frame
 from crowdwise.io.formats.wide import UNNAMED
+from crowdwise.io.recognize import SYNONYMS, normalize_name, recognize_columns
 
 
 def with_index(frame: pd.DataFrame, *, always: bool = False) -> Frame:
@@ -17,10 +17,10 @@ def with_index(frame: pd.DataFrame, *, always: bool = False) -> Frame:
     """
     index, columns = frame.index, list(map(str, frame.columns))
     levels = ["" if name is None else str(name) for name in index.names]
-    roles = recognise([*levels, *columns], {})
+    roles = recognize_columns([*levels, *columns], {})
     own = [k for k, name in enumerate(levels) if name in _roles_of_rows(roles) - set(columns)]
     task = [] if roles.get("task") in columns else _of_task(index, levels, roles, own)
-    hinted = any(plain(name) in SYNONYMS["task"] for name in levels)
+    hinted = any(normalize_name(name) in SYNONYMS["task"] for name in levels)
     numbers = always and not set(columns[:1]) & set(UNNAMED)
     if _counts(index) and not hinted and not numbers:
         task = []

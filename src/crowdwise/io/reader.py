@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from crowdwise.annotations.columns import REQUIRED
-from crowdwise.annotations.frames import native_frame, series
+from crowdwise.annotations.frames import as_narwhals, take_series
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 from crowdwise.io.clean import build
@@ -21,6 +20,7 @@ from crowdwise.io.formats import FORMATS, Format
 from crowdwise.io.formats._rows import choose
 from crowdwise.io.formats.wide import may_be_wide
 from crowdwise.io.index import with_index
+from crowdwise.io.recognize import REQUIRED
 from crowdwise.io.values import as_whole, coded, is_whole
 
 # What a parser raises on content that only looks like its format.
@@ -149,9 +149,9 @@ def _as_pandas(source: Any) -> Any:
     """A frame of any make as a pandas frame; anything else as it is."""
     if isinstance(source, pd.DataFrame):
         return source
-    frame = native_frame(source)  # of polars or Arrow, else perhaps of Hugging Face
+    frame = as_narwhals(source)  # of polars or Arrow, else perhaps of Hugging Face
     if frame is not None:
-        return pd.DataFrame({name: series(frame, name) for name in frame.columns})
+        return pd.DataFrame({name: take_series(frame, name) for name in frame.columns})
     return source.to_pandas() if hasattr(source, "to_pandas") else source
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.names import hashable
+from crowdwise.annotations.names import is_hashable
 from crowdwise.errors import FormatError, explain
 from crowdwise.typing import Array
 
@@ -35,7 +35,7 @@ def coded(values: Iterable[Any], role: str = "label", where: str = "The file") -
 
 def refuse_nested(value: Any, role: str, where: str) -> Any:
     """The value itself, unless it is a list or a dict."""
-    if isinstance(value, SCALARS) or hashable(value):
+    if isinstance(value, SCALARS) or is_hashable(value):
         return value
     raise FormatError(
         explain(
@@ -92,23 +92,6 @@ def as_whole(text: str) -> int:
 def parse_names(names: Sequence[Any]) -> list[Any]:
     """Names that came as text, as integers if all of them are whole numbers."""
     return [as_whole(name) for name in names] if all(map(is_whole, names)) else list(names)
-
-
-def numeric(column: pd.Series) -> pd.Series | None:
-    """A column as floats, or None if something in it is no number."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        numbers = numeric(pd.Series(column.cat.categories))
-        if numbers is None:
-            return None
-        values = np.append(numbers.to_numpy(), np.nan)[column.cat.codes.to_numpy()]
-        return pd.Series(values, index=column.index)
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return None
-    try:
-        numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return pd.Series(numbers, index=column.index)
 
 
 def is_true(column: pd.Series) -> Array:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 
@@ -35,7 +35,7 @@ def test_lists_the_fields_when_none_has_gold(tmp_path):
     path = tmp_path / "report.csv"
     path.write_text("_unit_id,_worker_id,mood,text\n1,2,good,x\n")
     with pytest.raises(FormatError, match=r"2 questions(.|\n)*'mood', 'text'"):
-        Annotations.read(path)
+        cw.read(path)
 
 
 def test_the_only_field_is_the_question(tmp_path, triples):
@@ -43,7 +43,7 @@ def test_the_only_field_is_the_question(tmp_path, triples):
     path.write_text(
         "_unit_id,_worker_id,_golden,mood,mood_gold\n1,2,false,good,bad\n1,3,true,bad,bad\n"
     )
-    annotations = Annotations.from_appen(path)
+    annotations = cw.read(path, "appen")
     assert triples(annotations) == [(1, 2, "good"), (1, 3, "bad")]
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 MOOD = [("r1", "u-ann", "good"), ("r1", "u-bob", "bad"), ("r2", "u-bob", "bad")]
@@ -29,7 +29,7 @@ def test_reads_another_question(export, triples):
 def test_reads_a_parquet_data_set(exports, tmp_path, triples):
     path = tmp_path / "records.parquet"
     pd.read_json(exports / "argilla_flat.json").to_parquet(path)
-    assert triples(Annotations.from_argilla(path, question="mood")) == MOOD
+    assert triples(cw.read(path, "argilla", question="mood")) == MOOD
 
 
 def test_takes_a_field_for_the_task(export, triples):
@@ -40,4 +40,4 @@ def test_takes_a_field_for_the_task(export, triples):
 def test_responses_may_lack_users_and_status():
     rows = [{"id": 1, "q.responses": ["a", "b"], "q.responses.users": ["u"]}]
     with pytest.raises(ValueError, match="1 of 2 annotations have no worker"):
-        Annotations.from_argilla(rows)
+        cw.read(rows, "argilla")

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 ROWS = [(1, "ann", "good"), (1, "bob", "bad + good"), (2, "ann", "bad")]
@@ -21,7 +21,7 @@ def test_reads_a_folder_with_one_file_per_user(export, triples):
 
 def test_reads_a_list_of_files(exports, triples):
     files = [exports / "doccano" / "bob.jsonl", exports / "doccano" / "ann.jsonl"]
-    assert sorted(triples(Annotations.from_doccano(files))) == ROWS
+    assert sorted(triples(cw.read(files, "doccano"))) == ROWS
 
 
 def test_reads_the_zip_that_doccano_exports(exports, tmp_path, triples):
@@ -29,13 +29,13 @@ def test_reads_the_zip_that_doccano_exports(exports, tmp_path, triples):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("ann.jsonl", "bob.jsonl"):
             archive.write(exports / "doccano" / name, name)
-    assert triples(Annotations.read(path)) == ROWS
+    assert triples(cw.read(path)) == ROWS
 
 
 def test_takes_the_worker_from_a_field(tmp_path, triples):
     path = tmp_path / "all.jsonl"
     path.write_text(json.dumps({"text": "Great!", "label": ["good"], "username": "cy"}) + "\n")
-    annotations = Annotations.read(path)
+    annotations = cw.read(path)
     assert triples(annotations) == [("Great!", "cy", "good")]
     assert "worker from 'username'" in annotations.notes
 
@@ -43,4 +43,4 @@ def test_takes_the_worker_from_a_field(tmp_path, triples):
 def test_refuses_spans():
     rows = [{"id": 1, "text": "Ann sat", "label": [[0, 3, "PER"]]}]
     with pytest.raises(FormatError, match="has a list where the label should be"):
-        Annotations.from_doccano(rows)
+        cw.read(rows, "doccano")

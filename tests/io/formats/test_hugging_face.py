@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 ROWS = [("q1", "ann", 2), ("q1", "bob", 0), ("q2", "cy", 1)]
@@ -24,7 +24,7 @@ def test_reads_lists(export, triples):
 def test_reads_lists_in_parquet(exports, tmp_path, triples):
     path = tmp_path / "data.parquet"
     pd.read_json(exports / "hugging_face.jsonl", lines=True).to_parquet(path)
-    assert triples(Annotations.read(path)) == ROWS
+    assert triples(cw.read(path)) == ROWS
 
 
 @pytest.mark.parametrize("text", ["ann,bob|2,0|cy|1", "['ann', 'bob']|[2, 0]|['cy']|[1]"])
@@ -34,7 +34,7 @@ def test_reads_lists_written_as_text(text, tmp_path, triples):
     path.write_text(
         "id;annotators;labels\n" + f'q1;"{cells[0]}";"{cells[1]}"\nq2;"{cells[2]}";"{cells[3]}"\n'
     )
-    assert triples(Annotations.read(path)) == ROWS
+    assert triples(cw.read(path)) == ROWS
 
 
 @pytest.mark.parametrize("name", ["le_wi_di.json", "le_wi_di_2025.json"])
@@ -49,7 +49,7 @@ def test_reads_lists_inside_one_field(export, triples):
 def test_reads_a_list_of_pairs(triples):
     pairs = [{"annotator_id": "ann", "label": 2}, {"annotator_id": "bob", "label": 0}]
     rows = [{"id": "q1", "annotators": pairs}]
-    assert triples(Annotations.from_hugging_face(rows)) == ROWS[:2]
+    assert triples(cw.read(rows, "hugging_face")) == ROWS[:2]
 
 
 def test_numbers_the_rows_without_an_id(triples):
@@ -57,7 +57,7 @@ def test_numbers_the_rows_without_an_id(triples):
         {"annotators": ["a", "b"], "labels": ["x", "y"]},
         {"annotators": ["a"], "labels": ["y"]},
     ]
-    annotations = Annotations.from_hugging_face(rows)
+    annotations = cw.read(rows, "hugging_face")
     assert triples(annotations) == [(0, "a", "x"), (0, "b", "y"), (1, "a", "y")]
     assert "task from the row number" in annotations.notes
 
@@ -73,15 +73,15 @@ def test_numbers_the_rows_without_an_id(triples):
 )
 def test_refuses_lists_that_do_not_fit(row):
     with pytest.raises(FormatError, match="do not fit together"):
-        Annotations.from_hugging_face([row])
+        cw.read([row], "hugging_face")
 
 
 def test_named_columns_overrule(triples):
     rows = [{"id": "q1", "who": ["a", "b"], "said": ["x", "y"], "key": 9}]
-    annotations = Annotations.from_hugging_face(rows, worker="who", label="said", task="key")
+    annotations = cw.read(rows, "hugging_face", worker="who", label="said", task="key")
     assert triples(annotations) == [(9, "a", "x"), (9, "b", "y")]
 
 
 def test_prints_of_arrays_are_lists(triples):
     rows = [{"id": "q1", "annotators": "[3 4]", "labels": "[1 0]"}]
-    assert triples(Annotations.from_hugging_face(rows)) == [("q1", 3, 1), ("q1", 4, 0)]
+    assert triples(cw.read(rows, "hugging_face")) == [("q1", 3, 1), ("q1", 4, 0)]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 
@@ -53,7 +53,7 @@ def test_takes_another_field_for_the_task_and_worker(export, triples):
 
 def test_takes_the_loaded_export(exports, export):
     loaded = json.loads((exports / "label_studio.json").read_text())
-    built = Annotations.from_label_studio(loaded, question="animal")
+    built = cw.read(loaded, "label_studio", question="animal")
     assert built.equals(export("label_studio.json", question="animal"))
 
 
@@ -69,13 +69,13 @@ def test_takes_the_loaded_export(exports, export):
 def test_reads_other_controls(value, label, triples):
     result = [{"from_name": "q", "to_name": "x", "type": "any", "value": value}]
     task = {"id": 1, "data": {}, "annotations": [{"completed_by": 2, "result": result}]}
-    assert triples(Annotations.from_label_studio([task])) == [(1, 2, label)]
+    assert triples(cw.read([task], "label_studio")) == [(1, 2, label)]
 
 
 def test_reads_old_exports_with_completions(triples):
     result = [{"from_name": "q", "to_name": "x", "type": "choices", "value": {"choices": ["a"]}}]
     task = {"id": 1, "data": {}, "completions": [{"completed_by": 2, "result": result}]}
-    assert triples(Annotations.from_label_studio([task])) == [(1, 2, "a")]
+    assert triples(cw.read([task], "label_studio")) == [(1, 2, "a")]
 
 
 def test_reads_json_min(export, triples):
@@ -90,7 +90,7 @@ def test_reads_the_csv_of_the_same_shape(tmp_path, triples):
     path.write_text(
         "image,id,animal,annotator,annotation_id,created_at,lead_time\nx,11,cat,5,1,,2\n"
     )
-    assert triples(Annotations.read(path)) == [(11, 5, "cat")]
+    assert triples(cw.read(path)) == [(11, 5, "cat")]
 
 
 def test_json_min_takes_any_column_that_is_asked_for(export, triples):
@@ -106,7 +106,7 @@ def annotation(worker, choice, **more):
 def test_a_truth_of_a_task_without_annotations_is_kept(gold):
     given = [[annotation(7, "cat")], [annotation(8, "dog", ground_truth=True)]]
     export = [{"id": k + 1, "data": {}, "annotations": own} for k, own in enumerate(given)]
-    annotations = Annotations.read(export)
+    annotations = cw.read(export)
     assert annotations.tasks.tolist() == [1, 2]
     assert annotations.workers.tolist() == [7]
     assert gold(annotations) == {2: "dog"}
@@ -122,7 +122,7 @@ def test_truths_that_say_nothing_are_left_out(gold):
         2: [annotation(7, "cat"), annotation(8, None, ground_truth=True)],
         3: [annotation(7, "cat"), truths[0], truths[2]],
     }
-    annotations = Annotations.read(
+    annotations = cw.read(
         [{"id": task, "data": {}, "annotations": own} for task, own in given.items()]
     )
     assert gold(annotations) == {3: "dog"}
@@ -136,4 +136,4 @@ def test_truths_that_say_nothing_are_left_out(gold):
 def test_nothing_but_a_truth_of_no_task():
     own = [annotation(1, None), annotation(2, "dog", ground_truth=True)]
     export = [{"id": None, "data": {}, "annotations": own}]
-    assert Annotations.read(export).shape == (0, 1)
+    assert cw.read(export).shape == (0, 1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import AnnotationError, FormatError
 
 
@@ -12,7 +12,7 @@ def read(tmp_path):
     def from_text(text, name="table.csv", **options):
         path = tmp_path / name
         path.write_text(text)
-        return Annotations.read(path, **options)
+        return cw.read(path, **options)
 
     return from_text
 
@@ -101,7 +101,7 @@ def test_a_weight_column_is_used_and_must_hold_numbers(read):
     assert read("task,worker,label,weight\n1,2,3,0.5\n").weight.tolist() == [0.5]
     with pytest.raises(
         AnnotationError,
-        match=r"1 weights that are not usable(.|\n)*row 1: weight='much'(.|\n)*mend",
+        match=r"1 weights that are not usable(.|\n)*row 1: weight='much'(.|\n)*correct",
     ):
         read("task,worker,label,weight\n1,2,3,much\n")
 
@@ -168,7 +168,7 @@ def test_reads_json_records_with_their_types(tmp_path, triples):
     path.write_text(
         '[{"task": "1", "worker": 2, "label": true}, {"task": "1", "worker": 3, "label": null}]'
     )
-    annotations = Annotations.read(path)
+    annotations = cw.read(path)
     assert triples(annotations) == [("1", 2, True)]
     assert annotations.workers.tolist() == [2, 3]
 
@@ -176,9 +176,9 @@ def test_reads_json_records_with_their_types(tmp_path, triples):
 def test_reads_columns_and_wrapped_records(triples):
     columns = {"task": [1, 1], "worker": ["a", "b"], "label": ["x", "y"]}
     rows = [{"task": 1, "worker": "a", "label": "x"}, {"task": 1, "worker": "b", "label": "y"}]
-    assert triples(Annotations.read(columns)) == triples(Annotations.read({"data": rows}))
+    assert triples(cw.read(columns)) == triples(cw.read({"data": rows}))
 
 
 def test_refuses_lists_in_cells():
     with pytest.raises(FormatError, match="has a dict where the task should be"):
-        Annotations.read([{"task": {"a": 1}, "worker": 2, "label": 3}])
+        cw.read([{"task": {"a": 1}, "worker": 2, "label": 3}])

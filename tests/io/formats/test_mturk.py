@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 
@@ -43,7 +43,7 @@ def test_reads_answers_written_as_json(export, triples):
 def test_reads_the_label_of_a_crowd_classifier(tmp_path, triples):
     path = tmp_path / "batch.csv"
     path.write_text("HITId,WorkerId,Answer.mood.label,Answer.note\nH1,W1,3,x\nH1,W2,4,\n")
-    assert triples(Annotations.from_mturk(path, question="mood")) == [
+    assert triples(cw.read(path, "mturk", question="mood")) == [
         ("H1", "W1", 3),
         ("H1", "W2", 4),
     ]
@@ -53,11 +53,11 @@ def test_without_a_hit_the_only_input_is_the_task(tmp_path, triples):
     path = tmp_path / "batch.csv"
     path.write_text("WorkerID,Input.song,Answer.genre\nW1,a.wav,rock\nW2,a.wav,jazz\n")
     rows = [("a.wav", "W1", "rock"), ("a.wav", "W2", "jazz")]
-    assert triples(Annotations.read(path)) == rows
+    assert triples(cw.read(path)) == rows
     path.write_text("WorkerID,Input.song,Input.truth,Answer.genre\nW1,a.wav,x,rock\n")
     with pytest.raises(FormatError, match=r"'Input.song', 'Input.truth'(.|\n)*task="):
-        Annotations.read(path)
-    annotations = Annotations.read(path, task="Input.song", gold="Input.truth")
+        cw.read(path)
+    annotations = cw.read(path, task="Input.song", gold="Input.truth")
     assert annotations.classes.tolist() == ["rock", "x"]
 
 
@@ -66,7 +66,7 @@ def test_passes_over_forms_that_are_no_json(tmp_path, triples):
     path.write_text(
         'HITId,WorkerId,Answer.taskAnswers\nH1,W1,"[{""q"":""a""}]"\nH1,W2,oops\nH1,W3,[]\n'
     )
-    annotations = Annotations.read(path)
+    annotations = cw.read(path)
     assert triples(annotations) == [("H1", "W1", "a")]
     assert "rows without a label left out: 2" in annotations.notes
 
@@ -74,6 +74,6 @@ def test_passes_over_forms_that_are_no_json(tmp_path, triples):
 def test_leaves_out_times_in_zones_that_are_not_known(tmp_path):
     path = tmp_path / "batch.csv"
     path.write_text("HITId,WorkerId,SubmitTime,Answer.q\nH1,W1,Wed May 01 03:00:00 XYZ 2024,a\n")
-    annotations = Annotations.read(path)
+    annotations = cw.read(path)
     assert annotations.time is None
     assert "times left out: they cannot be read" in annotations.notes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 
@@ -14,15 +14,15 @@ def test_reads_pairs_and_keeps_empty_tasks(export, triples):
 
 
 def test_names_stay_text_if_one_is_no_number():
-    annotations = Annotations.read({"1": {"a": "x"}, "b": {}})
+    annotations = cw.read({"1": {"a": "x"}, "b": {}})
     assert annotations.tasks.tolist() == ["1", "b"]
 
 
 def test_refuses_a_task_without_workers():
     with pytest.raises(FormatError, match=r"no labels by worker for task 'q2'"):
-        Annotations.read({"q1": {"a": "x"}, "q2": 3}, "nested")
+        cw.read({"q1": {"a": "x"}, "q2": 3}, "nested")
 
 
 def test_an_object_of_anything_else_is_of_no_known_format():
     with pytest.raises(FormatError, match="no known format"):
-        Annotations.read({"q1": {"a": "x"}, "q2": 3})
+        cw.read({"q1": {"a": "x"}, "q2": 3})

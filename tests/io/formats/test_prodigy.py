@@ -2,7 +2,7 @@
 
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 
@@ -34,7 +34,7 @@ def test_reads_verdicts_without_a_label(triples):
         {"_task_hash": 1, "_annotator_id": 1, "answer": "accept"},
         {"_task_hash": 1, "_annotator_id": 2, "answer": "reject"},
     ]
-    assert triples(Annotations.from_prodigy(rows)) == [(1, 1, "accept"), (1, 2, "reject")]
+    assert triples(cw.read(rows, "prodigy")) == [(1, 1, "accept"), (1, 2, "reject")]
 
 
 def test_takes_fields_by_their_path(triples):
@@ -47,7 +47,7 @@ def test_takes_fields_by_their_path(triples):
             "answer": "accept",
         }
     ]
-    annotations = Annotations.from_prodigy(rows, task="meta.id", worker="who")
+    annotations = cw.read(rows, "prodigy", task="meta.id", worker="who")
     assert triples(annotations) == [("m1", "ann", "a")]
 
 
@@ -56,4 +56,4 @@ def test_a_rejected_choice_is_no_label(triples):
         {"_input_hash": 1, "_session_id": "s", "accept": ["a"], "answer": "reject"},
         {"_input_hash": 1, "_session_id": "t", "accept": ["a", "b"], "answer": "accept"},
     ]
-    assert triples(Annotations.from_prodigy(rows)) == [(1, "t", "a + b")]
+    assert triples(cw.read(rows, "prodigy")) == [(1, "t", "a + b")]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import FormatError
 
 
@@ -32,9 +32,9 @@ def test_reads_an_output_by_either_name(asked, export, triples):
 def test_without_task_ids_the_only_input_is_the_task(tmp_path, triples):
     path = tmp_path / "pool.tsv"
     path.write_text("INPUT:image\tOUTPUT:a\tOUTPUT:b\tASSIGNMENT:worker_id\n1.jpg\tx\ty\tw\n")
-    assert triples(Annotations.from_toloka(path, question="b")) == [("1.jpg", "w", "y")]
+    assert triples(cw.read(path, "toloka", question="b")) == [("1.jpg", "w", "y")]
     with pytest.raises(FormatError, match=r"'a', 'b'"):
-        Annotations.from_toloka(path)
+        cw.read(path, "toloka")
 
 
 def test_asks_which_input_is_the_task(tmp_path):
@@ -43,4 +43,4 @@ def test_asks_which_input_is_the_task(tmp_path):
     with pytest.raises(
         FormatError, match=r"2 input columns(.|\n)*'INPUT:x', 'INPUT:y'(.|\n)*task="
     ):
-        Annotations.from_toloka(path)
+        cw.read(path, "toloka")

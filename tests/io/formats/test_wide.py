@@ -2,7 +2,7 @@
 
 import pytest
 
-from crowdwise import Annotations
+import crowdwise as cw
 from crowdwise.errors import AnnotationError
 
 
@@ -11,7 +11,7 @@ def read(tmp_path):
     def from_text(text, **options):
         path = tmp_path / "table.csv"
         path.write_text(text)
-        return Annotations.read(path, **options)
+        return cw.read(path, **options)
 
     return from_text
 

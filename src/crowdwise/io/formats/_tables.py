@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from crowdwise.annotations.columns import require
 from crowdwise.io.content import Long, Table
+from crowdwise.io.recognize import require_columns
 
 UNTYPED = ("task", "worker", "label", "gold")
 
@@ -16,7 +16,7 @@ def take(
 ) -> Long:
     """The columns that play the roles, and columns computed from others."""
     columns = {role: name for role, name in roles.items() if role not in computed}
-    require(columns, table.columns, table.name, needed=())
+    require_columns(columns, table.columns, table.name, needed=())
     frame = table.frame(list(columns.values()))
     cells = {role: frame[name] for role, name in columns.items()} | computed
     worth = {r: n for r, n in columns.items() if n != r or r in ("weight", "time", "gold")}

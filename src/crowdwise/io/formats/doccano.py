@@ -1,8 +1,8 @@
 """doccano: JSONL, one file per user."""
 
-from crowdwise.annotations.columns import recognise
 from crowdwise.io.content import Content, Long, Options, Records
 from crowdwise.io.formats._rows import Rows, field, first_field
+from crowdwise.io.recognize import recognize_columns
 
 TEXT = ("text", "data", "filename", "image")
 LABEL = ("label", "labels")
@@ -19,7 +19,7 @@ def matches(content: Content) -> bool:
 def parse(content: Records, options: Options) -> Long:
     """One row for each record; the worker is a field of it, or the name of the file."""
     label = options.asked or next(name for name in (*LABEL, "label") if name in content.columns)
-    worker = options.worker or recognise(content.columns, {}).get("worker")
+    worker = options.worker or recognize_columns(content.columns, {}).get("worker")
     rows = Rows(content.name)
     for record in content.records():
         who = content.stem if worker is None else field(record, worker)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from crowdwise.annotations.columns import plain, recognise
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.content import Content, Long, Options, Table, Tree
 from crowdwise.io.formats._rows import Rows, field
+from crowdwise.io.recognize import normalize_name, recognize_columns
 
 WORKERS = ("annotators", "annotatorids", "workers", "workerids", "raters", "raterids", "users",
            "userids", "annotatorid", "workerid", "raterid", "annotator")  # fmt: skip
@@ -34,7 +34,7 @@ def parse(content: Content, options: Options) -> Long:
     records = _records(content, whole=True)
     workers, labels = _columns(content, records, options)
     others = [name for row in records[:1] for name in row if name not in (workers, labels)]
-    name = options.task or recognise(others, {}).get("task")
+    name = options.task or recognize_columns(others, {}).get("task")
     rows = Rows(content.name)
     for number, record in enumerate(records):
         task = number if name is None else field(record, name)
@@ -62,7 +62,7 @@ def _records(content: Content, *, whole: bool) -> Sequence[Record]:
 def _columns(content: Content, rows: Sequence[Record], options: Options) -> tuple[str, str]:
     """The fields of workers and of labels; empty where there is none."""
     names = content.columns or [name for row in rows[:1] for name in row]
-    by_plain = {plain(name): name for name in reversed(list(names))}
+    by_plain = {normalize_name(name): name for name in reversed(list(names))}
     workers = options.worker or next((by_plain[n] for n in WORKERS if n in by_plain), "")
     labels = options.asked or next((by_plain[n] for n in LABELS if n in by_plain), "")
     return workers, labels
@@ -82,7 +82,7 @@ def _pairs(record: Record, workers: str, labels: str, where: str) -> Iterator[tu
 
 
 def _inside(cell: Mapping[str, Any], where: str) -> tuple[Any, Any]:
-    roles = recognise(cell, {})
+    roles = recognize_columns(cell, {})
     if not {"worker", "label"} <= roles.keys():
         raise _mismatch(where, f"fields {', '.join(map(str, cell))}")
     return cell[roles["worker"]], cell[roles["label"]]

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from crowdwise.annotations.columns import REQUIRED, candidates, recognise, require
 from crowdwise.io.content import Content, Long, Options, Table
 from crowdwise.io.formats._tables import take
+from crowdwise.io.recognize import REQUIRED, list_candidates, recognize_columns, require_columns
 from crowdwise.io.values import parse_names
 
 SOFT = "proba_"
@@ -12,14 +12,14 @@ SOFT = "proba_"
 
 def matches(content: Content) -> bool:
     """Whether columns for the task, the worker and the label are there."""
-    found = recognise(content.columns, {"task": content.task})
+    found = recognize_columns(content.columns, {"task": content.task})
     return isinstance(content, Table) and set(REQUIRED) <= found.keys()
 
 
 def parse(content: Table, options: Options) -> Long:
     """The columns as they are named, or as the caller says."""
-    roles = recognise(content.columns, {"task": content.task} | options.columns)
-    require(roles, content.columns, content.name)
+    roles = recognize_columns(content.columns, {"task": content.task} | options.columns)
+    require_columns(roles, content.columns, content.name)
     if options.task is None and content.task is None:
         roles["task"] = _repeating(content, roles)
     soft = [name for name in content.columns if name.startswith(SOFT)]
@@ -34,7 +34,7 @@ def parse(content: Table, options: Options) -> Long:
 def _repeating(table: Table, roles: dict[str, str]) -> str:
     """The first column for the task in which a value occurs twice: row numbers are no tasks."""
     taken = {name for role, name in roles.items() if role != "task"}
-    possible = [name for name in candidates("task", table.columns) if name not in taken]
+    possible = [name for name in list_candidates("task", table.columns) if name not in taken]
     for name in possible if len(possible) > 1 else []:
         if table.frame([name])[name].duplicated().any():
             return name

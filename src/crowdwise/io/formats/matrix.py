@@ -3,7 +3,6 @@
 import pandas as pd
 
 from crowdwise.annotations.table import Annotations
-from crowdwise.annotations.wide import from_matrix
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.content import Content, Long, Matrix, Options
 
@@ -23,7 +22,7 @@ def parse(content: Matrix, options: Options) -> Long:
                 expected="two dimensions: rows are tasks, columns are workers",
             )
         )
-    return long_of(from_matrix(array, options.missing))
+    return long_of(Annotations.from_matrix(array, options.missing))
 
 
 def long_of(annotations: Annotations, notes: tuple[str, ...] = (), *, scale: bool = False) -> Long:

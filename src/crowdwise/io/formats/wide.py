@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from crowdwise.annotations.columns import SYNONYMS, plain, recognise, require
-from crowdwise.annotations.wide import from_matrix, scale_of
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.wide import find_scale
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.content import Content, Long, Options, Table
 from crowdwise.io.formats.matrix import long_of
+from crowdwise.io.recognize import SYNONYMS, normalize_name, recognize_columns, require_columns
 from crowdwise.io.values import as_coded, typed
 
 UNNAMED = ("", "Unnamed: 0", "index")
@@ -39,7 +40,7 @@ def may_be_wide(table: Table) -> bool:
 
 def _long_words(content: Content) -> set[str]:
     """The roles that only a long table has a column for."""
-    return {"worker", "label"} & recognise(content.columns, {"task": content.task}).keys()
+    return {"worker", "label"} & recognize_columns(content.columns, {"task": content.task}).keys()
 
 
 def _shares(table: Table) -> bool:
@@ -61,16 +62,16 @@ def parse(content: Table, options: Options) -> Long:
     if not workers and options.worker is None:
         _refuse(content)
     worker = next(iter(workers), options.worker or "")
-    require(named | {"worker": worker}, content.columns, content.name, ())
+    require_columns(named | {"worker": worker}, content.columns, content.name, ())
     frame = content.frame([*workers, *named.values()])
     labels = _columns(content, frame, [*workers, gold] if gold else workers, "label")
-    grid, scale = frame[workers], scale_of(frame[workers]) is not None
+    grid, scale = frame[workers], find_scale(frame[workers]) is not None
     if not scale:
         grid = pd.DataFrame(dict(enumerate(labels[: len(workers)]))).to_numpy()
     own = np.arange(len(frame)) if task is None else _columns(content, frame, [task], "task")[0]
     titles = dict(zip(content.columns, content.titles, strict=True))
     names = [titles[worker] for worker in workers]
-    built = from_matrix(grid, options.missing, tasks=own, workers=names)
+    built = Annotations.from_matrix(grid, options.missing, tasks=own, workers=names)
     whence = "row number" if task is None else f"column {task!r}"
     long = long_of(built, (f"task from {whence}",), scale=scale)
     if gold is None:
@@ -106,7 +107,7 @@ def _task(table: Table, options: Options) -> str | None:
 
     In one row nothing can repeat, so that the first column tells nothing there.
     """
-    known = recognise(table.columns, {"task": options.task or table.task}).get("task")
+    known = recognize_columns(table.columns, {"task": options.task or table.task}).get("task")
     first = next(iter(table.columns), "")
     if known is not None or first in UNNAMED:
         return first if known is None else known
@@ -118,7 +119,7 @@ def _task(table: Table, options: Options) -> str | None:
 
 
 def _gold(table: Table, options: Options) -> str | None:
-    return recognise(table.columns, {"gold": options.gold}).get("gold")
+    return recognize_columns(table.columns, {"gold": options.gold}).get("gold")
 
 
 def _workers(table: Table, options: Options) -> list[str]:
@@ -127,7 +128,9 @@ def _workers(table: Table, options: Options) -> list[str]:
         return [name for name in table.columns if fnmatchcase(name, options.worker)]
     aside = {_task(table, options), _gold(table, options), table.task}
     about = set(SYNONYMS["task"])  # a text beside its id
-    return [name for name in table.columns if name not in aside and plain(name) not in about]
+    return [
+        name for name in table.columns if name not in aside and normalize_name(name) not in about
+    ]
 
 
 def _values(table: Table, name: str) -> set[Any]:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.annotations.frames import refuse_absent, shorten_columns
+from crowdwise.errors import AnnotationError
 
 # Compared in lower case without spaces, dots, dashes and underscores at either end or inside.
 SYNONYMS = {
@@ -32,36 +33,35 @@ SYNONYMS = {
     "gold": ("gold", "truth", "goldlabel", "groundtruth", "truelabel"),
 }  # fmt: skip
 REQUIRED = ("task", "worker", "label")
-MOST = 20  # columns named in an error
 
 
 @lru_cache(maxsize=1 << 14, typed=True)  # wide tables are looked at by every format in turn
-def plain(name: object) -> str:
+def normalize_name(name: object) -> str:
     """A column's name without case and punctuation."""
     return "".join(letter for letter in str(name).lower() if letter.isalnum())
 
 
-def candidates(role: str, columns: Iterable[object]) -> list[str]:
+def list_candidates(role: str, columns: Iterable[object]) -> list[str]:
     """The columns that a role's synonyms name, the likeliest first."""
     by_plain: dict[str, str] = {}
     for name in map(str, columns):
-        by_plain.setdefault(plain(name), name)
+        by_plain.setdefault(normalize_name(name), name)
     return [by_plain[word] for word in SYNONYMS[role] if word in by_plain]
 
 
-def recognise(columns: Iterable[object], given: Mapping[str, str | None]) -> dict[str, str]:
+def recognize_columns(columns: Iterable[object], given: Mapping[str, str | None]) -> dict[str, str]:
     """Find the column for each role: as given, else by its own name, else by a synonym."""
     names = list(map(str, columns))
     found = {role: name for role, name in given.items() if name is not None}
     for role in SYNONYMS:
         taken = set(found.values())
-        left = [name for name in candidates(role, names) if name not in taken]
+        left = [name for name in list_candidates(role, names) if name not in taken]
         if role not in found and left:
             found[role] = left[0]
     return found
 
 
-def require(
+def require_columns(
     found: Mapping[str, str],
     columns: Iterable[object],
     where: str,
@@ -69,21 +69,14 @@ def require(
 ) -> None:
     """Refuse a table that lacks a column for a role that is needed, or one that was named."""
     names = list(map(str, columns))
-    shown = names[:MOST] + [f"… {len(names):,} in all"] * (len(names) > MOST)
-    for role in dict.fromkeys((*needed, *found)):
-        name = found.get(role)
-        if name is None:
+    for role in needed:
+        if role not in found:
             fix = f"rename a column, or name it: {role}='…' in Python, --{role} … in a shell"
             if not found:
                 fix += "; the first line must name the columns"
             elif role == "worker":
                 fix += "; worker='rater_*' if every such column is a worker"
+            shown = shorten_columns(names)
             raise AnnotationError.missing_column(role, where=where, found=shown, fix=fix)
-        if name not in names:
-            raise AnnotationError(
-                explain(
-                    f"{where} has no column {name!r} for the {role}.",
-                    found=", ".join(shown) or "no columns",
-                    fix=f"check the spelling of {role}={name!r}",
-                )
-            )
+        refuse_absent({role: found[role]}, names, where)
+    refuse_absent(found, names, where)

@@ -1,0 +1,93 @@
+"""Parts of the table: some tasks, some annotations, one label per worker and task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.utils import check_random_state
+
+from crowdwise.annotations.grouping import Columns, freeze
+from crowdwise.errors import ParameterError
+from crowdwise.typing import Array, Floats, Indices, Ints, RandomState
+
+Some = TypeVar("Some", bound=Columns)
+
+
+def take_tasks(table: Some, rows: Indices) -> Some:
+    """The table with only these tasks."""
+    chosen = np.atleast_1d(np.arange(table.n_tasks)[rows])
+    size = table.redundancy[chosen]
+    indptr = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    start = np.repeat(table.indptr[chosen] - indptr[:-1], size)
+    at = start + np.arange(indptr[-1])
+    gold = None if table.gold is None else table.gold[chosen]
+    kept = {"tasks": table.tasks[chosen], "indptr": indptr, "gold": gold}
+    return replace(table, **freeze({**kept, **_take(table, at)}))
+
+
+def take_annotations(table: Some, mask: Array) -> Some:
+    """The table with only these annotations."""
+    before = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+    return replace(table, **freeze({"indptr": before[table.indptr], **_take(table, mask)}))
+
+
+def count_repeats(table: Columns) -> int:
+    """Annotations beyond the first of the same worker on the same task."""
+    ones = np.ones(table.n_annotations, dtype=np.int8)
+    shape = (table.n_tasks, max(table.n_workers, 1))
+    pairs = csr_array((ones, table.worker.copy(), table.indptr.copy()), shape=shape)
+    pairs.sum_duplicates()
+    return table.n_annotations - pairs.nnz
+
+
+def mask_repeats(table: Columns, keep: str) -> Array:
+    """Which annotations stay when each worker may label a task only once."""
+    if keep not in ("first", "last", "majority"):
+        raise ParameterError(f"keep={keep!r} is unknown.\n  expected: first, last or majority")
+    task, worker, label = table.task, table.worker, table.label
+    place = np.arange(len(label)) if table.time is None else table.time
+    order = np.lexsort((np.arange(len(label)), place, worker, task))
+    pair_changes = (np.diff(task[order]) != 0) | (np.diff(worker[order]) != 0)
+    group = np.concatenate([[0], np.cumsum(pair_changes)])[: len(label)]
+    key: Floats | Ints = np.arange(len(label))  # within a pair, the least key stays
+    if keep == "last":
+        key = -key
+    elif keep == "majority":
+        cell = group * table.n_classes + label[order]
+        _, inverse, times = np.unique(cell, return_inverse=True, return_counts=True)
+        key = -times[inverse].astype(np.float64)
+    best = np.lexsort((np.arange(len(label)), key, group))
+    mask = np.zeros(len(label), dtype=bool)
+    mask[order[best[np.unique(group, return_index=True)[1]]]] = True
+    return mask
+
+
+def sample_per_task(indptr: Ints, redundancy: int, random_state: RandomState) -> Array:
+    """Which annotations a random sample of at most ``redundancy`` per task keeps."""
+    if redundancy < 1:
+        raise ParameterError(f"redundancy={redundancy} is too small.\n  expected: 1 or more")
+    n = int(indptr[-1])
+    task = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((check_random_state(random_state).random_sample(n), task))
+    rank = np.empty(n, dtype=np.int64)
+    rank[order] = np.arange(n) - indptr[:-1][task]
+    return rank < redundancy
+
+
+def split(n: int, test_size: float, random_state: RandomState, what: str) -> tuple[Ints, Ints]:
+    """Two sorted sets of numbers below ``n``, the second holding ``test_size`` of them."""
+    n_test = round(n * test_size)
+    if not 0 < n_test < n:
+        raise ParameterError(
+            f"test_size={test_size} leaves one side of {n:,} {what} empty.\n"
+            "  expected: a fraction between 0 and 1 that leaves both sides some"
+        )
+    order = check_random_state(random_state).permutation(n)
+    return np.sort(order[n_test:]), np.sort(order[:n_test])
+
+
+def _take(table: Columns, at: Array) -> dict[str, Array | None]:
+    return {k: None if own is None else own[at] for k, own in table.per_annotation().items()}
