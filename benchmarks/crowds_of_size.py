@@ -1,4 +1,4 @@
-"""Simulated crowds of any size: power-law workers, one-coin with a taste of bias."""
+"""Simulated crowds of any size: power-law activity, one-coin workers with a little bias."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ PER_TASK = 5
 
 
 def draw(n_annotations: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """Integer columns of about ``n_annotations`` labels, five a task, and the truth.
+    """Integer columns of about ``n_annotations`` labels, five per task, and the truth.
 
     Workers' activity falls as a power of their rank; a tenth of them label at random, the
     others are right with a probability between 0.45 and 0.95 and err towards the next

@@ -46,7 +46,7 @@ def main() -> None:
     home = MODULES[library] if side == "theirs" else f"crowdwise.compat.{library}"
     calls = {"crowdkit": crowdkit, "cleanlab": cleanlab, "snorkel": snorkel}
     found = calls[library](import_module(home), Path(folder))
-    text = {name: described(value) for name, value in found.items()}
+    text = {name: describe(value) for name, value in found.items()}
     Path(target).write_text(json.dumps(text))
 
 
@@ -81,10 +81,10 @@ def cleanlab(module, folder: Path) -> dict[str, object]:
     labels, probs, fresh = data["labels"], data["pred_probs"], data["unlabeled"]
     frame = pd.DataFrame(labels, columns=[f"w{k}" for k in range(labels.shape[1])])
     found = {"get_majority_vote_label": module.get_majority_vote_label(labels, probs)}
-    found |= judged(module, frame, probs, fresh)
+    found |= judge(module, frame, probs, fresh)
     if hasattr(module, "value_counts"):
         mend(module)
-    again = judged(module, frame, probs, fresh)
+    again = judge(module, frame, probs, fresh)
     counted = ("agreement", "calibrated", "active")  # what rests on counts of labels
     return found | {f"mended {n}": v for n, v in again.items() if n.startswith(counted)}
 
@@ -98,7 +98,7 @@ def mend(module) -> None:
         )
 
 
-def judged(module, frame, probs, fresh) -> dict[str, object]:
+def judge(module, frame, probs, fresh) -> dict[str, object]:
     found: dict[str, object] = {}
     cases = {
         "best_quality": {},
@@ -142,7 +142,7 @@ def snorkel(module, folder: Path) -> dict[str, object]:
     return found
 
 
-def described(value: object) -> dict[str, object]:
+def describe(value: object) -> dict[str, object]:
     """A series, frame, array or number as plain values, with all its names."""
     if isinstance(value, pd.Series):
         return {"kind": "Series", "name": value.name, "index": names(value.index),

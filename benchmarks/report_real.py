@@ -43,12 +43,14 @@ def main() -> int:
             page = out / f"{name}.html"
             facts = report(file, page, name)
             seconds, size = time.perf_counter() - start, page.stat().st_size / 1e6
-            found = [] if tab is None else looked_at(tab, page)
+            found = [] if tab is None else check(tab, page)
             found += [f"{size:.1f} MB"] * (size > MOST_MEGABYTES)
             bad += bool(found)
-            told = "; ".join(found) or ("fine" if tab else "not looked at: no Chromium")
+            verdict = "; ".join(found) or ("fine" if tab else "not checked: no Chromium")
             counts = facts.data
-            print(f"{name:<28}{counts.n_annotations:>9,}{seconds:>8.1f} s{size:>7.2f} MB  {told}")
+            print(
+                f"{name:<28}{counts.n_annotations:>9,}{seconds:>8.1f} s{size:>7.2f} MB  {verdict}"
+            )
     return 1 if bad else 0
 
 
@@ -78,7 +80,7 @@ def report(file: Path, page: Path, name: str):
     return write_report(annotations, page, X=X, truth=truth, title=name)
 
 
-def looked_at(tab: browser.Browser, page: Path) -> list[str]:
+def check(tab: browser.Browser, page: Path) -> list[str]:
     """What is wrong with a page on a wide screen, in the dark, and on a phone."""
     found = []
     for look in LOOKS:

@@ -30,12 +30,12 @@ def main() -> None:
         training = Training(
             learning_rate=1e-2, epochs=EPOCHS, patience=EPOCHS, n_restarts=n_restarts
         )
-        found = measured(SpeeLFC(training=training), data)
+        found = measure(SpeeLFC(training=training), data)
         rows.append({"restarts": f"{n_restarts}, {EPOCHS} epochs", **found})
     for row in rows:
         row["ratio"] = row["seconds"] / rows[0]["seconds"]
     whole = published_table("speelfc-table2").rows["SpeeLFC"].make("MGC")
-    rows.append({"restarts": "10, stopped by held-out labels", **measured(whole, data)})
+    rows.append({"restarts": "10, stopped by held-out labels", **measure(whole, data)})
     header = ["restarts", "seconds", "times one", "test accuracy"]
     lines = [
         [
@@ -51,7 +51,7 @@ def main() -> None:
     save("restarts", provenance("python benchmarks/restarts.py"), rows, text)
 
 
-def measured(model: SpeeLFC, data: LearningSet) -> dict[str, float]:
+def measure(model: SpeeLFC, data: LearningSet) -> dict[str, float]:
     """Median time of a fit, and mean accuracy on the test tasks."""
     seconds, right = [], []
     for seed in range(REPEATS + 1):  # the first one warms up

@@ -40,7 +40,10 @@ Snorkel: the same descent from the same start, in double precision instead of si
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for library in MAKERS:
-        parser.add_argument(f"--{library}", help="an interpreter that has it; else as it was")
+        parser.add_argument(
+            f"--{library}",
+            help="an interpreter that has it; without one, the last results are kept",
+        )
     peers = vars(parser.parse_args())
     rows = []
     for library, make in MAKERS.items():
@@ -51,7 +54,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 fill(Path(folder))
                 found = {
-                    side: called(library, side, python, Path(folder))
+                    side: call(library, side, python, Path(folder))
                     for side, python in (("ours", sys.executable), ("theirs", peers[library]))
                 }
             rows += [{"library": library, "data": name, **row} for row in compare(**found)]
@@ -65,7 +68,7 @@ def earlier() -> list[dict]:
     return json.loads(file.read_text())["rows"] if file.exists() else []
 
 
-def called(library: str, side: str, python: str, folder: Path) -> dict[str, dict]:
+def call(library: str, side: str, python: str, folder: Path) -> dict[str, dict]:
     target = folder / f"{side}.json"
     command = [python, str(ONCE), library, side, str(folder), str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -102,13 +102,13 @@ def limit_of(file: Path, size: int) -> dict[str, object]:
     shape = (annotations.n_workers, N_CLASSES)
     tables = np.log(np.full(N_CLASSES, 0.25)), np.log(rng.dirichlet(np.ones(N_CLASSES), shape))
     cells = annotations.cells
-    bare = min(timed(lambda: em_pass(cells, *tables)) for _ in range(5))
-    read = min(timed(cells.code.sum) for _ in range(5))
+    bare = min(measure_seconds(lambda: em_pass(cells, *tables)) for _ in range(5))
+    read = min(measure_seconds(cells.code.sum) for _ in range(5))
     nanoseconds = {"pass_ns": bare / size * 1e9, "read_ns": read / size * 1e9}
     return {"method": "limit", "annotations": size, **nanoseconds}
 
 
-def timed(work) -> float:
+def measure_seconds(work) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Published tables, run again: every method of a paper on its data, ours beside theirs.
+"""Published tables, rerun: every method of a paper on its data, beside the published figures.
 
 A table is a file in ``crowdbench/tables`` that makes one :class:`Table`; ``crowdwise bench NAME``
 runs it over seeds and writes JSON and Markdown.

@@ -1,4 +1,4 @@
-"""Fit a method and score it: what most tables do where a row meets a column."""
+"""Fit a method and score it: what most tables do for a row and a column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDS = 5  # of held-out labels
 
 
 def on_test_tasks(model: Any, data: LearningSet, seed: int) -> dict[str, float]:
-    """Scores on the test part, and how well the truth of the training tasks was found."""
+    """Scores on the test part, and how well the truths of the training tasks are inferred."""
     X, X_test = data.X, data.X_test
     model.fit(X, data.annotations)
     predicted = model.predict(X_test)
@@ -37,9 +37,9 @@ def on_test_tasks(model: Any, data: LearningSet, seed: int) -> dict[str, float]:
 def on_held_out_labels(
     model: Any, data: LearningSet, fold: int, X: Any = "those of the set"
 ) -> dict[str, float]:
-    """Mean log probability of a fifth of the labels by the posterior from the others.
+    """Mean log probability of a fifth of the labels, by the posterior from the others.
 
-    No truth is seen.
+    No truth is used.
     """
     votes = data.annotations
     tested = np.random.default_rng(0).integers(FOLDS, size=len(votes.label)) == fold
@@ -48,9 +48,9 @@ def on_held_out_labels(
 
 
 def on_held_out_tasks(model: Any, data: LearningSet, fold: int) -> dict[str, float]:
-    """Mean log probability of the labels of a fifth of the tasks by the classifier.
+    """Mean log probability of the labels of a fifth of the tasks, by the classifier.
 
-    No truth is seen.
+    No truth is used.
     """
     votes = data.annotations
     tested = np.random.default_rng(0).integers(FOLDS, size=votes.n_tasks)[votes.task] == fold
@@ -69,7 +69,7 @@ def label_likelihood(belief: Floats, confusion: Floats, votes: Annotations, test
 
 
 def on_training_tasks(posterior: Floats, data: LearningSet) -> dict[str, float]:
-    """Scores of a posterior of the training tasks that have a truth; ties count in part."""
+    """Scores of a posterior on the training tasks that have a truth; ties share the credit."""
     rows, truth = known_truth(data)
     return {
         "accuracy": accuracy(posterior[rows], truth),
@@ -88,7 +88,7 @@ def known_truth(data: LearningSet) -> tuple[Ints, Ints]:
 
 
 def confusion_error(model: Any, data: LearningSet, n_busiest: int = 6) -> float:
-    """Mean absolute difference of learned and empirical confusions of the busiest workers."""
+    """Mean absolute error of the learned confusion matrices of the busiest workers."""
     learned = getattr(model, "confusion_", None)
     votes = data.annotations
     if learned is None or learned.shape[1:] != (votes.n_classes, votes.n_classes):

@@ -52,9 +52,9 @@ def page(
 
 
 def column_table(table: Table, lines: pd.DataFrame, usual: int) -> str:
-    """One line a method: each metric with what was published, then seconds.
+    """One line per method: each metric beside the published figure, then seconds.
 
-    Where fewer runs than ``usual`` make a figure, their number stands beside it.
+    A figure from fewer than ``usual`` runs has their number beside it.
     """
     shown = [m for m in table.metrics if m in set(lines["metric"])]
     known = {m for m in shown if lines.loc[lines["metric"] == m, "published"].notna().any()}
@@ -72,9 +72,9 @@ def column_table(table: Table, lines: pd.DataFrame, usual: int) -> str:
 
 
 def overall_table(summary: pd.DataFrame, metric: str) -> str:
-    """Mean and rank over the columns of the rows that can do them all, best first.
+    """Mean and rank over the columns of the rows that have them all, best first.
 
-    The last lines say how far the best single row is from the best row of each column.
+    The last lines compare the best single row with the best row of each column.
     """
     lines = summary[summary["metric"] == metric]
     wide = lines.pivot(index="column", columns="row", values="mean")
@@ -96,7 +96,7 @@ def overall_table(summary: pd.DataFrame, metric: str) -> str:
 
 
 def cells_of(line: Any, *, published: bool, usual: int) -> list[str]:
-    """A figure with its error, and beside it what was published."""
+    """A figure with its error, and beside it the published one."""
     if line is None or pd.isna(line["mean"]):
         return ["-", "", "", ""] if published else ["-"]
     error = f" ± {line['error']:.4f}" if line["runs"] > 1 else ""
@@ -137,7 +137,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def footer(about: Mapping[str, Any]) -> str:
-    """What made these figures."""
+    """How these figures were made."""
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
     runs = "; ".join(f"{count} runs on {place}" for place, count in about["runs"].items())
     return (

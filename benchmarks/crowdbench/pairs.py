@@ -1,8 +1,8 @@
-"""What the words of two sentences tell about whether the second follows from the first.
+"""What the words of two sentences say about whether the second follows from the first.
 
-Shared words told most of what systems of the first entailment challenge knew, and more on some
-of its seven kinds of pairs than on others (Dagan, Glickman and Magnini, 2006, The PASCAL
-Recognising Textual Entailment Challenge, doi:10.1007/11736790_9).
+Shared words account for most of what the systems of the first entailment challenge achieved,
+more so on some of its seven kinds of pairs than on others (Dagan, Glickman and Magnini, 2006, The
+PASCAL Recognising Textual Entailment Challenge, doi:10.1007/11736790_9).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crowdwise.typing import Floats
 
 WORD = re.compile(r"[A-Za-z]+|\d+(?:[.,]\d+)*")
 ENDINGS = ("ing", "ed", "es", "s", "ly")
-DENIAL = frozenset(
+NEGATION = frozenset(
     {"not", "no", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot"}
     | {"deny", "denies", "denied", "refused", "failed"}
 )
@@ -30,14 +30,14 @@ DENIAL = frozenset(
 def pair_features(
     premises: Sequence[str], hypotheses: Sequence[str], kinds: Sequence[str]
 ) -> Floats:
-    """Standardised features of each pair: how much of the hypothesis its premise holds.
+    """Standardized features of each pair: how much of the hypothesis its premise contains.
 
     Shares of words, rare words, names, numbers and word pairs in common; the longest run; whether
-    only one denies; lengths; the kind of pair, and rare words in common within each kind.
+    only one has a negation; lengths; the kind of pair, and rare words in common within each kind.
     """
-    said = [WORD.findall(text) for text in (*premises, *hypotheses)]
-    rarity = rarities([[stem(word) for word in words] for words in said])
-    pairs = zip(said[: len(premises)], said[len(premises) :], strict=True)
+    tokens = [WORD.findall(text) for text in (*premises, *hypotheses)]
+    rarity = rarities([[stem(word) for word in words] for words in tokens])
+    pairs = zip(tokens[: len(premises)], tokens[len(premises) :], strict=True)
     shared = np.array([in_common(premise, hypothesis, rarity) for premise, hypothesis in pairs])
     kind = pd.get_dummies(pd.Series(kinds)).to_numpy(dtype=np.float64)
     features = np.hstack([shared, kind, kind * shared[:, :1]])
@@ -60,7 +60,7 @@ def in_common(
         share(numbers, premise),
         share([*pairwise(second)], [*pairwise(first)]),
         longest_run(first, second) / max(len(second), 1),
-        float(denies(premise) != denies(hypothesis)),
+        float(negates(premise) != negates(hypothesis)),
         math.log((len(second) + 1) / (len(first) + 1)),
     ]
 
@@ -85,8 +85,8 @@ def longest_run(first: Sequence[str], second: Sequence[str]) -> int:
     return longest
 
 
-def denies(words: Sequence[str]) -> bool:
-    return any(word.lower() in DENIAL for word in words)
+def negates(words: Sequence[str]) -> bool:
+    return any(word.lower() in NEGATION for word in words)
 
 
 def stem(word: str) -> str:

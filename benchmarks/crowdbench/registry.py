@@ -1,4 +1,4 @@
-"""The tables there are: one file each, imported when asked for."""
+"""The available tables: one file each, imported on demand."""
 
 import pkgutil
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ def table(name: str) -> Table:
 
 
 def with_third_party(made: Table, specs: Sequence[str]) -> Table:
-    """The table with a row more for every ``package.module:Class``, at its default settings."""
+    """The table with one more row for every ``package.module:Class``, at its default settings."""
     rows = {spec: Row(_maker(spec)) for spec in specs}
     return replace(made, rows={**made.rows, **rows}) if rows else made
 
@@ -44,16 +44,15 @@ def _maker(spec: str) -> Callable[[str], Any]:
     except Exception as error:  # whatever is in that package
         raise ParameterError(
             explain(
-                f"{spec!r} cannot be imported and made: {error}.",
+                f"{spec!r} cannot be imported and created: {error}.",
                 first=type(error).__name__,
-                expected="package.module:Class of something installed here, which needs no "
-                "arguments",
+                expected="package.module:Class of an installed package, without required arguments",
             )
         ) from error
     if not callable(getattr(model, "fit", None)):
         raise ParameterError(
             explain(
-                f"{spec!r} makes a {type(model).__name__}, which cannot fit.",
+                f"{spec!r} creates a {type(model).__name__}, which has no fit method.",
                 expected="an estimator",
             )
         )

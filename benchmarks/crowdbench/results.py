@@ -1,4 +1,4 @@
-"""What came of a table's runs: kept in one JSON file, shown as Markdown."""
+"""The results of a table's runs: saved in one JSON file, shown as Markdown."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from typing import Any
 import pandas as pd
 
 from crowdbench.page import page
-from crowdbench.summary import paired, summarise
+from crowdbench.summary import compare_pairs, summarize
 from crowdbench.table import Table
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.atomic import replace_file
 
 PACKAGES = ("crowdwise", "numpy", "scipy", "scikit-learn", "pandas", "torch")
-SECONDS = 10.0  # between two savings of unfinished work
+SECONDS = 10.0  # between two saves of unfinished work
 
 
 class Results:
     """The runs of one table, on disk and in memory.
 
-    A run counts as done only for the settings it was made with: when a method's settings
-    change, its old runs are left out.
+    A run is reused only if the method's settings are still the same: when they change, its old
+    runs are dropped.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Results:
             self.write()
 
     def summary(self) -> pd.DataFrame:
-        """Mean, standard error and the published figure, one line a row, column and metric."""
-        return summarise(self.table, self.runs)
+        """Mean, standard error and the published figure, one line per row, column and metric."""
+        return summarize(self.table, self.runs)
 
     def write(self) -> None:
         """Save all runs, the page, and the figure where the table has one."""
@@ -70,7 +70,7 @@ class Results:
             "about": about,
             "settings": {place: self.settings[place] for place in self._places()},
             "summary": json.loads(summary.to_json(orient="records")),
-            "pairs": paired(self.table, self.runs),
+            "pairs": compare_pairs(self.table, self.runs),
             "runs": [
                 {"row": row, "column": column, "seed": seed, **found}
                 for (row, column, seed), found in sorted(self.runs.items())
@@ -84,8 +84,8 @@ class Results:
             self.table.figure(summary, self.file.with_suffix(".svg"))
 
     def about(self) -> dict[str, Any]:
-        """The command, versions and machine behind the figures."""
-        whole = f"crowdwise bench {self.table.name}"  # what makes all of it, from nothing
+        """The command, versions and machine that produced the figures."""
+        whole = f"crowdwise bench {self.table.name}"  # what makes all of it from scratch
         return {
             "command": self.command if self.command and not self._resumed else whole,
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -112,7 +112,7 @@ class Results:
                 explain(
                     f"{self.file} does not hold the runs of a table.",
                     first=str(error),
-                    fix="move the file away, or start anew with --again",
+                    fix="move the file away, or start over with --again",
                 )
             ) from error
         for run in runs:
@@ -126,7 +126,7 @@ class Results:
 
 
 def line_by_line(content: dict[str, Any]) -> str:
-    """JSON with one line for every entry of its parts, so that changes can be seen."""
+    """JSON with one line per entry, so that diffs are readable."""
     parts = []
     for name, part in content.items():
         keyed = isinstance(part, dict)
@@ -150,24 +150,24 @@ def _rounded(value: Any) -> Any:
 
 
 def settings(model: Any) -> str:
-    """What an estimator has other than by default, in words that are the same in every run."""
+    """An estimator's non-default parameters, as text that is the same in every run."""
     if not hasattr(model, "get_params"):
         return type(model).__name__
     usual = inspect.signature(type(model)).parameters
     changed = {
         name: text
         for name, value in sorted(model.get_params(deep=False).items())
-        if (text := _in_words(value)) != _in_words(usual[name].default)
+        if (text := _describe(value)) != _describe(usual[name].default)
     }
     inside = ", ".join(f"{name}={text}" for name, text in changed.items())
     return f"{type(model).__name__}({inside})"
 
 
-def _in_words(value: Any) -> str:
+def _describe(value: Any) -> str:
     if hasattr(value, "get_params") and not isinstance(value, type):
         return settings(value)
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_in_words, value)) + "]"
+        return "[" + ", ".join(map(_describe, value)) + "]"
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
     return repr(value)
@@ -181,7 +181,7 @@ def _version(name: str) -> str | None:
 
 
 def machine() -> str:
-    """What this machine is, as far as it matters for figures and times."""
+    """The machine, as far as it matters for figures and times."""
     torch = _version("torch")
     software = f"Python {platform.python_version()}" + (f", torch {torch}" if torch else "")
     return f"{platform.machine()}, {os.cpu_count()} cores{_accelerator()} ({software})"

@@ -60,19 +60,19 @@ def run_table(
     quick : bool, default=False
         Whether to run few seeds, and on large tables few rows: a check, not a result.
     others : sequence of str
-        Estimators of third parties, as ``package.module:Class``, each a row more.
+        Estimators of third parties, as ``package.module:Class``, each an extra row.
     jobs : int, default=2
         How many runs to do side by side.
     again : bool, default=False
         Whether to forget what is in ``folder``.
     tell : function
-        Is told about every finished run.
+        Called with a message about every finished run.
     """
     made = with_third_party(table(name), others)
     if quick:
         rows, columns = rows or made.quick_rows, columns or made.quick_columns
     if rows is not None:
-        rows = [*rows, *others]  # who asks for another method wants its row, whatever the rest
+        rows = [*rows, *others]  # another method always gets its row
     n_seeds = seeds or (made.quick_seeds if quick else made.seeds)
     wanted = [
         Job(name, row, column, seed, tuple(others))
@@ -82,19 +82,19 @@ def run_table(
     results = Results(made, Path(folder), command=command, again=again)
     missing = [job for job in wanted if not results.has(job.row, job.column, job.seed)]
     if len(missing) < len(wanted):
-        tell(f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs are there already")
+        tell(f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs are already there")
     try:
         counted = progress.track(outcomes(missing, jobs), name, len(missing), "run")
         for done, (job, found) in enumerate(counted, start=1):
             results.add(job.row, job.column, job.seed, found)
-            tell(f"{name} {done}/{len(missing)}: {_told(job, found)}")
-    finally:  # also when stopped: what was done is kept
+            tell(f"{name} {done}/{len(missing)}: {_describe(job, found)}")
+    finally:  # also when interrupted: finished runs are kept
         results.write()
     return results
 
 
 def outcomes(jobs: Sequence[Job], n_jobs: int) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Every job with what came of it, as they finish."""
+    """Every job with its outcome, as they finish."""
     if n_jobs == 1 or len(jobs) <= 1:
         yield from map(perform, jobs)
         return
@@ -105,7 +105,7 @@ def outcomes(jobs: Sequence[Job], n_jobs: int) -> Iterator[tuple[Job, dict[str, 
 
 
 def perform(job: Job) -> tuple[Job, dict[str, Any]]:
-    """Do one run; what keeps it from running is its outcome."""
+    """Do one run; if it cannot run, the reason is its outcome."""
     _one_thread()
     made = with_third_party(table(job.table), job.others)
     with warnings.catch_warnings():
@@ -116,8 +116,8 @@ def perform(job: Job) -> tuple[Job, dict[str, Any]]:
             return job, {"skipped": str(error).splitlines()[0]}
         start = time.perf_counter()
         try:
-            model = seeded(made.rows[job.row].make(job.column), job.seed)
-            figures = finite(made.measure(model, data, job.seed))
+            model = set_seed(made.rows[job.row].make(job.column), job.seed)
+            figures = replace_nan(made.measure(model, data, job.seed))
         except MissingExtraError:
             raise
         except CrowdwiseError as error:
@@ -131,12 +131,12 @@ def perform(job: Job) -> tuple[Job, dict[str, Any]]:
     return job, {"figures": figures, "seconds": seconds, "peak_mb": peak_memory()}
 
 
-def finite(figures: dict[str, float]) -> dict[str, float | None]:
-    """Figures as JSON can hold them: None for what is not a number."""
+def replace_nan(figures: dict[str, float]) -> dict[str, float | None]:
+    """Figures as JSON can store them: None for NaN."""
     return {k: float(v) if math.isfinite(v) else None for k, v in figures.items()}
 
 
-def seeded(model: Any, seed: int) -> Any:
+def set_seed(model: Any, seed: int) -> Any:
     """The estimator, with the seed wherever it or one of its parts takes one."""
     if not hasattr(model, "get_params"):
         return model
@@ -166,7 +166,7 @@ def _fixed(name: str, column: str) -> Any:
 
 
 def _one_thread() -> None:
-    """Runs are side by side already; more threads each would only get in the way."""
+    """Runs go side by side already; more threads for each would only compete."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     else:
@@ -178,7 +178,7 @@ def _one_thread() -> None:
 
 
 def peak_memory() -> float:
-    """The most memory that this process has held, in megabytes; 0 where nothing tells."""
+    """The most memory that this process has held, in megabytes; 0 where it is unknown."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -187,7 +187,7 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def _told(job: Job, found: dict[str, Any]) -> str:
+def _describe(job: Job, found: dict[str, Any]) -> str:
     what = f"{job.row} on {job.column}, seed {job.seed}"
     if "skipped" in found:
         return f"{what}: skipped, {found['skipped']}"

@@ -1,6 +1,6 @@
-"""Data for the tables: crowds with features, cut into what is learned from and tested on.
+"""Data for the tables: crowds with features, split into training and test parts.
 
-Labels and truth come from :mod:`crowdwise.datasets`. Features that no publisher serves as a
+Labels and truths come from :mod:`crowdwise.datasets`. Features that no publisher serves as a
 file (sentence embeddings, the image features of a paper) are read from the folder that
 ``$CROWDWISE_DATA`` names: ``<set>/features.npz`` with the arrays ``X`` and ``task``.
 """
@@ -53,7 +53,7 @@ class LearningSet:
 
 @lru_cache(maxsize=8)
 def crowd(name: str, **options: Any) -> Crowd:
-    """A real crowd, fetched where it is not in the cache."""
+    """A real crowd, downloaded unless it is in the cache."""
     return load(name, progress=False, **options)
 
 
@@ -110,7 +110,7 @@ def stored_features(name: str) -> tuple[Array, Array]:
     if not folder or not file.exists():
         raise FileError(
             explain(
-                f"features of {name} are not here; no publisher serves them as a file.",
+                f"The features of {name} are not here; no publisher offers them as a file.",
                 expected=f"{name}/features.npz, with arrays X and task, in ${PLACE}",
             )
         )
@@ -132,7 +132,7 @@ def lsa_features(whole: Crowd, size: int = 1200) -> tuple[Array, Array]:
 
 
 def word_weights() -> Any:
-    """What weighs words and pairs of words in all tables with texts."""
+    """The weights of words and word pairs in all tables with texts."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     return TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)

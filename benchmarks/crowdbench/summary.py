@@ -1,4 +1,4 @@
-"""Means over seeds, with their errors, beside what was published."""
+"""Means over seeds, with their errors, beside the published figures."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Runs = Mapping[tuple[str, str, int], Mapping[str, Any]]
 SIGNIFICANT = 1.96  # standard errors
 
 
-def summarise(table: Table, runs: Runs) -> pd.DataFrame:
-    """One line for every row, column and metric that has runs.
+def summarize(table: Table, runs: Runs) -> pd.DataFrame:
+    """One line per row, column and metric that has runs.
 
     ``error`` is the standard error of the mean over seeds. ``mark`` compares with the
     published figure: better or worse by more than 1.96 standard errors of the difference, else
@@ -78,7 +78,7 @@ def mark(ours: Mapping[str, float], known: Published) -> str:
     return "better" if distance > 0 else "worse"
 
 
-def paired(table: Table, runs: Runs) -> list[dict[str, Any]]:
+def compare_pairs(table: Table, runs: Runs) -> list[dict[str, Any]]:
     """The table's comparisons, by a paired t-test over the seeds both rows ran."""
     lines = []
     for column in table.columns:

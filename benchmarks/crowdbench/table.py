@@ -1,4 +1,4 @@
-"""What a table is: rows of methods, columns of data, and what is measured where they meet."""
+"""What a table is: rows of methods, columns of data, and what is measured for each pair."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Published:
 
 @dataclass(frozen=True)
 class Column:
-    """Data that methods meet on.
+    """Data that methods are compared on.
 
     Attributes
     ----------
     load : function
-        Makes the data from a seed.
+        Creates the data from a seed.
     redrawn : bool
         Whether the data differs from seed to seed. On fixed data a method without random
         numbers runs once.
     about : str
-        What a reader has to know about it.
+        What a reader needs to know about it.
     """
 
     load: Callable[[int], Any]
@@ -45,11 +45,11 @@ class Row:
     Attributes
     ----------
     make : function
-        Makes an estimator from a column's name, with its settings there.
+        Creates the estimator for a column, given the column's name.
     published : mapping from column to metric to Published
         What a paper reports.
     columns : sequence of str, optional
-        The columns that the method can do; all of them by default.
+        The columns that the method can run on; all by default.
     """
 
     make: Callable[[str], Any]
@@ -64,19 +64,19 @@ class Table:
     Attributes
     ----------
     title, source, about : str
-        What it shows, whose table it is, and how ours differs.
+        What it shows, where it was published, and how ours differs.
     rows, columns : mapping
         By name, in order.
     metrics : sequence of str
-        What is shown; ``measure`` may return more. Higher is better.
+        The metrics shown; ``measure`` may return more. Higher is better.
     measure : function of estimator, data and seed
         Fits and scores; returns figures by name.
     pairs : sequence of (row, row)
-        Comparisons to test over the seeds, the first expected to be better.
+        Comparisons to test over the seeds; the first is expected to be better.
     seeds, quick_seeds : int
-        How many runs make a figure, and in a quick run.
+        The number of runs behind a figure, and in a quick run.
     quick_rows, quick_columns : sequence of str, optional
-        What a quick run keeps.
+        What a quick run includes.
     overall : bool
         Whether means and ranks over the columns are shown first.
     figure : function of summary and path, optional
@@ -114,7 +114,7 @@ class Table:
         ]
 
     def published(self, row: str, column: str, metric: str) -> Published | None:
-        """What the paper says there."""
+        """The published figure, if there is one."""
         return self.rows[row].published.get(column, {}).get(metric)
 
 

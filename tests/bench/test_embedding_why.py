@@ -14,8 +14,8 @@ from crowdbench.tables._why import (
     Case,
     confidences,
     cosine_across,
-    explained,
     given_chance,
+    measure_case,
     parts_of,
     safety,
 )
@@ -33,12 +33,12 @@ def crowd():
 
 def test_accuracy_is_that_of_the_tables_it_explains(crowd):
     probe = Probe(RLL(groups_per_epoch=300, training=brief(1), random_state=0), **FIXED)
-    found = explained(Case(probe), crowd, 0)
+    found = measure_case(Case(probe), crowd, 0)
     assert found["accuracy"] == pytest.approx(over_folds(probe, crowd, 0)["accuracy"])
 
 
 def test_what_is_said_of_training_tasks(crowd):
-    found = explained(Case(Probe(**FIXED)), crowd, 0)
+    found = measure_case(Case(Probe(**FIXED)), crowd, 0)
     truth, fitted, right, sizes = crowd.truth.to_numpy(), [], [], []
     for fold in sorted(set(crowd.split)):
         inside = crowd.split.to_numpy() != fold
@@ -55,7 +55,7 @@ def test_what_is_said_of_training_tasks(crowd):
 @pytest.mark.parametrize("network", [None, NetClassifier(training=brief(1), random_state=0)])
 def test_a_ceiling_learns_from_true_labels(crowd, network):
     part = next(parts_of(crowd))
-    found = explained(Case(Probe(**FIXED), network=network, gold=True), part, 0)
+    found = measure_case(Case(Probe(**FIXED), network=network, gold=True), part, 0)
     model = network or LogisticRegression(max_iter=2000)
     scaler = StandardScaler().fit(part.X)
     X, X_test = (part.X, part.X_test) if network else map(scaler.transform, (part.X, part.X_test))
@@ -74,7 +74,7 @@ def test_folds_are_left_out_in_turn(crowd):
 def test_validation_labels_say_the_penalty():
     oral = as_learning_set(stand_in("oral_neucrowd", random_state=0))
     score = {
-        strengths: explained(Case(Probe(strengths=strengths)), oral, 0)["accuracy"]
+        strengths: measure_case(Case(Probe(strengths=strengths)), oral, 0)["accuracy"]
         for strengths in ((1e-5,), (1.0,), (1e-5, 1.0))
     }
     assert score[1e-5,] != score[1.0,]  # all tasks of the larger class

@@ -17,7 +17,7 @@ import crowdbench
 from crowdbench import registry, runner
 from crowdbench.page import overall_table, page
 from crowdbench.results import Results, settings
-from crowdbench.summary import mark, paired, summarise
+from crowdbench.summary import compare_pairs, mark, summarize
 from crowdbench.table import Column, Published, Row, Table, published
 from crowdwise import progress
 from crowdwise.cli import main
@@ -135,7 +135,7 @@ def test_a_second_run_takes_what_is_there(tmp_path):
     told = []
     run(tmp_path, tell=told.append, seeds=5, columns=["easy"])
     assert told == [
-        "toy: 5 of 6 runs are there already",
+        "toy: 5 of 6 runs are already there",
         "toy 1/1: guess on easy, seed 4: accuracy 0.5250 (0.0 s)",
     ]
     told.clear()
@@ -150,7 +150,7 @@ def test_runs_with_other_settings_are_left_out(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "table", lambda name: changed)
     told = []
     results = run(tmp_path, columns=["easy"], tell=told.append)
-    assert told[0] == "toy: 4 of 5 runs are there already"
+    assert told[0] == "toy: 4 of 5 runs are already there"
     assert lines(results).loc[("easy", "sure", "accuracy"), "mean"] == 0.8
 
 
@@ -232,9 +232,9 @@ def test_a_third_party_must_bring_an_estimator():
     assert type(made.rows[name].make("easy")).__name__ == "LogisticRegression"
     with pytest.raises(ParameterError, match="cannot be imported"):
         crowdbench.with_third_party(TOY, ["no_such_package:Thing"])
-    with pytest.raises(ParameterError, match=r"made: .*wish"):
+    with pytest.raises(ParameterError, match=r"created: .*wish"):
         crowdbench.with_third_party(TOY, [f"{__name__}:Needy"])
-    with pytest.raises(ParameterError, match="a BaseEstimator, which cannot fit"):
+    with pytest.raises(ParameterError, match="a BaseEstimator, which has no fit method"):
         crowdbench.with_third_party(TOY, ["sklearn.base:BaseEstimator"])
 
 
@@ -269,7 +269,7 @@ def test_pairs_are_tested_seed_by_seed():
         for row, values in (("sure", first), ("guess", second))
         for seed, value in enumerate(values)
     }
-    found = paired(TOY, runs)
+    found = compare_pairs(TOY, runs)
     assert len(found) == 1
     assert found[0]["mean"] == pytest.approx((first - second).mean())
     assert found[0]["p"] == pytest.approx(stats.ttest_rel(first, second).pvalue)
@@ -279,7 +279,7 @@ def test_a_row_that_ran_once_stands_for_every_seed():
     runs = {("sure", "easy", 0): {"figures": {"accuracy": 0.7}, "seconds": 1.0, "peak_mb": 1.0}}
     for seed, value in enumerate((0.5, 0.6, 0.55)):
         runs["guess", "easy", seed] = {"figures": {"accuracy": value}}
-    found = paired(TOY, runs)[0]
+    found = compare_pairs(TOY, runs)[0]
     assert (found["runs"], found["mean"]) == (3, pytest.approx(0.15))
 
 
@@ -315,7 +315,7 @@ def test_means_and_ranks_over_the_columns():
 
 
 def test_the_summary_of_nothing_has_its_columns():
-    assert "published" in summarise(TOY, {}).columns
+    assert "published" in summarize(TOY, {}).columns
 
 
 def test_settings_name_what_is_not_usual():
@@ -327,7 +327,7 @@ def test_seeds_reach_every_part_that_takes_one():
     from crowdwise.aggregate import MajorityVote
     from crowdwise.learn import NetClassifier, TwoStage
 
-    model = runner.seeded(TwoStage(MajorityVote(), NetClassifier()), 7)
+    model = runner.set_seed(TwoStage(MajorityVote(), NetClassifier()), 7)
     assert model.classifier.random_state == 7
 
 
@@ -340,13 +340,13 @@ def test_side_by_side_gives_the_same():
 
 
 def test_names_in_a_list_may_have_commas():
-    from crowdwise.cli.bench import listed
+    from crowdwise.cli.bench import split_names
 
     known = ["DS", "DS, uniform", "MV"]
-    assert listed("DS, uniform, MV", known) == ["DS, uniform", "MV"]
-    assert listed("MV,DS", known) == ["MV", "DS"]
-    assert listed("MV, other", known) == ["MV", "other"]
-    assert listed(None, known) is None
+    assert split_names("DS, uniform, MV", known) == ["DS, uniform", "MV"]
+    assert split_names("MV,DS", known) == ["MV", "DS"]
+    assert split_names("MV, other", known) == ["MV", "other"]
+    assert split_names(None, known) is None
 
 
 @pytest.mark.parametrize("name", crowdbench.names())

@@ -10,7 +10,7 @@ import pytest
 import crowdbench
 from crowdbench.results import settings
 from crowdbench.tables import _iced, iced_settings, iced_table2
-from crowdbench.tables.imbalance_sweep import RATIOS, drawn
+from crowdbench.tables.imbalance_sweep import RATIOS, draw
 from crowdwise.aggregate import MajorityVote
 from crowdwise.learn import TwoStage
 
@@ -20,16 +20,16 @@ TABLES = ("iced-table2", "iced-table3", "iced-figure2", "iced-difficulty", "imba
 
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_the_sweep_draws_what_it_says(ratio):
-    data = drawn(ratio, 0)
+    data = draw(ratio, 0)
     rare = int(data.truth.sum())
     assert (len(data.truth) - rare) / rare == pytest.approx(ratio, rel=0.03)
     assert (data.annotations.redundancy == 5).all()
-    assert data.annotations.equals(drawn(ratio, 0).annotations)
-    assert not data.annotations.equals(drawn(ratio, 1).annotations)
+    assert data.annotations.equals(draw(ratio, 0).annotations)
+    assert not data.annotations.equals(draw(ratio, 1).annotations)
 
 
 def test_scores_of_truths_by_hand():
-    data = drawn(10, 0)
+    data = draw(10, 0)
     found = _iced.of_training_truths(MajorityVote(), data, 0)
     posterior = MajorityVote().fit(data.annotations).posterior_
     said, truth = posterior.argmax(axis=1), data.truth.to_numpy()
@@ -54,7 +54,7 @@ def test_smote_trains_on_balanced_classes(monkeypatch):
             return np.full((len(X), 2), 0.5)
 
     monkeypatch.setattr(_iced, "net", Net)
-    data = drawn(10, 0)
+    data = draw(10, 0)
     TwoStage(MajorityVote(), _iced.Oversampled(random_state=0)).fit(data.X, data.annotations)
     assert len(set(np.bincount(seen["y"]))) == 1
     assert seen["X"].shape == (len(seen["y"]), data.X.shape[1])

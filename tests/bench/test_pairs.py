@@ -59,7 +59,7 @@ def test_stems_and_rarity():
     assert found == pytest.approx({"a": math.log(4 / 3), "b": math.log(2), "c": math.log(2)})
 
 
-def test_every_pair_has_its_own_row_and_columns_are_standardised():
+def test_every_pair_has_its_own_row_and_columns_are_standardized():
     premises = ["red cars stop", "red cars stop", "blue birds sing", "no fish"]
     hypotheses = ["cars fly", "birds sing", "birds sing", "no fish swims 3 times"]
     kinds = ["a", "b", "a", "b"]
@@ -124,5 +124,5 @@ def test_what_true_labels_teach_depends_on_the_features(monkeypatch, words):
     votes = Annotations.from_codes(np.arange(60), np.zeros(60, dtype=int), truth)
     data = LearningSet("rte", noise, votes, pd.Series(truth, index=votes.tasks))
     monkeypatch.setattr(_lia, "words_in_common", lambda data: telling)
-    found = _lia.TrueLabels(words=words).right(data)["accuracy"]
+    found = _lia.TrueLabels(words=words).score(data)["accuracy"]
     assert (found > 0.9) == words

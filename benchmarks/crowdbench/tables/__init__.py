@@ -1,1 +1,1 @@
-"""One published table a file."""
+"""One published table per file."""

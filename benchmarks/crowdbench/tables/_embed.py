@@ -1,4 +1,4 @@
-"""What the tables of representations share: embedders, and a classifier that judges them."""
+"""What the tables of representations share: embedders, and the classifier that scores them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ class Probe(BaseEstimator):
     """An embedder (or none), then a logistic regression on an aggregator's labels.
 
     ``choices`` are weight decays of the embedder, or pairs of an encoder and a weight decay;
-    ``strengths`` are inverse penalties of the regression. Which of them are best is for
-    validation tasks to say.
+    ``strengths`` are inverse penalties of the regression. Validation tasks decide which are best.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ def brief(epochs: int) -> Training:
 
 
 def chosen_on_validation(model: Probe, data: LearningSet, _seed: int) -> dict[str, float]:
-    """Scores on the test tasks with what majority labels of validation tasks prefer."""
+    """Scores on the test tasks; majority labels of validation tasks decide the settings."""
     assert data.valid is not None
     assert data.y_test is not None
     wanted = data.valid.annotations.votes().argmax(axis=1)
@@ -98,7 +97,7 @@ def binary_scores(positive: Floats, truth: Array) -> dict[str, float]:
 
 
 def over_folds(model: Probe, crowd: Crowd, _seed: int) -> dict[str, float]:
-    """Accuracy and F1 of the positive class by five-fold cross-validation; nothing is chosen."""
+    """Accuracy and F1 of the positive class by five-fold cross-validation, untuned."""
     assert crowd.split is not None
     assert crowd.truth is not None
     assert crowd.X is not None

@@ -1,4 +1,4 @@
-"""What the tables about imbalance share: ICED's sets, the networks, and the scores."""
+"""What the tables about imbalance share: ICED's data sets, the networks and the scores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOURCE = (
     "Wang, Thekinen, Liu, Liu and Tang (2021), Learning from imbalanced crowdsourced labeled "
     "data, SDM."
 )
-EPOCHS = 45  # as many as ICED takes: three stages of five, then 30 rounds of one
+EPOCHS = 45  # as many as ICED takes: three stages of 5, then 30 rounds of 1
 NETWORK = MLP(hidden=(128,))
 
 
@@ -43,7 +43,7 @@ def net(**changes: Any) -> NetClassifier:
 
 
 def learning_set(name: str, difficulty: str, seed: int) -> LearningSet:
-    """One of ICED's sets as the tables know it."""
+    """One of ICED's sets in the form that the tables use."""
     made = iced(name, difficulty=difficulty, random_state=seed)
     truth = pd.Series(made.truth, index=made.annotations.tasks)
     return LearningSet(name, made.X, made.annotations, truth, made.X_test, made.y_test)
@@ -62,7 +62,7 @@ def columns(difficulties: Sequence[str], sets: Sequence[str] = (USPS, GSAD, GISE
 def paper(*values: tuple[float, float] | None) -> dict[str, dict[str, Published]]:
     """Accuracy and F1 on Gisette-Syn, USPS-Syn and GSAD-Syn, as the paper orders them.
 
-    They stand beside all difficulties, since nobody knows how difficult the paper's crowds were.
+    They are shown at every difficulty, since the paper does not say how difficult its crowds are.
     """
     pairs = zip((GISETTE, USPS, GSAD), values, strict=True)
     return {
@@ -74,16 +74,16 @@ def paper(*values: tuple[float, float] | None) -> dict[str, dict[str, Published]
 
 
 def on_balanced_test(model: Any, data: LearningSet, seed: int) -> dict[str, float]:
-    """Scores on the balanced test part; and of the training truths, rare ones apart."""
+    """Scores on the balanced test part, and of the inferred truths of the training tasks."""
     found = on_test_tasks(model, data, seed)
-    said = model.predict(data.X_test)
-    found["minority F1"] = float(f1_score(data.y_test, said, zero_division=0.0))
-    found["minority recall"] = float(np.mean(said[data.y_test == 1] == 1))
+    predicted = model.predict(data.X_test)
+    found["minority F1"] = float(f1_score(data.y_test, predicted, zero_division=0.0))
+    found["minority recall"] = float(np.mean(predicted[data.y_test == 1] == 1))
     return {**found, **truths_found(model.posterior_, data)}
 
 
 def of_training_truths(model: Any, data: LearningSet, _seed: int) -> dict[str, float]:
-    """How well the truth of the training tasks was found, by labels or with features."""
+    """How well the truths of the training tasks are inferred, with or without features."""
     if isinstance(model, Aggregator):
         model.fit(data.annotations)
     else:
@@ -95,17 +95,17 @@ def of_training_truths(model: Any, data: LearningSet, _seed: int) -> dict[str, f
 
 
 def truths_found(posterior: Any, data: LearningSet) -> dict[str, float]:
-    """Balanced accuracy of the inferred truths, and the share of rare ones among them."""
+    """Balanced accuracy and minority recall of the inferred truths."""
     rare = data.truth.to_numpy() == 1
-    said = posterior.argmax(axis=1)
+    inferred = posterior.argmax(axis=1)
     return {
         "training balanced accuracy": on_training_tasks(posterior, data)["balanced accuracy"],
-        "training minority recall": float(np.mean(said[rare] == 1)),
+        "training minority recall": float(np.mean(inferred[rare] == 1)),
     }
 
 
 class Oversampled(ClassifierMixin, BaseEstimator):
-    """A network trained after plain SMOTE, which takes the labels it is given for true."""
+    """A network trained after plain SMOTE, which treats the labels it is given as true."""
 
     def __init__(self, random_state: Any = None) -> None:
         self.random_state = random_state

@@ -43,7 +43,7 @@ def whole(name: str) -> LearningSet:
 
 
 def with_soft_scores(data: LearningSet) -> LearningSet:
-    """Word similarity with its ratings: one of 7 in 10 is seven parts yes and three parts no."""
+    """Word similarity with its ratings: 7 out of 10 is seven parts yes and three parts no."""
     raw = crowd("wordsim", variant="raw").annotations
     yes = np.asarray(raw.classes, dtype=np.float64)[raw.label] / 10.0
     votes = Annotations.from_codes(
@@ -61,9 +61,9 @@ def with_soft_scores(data: LearningSet) -> LearningSet:
 def columns(
     sizes: Mapping[str, Sequence[int]], load: Callable[[str], LearningSet]
 ) -> dict[str, Any]:
-    """A column for every set and redundancy; which labels are kept differs by seed."""
+    """A column for every set and redundancy; the seed decides which labels are kept."""
 
-    def drawn(name: str, redundancy: int) -> Callable[[int], LearningSet]:
+    def draw(name: str, redundancy: int) -> Callable[[int], LearningSet]:
         def make(seed: int) -> LearningSet:
             data = load(name)
             return replace(data, annotations=data.annotations.subsample(redundancy, seed))
@@ -71,7 +71,7 @@ def columns(
         return make
 
     return {
-        f"{name} R={redundancy}": Column(drawn(name, redundancy), redrawn=True)
+        f"{name} R={redundancy}": Column(draw(name, redundancy), redrawn=True)
         for name, redundancies in sizes.items()
         for redundancy in redundancies
     }
@@ -80,7 +80,7 @@ def columns(
 def paper(
     figures: Mapping[str, Sequence[Any]], sizes: Mapping[str, Sequence[int]]
 ) -> dict[str, Any]:
-    """Percent and standard error by set, one pair a redundancy; an error of None is not given."""
+    """Percent and standard error (or None) by set, one pair per redundancy."""
     return {
         f"{name} R={redundancy}": {
             "accuracy": Published(value / 100, None if error is None else error / 100)
@@ -91,9 +91,9 @@ def paper(
 
 
 def on_its_tasks(model: Any, data: LearningSet, seed: int) -> dict[str, float]:
-    """How well the truth of the labelled tasks is found, and by the classifier alone."""
+    """How well the truths of the labeled tasks are inferred, and by the classifier alone."""
     if isinstance(model, TrueLabels):
-        return model.right(data)
+        return model.score(data)
     if isinstance(model, Aggregator):
         return on_training_tasks(model.fit(data.annotations).posterior_, data)
     X = features_for(model, data)
@@ -137,7 +137,7 @@ class EmbeddedTwoStage(learn.TwoStage):
     """Two stages without features: the classifier learns an embedding of every task."""
 
 
-def starred(aggregator: Any, kind: Any = learn.TwoStage) -> Any:
+def two_stage(aggregator: Any, kind: Any = learn.TwoStage) -> Any:
     """Two stages: an aggregator, then LIA's classifier on its labels."""
     training = Training(optimizer="amsgrad", learning_rate=1e-3, epochs=200)
     scale = kind is learn.TwoStage
@@ -150,10 +150,10 @@ def lia(
     finish: tuple[str | None, int],
     weight_decay: float = 0.0,
 ) -> learn.LIA:
-    """LIA with features standardised, as they are, or none; EM rounds and epochs; fine-tuning.
+    """LIA with features standardized, as they are, or none; EM rounds and epochs; fine-tuning.
 
-    With ``"linear"`` features are as they are and networks have no hidden layer; with ``"words
-    in common"`` they are those of :func:`words_in_common`.
+    With ``"linear"`` features are as they are and the networks have no hidden layer; with
+    ``"words in common"`` they are those of :func:`words_in_common`.
     """
     kind = {"none": LIAE, "words in common": WordLIA}.get(features, learn.LIA)
     others: dict[str, Any] = {}
@@ -164,7 +164,7 @@ def lia(
         others["training"] = clone(usual).set_params(weight_decay=weight_decay)
     return kind(
         **others,
-        scale=features == "standardised",
+        scale=features == "standardized",
         em_rounds=rounds[0],
         em_epochs=rounds[1],
         marginal=finish[0],
@@ -174,7 +174,7 @@ def lia(
 
 @dataclass(frozen=True)
 class Settings:
-    """What differs from set to set: how LIA is fine-tuned, and how much weights decay."""
+    """What differs from set to set: how LIA is fine-tuned, and the weight decay."""
 
     finish: tuple[str | None, int] = (None, 0)
     weight_decay: float = 0.0
@@ -198,7 +198,7 @@ DECAYED = {
 }
 
 
-def chosen(features: str, *, decay: bool = False) -> Callable[[str], learn.LIA]:
+def with_best_settings(features: str, *, decay: bool = False) -> Callable[[str], learn.LIA]:
     """LIA with the best settings for features and a column's set."""
 
     def make(column: str) -> learn.LIA:
@@ -210,33 +210,33 @@ def chosen(features: str, *, decay: bool = False) -> Callable[[str], learn.LIA]:
 
 
 class TrueLabels(BaseEstimator):
-    """No method: a logistic regression that is given truths, to see what features can tell."""
+    """Not a method: a logistic regression on truths, to see how much the features predict."""
 
     def __init__(self, *, words: bool = False) -> None:
         self.words = words
 
-    def right(self, data: LearningSet) -> dict[str, float]:
-        """Scores on tasks that it did not learn from, in five folds."""
+    def score(self, data: LearningSet) -> dict[str, float]:
+        """Scores on held-out tasks, in five folds."""
         rows, truth = known_truth(data)
         X = words_in_common(data) if self.words else data.X
-        # How strong its penalty is, is chosen by the truth of the tasks that it learns from.
+        # The strength of its penalty is chosen by the truths of the training tasks.
         regression = GridSearchCV(
             LogisticRegression(max_iter=1000), {"C": np.logspace(-4, 0, 5)}, scoring="neg_log_loss"
         )
         model = make_pipeline(StandardScaler(), regression)
         proba = cross_val_predict(model, X[rows], truth, cv=5, method="predict_proba")
-        said = np.zeros((data.annotations.n_tasks, proba.shape[1]))
-        said[rows] = proba
-        return on_training_tasks(said, data)
+        predicted = np.zeros((data.annotations.n_tasks, proba.shape[1]))
+        predicted[rows] = proba
+        return on_training_tasks(predicted, data)
 
 
-def finished(marginal: str | None, *, features: bool = True) -> learn.LIA:
+def fine_tune(marginal: str | None, *, features: bool = True) -> learn.LIA:
     """LIA with or without fine-tuning, all else the same."""
     return lia("as they are" if features else "none", (5, 40), (marginal, 100))
 
 
 @lru_cache(maxsize=4)
 def medical(name: str, truth: str) -> LearningSet:
-    """Causes or treats, scored by one of its truths."""
+    """The relation causes or treats, scored by one of its truths."""
     data = learning_set(MEDICAL_SETS[name], features="stored", truth=truth, cut=False)
     return replace(data, X=data.X / np.abs(data.X).max())

@@ -1,4 +1,4 @@
-"""What NeuCrowd's tables share: their sets, and NeuCrowd with and without its parts."""
+"""What NeuCrowd's tables share: their data sets, and NeuCrowd with and without its parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REAL_WORKERS = (SYN1, SYN2, PRE_K, ORAL)  # Hotel has only counts of labels
 
 
 def as_learning_set(crowd: Crowd) -> LearningSet:
-    """A crowd's three parts, as the tables take them."""
+    """A crowd's three parts, in the form that the tables use."""
     train, valid, test = (_part(crowd, name) for name in ("train", "valid", "test"))
     return replace(train, valid=valid, X_test=test.X, y_test=test.truth.to_numpy())
 
@@ -50,13 +50,13 @@ COLUMNS = {
     ),
     HOTEL: Column(
         lambda _seed: learning_set("hotel"),
-        about="447 / 112 / 140 tasks with counts of 7 labels; the truth is their majority, and "
-        "one test task is .007",
+        about="447 / 112 / 140 tasks with the counts of 7 labels each; the truth is their "
+        "majority, and one test task is worth .007",
     ),
     PRE_K: Column(
         lambda seed: as_learning_set(simulate.stand_in("pre_k", random_state=seed)),
         redrawn=True,
-        about="simulated: the real set is private, and only its statistics are alike",
+        about="simulated: the real set is private, and only its statistics are matched",
     ),
     ORAL: Column(
         lambda seed: as_learning_set(simulate.stand_in("oral_neucrowd", random_state=seed)),
@@ -75,12 +75,12 @@ def paper(*pairs: Sequence[float]) -> dict[str, dict[str, Published]]:
 
 
 def neucrowd(targets: str = "hard", **changes: Any) -> Callable[[str], Probe]:
-    """NeuCrowd with 60,000 groups an epoch, as in the paper, for two epochs."""
+    """NeuCrowd with 60,000 groups per epoch, as in the paper, for two epochs."""
     return lambda column: Probe(
         NeuCrowd(training=brief(2), **changes), targets=targets, choices=choices_on(column)
     )
 
 
 def choices_on(column: str) -> tuple[Any, ...]:
-    """Two weight decays; on Hotel, which is small and cheap, a wide encoder besides."""
+    """Two weight decays; on Hotel, which is small and fast, also a wide encoder."""
     return (*DECAYS, (Encoder((256, 128), dropout=0.5), 1e-3)) if column == HOTEL else DECAYS

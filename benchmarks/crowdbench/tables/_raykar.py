@@ -1,4 +1,4 @@
-"""Raykar's EM as a first version of it would be: in plain numbers, dividing by what is there."""
+"""Raykar's EM as a naive implementation has it: plain probabilities, and division by zero."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ STEPS = 20
 
 
 class PrintedRaykar(learn.Raykar):
-    """The equations as printed, from shares of labels and without a prior.
+    """The equations as printed, started from vote shares and without a prior.
 
-    A worker who never labels what is taken for some class has a row without counts, whose
-    share is 0 / 0. From there on everything is: not a number. Which class a comparison of such
-    probabilities names, is up to the program; numpy names the first.
+    A worker who never labels any task inferred to be of some class has a row without counts,
+    whose shares are 0 / 0. Everything after that is NaN. Which class the largest of such
+    probabilities has, is up to the program; numpy picks the first.
     """
 
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
@@ -36,15 +36,15 @@ class PrintedRaykar(learn.Raykar):
                 np.multiply.at(chance, votes.task, confusion[votes.worker, :, votes.label])
                 posterior = chance / chance.sum(axis=1, keepdims=True)
                 if not np.isfinite(posterior).all():
-                    self.weights_[:] = np.nan  # what a regression on such targets comes to
+                    self.weights_[:] = np.nan  # what a regression on such targets gives
                     break
-        return first_of_none(posterior), confusion
+        return first_class_for_nan(posterior), confusion
 
     def predict_proba(self, X: Any) -> Floats:
-        return first_of_none(super().predict_proba(X))
+        return first_class_for_nan(super().predict_proba(X))
 
 
-def first_of_none(proba: Floats) -> Floats:
-    """The first class for certain where probabilities are not numbers, as argmax has it."""
+def first_class_for_nan(proba: Floats) -> Floats:
+    """The first class with certainty where probabilities are NaN, as argmax picks it."""
     lost = ~np.isfinite(proba).all(axis=1, keepdims=True)
     return np.where(lost, np.eye(proba.shape[1])[0], proba)

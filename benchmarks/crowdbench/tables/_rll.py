@@ -1,4 +1,4 @@
-"""What RLL's tables share: stand-ins for its private sets, and its methods."""
+"""What RLL's tables share: stand-ins for its private data sets, and its methods."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SOURCE = (
     "study, ICDE, doi:10.1109/ICDE.2019.00208."
 )
 ABOUT = (
-    "The paper's sets are private. These are simulated ones with their published sizes, numbers of "
-    "workers and class ratios, so that published figures are shown for orientation only. Five-fold "
+    "The paper's sets are private. These are simulated with the published sizes, numbers of "
+    "workers and class ratios, so the published figures are shown for orientation only. Five-fold "
     "cross-validation against the simulated truth; all settings were fixed beforehand. Classroom "
-    "is a public set of the same kind, exchanges in maths lessons that three raters judged: its "
+    "is a public set of the same kind: exchanges in math lessons, labeled by three raters. Its "
     "truth is their majority, and its folds keep lessons whole."
 )
 ORAL, CLASS, CLASSROOM = "oral (stand-in)", "class (stand-in)", "classroom on task"
@@ -34,7 +34,7 @@ N_FOLDS = 5
 
 
 def stand_in(name: str, redundancy: int | None = None) -> Callable[[int], Crowd]:
-    """The stand-in of a seed, with at most so many labels a task."""
+    """The stand-in of a seed, with at most ``redundancy`` labels per task."""
 
     def load(seed: int) -> Crowd:
         crowd = simulate.stand_in(name, random_state=seed)
@@ -46,7 +46,7 @@ def stand_in(name: str, redundancy: int | None = None) -> Callable[[int], Crowd]
 
 
 def classroom(redundancy: int | None = None) -> Callable[[int], Crowd]:
-    """The public exchanges in folds of whole lessons, with at most so many labels a task."""
+    """The public exchanges in folds of whole lessons, at most ``redundancy`` labels per task."""
 
     def load(seed: int) -> Crowd:
         whole = crowd("classroom_on_task")
@@ -67,7 +67,7 @@ def classroom(redundancy: int | None = None) -> Callable[[int], Crowd]:
 
 @lru_cache(maxsize=1)
 def exchange_features(size: int = 100) -> Floats:
-    """Latent semantic features of the pupil's turn and of the teacher's, and counts of words."""
+    """Latent semantic features of the student's and the teacher's turn, and word counts."""
     from sklearn.decomposition import TruncatedSVD
 
     items = crowd("classroom_on_task").items
@@ -89,7 +89,7 @@ COLUMNS = {
 
 
 def paper(oral: tuple[float, float], class_: tuple[float, float]) -> dict[str, Any]:
-    """Accuracy and F1 as published, of the real sets."""
+    """Published accuracy and F1 on the real sets."""
     pairs = {ORAL: oral, CLASS: class_}
     return {
         column: {"accuracy": Published(accuracy), "F1": Published(f1)}
@@ -103,5 +103,5 @@ def probe(embedder: Any = None, **settings: Any) -> Callable[[str], Probe]:
 
 
 def rll(**changes: Any) -> Callable[[str], Probe]:
-    """RLL, Bayesian unless something else is said."""
+    """RLL, Bayesian unless changed."""
     return probe(RLL(groups_per_epoch=6000, training=brief(8), **changes))

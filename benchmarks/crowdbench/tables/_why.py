@@ -1,4 +1,4 @@
-"""What explains a representation's score: how well it fits the labels it was trained on."""
+"""What explains a representation's score: how well it fits the labels that it was trained on."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from crowdwise.embed import CrowdLabels, GroupSoftmax, Pool, TupleSampler
 from crowdwise.embed._tuples import anchor_class
 from crowdwise.typing import Array, Floats, Ints
 
-GROUPS = 20_000  # drawn to see what confidences alone make of a group
+GROUPS = 20_000  # drawn to see the effect of confidence alone on a group
 
 
 class Case(BaseEstimator):
-    """A probe, or a network in place of its regression; on true labels for a ceiling."""
+    """A probe, or a network in place of its regression; on true labels as an upper bound."""
 
     def __init__(self, probe: Probe, *, network: Any = None, gold: bool = False) -> None:
         self.probe = probe
@@ -32,16 +32,16 @@ class Case(BaseEstimator):
         return made if self.network is None else made.set_params(classifier=clone(self.network))
 
 
-def explained(case: Case, data: Crowd | LearningSet, _seed: int) -> dict[str, float]:
-    """Scores on the test tasks, and what happened on the training tasks; means over the folds."""
+def measure_case(case: Case, data: Crowd | LearningSet, _seed: int) -> dict[str, float]:
+    """Scores on the test tasks and diagnostics on the training tasks; means over the folds."""
     parts = list(parts_of(data))
-    found = [_explained(case, part) for part in parts]
+    found = [_measure_part(case, part) for part in parts]
     sizes = [len(part.X_test) for part in parts if part.X_test is not None]
     return {name: float(np.average([f[name] for f in found], weights=sizes)) for name in found[0]}
 
 
 def parts_of(data: Crowd | LearningSet) -> Iterator[LearningSet]:
-    """What is learned from and tested on: once, or fold by fold."""
+    """Training and test parts: one pair, or one per fold."""
     if isinstance(data, LearningSet):
         yield data
         return
@@ -57,7 +57,7 @@ def parts_of(data: Crowd | LearningSet) -> Iterator[LearningSet]:
         yield LearningSet(data.name, data.X[inside], votes, truth[inside], *tested)
 
 
-def _explained(case: Case, part: LearningSet) -> dict[str, float]:
+def _measure_part(case: Case, part: LearningSet) -> dict[str, float]:
     votes = part.annotations
     label = votes.votes().argmax(axis=1)
     embedder = case.probe.embedders()[0]
@@ -65,10 +65,10 @@ def _explained(case: Case, part: LearningSet) -> dict[str, float]:
         embedder.fit(part.X, votes)
     embed = _as_they_are if embedder is None else embedder.transform
     train, test = embed(part.X), embed(part.X_test)
-    classifier = _fitted(case, train, embed, part)
+    classifier = _fit(case, train, embed, part)
     truth = (np.asarray(part.y_test) == votes.classes[1]).astype(int)
     figures = binary_scores(classifier.predict_proba(test)[:, 1], truth)
-    figures["training labels"] = float(np.mean(_said(classifier, train) == label))
+    figures["training labels"] = float(np.mean(_predict_codes(classifier, train) == label))
     right = votes.classes[label] == part.truth.loc[votes.tasks].to_numpy()
     if embedder is None:
         return {**figures, "labels right": float(np.mean(right))}
@@ -80,10 +80,8 @@ def _as_they_are(X: Any) -> Any:
     return X
 
 
-def _fitted(
-    case: Case, train: Array, embed: Callable[[Any], Array], part: LearningSet
-) -> CrowdLabels:
-    """The classifier; majority labels of validation tasks, if there are any, say the penalty."""
+def _fit(case: Case, train: Array, embed: Callable[[Any], Array], part: LearningSet) -> CrowdLabels:
+    """The classifier; majority labels of validation tasks, if any, decide the penalty."""
     gold = part.truth if case.gold else None
     strengths = case.probe.strengths if case.network is None else case.probe.strengths[:1]
     made = [case.classifier(C).fit(train, part.annotations, gold=gold) for C in strengths]
@@ -94,7 +92,7 @@ def _fitted(
     return made[int(np.argmax(values))]
 
 
-def _said(classifier: CrowdLabels, X: Array) -> Ints:
+def _predict_codes(classifier: CrowdLabels, X: Array) -> Ints:
     return classifier.predict_proba(X).argmax(axis=1)
 
 
@@ -105,14 +103,14 @@ def cosine_across(vectors: Floats, label: Ints) -> float:
 
 
 def confidences(embedder: Any, label: Ints) -> dict[str, float]:
-    """Mean confidence in each class, and what the partner's chance is by confidence alone."""
+    """Mean confidence in each class, and the partner's probability by confidence alone."""
     sure: Floats = embedder.confidence_
     means = {f"confidence in {k}": float(sure[label == k].mean()) for k in (1, 0)}
     return {**means, "given chance": given_chance(embedder, sure, label)}
 
 
 def safety(embedder: Any, right: Array) -> dict[str, float]:
-    """How many tasks with a right label, and with a wrong one, NeuCrowd takes for safe."""
+    """The share of correctly and of wrongly labeled tasks that NeuCrowd considers safe."""
     if not hasattr(embedder, "safe_"):
         return {}
     kinds = {"safe if right": right, "safe if wrong": ~right}
@@ -120,10 +118,10 @@ def safety(embedder: Any, right: Array) -> dict[str, float]:
 
 
 def given_chance(embedder: Any, sure: Floats, label: Ints) -> float:
-    """Mean chance of the partner where all vectors are the same, so that nothing is learned.
+    """Mean probability of the partner when all vectors are equal, so that nothing is learned.
 
-    It is 1 / (1 + n_negatives) where confidence says nothing. If it is higher, the loss falls
-    when *all* similarities rise, those across classes too.
+    It is 1 / (1 + n_negatives) where confidence plays no part. If it is higher, the loss falls
+    when *all* similarities rise, including those across classes.
     """
     pool = Pool.of(torch.arange(len(label)), torch.as_tensor(label), n_classes=2)
     sampler = TupleSampler(embedder.n_negatives, anchor_class(embedder))

@@ -1,4 +1,4 @@
-"""Why representations win where they do, and why not elsewhere."""
+"""When representations help, and why."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,12 +9,12 @@ from crowdbench.table import Column, Row, Table
 from crowdbench.tables._embed import STRENGTHS, Probe, brief
 from crowdbench.tables._neucrowd import HOTEL, SYN1, as_learning_set
 from crowdbench.tables._rll import CLASSROOM, ORAL, classroom, stand_in
-from crowdbench.tables._why import Case, explained
+from crowdbench.tables._why import Case, measure_case
 from crowdwise import simulate
 from crowdwise.embed import RLL, Encoder, NeuCrowd
 from crowdwise.learn import MLP, NetClassifier, Training
 
-BENT, ONE_LABEL = "oral (stand-in), bent", "Syn1, 1 label a task"
+BENT, ONE_LABEL = "oral (stand-in), bent", "Syn1, 1 label per task"
 CHOSEN = (HOTEL, SYN1, ONE_LABEL)  # have validation tasks
 RELU = Encoder(activation="relu")
 WIDE = Encoder((256, 128), activation="relu", dropout=0.5)
@@ -28,7 +28,7 @@ NETWORK = NetClassifier(
 def case(
     embedder: Any = None, *, decay: float = 1e-3, targets: str = "hard", **settings: Any
 ) -> Callable[[str], Case]:
-    """A method, with the penalty of its regression as in the tables that are explained."""
+    """A method; the penalty of its regression is as in the tables that this one explains."""
     return lambda column: Case(
         Probe(
             embedder,
@@ -43,66 +43,69 @@ def case(
 def rll(
     *columns: str, epochs: int = 8, decay: float = 1e-3, targets: str = "hard", **changes: Any
 ) -> Row:
-    """RLL as in its tables, but for the changes."""
+    """RLL as in its tables, with changes."""
     embedder = RLL(groups_per_epoch=6000, training=brief(epochs), **changes)
     return Row(case(embedder, decay=decay, targets=targets), columns=columns or LEARNED)
 
 
 def neucrowd(*columns: str, epochs: int = 2, **changes: Any) -> Row:
-    """NeuCrowd as in its tables, but for the changes."""
+    """NeuCrowd as in its tables, with changes."""
     return Row(case(NeuCrowd(training=brief(epochs), **changes)), columns=columns)
 
 
 def syn1(seed: int, redundancy: int | None = None) -> LearningSet:
-    """NeuCrowd's first simulated set; with so many labels a training task."""
+    """NeuCrowd's first simulated set, with ``redundancy`` labels per training task."""
     data = as_learning_set(simulate.neucrowd("syn1", random_state=seed))
     if redundancy is None:
         return data
     return replace(data, annotations=data.annotations.subsample(redundancy, seed))
 
 
-ERRING = (ORAL, BENT, SYN1, ONE_LABEL)  # where the truth is not the majority itself
+ERRING = (ORAL, BENT, SYN1, ONE_LABEL)  # where the truth is not the majority label itself
 LEARNED = (ORAL, BENT, CLASSROOM, HOTEL, SYN1)
 COLUMNS = {
     ORAL: Column(stand_in("oral"), redrawn=True, about="as in RLL's tables"),
     BENT: Column(
         lambda seed: simulate.stand_in("oral", bend=3.0, random_state=seed),
         redrawn=True,
-        about="the same with classes of two clusters each, far apart: no linear classifier "
-        "sees what tells them apart",
+        about="the same with two distant clusters in each class, which no linear classifier can "
+        "separate",
     ),
     CLASSROOM: Column(
-        classroom(), redrawn=True, about="real; five of six tasks are of class 1, which anchors"
+        classroom(),
+        redrawn=True,
+        about="real; five of six tasks are of class 1, the class of the anchors",
     ),
     HOTEL: Column(lambda _seed: learning_set("hotel"), about="as in NeuCrowd's tables"),
     SYN1: Column(syn1, redrawn=True, about="as in NeuCrowd's tables"),
     ONE_LABEL: Column(
         lambda seed: syn1(seed, 1),
         redrawn=True,
-        about="the same with one label of each training task, so that many classes are wrong",
+        about="the same with one label per training task, so that many training labels are wrong",
     ),
 }
 TABLE = Table(
     name="embedding-why",
-    title="Why representations win, or do not",
+    title="When representations help, and why",
     source="Explains the tables of RLL and NeuCrowd.",
     about=(
-        "Settings are those of these tables but for what a row says; rows from *1 epoch* on are "
-        "RLL+Bayesian with a change. Nothing else in this repository was chosen by this table: it "
-        "looks at training tasks and ceilings to find out what holds methods back. *Training "
-        "labels*: how many majority labels of the training tasks the classifier repeats; *labels "
-        "right*: how many of these labels are true. *Cosine across*: mean cosine between training "
-        "tasks of different classes. *Given chance*: the chance that confidence alone gives the "
-        "right candidate of a group, when all vectors are the same; one in four where confidence "
-        "does not matter. *Safe if right*, *safe if wrong*: how many tasks NeuCrowd would keep at "
-        "the end, of those with a true majority label and of the others."
+        "Settings are those of these tables unless the row says otherwise; rows from *1 epoch* on "
+        "are variants of RLL+Bayesian. No setting in this repository was chosen by this table: it "
+        "uses training tasks and upper bounds to find out what limits the methods. *Training "
+        "labels*: the share of the training tasks' majority labels that the classifier "
+        "reproduces; *labels right*: the share of these labels that are true. *Cosine across*: "
+        "mean cosine between training tasks of different classes. *Given chance*: the probability "
+        "that confidence alone gives to the right candidate of a group when all vectors are "
+        "equal; one in four where confidence does not matter. *Safe if right*, *safe if wrong*: "
+        "the share of tasks that NeuCrowd would keep at the end, among those whose majority "
+        "label is true and among the others."
     ),
     notes=(
-        "True labels are a ceiling and not a method: nobody has them.",
+        "True labels are an upper bound and not a method: in practice nobody has them.",
         "The network has layers of 64 and 32 rectified units and a softmax: 30 epochs of "
         "cross-entropy on the same majority labels.",
-        "What to ask, the bend, the network and the wide encoder were settled after test figures "
-        "of two draws had been seen: this explains, and ranks nothing.",
+        "The questions, the bend, the network and the wide encoder were settled after seeing test "
+        "figures of two draws: this table explains, and does not rank.",
     ),
     rows={
         "LR": Row(case()),
@@ -131,7 +134,7 @@ TABLE = Table(
         "NeuCrowd-SA": neucrowd(ONE_LABEL, safety=False),
     },
     columns=COLUMNS,
-    measure=explained,
+    measure=measure_case,
     metrics=(
         "accuracy",
         "AUC",

@@ -12,7 +12,7 @@ from crowdbench.tables._iced import GSAD, NAMES, NETWORK, SOURCE, USPS, learning
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, OneCoin
 from crowdwise.learn import ICED
 
-OTHER_DRAWS = 100  # crowds that no other table meets
+OTHER_DRAWS = 100  # crowds that no other table uses
 AGGREGATORS = {
     "hard D&S": HardDawidSkene(),
     "D&S": DawidSkene(),
@@ -21,7 +21,7 @@ AGGREGATORS = {
 }
 
 
-def made(prior: str, rule: str, decoder: str, rounds: int) -> Callable[[str], Any]:
+def make_iced(prior: str, rule: str, decoder: str, rounds: int) -> Callable[[str], Any]:
     """ICED with one choice of each."""
     return lambda _: ICED(
         truth=NETWORK,
@@ -32,7 +32,7 @@ def made(prior: str, rule: str, decoder: str, rounds: int) -> Callable[[str], An
     )
 
 
-def drawn(column: str, seed: int) -> LearningSet:
+def draw(column: str, seed: int) -> LearningSet:
     return learning_set(NAMES[column], "published", OTHER_DRAWS + seed)
 
 
@@ -41,14 +41,14 @@ TABLE = Table(
     title="Settings of ICED by held-out labels",
     source=SOURCE,
     about=(
-        "Where the prior of the truths comes from, the aggregator, how new tasks get features, and "
-        "how many rounds: by the mean log probability of the labels of a fifth of the tasks, which "
-        "the classifier did not learn from. No truth is seen, and the crowds are other draws than "
-        "those of the other tables."
+        "The source of the class prior, the aggregator, how new tasks get their features, and the "
+        "number of rounds, compared by the mean log probability of the labels of held-out tasks "
+        "(a fifth of them per fold). No truth is used, and the crowds are drawn with other seeds "
+        "than in the other tables."
     ),
     rows={
         f"{prior}'s prior; {rule}; {decoder}; {rounds} rounds": Row(
-            made(prior, rule, decoder, rounds)
+            make_iced(prior, rule, decoder, rounds)
         )
         for prior, rule, (decoder, rounds) in product(
             ("aggregator", "network"),
@@ -56,7 +56,7 @@ TABLE = Table(
             (("refit", 30), ("interpolate", 30), ("interpolate", 60)),
         )
     },
-    columns={name: Column(partial(drawn, name), redrawn=True) for name in (USPS, GSAD)},
+    columns={name: Column(partial(draw, name), redrawn=True) for name in (USPS, GSAD)},
     measure=on_held_out_tasks,
     metrics=("held-out",),
     seeds=FOLDS,

@@ -1,4 +1,4 @@
-"""ICED's comparison on three imbalanced sets, and the baselines it left out."""
+"""ICED's comparison on three imbalanced sets, and baselines that the paper leaves out."""
 
 from typing import Any
 
@@ -90,11 +90,11 @@ BEST = (
 )
 KINDS = ("ICED", "ICED (settings by held-out labels)", "ICED (network prior)")
 ABOUT = (
-    "Base sets are real, workers are simulated: the paper does not say how, and other crowds "
-    "give other figures, so ours are comparable and not equal. GSAD's features are "
-    "standardised within batches, which makes it easier; Gisette-like is made from MNIST's 4 "
-    "and 9. All networks have one layer of 128 units and 45 epochs. F1 is the mean over both "
-    "classes; the paper's F1 of MBEM can only be of one class."
+    "The base sets are real and the workers simulated. The paper does not say how, and other "
+    "crowds give other figures, so ours are comparable but not identical. GSAD's features are "
+    "standardized within batches, which makes it easier; Gisette-like is made from MNIST's 4 "
+    "and 9. All networks have one layer of 128 units and are trained for 45 epochs. F1 is the "
+    "mean over both classes; the paper's F1 of MBEM can only be that of one class."
 )
 
 TABLE = Table(
@@ -104,7 +104,7 @@ TABLE = Table(
     about=ABOUT,
     notes=(
         "The settings of the network prior, and ICED's number of rounds and epochs, were chosen "
-        "with the test scores of USPS-Syn seeds 0 to 2 and GSAD-Syn seed 0 in view. On these "
+        "after seeing the test scores of USPS-Syn seeds 0 to 2 and GSAD-Syn seed 0. On these "
         "seeds the ICED rows are not blind; nothing was ever chosen on Gisette-like-Syn. The row "
         "with settings by held-out labels is blind everywhere.",
     ),

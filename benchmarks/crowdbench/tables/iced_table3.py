@@ -1,4 +1,4 @@
-"""ICED's three ways to warm up."""
+"""ICED's three kinds of warm-up."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,8 +8,8 @@ from crowdbench.tables._iced import GISETTE, NETWORK, SOURCE, columns, on_balanc
 from crowdwise.learn import ICED
 
 
-def warmed_up(how: str) -> Callable[[str], Any]:
-    """The network after its warm-up; as many epochs as the paper says."""
+def warm_up(how: str) -> Callable[[str], Any]:
+    """The network after its warm-up, with the paper's number of epochs."""
 
     def make(column: str) -> Any:
         epochs = 5 if column == GISETTE else 2
@@ -27,14 +27,12 @@ TABLE = Table(
         "ICED-w on the same in three stages; 5 x 3 epochs on Gisette-like-Syn, 2 x 3 elsewhere."
     ),
     rows={
-        "Trad-I": Row(
-            warmed_up("all"), paper((0.8014, 0.7989), (0.7500, 0.7333), (0.4581, 0.3142))
-        ),
+        "Trad-I": Row(warm_up("all"), paper((0.8014, 0.7989), (0.7500, 0.7333), (0.4581, 0.3142))),
         "Trad-II": Row(
-            warmed_up("together"), paper((0.6079, 0.5372), (0.7922, 0.7828), (0.4504, 0.3105))
+            warm_up("together"), paper((0.6079, 0.5372), (0.7922, 0.7828), (0.4504, 0.3105))
         ),
         "ICED-w": Row(
-            warmed_up("staged"), paper((0.8186, 0.8126), (0.8373, 0.8329), (0.8376, 0.8332))
+            warm_up("staged"), paper((0.8186, 0.8126), (0.8373, 0.8329), (0.8376, 0.8332))
         ),
     },
     columns=columns(["published"]),

@@ -1,4 +1,4 @@
-"""Who breaks where, as one class gets rarer: all aggregators, and ICED."""
+"""Where each method breaks down as one class gets rarer: all aggregators, and ICED."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N_TASKS, N_WORKERS, PER_TASK, N_FEATURES = 1020, 15, 5, 10
 RATIOS = (1, 2, 5, 10, 20, 50)
 
 
-def drawn(ratio: int, seed: int) -> LearningSet:
+def draw(ratio: int, seed: int) -> LearningSet:
     """Two overlapping clouds; workers with an accuracy from 0.5 to 0.9 for either class."""
     rng = np.random.RandomState(seed)
     truth = rng.permutation(np.arange(N_TASKS) < N_TASKS // (ratio + 1)).astype(np.int64)
@@ -39,7 +39,7 @@ def plain(name: str) -> Callable[[str], Any]:
 
 
 def figure(summary: Any, path: Path) -> None:
-    """Balanced accuracy by imbalance: a line for each method, the known ones in colour."""
+    """Balanced accuracy by imbalance: a line per method, the well-known ones in color."""
     from matplotlib.figure import Figure
 
     shown = summary[summary["metric"] == "balanced accuracy"]
@@ -68,10 +68,10 @@ ICED_ROWS = {
 TABLE = Table(
     name="imbalance-sweep",
     title="Truth inference as one class gets rarer, from 1:1 to 1:50",
-    source="Our own: 1,020 simulated tasks, 15 workers, 5 labels a task.",
+    source="Our own: 1,020 simulated tasks, 15 workers, 5 labels per task.",
     about=(
-        "Tasks are two overlapping clouds in ten dimensions, which only ICED sees; workers have "
-        "an accuracy from 0.5 to 0.9 for either class. Lines in grey are the other aggregators."
+        "The features, two overlapping clouds in ten dimensions, are used by ICED alone; workers "
+        "have an accuracy from 0.5 to 0.9 for either class. Gray lines are the other aggregators."
     ),
     rows={
         **{name: Row(plain(name)) for name in aggregate.__all__},
@@ -79,7 +79,7 @@ TABLE = Table(
         "IBCC, uniform prior": Row(lambda _: IBCC(class_prior="uniform")),
         **ICED_ROWS,
     },
-    columns={f"1:{ratio}": Column(partial(drawn, ratio), redrawn=True) for ratio in RATIOS},
+    columns={f"1:{ratio}": Column(partial(draw, ratio), redrawn=True) for ratio in RATIOS},
     measure=of_training_truths,
     metrics=("balanced accuracy", "training minority recall", "macro F1", "accuracy"),
     quick_rows=("MajorityVote", "DawidSkene", "IBCC", "ICED (network prior)"),

@@ -34,8 +34,8 @@ def recipe(name: str) -> Callable[[str], Any]:
     return lambda column: getattr(learn, name).recipe("labelme")
 
 
-def restarted(name: str) -> Callable[[str], Any]:
-    """The same from ten starts, of which held-out labels choose one."""
+def with_restarts(name: str) -> Callable[[str], Any]:
+    """The same from ten starts, one of which is chosen by held-out labels."""
 
     def make(column: str) -> Any:
         model = recipe(name)(column)
@@ -45,7 +45,7 @@ def restarted(name: str) -> Callable[[str], Any]:
 
 
 def committee(name: str) -> Callable[[str], Any]:
-    """Ten learners with their authors' settings, and the mean of what they say."""
+    """Ten learners with their authors' settings; their predictions are averaged."""
     return lambda column: learn.Committee(recipe(name)(column))
 
 
@@ -82,7 +82,7 @@ MAKERS = {
     "CrowdLayer VW-B": shared("CrowdLayer", layer="VW-B"),
     "MaxMIG (authors' settings)": recipe("MaxMIG"),
     "GeoCrowdNet (authors' settings)": recipe("GeoCrowdNet"),
-    "GeoCrowdNet (and ten restarts)": restarted("GeoCrowdNet"),
+    "GeoCrowdNet (and ten restarts)": with_restarts("GeoCrowdNet"),
     "MaxMIG (a committee of ten)": committee("MaxMIG"),
     "GeoCrowdNet (a committee of ten)": committee("GeoCrowdNet"),
 }
@@ -92,15 +92,15 @@ TABLE = Table(
     source="Rodrigues and Pereira (2018) and the papers of the methods.",
     about=(
         "One hidden layer of 128 units on the published VGG-16 features, 50 epochs, batches of 64 "
-        "and Adam at 1e-3 for all, but for rows with their authors' settings. The papers train on "
-        "ten augmented copies of each image, which are not published, or on whole images."
+        "and Adam at 1e-3 for all, except in rows with their authors' settings. The papers train "
+        "on ten augmented copies of each image, which are not published, or on the images."
     ),
     notes=(
         "GeoCrowdNet's penalty was chosen by the truth of the validation part, as its authors do; "
-        "that its matrices start from counts was decided after a look at one test run, so its "
+        "that its matrices start from counts was decided after seeing one test run, so its "
         "rows are not blind.",
-        "Committees were decided on after two of each had been seen on the test part (.883 and "
-        ".864 for GeoCrowdNet, whose members had .85 on average).",
+        "Committees were added after seeing two of each on the test part (.883 and .864 for "
+        "GeoCrowdNet, whose members reached .85 on average).",
     ),
     rows={name: Row(make, PAPERS.get(name, {})) for name, make in MAKERS.items()},
     columns={

@@ -1,4 +1,4 @@
-"""LIA's medical columns, by the expert's labels and by the mis-coded ones it was scored on."""
+"""LIA's medical columns, by the expert's labels and by the miscoded ones of the paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from crowdbench.measures import on_training_tasks
 from crowdbench.sets import LearningSet, crowd
 from crowdbench.table import Column, Published, Row, Table
-from crowdbench.tables._lia import MEDICAL, SOURCE, chosen, features_for, medical
+from crowdbench.tables._lia import MEDICAL, SOURCE, features_for, medical, with_best_settings
 from crowdwise import aggregate, learn
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
@@ -73,7 +73,7 @@ def all_relations(model: learn.LIAML, data: MedicalSet) -> Any:
 
 @lru_cache(maxsize=1)
 def relations(tasks: tuple[Any, ...]) -> dict[str, Annotations]:
-    """Who says of which task that a relation holds, by relation."""
+    """Which workers say that a relation holds for which task, by relation."""
     votes = crowd("medical_relations").annotations
     votes = votes[pd.Index(votes.tasks).get_indexer(list(tasks))]
     sets = [set(str(name).split("|")) for name in votes.classes]
@@ -103,8 +103,8 @@ MAKERS = {
     "MAJ": lambda column: aggregate.MajorityVote(),
     "MMCE": lambda column: aggregate.MinimaxEntropy(),
     "D&S": lambda column: aggregate.DawidSkene(),
-    "LIA-E": chosen("none"),
-    "LIA": chosen("as they are"),
+    "LIA-E": with_best_settings("none"),
+    "LIA": with_best_settings("as they are"),
     "LIA-ML": lambda column: learn.LIAML(scale=False, marginal=None),
 }
 
@@ -119,8 +119,9 @@ TABLE = Table(
     source=SOURCE,
     about=(
         "The published table was scored against labels that are 1 wherever expert and distant "
-        "supervision agree, even if both say no (paper's rule, shown only to compare): there the "
-        "mean worker is right on a third of the tasks. The accuracy is by the expert's own labels. "
+        "supervision agree, even if both say no (the paper's rule, shown for comparison only): by "
+        "these, the average worker is right on a third of the tasks. Accuracy is measured against "
+        "the expert's own labels. "
         "LIA-ML learns all 14 relations at once."
     ),
     rows={name: Row(make, paper(name)) for name, make in MAKERS.items()},

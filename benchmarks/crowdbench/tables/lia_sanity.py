@@ -19,7 +19,7 @@ ENOUGH = 10  # tasks of known truth
 
 
 def with_extremes(data: LearningSet) -> LearningSet:
-    """The set and two workers more, who know the truth: one tells it, one its opposite."""
+    """The set with two more workers, who know the truth: one gives it, one its opposite."""
     votes = data.annotations
     rows, truth = known_truth(data)
     n = votes.n_workers
@@ -40,18 +40,18 @@ def with_extremes(data: LearningSet) -> LearningSet:
 
 
 def ranks(model: Any, data: LearningSet, seed: int) -> dict[str, float]:
-    """Where the two stand by the mean diagonal of their confusions.
+    """How the two rank by the mean diagonal of their confusion matrices.
 
-    Compared are workers with enough tasks of known truth to be judged: nobody who errs may stand
-    above the one who never does, and nobody who is ever right below the other.
+    Only workers with enough tasks of known truth are compared: nobody who errs may rank above
+    the one who never does, and nobody who is ever right below the other.
     """
     model.fit(features_for(model, data), data.annotations)
     diagonal = np.einsum("wkk->w", model.confusion_) / 2.0
     counts = empirical_counts(data)[:-2]
     n_known, n_right = counts.sum(axis=(1, 2)), np.einsum("wkk->w", counts)
-    judged, others = n_known >= ENOUGH, diagonal[:-2]
-    above = (others > diagonal[-2]) & judged & (n_right < n_known)
-    below = (others < diagonal[-1]) & judged & (n_right > 0)
+    compared, others = n_known >= ENOUGH, diagonal[:-2]
+    above = (others > diagonal[-2]) & compared & (n_right < n_known)
+    below = (others < diagonal[-1]) & compared & (n_right > 0)
     return {
         "right is best": float(not above.any()),
         "wrong is worst": float(not below.any()),
@@ -69,17 +69,17 @@ TABLE = Table(
     title="LIA's sanity check: is the perfect worker found best, the perverse one worst?",
     source=SOURCE,
     about=(
-        "Two workers are added who label every task of known truth, one rightly and one wrongly. "
-        "The mean diagonal of the learned confusion matrices ranks the workers. EM has five rounds "
-        "of 200 epochs, since with few epochs the matrices stay near where they start. Features "
-        "are standardised, as is LIA's default here: of the settings tried on MT it reached the "
-        "highest likelihood of the labels, which knows no truth. Divided by their largest value "
-        "only, as in the other tables, EM got stuck with truths that side with the crowd where the "
-        "perfect worker differs: it stood below a worker with one error in 23 on MT, and "
-        "neither more rounds nor tuning the likelihood afterwards helped."
+        "Two workers are added who label every task of known truth, one correctly and one "
+        "wrongly. Workers are ranked by the mean diagonal of their learned confusion matrices. EM "
+        "has five rounds of 200 epochs, since with few epochs the matrices stay near their start. "
+        "Features are standardized, as is the default: of the settings tried on MT it reached the "
+        "highest likelihood of the labels, which does not depend on the truth. With features only "
+        "divided by their largest value, as in the other tables, EM got stuck with truths that "
+        "side with the crowd against the perfect worker: on MT that worker ranked below one with "
+        "one error in 23, and neither more rounds nor fine-tuning on the likelihood helped."
     ),
     rows={
-        "LIA": Row(lambda column: lia("standardised", LONG, (None, 0))),
+        "LIA": Row(lambda column: lia("standardized", LONG, (None, 0))),
         "LIA-E": Row(lambda column: lia("none", LONG, (None, 0))),
     },
     columns={name: column(name) for name in EVERY},

@@ -10,12 +10,12 @@ from crowdbench.tables._lia import (
     SOURCE,
     EmbeddedTwoStage,
     TrueLabels,
-    chosen,
     columns,
     on_its_tasks,
     paper,
-    starred,
+    two_stage,
     whole,
+    with_best_settings,
 )
 from crowdwise import aggregate
 
@@ -73,15 +73,15 @@ PUBLISHED: dict[str, dict[str, list[tuple[float, float | None]]]] = {
 }
 MAKERS = {
     "MAJ": lambda column: aggregate.MajorityVote(),
-    "MAJ*-E": lambda column: starred(aggregate.MajorityVote(), EmbeddedTwoStage),
-    "MAJ*": lambda column: starred(aggregate.MajorityVote()),
+    "MAJ*-E": lambda column: two_stage(aggregate.MajorityVote(), EmbeddedTwoStage),
+    "MAJ*": lambda column: two_stage(aggregate.MajorityVote()),
     "MMCE": lambda column: aggregate.MinimaxEntropy(),
-    "MMCE*-E": lambda column: starred(aggregate.MinimaxEntropy(), EmbeddedTwoStage),
-    "MMCE*": lambda column: starred(aggregate.MinimaxEntropy()),
+    "MMCE*-E": lambda column: two_stage(aggregate.MinimaxEntropy(), EmbeddedTwoStage),
+    "MMCE*": lambda column: two_stage(aggregate.MinimaxEntropy()),
     "Snorkel": lambda column: aggregate.GenerativeModel(),
     "MeTaL": lambda column: aggregate.LabelModel(),
-    "LIA-E": chosen("none"),
-    "LIA": chosen("as they are"),
+    "LIA-E": with_best_settings("none"),
+    "LIA": with_best_settings("as they are"),
 }
 FULL = [f"{name} R={sizes[-1]}" for name, sizes in REDUNDANCY.items()]
 LIA = paper(PUBLISHED["LIA"], REDUNDANCY)
@@ -92,10 +92,10 @@ def all_of(*names: str) -> list[str]:
     return [f"{name} R={size}" for name in names for size in REDUNDANCY[name]]
 
 
-def decayed(features: str, published: Mapping[str, Any]) -> Row:
-    """LIA with weight decay, on the sets where held-out labels prefer that."""
+def with_decay(features: str, published: Mapping[str, Any]) -> Row:
+    """LIA with weight decay, on the sets where held-out labels prefer it."""
     names = [name for kind, name in DECAYED if kind == features]
-    return Row(chosen(features, decay=True), published, all_of(*names))
+    return Row(with_best_settings(features, decay=True), published, all_of(*names))
 
 
 OURS = {
@@ -107,34 +107,34 @@ TABLE = Table(
     title="LIA's Table 2: accuracy by the number of labels per task",
     source=SOURCE,
     about=(
-        "Which labels are kept is drawn anew for every seed. Features are VGG-16 (BB), GloVe (WS) "
-        "and sentence embeddings (RTE; the paper's BERT features are not published), or, for "
-        "words in common, how much of the second sentence of a pair the first one holds. Ratings "
-        "of word pairs are soft labels. LIA's settings are the best by held-out labels "
-        "(lia-settings); its accuracy is that of the posterior, the classifier's is beside it."
+        "Each seed draws the labels that are kept. Features are VGG-16 (BB), GloVe (WS) and "
+        "sentence embeddings (RTE; the paper's BERT features are not published) or, for words in "
+        "common, how much of the second sentence of a pair the first one contains. Ratings of "
+        "word pairs are soft labels. LIA's settings are the best by held-out labels "
+        "(lia-settings); its accuracy is that of the posterior, with the classifier's beside it."
     ),
     notes=(
-        "The published MMCE seems to be penalised per annotation instead of per parameter: on "
-        "birds the method gives far more than its published row.",
+        "The published MMCE seems to be penalized per annotation instead of per parameter: on "
+        "birds the method does far better than its published row.",
         "On all three sets held-out labels prefer linear networks to the paper's four layers of "
-        "16, and here and there weight decay. Settings are those for all labels of a set: with few "
-        "labels a task they need not be the best, and weight decay without features is far from "
-        "it. No row was chosen by the truth.",
-        "The last rows are no methods: a logistic regression that learns from the truth of four "
-        "fifths of the tasks, to show how much features tell about the others. Of entailment "
-        "sentence embeddings tell next to nothing, and words in common, which need nothing but "
-        "the texts, not much. With these LIA still predicts held-out labels better.",
-        "Features from words, and weight decay, were tried after the accuracy of LIA with "
-        "sentence embeddings had been seen to fall short of the published one on RTE. That words "
-        "serve better, and the settings for them, was told by held-out labels alone.",
+        "16, and in some cases weight decay. Settings were chosen with all labels of a set: with "
+        "few labels per task they need not be the best, and weight decay without features is far "
+        "from it. No row was chosen by the truth.",
+        "The last rows are not methods: a logistic regression trained on the truth of four fifths "
+        "of the tasks, to show how well the features predict the others. For entailment, sentence "
+        "embeddings are nearly uninformative, and words in common, which need only the texts, "
+        "are not much better. With these LIA still predicts held-out labels better.",
+        "Features from words, and weight decay, were tried after seeing that the accuracy of LIA "
+        "with sentence embeddings falls short of the published one on RTE. The choice of words, "
+        "and the settings for them, was made by held-out labels alone.",
     ),
     rows={
         **{name: Row(make, paper(PUBLISHED[name], REDUNDANCY)) for name, make in MAKERS.items()},
-        "LIA (linear networks)": Row(chosen("linear"), LIA),
-        "LIA (words in common)": Row(chosen("words in common"), LIA, all_of("RTE")),
-        "LIA-E, weight decay": decayed("none", paper(PUBLISHED["LIA-E"], REDUNDANCY)),
-        "LIA (linear networks), weight decay": decayed("linear", LIA),
-        "LIA (words in common), weight decay": decayed("words in common", LIA),
+        "LIA (linear networks)": Row(with_best_settings("linear"), LIA),
+        "LIA (words in common)": Row(with_best_settings("words in common"), LIA, all_of("RTE")),
+        "LIA-E, weight decay": with_decay("none", paper(PUBLISHED["LIA-E"], REDUNDANCY)),
+        "LIA (linear networks), weight decay": with_decay("linear", LIA),
+        "LIA (words in common), weight decay": with_decay("words in common", LIA),
         **{name: Row(make) for name, make in OURS.items()},
         "true labels + LR, on other tasks": Row(lambda column: TrueLabels(), columns=FULL),
         "the same, by words in common": Row(

@@ -5,7 +5,7 @@ from crowdbench.tables._lia import (
     REDUNDANCY,
     SOURCE,
     columns,
-    finished,
+    fine_tune,
     on_its_tasks,
     paper,
     whole,
@@ -21,18 +21,18 @@ TABLE = Table(
     name="lia-table3",
     title="LIA's Table 3: fine-tuning on the marginal likelihood, and features",
     source=SOURCE,
-    about="Five EM rounds everywhere; only the named part differs.",
+    about="Five EM rounds everywhere; rows differ only in the part they name.",
     rows={
         "LIA (tuned on annotations)": Row(
-            lambda column: finished("annotation"), paper(PUBLISHED["LIA"], REDUNDANCY)
+            lambda column: fine_tune("annotation"), paper(PUBLISHED["LIA"], REDUNDANCY)
         ),
-        "LIA (tuned on tasks)": Row(lambda column: finished("task")),
-        "LIA (not tuned)": Row(lambda column: finished(None), paper(WITHOUT, REDUNDANCY)),
+        "LIA (tuned on tasks)": Row(lambda column: fine_tune("task")),
+        "LIA (not tuned)": Row(lambda column: fine_tune(None), paper(WITHOUT, REDUNDANCY)),
         "LIA-E (tuned on annotations)": Row(
-            lambda column: finished("annotation", features=False),
+            lambda column: fine_tune("annotation", features=False),
             paper(PUBLISHED["LIA-E"], REDUNDANCY),
         ),
-        "LIA-E (not tuned)": Row(lambda column: finished(None, features=False)),
+        "LIA-E (not tuned)": Row(lambda column: fine_tune(None, features=False)),
     },
     columns=columns(REDUNDANCY, whole),
     measure=on_its_tasks,

@@ -54,15 +54,15 @@ TABLE = Table(
     source=SOURCE,
     about=(
         "Every embedder has layers of 64 and 32 units (on Hotel, 256 and 128 are tried as well) "
-        "and Adam. Sizes, weight decay and the penalty of the logistic regression behind it are "
-        "chosen by accuracy plus AUC on the majority labels of the validation part; test tasks "
-        "are scored once."
+        "and is trained with Adam. Sizes, weight decay and the penalty of the logistic regression "
+        "on top are chosen by accuracy plus AUC on the majority labels of the validation part; "
+        "test tasks are scored once."
     ),
     notes=(
-        "Labels of single workers on Hotel are not published, so that EM and GLAD cannot be run.",
+        "Hotel is published without the labels of individual workers: EM and GLAD cannot be run.",
         "Pre-K and Oral are private; their columns are stand-ins and not to be compared.",
         "The paper reports a single run of each method.",
-        "Test figures of Hotel had been seen before the grid of its encoders was fixed (by "
+        "Test figures of Hotel had been seen before its grid of encoders was fixed (by "
         "validation), so that column is not blind.",
     ),
     rows={

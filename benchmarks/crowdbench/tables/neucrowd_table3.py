@@ -1,4 +1,4 @@
-"""NeuCrowd without its parts, and with what it leaves for later."""
+"""NeuCrowd without its parts, and with what the paper leaves for later."""
 
 from crowdbench.table import Row, Table
 from crowdbench.tables._embed import chosen_on_validation
@@ -8,14 +8,14 @@ from crowdwise.aggregate import DawidSkene
 FULL, NO_SA, NO_RA, NO_SN = "NeuCrowd", "-SA", "-SA-RA", "-SA-RA-SN"
 TABLE = Table(
     name="neucrowd-table3",
-    title="NeuCrowd's Table 3: what each part is worth",
+    title="NeuCrowd's Table 3: what each part contributes",
     source=SOURCE,
     about="Settings and choices as in Table 2.",
     notes=(
-        "-SA draws from all tasks, -RA uses the anchors themselves, -SN takes groups as they come.",
-        "The last rows are not in the paper: its code's quirks; a classifier that is given all "
-        "labels; every class as an anchor; classes and confidence from Dawid and Skene's "
-        "posterior; and that renewed by the representation.",
+        "-SA draws from all tasks, -RA uses the anchors themselves, -SN takes groups at random.",
+        "The last rows are not in the paper: the quirks of its code; a classifier trained on all "
+        "labels; anchors of every class; classes and confidence from Dawid and Skene's "
+        "posterior; and the same, updated by the representation.",
     ),
     rows={
         NO_SN: Row(

@@ -1,4 +1,4 @@
-"""RLL by the number of labels a task, on stand-ins."""
+"""RLL by the number of labels per task, on stand-ins."""
 
 from crowdbench.table import Column, Published, Row, Table
 from crowdbench.tables._embed import over_folds
@@ -15,7 +15,7 @@ FIGURES = {
 }
 TABLE = Table(
     name="rll-table3",
-    title="RLL's Table III, on stand-ins: d labels a task",
+    title="RLL's Table III, on stand-ins: d labels per task",
     source=SOURCE,
     about=ABOUT,
     rows={

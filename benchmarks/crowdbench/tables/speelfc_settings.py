@@ -1,4 +1,4 @@
-"""Which settings of SpeeLFC predict held-out labels best: how its table's were chosen."""
+"""Which settings of SpeeLFC predict held-out labels best: how those of its table were chosen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DECAYS = (0.0, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 
 def settings(rate: float, decay: float, hold_out: str) -> Callable[[str], Any]:
-    """Every step on all labels; the crowd's part of SpeeLFC-D is ten times slower."""
+    """Full-batch training; the noise model of SpeeLFC-D learns ten times more slowly."""
 
     def make(column: str) -> Any:
         kind = getattr(learn, column)
@@ -33,7 +33,7 @@ def settings(rate: float, decay: float, hold_out: str) -> Callable[[str], Any]:
 
 
 def held_out(model: Any, data: LearningSet, fold: int) -> dict[str, float]:
-    """How well the other labels, or other tasks' labels, predict one fifth of them."""
+    """How well the other labels, or the labels of other tasks, predict one fifth of them."""
     by_labels = model.training.hold_out == "labels"
     return (on_held_out_labels if by_labels else on_held_out_tasks)(model, data, fold)
 
@@ -43,10 +43,10 @@ TABLE = Table(
     title="Settings of SpeeLFC on MGC by held-out labels",
     source="Chen et al. (2020), Structured probabilistic end-to-end learning from crowds, IJCAI.",
     about=(
-        "Trained for as long as the paper says the classifier learns the noise, so when to stop "
-        "and how much to penalise was chosen here: by the mean log probability of held-out labels "
-        "in five folds, never by the truth. Labels are held out one by one, or all those of some "
-        "tasks; figures of the two rules are not to be compared with each other."
+        "Trained for as long as the paper says, the classifier fits the noise. When to stop and "
+        "how strong to make the penalty was therefore chosen here: by the mean log probability of "
+        "held-out labels in five folds, never by the truth. Labels are held out individually, or "
+        "all those of some tasks; the figures of the two rules cannot be compared."
     ),
     rows={
         f"{hold_out}; rate {rate:g}; decay {decay:g}": Row(settings(rate, decay, hold_out))

@@ -1,4 +1,4 @@
-"""SpeeLFC's comparison on music genres and sentences, and what it left out."""
+"""SpeeLFC's comparison on music genres and sentences, and methods that the paper leaves out."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +11,10 @@ from crowdwise import aggregate, learn
 from crowdwise.learn import MLP, NetClassifier, Training
 
 MGC, SPC, SENTENCES = "MGC", "SPC", "SPC sentences"
-# The papers' networks: none on MGC, one wide layer on sentences.
+# The paper's networks: no hidden layer on MGC, a wide one on sentences.
 NETS = {MGC: "linear", SPC: MLP(hidden=(1200,), dropout=0.5), SENTENCES: "linear"}
-# Labels that were held out, never the truth, say when to stop and which of ten starts to keep.
-# On SPC rates are the paper's; on MGC one setting serves all methods here.
+# Held-out labels, never the truth, decide when to stop and which of ten starts to keep.
+# On SPC the learning rates are the paper's; on MGC one setting serves all methods here.
 STOPPED = {
     MGC: Training(
         learning_rate=3e-3, weight_decay={"truth": 1e-3}, epochs=2000, patience=50, n_restarts=10
@@ -42,12 +42,12 @@ WHOLE_TASKS = {
     )
     for name, rate, noise in (("SpeeLFC", 1e-2, 1e-2), ("SpeeLFCD", 3e-3, 3e-4))
 }
-# Directions of LSA and of embeddings have a scale that means something.
+# The scale of LSA directions and of embeddings carries information.
 SCALED = {MGC: True, SPC: False, SENTENCES: False}
 
 
 def two_stage(aggregator: str) -> Callable[[str], Any]:
-    """An aggregator, then the same network as the end-to-end methods have."""
+    """An aggregator, then the same network as in the end-to-end methods."""
 
     def make(column: str) -> Any:
         training = STOPPED[column]
@@ -58,7 +58,7 @@ def two_stage(aggregator: str) -> Callable[[str], Any]:
 
 
 def end_to_end(name: str) -> Callable[[str], Any]:
-    """A learner with the shared network; held-out labels say when to stop."""
+    """A learner with the shared network; held-out labels decide when to stop."""
 
     def make(column: str) -> Any:
         kind = getattr(learn, name)
@@ -67,13 +67,13 @@ def end_to_end(name: str) -> Callable[[str], Any]:
     return make
 
 
-def chosen(name: str) -> Callable[[str], Any]:
+def with_best_settings(name: str) -> Callable[[str], Any]:
     """The learner with the settings that predict held-out labels best."""
     return lambda column: getattr(learn, name)(training=CHOSEN[name])
 
 
 def whole_tasks(name: str) -> Callable[[str], Any]:
-    """The learner, stopped by the labels of tasks that it did not learn from."""
+    """The learner, stopped by the labels of held-out tasks."""
 
     def make(column: str) -> Any:
         return getattr(learn, name)(training=WHOLE_TASKS[name])
@@ -82,7 +82,7 @@ def whole_tasks(name: str) -> Callable[[str], Any]:
 
 
 def by_the_paper(name: str) -> Callable[[str], Any]:
-    """A learner with the paper's own settings, to the last epoch."""
+    """A learner with the paper's own settings, trained to the last epoch."""
 
     def make(column: str) -> Any:
         return getattr(learn, name).recipe("mgc")
@@ -104,21 +104,22 @@ TABLE = Table(
     title="SpeeLFC's Table 2: music genres (MGC) and sentence polarity (SPC)",
     source="Chen et al. (2020), Structured probabilistic end-to-end learning from crowds, IJCAI.",
     about=(
-        "Features of SPC are 1200 LSA directions that we made from the texts, since the paper's "
-        "are not published. When to stop is decided by held-out labels of workers (on SPC, of held-"
-        "out tasks), never by the truth."
+        "The features of SPC are 1200 LSA directions that we computed from the texts, since the "
+        "paper's are not published. When to stop is decided by held-out labels (on SPC, those of "
+        "held-out tasks), never by the truth."
     ),
     notes=(
-        "With the 5000 epochs that the paper names for MGC the classifier learns the noise; "
-        "stopped by held-out labels it reaches what the paper reports. On MGC, rows with settings "
-        "by held-out labels, and by all labels of held-out tasks, have what the table "
-        "speelfc-settings prefers for the method by that rule; the plain rows share one setting "
-        "with the other methods, which was written down after test accuracies had been seen.",
-        "Raykar's method without a prior breaks down as its equations are printed: a worker who "
-        "never labels what is taken for some class has a row of 0 / 0, and all that follows is not "
-        "a number (numpy then names the first class; the published 0.12 and 0.49 are guesses "
-        "too). Our EM keeps to logs and skips empty rows, and so does not need the prior.",
-        "One test task of MGC is 0.0033; the standard error of an accuracy on 300 tasks is 0.027.",
+        "With the 5000 epochs that the paper gives for MGC the classifier fits the noise; stopped "
+        "by held-out labels it reaches what the paper reports. On MGC, rows with settings by "
+        "held-out labels, or by held-out tasks, use the best settings of the table "
+        "speelfc-settings under that rule; the plain rows share one setting with the other "
+        "methods, which was fixed after test accuracies had been seen.",
+        "Raykar's method without a prior breaks down if its equations are followed to the letter: "
+        "a worker who never labels any task inferred to be of some class has a row of 0 / 0, and "
+        "everything after that is NaN (numpy then picks the first class; the published 0.12 and "
+        "0.49 are at chance level too). Our EM works in logs, skips empty rows and needs no prior.",
+        "One test task of MGC is worth 0.0033; the standard error of an accuracy on 300 tasks is "
+        "0.027.",
     ),
     rows={
         "MV + net": Row(two_stage("MajorityVote"), paper(0.6267, 0.7226)),
@@ -135,9 +136,11 @@ TABLE = Table(
         "PersonalClassifier": Row(linear("PersonalClassifier"), paper(None, 0.7261)),
         "SpeeLFC (5000 epochs)": Row(by_the_paper("SpeeLFC"), paper(0.6923, None), [MGC]),
         "SpeeLFCD (5000 epochs)": Row(by_the_paper("SpeeLFCD"), paper(0.6833, None), [MGC]),
-        "SpeeLFC (settings by held-out labels)": Row(chosen("SpeeLFC"), paper(0.6923, None), [MGC]),
+        "SpeeLFC (settings by held-out labels)": Row(
+            with_best_settings("SpeeLFC"), paper(0.6923, None), [MGC]
+        ),
         "SpeeLFCD (settings by held-out labels)": Row(
-            chosen("SpeeLFCD"), paper(0.6833, None), [MGC]
+            with_best_settings("SpeeLFCD"), paper(0.6833, None), [MGC]
         ),
         "SpeeLFC (settings by held-out tasks)": Row(
             whole_tasks("SpeeLFC"), paper(0.6923, None), [MGC]

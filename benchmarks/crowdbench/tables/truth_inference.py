@@ -33,13 +33,13 @@ SETS = (
     "wsd",
     "zencrowd_us",
 )
-ORDERED = ("adult",)  # labels are grades there; elsewhere an ordinal model has no meaning
+ORDERED = ("adult",)  # its labels are grades; elsewhere an ordinal model makes no sense
 SCORES = ("accuracy", "balanced accuracy", "macro F1", "minority recall")
 LOSSES = ("log loss", "calibration error")
 
 
-def scored(model: Any, data: Crowd, seed: int) -> dict[str, float]:
-    """Fit to all labels, the last of each worker; score on the tasks that have a truth."""
+def fit_and_score(model: Any, data: Crowd, seed: int) -> dict[str, float]:
+    """Fit to each worker's last label of a task; score on the tasks that have a truth."""
     model.fit(data.annotations.without_repeats("last"))
     found = score(model, data.truth, n_resamples=2)["value"]
     return {name: float(found[name]) for name in (*SCORES, *LOSSES)}
@@ -57,14 +57,14 @@ def column(name: str) -> Column:
 TABLE = Table(
     name="truth-inference",
     title="Every aggregator on every real crowd",
-    source="Sets by their publishers; see the page on data sets.",
+    source="Data sets as published; see the page on data sets.",
     about=(
         "Methods run at their default settings. Where a worker labeled a task twice, the last "
-        "label counts; ties count in part. Nothing is chosen by the truth."
+        "label counts; a tie scores 1/m, where m classes are tied. Nothing is tuned on the truth."
     ),
     rows={name: row(name) for name in aggregate.__all__},
     columns={name: column(name) for name in SETS},
-    measure=scored,
+    measure=fit_and_score,
     metrics=SCORES,
     overall=True,
     seeds=3,

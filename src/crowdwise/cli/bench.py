@@ -1,4 +1,4 @@
-"""Run a published table again, ours beside theirs.
+"""Rerun a published table, our figures beside the paper's.
 
 crowdwise bench --list
 crowdwise bench speelfc-table2
@@ -34,24 +34,28 @@ class TableLike(Protocol):
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("tables", metavar="TABLE", nargs="*", help="tables to run, or all")
-    parser.add_argument("--list", action="store_true", help="say which tables there are")
+    parser.add_argument("--list", action="store_true", help="list the tables")
     group = parser.add_argument_group("choosing")
     group.add_argument("--rows", metavar="A,B,…", help="only these methods")
-    group.add_argument("--columns", metavar="A,B,…", help="only these data")
-    group.add_argument("--redundancy", metavar="2,5,…", help="only columns with so many labels")
+    group.add_argument("--columns", metavar="A,B,…", help="only these data sets")
+    group.add_argument(
+        "--redundancy", metavar="2,5,…", help="only columns with this many labels per task"
+    )
     group.add_argument(
         "--with",
         dest="others",
         metavar="PKG:CLASS",
         action="append",
         default=[],
-        help="another estimator, a row more; may be repeated",
+        help="another estimator, as an extra row; may be repeated",
     )
     group.add_argument("--seeds", type=int, metavar="N", help="runs per figure")
-    group.add_argument("--quick", action="store_true", help="few seeds: a check, not a result")
+    group.add_argument(
+        "--quick", action="store_true", help="few seeds: a quick check, not a result"
+    )
     group = parser.add_argument_group("running")
     group.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")
-    group.add_argument("--again", action="store_true", help="forget earlier runs")
+    group.add_argument("--again", action="store_true", help="discard earlier runs")
     group.add_argument(
         "-o",
         "--output",
@@ -108,23 +112,23 @@ def harness() -> ModuleType:
 
 
 def rows(table: TableLike, args: Namespace) -> list[str] | None:
-    """The rows that the flags choose, another estimator also by its class; None for all."""
+    """The rows that the flags choose, None for all; a third party's also by its class."""
     classes = {spec.partition(":")[2]: spec for spec in args.others}
-    chosen = listed(args.rows, [*table.rows, *args.others, *classes])
+    chosen = split_names(args.rows, [*table.rows, *args.others, *classes])
     return chosen and [name if name in table.rows else classes.get(name, name) for name in chosen]
 
 
 def columns(table: TableLike, args: Namespace) -> list[str] | None:
     """The columns that the flags choose; None for all."""
-    chosen = listed(args.columns, table.columns)
+    chosen = split_names(args.columns, table.columns)
     if args.redundancy is None:
         return chosen
     kept = {f"R={number.strip()}" for number in args.redundancy.split(",")}
     return [name for name in chosen or table.columns if kept & set(name.split())]
 
 
-def listed(text: str | None, known: Iterable[str]) -> list[str] | None:
-    """The names in a list with commas; a known name may have commas of its own."""
+def split_names(text: str | None, known: Iterable[str]) -> list[str] | None:
+    """The names in a comma-separated list; a known name may itself contain commas."""
     if text is None:
         return None
     found, rest = [], text.strip()
@@ -137,7 +141,7 @@ def listed(text: str | None, known: Iterable[str]) -> list[str] | None:
 
 
 def command_of(name: str, args: Namespace) -> str:
-    """The command that makes the same figures."""
+    """The command that produces the same figures."""
     flags = {
         "--rows": args.rows,
         "--columns": args.columns,
