@@ -82,6 +82,8 @@ $(PEERS)/.ready:
 
 docs: $(READY)  ## Regenerate the tables in README and docs, and build the site
 	@$(BIN)/python docs/build.py
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "built site/index.html"
 
 clean:  ## Remove everything that can be made again
 	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2

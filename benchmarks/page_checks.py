@@ -1,7 +1,27 @@
-"""What must hold for every report, seen by a browser: nothing fails, all of it can be reached."""
+"""Pages in a browser, through Playwright, and what must hold for every report.
 
+Nothing fails, nothing is fetched, and all of it can be seen and reached.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 
 NAMES = """[...document.querySelectorAll(
     "a, button, input, select, summary, svg[role=img], [role=region]")]
@@ -51,28 +71,63 @@ CONTRAST = """(() => {
 })()"""
 
 
-def problems_of(page: Any) -> list[str]:
+def find_chromium() -> str | None:
+    """Where a Chromium is, or None; the environment variable ``CHROMIUM`` overrules."""
+    own = os.environ.get("CHROMIUM")
+    return own or next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def launched(path: str) -> Iterator[Browser]:
+    """A headless browser for as long as it is needed."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def opened(
+    browser: Browser, url: str, *, width: int = 1200, height: int = 900, **look: Any
+) -> Iterator[Page]:
+    """A page in a window of this size; ``look`` is, for example, ``color_scheme="dark"``."""
+    size = {"width": width, "height": height}
+    with browser.new_context(viewport=size, is_mobile=width < 600, **look) as context:
+        page = context.new_page()
+        page.goto(url)
+        yield page
+
+
+def noticed(page: Page) -> list[str]:
+    """Errors on the console, and every address that was asked for beside the page's own."""
+    found = [str(error) for error in page.page_errors()]
+    found += [one.text for one in page.console_messages() if one.type in ("error", "warning")]
+    asked = [one.url for one in page.requests() if one.resource_type != "document"]
+    return found + [f"asked for {url}" for url in asked if not url.startswith(("data:", "blob:"))]
+
+
+def problems_of(page: Page) -> list[str]:
     """Everything wrong with an open report, in words; empty if all is well."""
-    found = [f"console: {text}" for text in page.problems()]
-    found += [f"without a name: {text}" for text in page.run(NAMES)]
-    found += [f"chart without marks: {text}" for text in page.run(EMPTY)]
-    found += [f"link to nowhere: {text}" for text in page.run(BROKEN)]
-    found += [f"outside the page: {text}" for text in page.run(OUTSIDE)]
-    found += [f"too little contrast: {text}" for text in page.run(CONTRAST)]
-    levels = page.run(HEADINGS)
+    found = [f"console: {text}" for text in noticed(page)]
+    found += [f"without a name: {text}" for text in page.evaluate(NAMES)]
+    found += [f"chart without marks: {text}" for text in page.evaluate(EMPTY)]
+    found += [f"link to nowhere: {text}" for text in page.evaluate(BROKEN)]
+    found += [f"outside the page: {text}" for text in page.evaluate(OUTSIDE)]
+    found += [f"too little contrast: {text}" for text in page.evaluate(CONTRAST)]
+    levels = page.evaluate(HEADINGS)
     jumps = any(after > before + 1 for before, after in pairwise(levels))
     if levels[0] != 1 or levels.count(1) != 1 or jumps:
         found.append(f"headings out of order: {levels}")
-    ids = page.run(IDS)
+    ids = page.evaluate(IDS)
     found += [f"id twice: {one}" for one in {one for one in ids if ids.count(one) > 1}]
-    if page.run(CAPTIONS) or page.run(SORTED):
+    if page.evaluate(CAPTIONS) or page.evaluate(SORTED):
         found.append("a table without a caption, or a head without aria-sort")
-    wide = page.run("document.documentElement.scrollWidth - innerWidth")
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     if wide > 0:
         found.append(f"{wide} pixels wider than the window")
     for landmark in ("header", "nav", "main", "footer"):
-        if page.run(f"document.querySelectorAll('body > {landmark}').length") != 1:
+        if page.evaluate(f"document.querySelectorAll('body > {landmark}').length") != 1:
             found.append(f"not one {landmark}")
-    if not page.run("document.querySelector('[data-table=tasks] tbody tr') !== null"):
+    if not page.evaluate("document.querySelector('[data-table=tasks] tbody tr') !== null"):
         found.append("the table of tasks is empty")
     return found

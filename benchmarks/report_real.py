@@ -1,6 +1,6 @@
-"""Write a report of every real crowd, and look at each page with a browser.
+"""Write a report of every real crowd, and open each page in a browser.
 
-Prints a line a set: annotations, seconds, megabytes, and what is wrong with the page, which
+Prints one line per set: annotations, seconds, megabytes, and what is wrong with the page, which
 should be nothing. Needs ``CROWDWISE_DATA``; without a Chromium the pages are only written.
 """
 
@@ -11,16 +11,16 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import browser
 import page_checks
 import pandas as pd
 import real_crowds
+from playwright.sync_api import Browser
 
 from crowdwise.io.features import read_features
 from crowdwise.io.reader import read
 from crowdwise.report import write_report
 
-LOOKS = ({"width": 1200}, {"width": 1200, "dark": True}, {"width": 390, "height": 844})
+LOOKS = ({}, {"color_scheme": "dark"}, {"width": 390, "height": 844})
 MOST_MEGABYTES = 5.0
 
 
@@ -35,18 +35,18 @@ def main() -> int:
     with ExitStack() as stack:
         out = args.out or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         out.mkdir(parents=True, exist_ok=True)
-        path = browser.find()
-        tab = None if path is None else stack.enter_context(browser.started(path))
+        path = page_checks.find_chromium()
+        browser = None if path is None else stack.enter_context(page_checks.launched(path))
         for file in files(root, args.names):
             name = f"{file.parent.name}{file.name.removeprefix('annotations').partition('.')[0]}"
             start = time.perf_counter()
             page = out / f"{name}.html"
             facts = report(file, page, name)
             seconds, size = time.perf_counter() - start, page.stat().st_size / 1e6
-            found = [] if tab is None else check(tab, page)
+            found = [] if browser is None else check(browser, page)
             found += [f"{size:.1f} MB"] * (size > MOST_MEGABYTES)
             bad += bool(found)
-            verdict = "; ".join(found) or ("fine" if tab else "not checked: no Chromium")
+            verdict = "; ".join(found) or ("fine" if browser else "not checked: no Chromium")
             counts = facts.data
             print(
                 f"{name:<28}{counts.n_annotations:>9,}{seconds:>8.1f} s{size:>7.2f} MB  {verdict}"
@@ -80,11 +80,11 @@ def report(file: Path, page: Path, name: str):
     return write_report(annotations, page, X=X, truth=truth, title=name)
 
 
-def check(tab: browser.Browser, page: Path) -> list[str]:
-    """What is wrong with a page on a wide screen, in the dark, and on a phone."""
+def check(browser: Browser, page: Path) -> list[str]:
+    """What is wrong with a page on a wide screen, in dark mode, and on a phone."""
     found = []
     for look in LOOKS:
-        with tab.page(page.as_uri(), **look) as opened:
+        with page_checks.opened(browser, page.as_uri(), **look) as opened:
             found += page_checks.problems_of(opened)
     return sorted(set(found))
 

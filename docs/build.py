@@ -1,102 +1,81 @@
-"""Bring the generated parts of README and docs up to date, and build the site.
+"""Bring the generated parts of README and docs up to date, and draw the figures of the examples.
 
 python docs/build.py
 
-A page with a pair of marks such as ``<!-- methods … -->`` and ``<!-- end of methods -->`` gets
-what stands between them from the code or from benchmarks/results. The site adds a page for every
-method, from its docstring; for every table in benchmarks/results; and for every script in
-examples, with its figures. It is plain HTML that needs no network and opens from disk.
+A page with a pair of marks such as ``<!-- methods: … -->`` and ``<!-- end of methods -->`` gets
+what stands between them from the code or from benchmarks/results. ``mkdocs build`` then makes the
+site; docs/hooks.py says how.
 """
 
+import ast
 import contextlib
 import io
 import os
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from sitegen import benched, crowds, measured, method_pages
-from sitegen.docstrings import Docstring
-from sitegen.pages import GROUPS, all_pages
-from sitegen.site import write_site
+import measured
+import pages
+from docstrings import section, summary
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = {name: title for group in GROUPS.values() for name, title in group.items()}
 
 
 def main() -> None:
     for file in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         text = file.read_text()
-        fresh = refreshed(text)
+        fresh = refresh(text)
         if fresh != text:
             file.write_text(fresh)
             sys.stdout.write(f"updated {file.relative_to(ROOT)}\n")
-    with tempfile.TemporaryDirectory() as folder:
-        draw_figures(Path(folder))
-        build_site(ROOT / "site", Path(folder))
-    sys.stdout.write("built site/index.html\n")
+    for script in pages.examples():
+        if re.search("matplotlib|crowdwise.plot", script.read_text()):
+            draw(script, pages.FIGURES / script.stem)
 
 
-def build_site(folder: Path, figures: Path | None = None) -> None:
-    """Write the site; with the figures of examples where they were drawn."""
-    write_site(all_pages(figures), folder)
+def draw(script: Path, folder: Path) -> None:
+    """Run an example that draws into a folder."""
+    sys.stdout.write(f"drawing the figures of {script.name}\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, str(script), str(folder)]
+    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
 
 
-def draw_figures(folder: Path) -> None:
-    """Run the examples that draw, each into a folder of its own."""
-    for script in sorted((ROOT / "examples").glob("*.py")):
-        if "matplotlib" in script.read_text() or "crowdwise.plot" in script.read_text():
-            sys.stdout.write(f"drawing the figures of {script.name}\n")
-            (folder / script.stem).mkdir()
-            subprocess.run(
-                [sys.executable, str(script), str(folder / script.stem)],
-                cwd=folder / script.stem,
-                stdout=subprocess.DEVNULL,
-                check=True,
-            )
-
-
-def refreshed(text: str) -> str:
+def refresh(text: str) -> str:
     """The page with every generated part made anew."""
     for mark, make in PARTS.items():
         if f"<!-- {mark}:" in text:
             pattern = rf"(<!-- {re.escape(mark)}:.*?-->\n).*?(<!-- end of {re.escape(mark)} -->)"
-            made = make()
-            text = re.sub(
-                pattern, lambda found, made=made: found[1] + made + found[2], text, flags=re.S
-            )
+            part = make()
+            text = re.sub(pattern, rf"\1{_escaped(part)}\2", text, flags=re.S)
     return text
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\")
 
 
 def table_of(family: str) -> str:
     """One line per method of a family, from the code."""
     rows = [
-        [f"`{name}`", Docstring.of(cls).summary.rstrip("."), reference(cls)]
-        for name, cls in method_pages.methods()[family].items()
+        [f"`{name}`", summary(cls).rstrip("."), reference(cls)]
+        for name, cls in pages.methods()[family].items()
     ]
     return measured.table(["method", "what it does", "reference"], rows, text=3)
 
 
 def reference(cls: type) -> str:
     """Authors, year and DOI of a method's first reference."""
-    text = " ".join(Docstring.of(cls).sections.get("References", "").split())
+    text = " ".join(section(cls, "References").split())
     found = re.match(r"(.*?\(\d{4}\))", text)
     link = re.search(r"doi:(\S+?)\.?(\s|$)", text)
     if not found:
         return ""
     return f"[{found[1]}](https://doi.org/{link[1]})" if link else found[1]
-
-
-def results(name: str) -> str:
-    """A committed result table, without its heading."""
-    file = measured.RESULTS / f"{name}.md"
-    if not file.exists():
-        return "Not measured yet.\n"
-    return file.read_text().partition("\n\n")[2]
 
 
 def formats() -> str:
@@ -127,26 +106,6 @@ def commands() -> str:
     return "\n".join(parts)
 
 
-def command_list() -> str:
-    """A line for every command: the first of its help."""
-    from crowdwise.cli import COMMANDS, command
-
-    lines = [(f"crowdwise {name}", Docstring.of(command(name)).summary) for name in COMMANDS]
-    width = max(len(name) for name, _ in lines)
-    return "```bash\n" + "".join(f"{name:<{width}}   # {said}\n" for name, said in lines) + "```\n"
-
-
-def examples() -> str:
-    """A line for every script: the first of its docstring."""
-    import ast
-
-    rows = []
-    for file in sorted((ROOT / "examples").glob("*.py")):
-        said = (ast.get_docstring(ast.parse(file.read_text())) or "").partition("\n")[0]
-        rows.append([f"[{file.name}](../examples/{file.name})", said])
-    return measured.table(["script", "what it shows"], rows, text=2)
-
-
 def help_of(name: str) -> str:
     """What ``crowdwise NAME --help`` prints, 92 columns wide."""
     from crowdwise.cli import main
@@ -156,6 +115,24 @@ def help_of(name: str) -> str:
     with contextlib.redirect_stdout(text):
         main([name, "--help"])
     return text.getvalue()
+
+
+def command_list() -> str:
+    """One line per command: the first of its help."""
+    from crowdwise.cli import COMMANDS, command
+
+    lines = [(f"crowdwise {name}", summary(command(name))) for name in COMMANDS]
+    width = max(len(name) for name, _ in lines)
+    return "```bash\n" + "".join(f"{name:<{width}}   # {text}\n" for name, text in lines) + "```\n"
+
+
+def examples() -> str:
+    """One line per script: the first of its docstring."""
+    rows = []
+    for file in pages.examples():
+        text = (ast.get_docstring(ast.parse(file.read_text())) or "").partition("\n")[0]
+        rows.append([f"[{file.name}](../examples/{file.name})", text])
+    return measured.table(["script", "what it shows"], rows, text=2)
 
 
 PARTS = {
@@ -168,24 +145,24 @@ PARTS = {
     "command list": command_list,
     "examples": examples,
     "results index": measured.index,
-    "best by kind": crowds.best_by_kind,
-    "best by aim": crowds.best_by_aim,
-    "best learners": benched.best_learners,
-    "accuracy": lambda: results("truth-inference"),
-    "speed": lambda: results("speed"),
-    "learning on mgc and spc": lambda: results("speelfc-table2"),
-    "learning on labelme": lambda: results("labelme"),
+    "best by kind": measured.best_by_kind,
+    "best by aim": measured.best_by_aim,
+    "best learners": measured.best_learners,
+    "accuracy": lambda: measured.body("truth-inference"),
+    "speed": lambda: measured.body("speed"),
+    "learning on mgc and spc": lambda: measured.body("speelfc-table2"),
+    "learning on labelme": lambda: measured.body("labelme"),
     "entailment": lambda: measured.column("lia-table2", "RTE R=10", ["accuracy"]),
-    "reading": lambda: results("reading"),
-    "embedding speed": lambda: results("embedding-speed"),
+    "reading": lambda: measured.body("reading"),
+    "embedding speed": lambda: measured.body("embedding-speed"),
     "representations on hotel": lambda: measured.column(
         "neucrowd-table2", "Hotel", ["accuracy", "AUC"]
     ),
-    "embedding speed on a gpu": lambda: results("embedding-speed-cuda"),
-    "learning on a gpu": lambda: results("speelfc-table2-h200"),
-    "speed at 10^8": lambda: results("speed-1e8"),
-    "peers": lambda: results("same-as-crowdkit"),
-    "same as peers": lambda: results("same-as-peers"),
+    "embedding speed on a gpu": lambda: measured.body("embedding-speed-cuda"),
+    "learning on a gpu": lambda: measured.body("speelfc-table2-h200"),
+    "speed at 10^8": lambda: measured.body("speed-1e8"),
+    "peers": lambda: measured.body("same-as-crowdkit"),
+    "same as peers": lambda: measured.body("same-as-peers"),
 }
 
 

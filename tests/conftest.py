@@ -1,4 +1,4 @@
-"""What several test files share: real crowds, where this machine has them."""
+"""What several test files share: real crowds and a browser, where this machine has them."""
 
 from functools import cache
 
@@ -46,3 +46,16 @@ def triples():
         return list(zip(frame["task"], frame["worker"], frame["label"], strict=True))
 
     return rows
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A headless Chromium, driven by Playwright."""
+    pytest.importorskip("playwright", reason='no Playwright: pip install "crowdwise[test]"')
+    import page_checks
+
+    path = page_checks.find_chromium()
+    if path is None:
+        pytest.skip("no Chromium here: apt-get install chromium, or set CHROMIUM to its path")
+    with page_checks.launched(path) as browser:
+        yield browser

@@ -1,6 +1,5 @@
 """README, docs and examples run, and their generated parts are up to date."""
 
-import html
 import importlib.util
 import os
 import re
@@ -49,22 +48,16 @@ def test_examples_run(script, tmp_path):
 
 @pytest.fixture(scope="module")
 def build():
-    pytest.importorskip("markdown")
+    pytest.importorskip("griffe", reason='no griffe: pip install "crowdwise[docs]"')
     spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-@pytest.fixture(scope="module")
-def highlight(build):
-    assert build  # which makes the parts of the builder importable
-    return importlib.import_module("sitegen.highlight")
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_generated_parts_are_up_to_date(page, build):
-    assert build.refreshed(page.read_text()) == page.read_text(), "run: make docs"
+    assert build.refresh(page.read_text()) == page.read_text(), "run: make docs"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -103,42 +96,44 @@ def test_figures_come_from_files(page, build):
 
 
 def test_every_method_says_when_it_works_and_when_it_fails(build):
-    pages = build.method_pages
-    for family in pages.methods().values():
+    for family in build.pages.methods().values():
         for name, cls in family.items():
-            text = pages.notes(build.Docstring.of(cls), name)
-            for part in ("```maths\n", "### When it works", "### When it fails"):
+            text = build.pages.notes(name, cls)
+            for part in ("```math\n", "### When it works", "### When it fails"):
                 assert part in text, (name, part)
 
 
-def test_method_pages_are_made_of_the_docstring(build):
-    cls = build.method_pages.methods()["aggregate"]["DawidSkene"]
-    page = build.method_pages.page("aggregate", "DawidSkene", cls)
-    assert "- **smoothing** : *float or array" in page
-    assert "- **confusion\\_** : *ndarray of shape" in page
-    assert "[doi:10.2307/2346806](https://doi.org/10.2307/2346806)" in page
-    assert "∝ prior[k] · ∏ over w of" in page
+def test_every_formula_is_of_a_method(build):
+    assert set(build.pages.formulas()) == set(build.pages.names())
+
+
+def test_docstrings_become_markdown(build):
+    text = "Like :class:`~crowdwise.io.Gold` with ``a`` and doi:10.1/x.\n\nSo::\n\n    1 + 1\n"
+    assert build.pages.markdown(text) == (
+        "Like `Gold` with `a` and [doi:10.1/x](https://doi.org/10.1/x).\n\n"
+        "So:\n\n```text\n1 + 1\n```\n\n"
+    )
+
+
+def test_method_pages_show_what_was_measured(build):
+    page = dict(build.pages.of_methods())["methods/DawidSkene.md"]
+    assert "::: crowdwise.aggregate.dawid_skene.DawidSkene" in page
+    assert "\\prod_w C^w_{k\\,y_{iw}}" in page
+    assert "- its objective never falls" in page
     assert "| `bluebirds` |" in page
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_colours_change_no_letter_of_the_code(page, highlight):
-    for language, code in re.findall(r"```(python|bash|sh|text)\n(.*?)```", page.read_text(), re.S):
-        painted = highlight.block(code, language)
-        assert html.unescape(re.sub("<[^>]+>", "", painted)) == code
-
-
-def test_python_is_painted(highlight):
-    painted = highlight.python('if x < 1:  # "why"\n    print("a" if y else f"{z}")\n')
-    assert '<span class="k">if</span> x &lt; <span class="n">1</span>' in painted
-    assert '<span class="c"># &quot;why&quot;</span>' in painted
-    assert '<span class="b">print</span>(<span class="s">&quot;a&quot;</span>' in painted
-    assert highlight.python("(") == "("
+def test_reference_pages_list_what_is_public(build):
+    pages = dict(build.pages.of_reference())
+    learn = pages["reference/crowdwise.learn.md"]
+    assert "[`SpeeLFC`](../methods/SpeeLFC.md)" in learn
+    assert "::: crowdwise.learn" in learn
+    assert "[`crowdwise.learn`](crowdwise.learn.md)" in pages["reference/index.md"]
 
 
 def test_places_are_by_value(build):
     values = {"a": 0.9, "b": 0.8, "c": 0.8, "d": 0.7}
-    places = [build.crowds.rank_in(values, name) for name in "abcd"]
+    places = [build.measured.rank_in(values, name) for name in "abcd"]
     assert places == [1, 2, 2, 4]
 
 
@@ -146,7 +141,7 @@ def test_a_figure_belongs_to_the_embedder_or_to_the_outermost_method(build):
     known, embedders = ["DawidSkene", "Triplet", "TwoStage"], ["Triplet"]
 
     def whose(made_with):
-        return build.benched.method_of(made_with, known, embedders)
+        return build.measured.method_of(made_with, known, embedders)
 
     assert whose("DawidSkene(max_iter=5)") == "DawidSkene"
     assert whose("TwoStage(aggregator=DawidSkene())") == "TwoStage"
@@ -156,7 +151,7 @@ def test_a_figure_belongs_to_the_embedder_or_to_the_outermost_method(build):
 
 def test_means_are_over_methods_that_can_do_all_sets(build, monkeypatch):
     values = {"one": {"a": 0.5, "b": 0.9, "c": 0.8}, "two": {"a": 0.7, "b": 0.2}}
-    monkeypatch.setattr(build.crowds, "by_set", lambda *_: values)
-    assert build.crowds.means() == [("a", pytest.approx(0.6)), ("b", pytest.approx(0.55))]
-    assert [name for name, _ in build.crowds.means(most=False)] == ["b", "a"]
-    assert [name for name, _ in build.crowds.means(["one"])] == ["b", "c", "a"]
+    monkeypatch.setattr(build.measured, "by_set", lambda *_: values)
+    assert build.measured.means() == [("a", pytest.approx(0.6)), ("b", pytest.approx(0.55))]
+    assert [name for name, _ in build.measured.means(most=False)] == ["b", "a"]
+    assert [name for name, _ in build.measured.means(["one"])] == ["b", "c", "a"]

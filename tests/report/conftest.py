@@ -1,6 +1,5 @@
-"""Small lopsided crowds for the tests of reports, and a browser to look at them with."""
+"""Small lopsided crowds for the tests of reports."""
 
-import browser
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,13 +40,3 @@ def crowd():
 @pytest.fixture(scope="session")
 def posterior(crowd):
     return DawidSkene().fit(crowd[0]).posterior_
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """A headless Chromium, where this machine has one."""
-    path = browser.find()
-    if path is None:
-        pytest.skip("no Chromium here: apt-get install chromium, or set CHROMIUM to its path")
-    with browser.started(path) as found:
-        yield found

@@ -1,1 +1,0 @@
-"""The parts of the documentation's builder; see docs/build.py."""
