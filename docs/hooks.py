@@ -16,7 +16,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "docs"), str(ROOT / "src")]
+sys.path.insert(0, str(ROOT / "docs"))
 
 import measured  # noqa: E402  these lie beside this file, which MkDocs loads by its path
 import pages  # noqa: E402
