@@ -299,12 +299,12 @@ class TestEdges:
     def test_perfect_agreement_on_two_classes_is_one_and_explained(self):
         table = agreement([[0, 0], [1, 1]] * 6)
         assert_allclose(table["value"], 1)
-        assert "cannot tell how far off" in table.loc["Fleiss' kappa", "reading"]
+        assert "cannot say how far off" in table.loc["Fleiss' kappa", "reading"]
 
     def test_less_than_chance_is_negative_and_explained(self):
         table = agreement([[0, 1], [1, 0]] * 10)
         assert (table.loc[table.index != "observed agreement", "value"] < 0).all()
-        assert "less than chance" in table.loc["Krippendorff's alpha", "reading"]
+        assert "less than by chance" in table.loc["Krippendorff's alpha", "reading"]
 
     def test_a_worker_counts_once_per_task(self):
         once = pd.DataFrame({"task": [1, 1, 2, 2, 3, 3], "worker": list("abab" "ab"),

@@ -155,9 +155,9 @@ def test_a_list_of_names_or_estimators_will_do(crowd, found):
 @pytest.mark.parametrize(
     ("methods", "told"),
     [
-        (["MajorityVot"], "'MajorityVot' is no method"),
-        ([MajorityVote], "MajorityVote'> is no method"),
-        ([3], "3 is no method"),
+        (["MajorityVot"], "'MajorityVot' is not a method"),
+        ([MajorityVote], "MajorityVote'> is not a method"),
+        ([3], "3 is not a method"),
         ([OneCoin(), "OneCoin"], "called OneCoin"),
         ([], "no methods"),
         ({}, "no methods"),

@@ -82,5 +82,5 @@ def test_a_threshold_needs_two_classes_and_truths_of_both():
     with pytest.raises(ParameterError, match="two classes"):
         balanced_threshold(three, {0: "a", 1: "b"})
     two = pd.DataFrame([[0.2, 0.8], [0.6, 0.4]], columns=list("ab"))
-    with pytest.raises(ParameterError, match="true tasks of both"):
+    with pytest.raises(ParameterError, match="truths of both"):
         balanced_threshold(two, {0: "a", 1: "a"})

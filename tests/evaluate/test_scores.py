@@ -136,7 +136,7 @@ def test_auroc_counts_equal_confidence_half():
 def test_auroc_needs_right_and_wrong_labels():
     found = confidence_auroc(np.array([[0.9, 0.1]]), np.array([0]))
     assert np.isnan(found.value)
-    assert found.note == "Every label is right."
+    assert found.note == "Every label is correct."
 
 
 def test_a_ruled_out_truth_costs_the_floor():

@@ -51,8 +51,8 @@ def test_refuses_what_is_no_distribution(frame, change):
     proba, truth = frame
     broken = proba.astype(object)
     broken.iloc[3] = change(proba.iloc[3])
-    told = "1 of 6 predictions are no distributions"
-    with pytest.raises(AnnotationError, match=told) as error:
+    message = "1 of 6 predictions is not a distribution"
+    with pytest.raises(AnnotationError, match=message) as error:
         score(broken, truth)
     assert "task='t3'" in str(error.value)
     score(broken, truth.drop("t3"), n_resamples=0)  # nobody asks about it

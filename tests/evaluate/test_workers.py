@@ -11,7 +11,7 @@ from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import wilson, worker_quality
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
-from crowdwise.evaluate.worker_skill import independence, measure_skill, signal
+from crowdwise.evaluate.worker_skill import independence_p_value, measure_signal, measure_skill
 from crowdwise.simulate import confused_crowd
 
 ALARMS = ("answers as if at random", "always the same label", "often contradicts the rest")
@@ -255,7 +255,9 @@ class TestIndependence:
         rng = np.random.default_rng(0)
         truth, label = zip(*(self.table(rng, n=25) for _ in range(3000)), strict=True)
         worker = np.repeat(np.arange(3000), 25)
-        p = independence(worker, np.concatenate(truth), np.concatenate(label), np.full(3000, 25))
+        p = independence_p_value(
+            worker, np.concatenate(truth), np.concatenate(label), np.full(3000, 25)
+        )
         for level in (0.01, 0.05, 0.2):
             assert_allclose(np.mean(p <= level), level, rtol=0.35)
 
@@ -271,20 +273,20 @@ class TestIndependence:
         shuffled = [chi_square(truth, rng.permutation(label)) for _ in range(1500)]
         expected = np.mean(np.array(shuffled) >= chi_square(truth, label))
         zeros = np.zeros(40, dtype=int)
-        found = independence(zeros, truth, label, np.array([40]))
+        found = independence_p_value(zeros, truth, label, np.array([40]))
         assert 0.005 < expected < 0.5
         assert_allclose(found, expected, rtol=0.25)
 
     def test_says_nothing_when_all_labels_or_all_truths_are_alike(self):
         zeros, mixed = np.zeros(20, dtype=int), np.tile([0, 1], 10)
         for truth, label in ((zeros, mixed), (mixed, zeros)):
-            assert np.isnan(independence(zeros, truth, label, np.array([20]))).all()
+            assert np.isnan(independence_p_value(zeros, truth, label, np.array([20]))).all()
 
 
 def test_signal_equals_the_papers_sum():
     crowd = crowd_with([np.full((3, 3), 1 / 3), np.eye(3)], n_tasks=400)
     data, posterior = crowd.annotations, crowd.annotations.shares()
-    found = signal(data, posterior)
+    found = measure_signal(data, posterior)
     for worker in (0, 1, 5):
         counts = np.zeros((3, 3))
         for row in np.flatnonzero(data.worker == worker):
@@ -296,8 +298,7 @@ def test_signal_equals_the_papers_sum():
         assert_allclose(found[worker], expected)
 
 
-def test_signal_runs_from_spammer_to_perfect(monkeypatch):
-    monkeypatch.setattr("crowdwise.evaluate.worker_skill.CELLS_AT_ONCE", 9)
+def test_signal_runs_from_spammer_to_perfect():
     crowd = crowd_with([np.full((3, 3), 1 / 3), np.eye(3)], n_tasks=3000)
     truth = pd.DataFrame(np.eye(3)[crowd.truth])
     table = worker_quality(crowd.annotations, truth)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -10,17 +10,23 @@ from scipy.sparse import csr_array, hstack
 
 from crowdwise.evaluate.cohen import estimate_cohen
 from crowdwise.evaluate.interpretation import explain_undefined, interpret
-from crowdwise.evaluate.intervals import Estimate, bootstrap, check_interval
+from crowdwise.evaluate.intervals import (
+    Estimate,
+    IntervalSettings,
+    bootstrap,
+    check_interval,
+)
 from crowdwise.evaluate.label_counts import (
     LabelCounts,
+    WeightsLike,
+    expected_similarity,
     label_counts,
     level_kernel,
     once_per_worker,
-    quadratic,
     sum_similarity,
     weight_kernel,
 )
-from crowdwise.typing import Array, Floats
+from crowdwise.typing import AnnotationsLike, Array, Floats, RandomState
 
 KAPPA_WEIGHTS = {
     "nominal": "identity",
@@ -31,18 +37,18 @@ KAPPA_WEIGHTS = {
 
 
 def agreement(
-    annotations: Any,
+    annotations: AnnotationsLike,
     *,
     level: str = "nominal",
     n_resamples: int = 1000,
     confidence: float = 0.95,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """Measure how much workers agree, in all the usual ways, and say what it means.
 
-    Agreement is between different workers: one who labels a task again counts once, with
-    the last label; weights are not used, but an annotation of weight 0 is left out.
-    Intervals come from drawing tasks again (Cohen's kappa: from each task's influence).
+    Agreement is between different workers: one who labels a task twice counts once, with
+    the last label. Weights are not used, but annotations of weight 0 are left out.
+    Intervals come from resampling tasks (Cohen's kappa: from each task's influence).
 
     Parameters
     ----------
@@ -50,19 +56,19 @@ def agreement(
         Whatever :func:`crowdwise.io.as_annotations` takes.
     level : {"nominal", "ordinal", "interval", "ratio"}, default="nominal"
         What the classes are: mere names, ranks, numbers, or numbers with a true zero.
-        Classes that are no numbers are ranked in the order of ``annotations.classes``.
-        Kappas weigh near misses linearly for ranks, quadratically for numbers.
+        Classes that are not numbers are ranked in the order of ``annotations.classes``.
+        Kappas weight near misses linearly for ranks, quadratically for numbers.
     n_resamples : int, default=1000
         Size of the bootstrap; 0 for no intervals.
     confidence : float, default=0.95
-        How often the interval should hold the truth.
+        How often the interval should cover the true value.
     random_state : int or RandomState, default=0
         The seed.
 
     Returns
     -------
     DataFrame
-        One row a measure; the columns are value, low, high, n_tasks and reading. A measure
+        One row per measure; the columns are value, low, high, n_tasks and reading. A measure
         that is not defined for these data is NaN, and its reading says why.
 
     Examples
@@ -76,7 +82,9 @@ def agreement(
     table = label_counts(data)
     kernel = weight_kernel(KAPPA_WEIGHTS.get(level, "identity"), table.classes)
     distances = level_kernel(level, table)
-    settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
+    settings = IntervalSettings(
+        n_resamples=n_resamples, confidence=confidence, random_state=random_state
+    )
     found = {
         "observed agreement": _estimate(table, observed_rows(table), observed_value, settings),
         "Fleiss' kappa": _fleiss(table, kernel, settings),
@@ -93,7 +101,9 @@ def agreement(
     return frame.rename_axis(index="measure")
 
 
-def observed_agreement(annotations: Any, **settings: Any) -> Estimate:
+def observed_agreement(
+    annotations: AnnotationsLike, **settings: Unpack[IntervalSettings]
+) -> Estimate:
     """How often two workers give the same task the same label.
 
     The mean over tasks with two labels or more. ``settings`` are ``n_resamples``,
@@ -103,7 +113,12 @@ def observed_agreement(annotations: Any, **settings: Any) -> Estimate:
     return _estimate(table, observed_rows(table), observed_value, settings)
 
 
-def fleiss_kappa(annotations: Any, *, weights: Any = "identity", **settings: Any) -> Estimate:
+def fleiss_kappa(
+    annotations: AnnotationsLike,
+    *,
+    weights: WeightsLike = "identity",
+    **settings: Unpack[IntervalSettings],
+) -> Estimate:
     """Agreement beyond that of workers who all draw labels from the crowd's shares.
 
     Tasks may have any numbers of labels: agreement is the mean over tasks with two or more,
@@ -127,8 +142,13 @@ def fleiss_kappa(annotations: Any, *, weights: Any = "identity", **settings: Any
     return _fleiss(table, weight_kernel(weights, table.classes), settings)
 
 
-def gwet_ac(annotations: Any, *, weights: Any = "identity", **settings: Any) -> Estimate:
-    """Gwet's AC1, or AC2 with other weights: agreement that rare classes do not upset.
+def gwet_ac(
+    annotations: AnnotationsLike,
+    *,
+    weights: WeightsLike = "identity",
+    **settings: Unpack[IntervalSettings],
+) -> Estimate:
+    """Gwet's AC1, or AC2 with other weights: agreement that rare classes do not distort.
 
     Chance agreement is low when nearly all labels are of one class, where kappa's and
     alpha's is high. Classes that are declared but not used count as possible labels.
@@ -143,7 +163,9 @@ def gwet_ac(annotations: Any, *, weights: Any = "identity", **settings: Any) -> 
     return _gwet(table, weight_kernel(weights, table.classes), settings)
 
 
-def krippendorff_alpha(annotations: Any, *, level: str = "nominal", **settings: Any) -> Estimate:
+def krippendorff_alpha(
+    annotations: AnnotationsLike, *, level: str = "nominal", **settings: Unpack[IntervalSettings]
+) -> Estimate:
     """One minus the disagreement within tasks over that between any two labels.
 
     Only tasks with two labels or more count. In the interval of an ordinal alpha, ranks are
@@ -174,7 +196,7 @@ def krippendorff_alpha(annotations: Any, *, level: str = "nominal", **settings: 
 
 
 def observed_rows(table: LabelCounts, kernel: Floats | None = None) -> Floats:
-    """Of each task: whether two workers labelled it, and how alike two of its labels are."""
+    """Of each task: whether two workers labeled it, and how similar two of its labels are."""
     pairs = table.size * (table.size - 1)
     same = np.divide(
         sum_similarity(table, kernel) - table.size, pairs, out=np.zeros_like(pairs), where=pairs > 0
@@ -183,7 +205,7 @@ def observed_rows(table: LabelCounts, kernel: Floats | None = None) -> Floats:
 
 
 def observed_value(sums: Floats) -> Floats:
-    """Mean likeness over the tasks that two workers labelled."""
+    """Mean similarity over the tasks that two workers labeled."""
     return _ratio(sums[:, 1], sums[:, 0])
 
 
@@ -196,18 +218,18 @@ def share_rows(table: LabelCounts, kernel: Floats | None) -> csr_array:
 def fleiss_value(sums: Floats, kernel: Floats | None) -> Floats:
     """Kappa when chance is two draws from the crowd's shares."""
     shares = _ratio(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
-    return beyond_chance(observed_value(sums), quadratic(shares, kernel))
+    return beyond_chance(observed_value(sums), expected_similarity(shares, kernel))
 
 
 def gwet_value(sums: Floats, kernel: Floats | None) -> Floats:
-    """AC1 or AC2: chance is a random label on the tasks that are hard to tell."""
+    """AC1 or AC2: chance is a random label on the tasks that are hard to decide."""
     shares = _ratio(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
     n_classes = shares.shape[1]
     if n_classes < 2:
         return np.full(len(sums), np.nan)
-    likeness = n_classes if kernel is None else kernel.sum()
+    similarity = n_classes if kernel is None else kernel.sum()
     doubt = (shares * (1 - shares)).sum(axis=1)
-    return beyond_chance(observed_value(sums), likeness / (n_classes * (n_classes - 1)) * doubt)
+    return beyond_chance(observed_value(sums), similarity / (n_classes * (n_classes - 1)) * doubt)
 
 
 def alpha_rows(table: LabelCounts, kernel: Floats | None) -> csr_array:
@@ -220,7 +242,7 @@ def alpha_rows(table: LabelCounts, kernel: Floats | None) -> csr_array:
 def alpha_value(sums: Floats, kernel: Floats | None) -> Floats:
     """Krippendorff's alpha: 1 - observed / expected disagreement."""
     size, apart = sums[:, 0], sums[:, 1]
-    possible = size**2 - quadratic(sums[:, 2:], kernel)
+    possible = size**2 - expected_similarity(sums[:, 2:], kernel)
     possible[possible <= 1e-9 * size**2] = 0
     return 1 - _ratio((size - 1) * apart, possible)
 
@@ -239,9 +261,9 @@ def _ratio(top: Array, bottom: Array) -> Floats:
 
 def _estimate(
     table: LabelCounts,
-    rows: Any,
+    rows: Floats | csr_array,
     statistic: Callable[[Floats], Floats],
-    settings: dict[str, Any],
+    settings: IntervalSettings,
 ) -> Estimate:
     check_interval(settings.get("n_resamples", 0), settings.get("confidence", 0.95))
     n_shared = int(table.shared.sum())
@@ -251,16 +273,16 @@ def _estimate(
     return Estimate(value, *bootstrap(rows, statistic, **settings), n_shared)
 
 
-def _fleiss(table: LabelCounts, kernel: Floats | None, settings: dict[str, Any]) -> Estimate:
+def _fleiss(table: LabelCounts, kernel: Floats | None, settings: IntervalSettings) -> Estimate:
     statistic = partial(fleiss_value, kernel=kernel)
     return _estimate(table, share_rows(table, kernel), statistic, settings)
 
 
-def _gwet(table: LabelCounts, kernel: Floats | None, settings: dict[str, Any]) -> Estimate:
+def _gwet(table: LabelCounts, kernel: Floats | None, settings: IntervalSettings) -> Estimate:
     statistic = partial(gwet_value, kernel=kernel)
     return _estimate(table, share_rows(table, kernel), statistic, settings)
 
 
-def _alpha(table: LabelCounts, kernel: Floats | None, settings: dict[str, Any]) -> Estimate:
+def _alpha(table: LabelCounts, kernel: Floats | None, settings: IntervalSettings) -> Estimate:
     statistic = partial(alpha_value, kernel=kernel)
     return _estimate(table, alpha_rows(table, kernel), statistic, settings)

@@ -1,6 +1,4 @@
-"""Whether confidence means what it says."""
-
-from typing import Any
+"""Calibration: whether confidence matches accuracy."""
 
 import numpy as np
 import pandas as pd
@@ -8,14 +6,19 @@ from scipy.sparse import csr_array
 
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.intervals import Estimate, check_interval, normal, wilson
-from crowdwise.evaluate.truth_alignment import align_truth, correct_shares
+from crowdwise.evaluate.truth_alignment import Predictions, Truths, align_truth, correct_shares
 from crowdwise.typing import Floats, Ints
 
 BINS = ("mass", "width")
 
 
 def reliability_table(
-    predicted: Any, truth: Any, *, n_bins: int = 10, bins: str = "mass", confidence: float = 0.95
+    predicted: Predictions,
+    truth: Truths,
+    *,
+    n_bins: int = 10,
+    bins: str = "mass",
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Compare confidence with accuracy, in bins of confidence.
 
@@ -26,14 +29,14 @@ def reliability_table(
     n_bins : int, default=10
         How many bins; fewer where many tasks have the same confidence.
     bins : {"mass", "width"}, default="mass"
-        Whether bins hold as many tasks each, or span the same width each.
+        Whether bins hold equal numbers of tasks, or have equal widths.
     confidence : float, default=0.95
         Of the interval around each accuracy (Wilson's).
 
     Returns
     -------
     DataFrame
-        One row a bin that holds tasks: from, to, n_tasks, confidence, accuracy, low, high.
+        One row per bin that holds tasks: from, to, n_tasks, confidence, accuracy, low, high.
 
     Examples
     --------
@@ -63,9 +66,9 @@ def reliability_table(
 def expected_calibration_error(
     posterior: Floats, truth: Ints, *, n_bins: int = 10, bins: str = "mass"
 ) -> float:
-    """Mean gap between confidence and accuracy over bins, weighed by their tasks.
+    """Mean gap between confidence and accuracy over bins, weighted by their tasks.
 
-    It is biased upwards: a perfect model scores above 0 when bins hold few tasks.
+    It is biased upward: a perfectly calibrated model scores above 0 when bins hold few tasks.
 
     References
     ----------
@@ -90,7 +93,7 @@ def bin_edges(trust: Floats, n_bins: int, bins: str) -> Floats:
 
 
 def bin_rows(posterior: Floats, truth: Ints, edges: Floats) -> csr_array:
-    """Of each task, in the columns of its bin: one, its confidence, whether it is right."""
+    """Of each task, in the columns of its bin: one, its confidence, whether it is correct."""
     trust = posterior.max(axis=1)
     n_bins, n_tasks = len(edges) - 1, len(trust)
     place = np.clip(np.searchsorted(edges, trust, side="left") - 1, 0, n_bins - 1)
@@ -107,10 +110,10 @@ def calibration_error(sums: Floats) -> Floats:
 
 
 def confidence_auroc(posterior: Floats, truth: Ints, confidence: float = 0.95) -> Estimate:
-    """Chance that a right label has more confidence than a wrong one.
+    """Chance that a correct label has more confidence than a wrong one.
 
     The interval comes from the influence of each task, which is DeLong's when no task is
-    tied. A task with tied labels is right in part and wrong in part.
+    tied. A task with tied labels is partly correct and partly wrong.
 
     References
     ----------
@@ -122,7 +125,7 @@ def confidence_auroc(posterior: Floats, truth: Ints, confidence: float = 0.95) -
     wrong = 1 - right
     n_right, n_wrong = right.sum(), wrong.sum()
     if min(n_right, n_wrong) < 1e-9:
-        what = "right" if n_right else "wrong"
+        what = "correct" if n_right else "wrong"
         return Estimate(np.nan, n_tasks=len(truth), note=f"Every label is {what}.")
     wrong_below, right_above = _below(trust, wrong), n_right - _below(trust, right)
     area = float((right * wrong_below).sum() / (n_right * n_wrong))
@@ -133,7 +136,7 @@ def confidence_auroc(posterior: Floats, truth: Ints, confidence: float = 0.95) -
 
 
 def _below(trust: Floats, weight: Floats) -> Floats:
-    """Weight of the tasks with less confidence than each one, half of those with the same."""
+    """Weight of the tasks with less confidence than each one, and half of those with the same."""
     _, level = np.unique(trust, return_inverse=True)
     at = np.bincount(level, weight)
     return (np.cumsum(at) - at / 2)[level]

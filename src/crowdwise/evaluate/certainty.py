@@ -1,16 +1,17 @@
-"""How sure a crowd is of each task, by how far its labels spread."""
-
-from typing import Any
+"""How certain a crowd is of each task, by how much its labels vary."""
 
 import numpy as np
 import pandas as pd
 
 from crowdwise.inference.certainty import certainty_of, levels_of
 from crowdwise.io import as_annotations
+from crowdwise.typing import AnnotationsLike
 
 
-def certainty(annotations: Any, *, floor: float = 0.05, n_levels: int = 3) -> pd.DataFrame:
-    """Certainty of each task's labels, and its group: what ICED warms up by.
+def certainty(
+    annotations: AnnotationsLike, *, floor: float = 0.05, n_levels: int = 3
+) -> pd.DataFrame:
+    """Measure the certainty of each task's labels, and its group: what ICED warms up by.
 
     A label is a corner of a simplex; its variance over the workers of a task is one minus
     the sum of the squared shares of the classes: 0 where all agree, and at most one minus

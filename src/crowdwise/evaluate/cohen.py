@@ -1,7 +1,6 @@
 """Cohen's kappa: agreement of two workers, and its average over all pairs of them."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,8 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.evaluate.intervals import Estimate, check_interval, normal
-from crowdwise.evaluate.label_counts import once_per_worker, weight_kernel
-from crowdwise.typing import Floats, Ints
+from crowdwise.evaluate.label_counts import WeightsLike, once_per_worker, weight_kernel
+from crowdwise.typing import AnnotationsLike, Floats, Ints, RandomState
 
 MOST_ROWS = 1 << 22  # pairs of annotations held at once
 MOST_WORKERS = 5000  # in a matrix of pairs
@@ -22,13 +21,13 @@ MOST_WORKERS = 5000  # in a matrix of pairs
 class WorkerPairs:
     """One row for each task that two workers share, for the pairs that share enough.
 
-    ``table`` counts tasks, ``agree`` how alike their labels are, ``by_chance`` the same for
-    labels drawn from both workers' shares (times ``n_shared``).
+    ``n_shared`` counts tasks, ``agree`` how similar their labels are, ``by_chance`` the same
+    for labels drawn from both workers' shares (times ``n_shared``).
     """
 
     task: Ints  # (row,)
     pair: Ints  # (row,)
-    likeness: Floats  # (row,): of the two labels
+    similarity: Floats  # (row,): of the two labels
     pull: Floats  # (row,): what the row adds to by_chance
     workers: Ints  # (pair, 2)
     n_shared: Floats  # (pair,)
@@ -37,7 +36,7 @@ class WorkerPairs:
 
     @property
     def kappa(self) -> Floats:
-        """Cohen's kappa of each pair, NaN where chance alone agrees always."""
+        """Cohen's kappa of each pair, NaN where chance alone always agrees."""
         room = self.n_shared**2 - self.by_chance
         out = np.full(len(room), np.nan)
         above = self.n_shared * self.agree - self.by_chance
@@ -45,17 +44,17 @@ class WorkerPairs:
 
 
 def cohen_kappa(
-    annotations: Any,
+    annotations: AnnotationsLike,
     *,
-    weights: Any = "identity",
+    weights: WeightsLike = "identity",
     min_overlap: int = 10,
     n_resamples: int = 1000,
     confidence: float = 0.95,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Estimate:
     """Cohen's kappa of every two workers, averaged by how many tasks they share.
 
-    Chance is judged from each worker's own shares on the tasks that both labelled. The
+    Chance is estimated from each worker's own shares on the tasks that both labeled. The
     interval is a normal one around the average, from the influence of each task: a
     bootstrap would have to count every pair again each time.
 
@@ -66,15 +65,15 @@ def cohen_kappa(
     weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
         How much a near miss counts as agreement.
     min_overlap : int, default=10
-        WorkerPairs that share fewer tasks are left out. Kappa is too low when they share few: by
-        about a tenth of itself with 5 tasks and a twentieth with 10, and by more where
-        classes are rare.
+        Pairs that share fewer tasks are left out. Kappa is biased downward when they share
+        few: by about a tenth of itself with 5 tasks and a twentieth with 10, and by more
+        where classes are rare.
     n_resamples : int, default=1000
         0 for no interval; otherwise not used, see above.
     confidence : float, default=0.95
-        How often the interval should hold the truth.
+        How often the interval should cover the true value.
     random_state : int or RandomState, default=0
-        Which workers are taken where there are too many pairs to look at all.
+        Which workers are sampled where there are too many pairs to look at them all.
 
     References
     ----------
@@ -101,12 +100,12 @@ def cohen_kappa(
 
 
 def cohen_kappa_matrix(
-    annotations: Any, *, weights: Any = "identity", min_overlap: int = 1
+    annotations: AnnotationsLike, *, weights: WeightsLike = "identity", min_overlap: int = 1
 ) -> pd.DataFrame:
     """Cohen's kappa of every two workers, a frame worker x worker.
 
     NaN where two workers share fewer than ``min_overlap`` tasks, or both gave one and the
-    same label to all of them, so that nothing can be told from chance.
+    same label to all of them, so that agreement cannot be told from chance.
     """
     data = once_per_worker(annotations)
     if data.n_workers > MOST_WORKERS:
@@ -133,7 +132,7 @@ def estimate_cohen(
     min_overlap: int = 10,
     n_resamples: int = 1000,
     confidence: float = 0.95,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Estimate:
     """:func:`cohen_kappa` of annotations with one label per worker and task."""
     check_interval(n_resamples, confidence)
@@ -152,7 +151,7 @@ def estimate_cohen(
 
 
 def average_kappa(pairs: WorkerPairs, kappa: Floats) -> tuple[float, Floats]:
-    """Mean kappa by overlap, and how much each task moves it (its influence)."""
+    """Mean kappa weighted by overlap, and how much each task moves it (its influence)."""
     defined = np.isfinite(kappa)
     total = pairs.n_shared[defined].sum()
     value = float((pairs.n_shared * kappa)[defined].sum() / total)
@@ -160,7 +159,7 @@ def average_kappa(pairs: WorkerPairs, kappa: Floats) -> tuple[float, Floats]:
     task, at = pairs.task[row], pairs.pair[row]
     n, agree, by_chance = pairs.n_shared[at], pairs.agree[at], pairs.by_chance[at]
     above, room = n * agree - by_chance, n**2 - by_chance
-    rise = agree + n * pairs.likeness[row] - pairs.pull[row]  # of above, when the row counts more
+    rise = agree + n * pairs.similarity[row] - pairs.pull[row]  # of above, when the row counts more
     slope = (rise * room - above * (2 * n - pairs.pull[row])) / room**2
     moved = (kappa[at] + n * slope - value) / total
     _, number = np.unique(task, return_inverse=True)
@@ -185,21 +184,21 @@ def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> 
     )
     seen_one = by_one if kernel is None else csr_array(by_one @ kernel)
     seen_other = by_other if kernel is None else csr_array(by_other @ kernel.T)
-    likeness = (one == other).astype(np.float64) if kernel is None else kernel[one, other]
+    similarity = (one == other).astype(np.float64) if kernel is None else kernel[one, other]
     return WorkerPairs(
         task=data.task[first],
         pair=pair,
-        likeness=likeness,
+        similarity=similarity,
         pull=_cells(seen_other, pair, one) + _cells(seen_one, pair, other),
         workers=np.column_stack(np.divmod(found[keep], max(data.n_workers, 1))),
         n_shared=n_shared[keep].astype(np.float64),
-        agree=np.bincount(pair, likeness, minlength=n_pairs).astype(np.float64),
+        agree=np.bincount(pair, similarity, minlength=n_pairs).astype(np.float64),
         by_chance=np.asarray(seen_one.multiply(by_other).sum(axis=1), dtype=np.float64),
     )
 
 
-def sample_workers(data: Annotations, random_state: Any) -> tuple[Annotations, str]:
-    """The annotations, or those of random workers where all have too many pairs.
+def sample_workers(data: Annotations, random_state: RandomState) -> tuple[Annotations, str]:
+    """Keep all annotations, or those of random workers where all have too many pairs.
 
     Whole workers are drawn, so that every pair is as likely as any other to be looked at.
     """

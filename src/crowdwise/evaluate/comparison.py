@@ -1,4 +1,4 @@
-"""Methods side by side: what they say, how they differ, and which predicts labels best."""
+"""Methods side by side: what they infer, how they differ, and which predicts labels best."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 import pandas as pd
@@ -20,12 +20,19 @@ from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
-from crowdwise.evaluate.intervals import bootstrap
+from crowdwise.evaluate.intervals import IntervalSettings, bootstrap
 from crowdwise.evaluate.leave_one_out import pooled_confusion
 from crowdwise.evaluate.scores import score
+from crowdwise.evaluate.truth_alignment import Truths
 from crowdwise.inference.simplex import tied
 from crowdwise.io import as_annotations
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, Ints, RandomState
+
+if TYPE_CHECKING:
+    from crowdwise.base.learner import CrowdLearner
+
+Method: TypeAlias = Union[Aggregator, "CrowdLearner"]
+Row: TypeAlias = dict[str, float | str]  # of the table, by column
 
 log = logging.getLogger("crowdwise")
 
@@ -44,9 +51,9 @@ class Comparison:
     Attributes
     ----------
     table : DataFrame
-        One row a method.
+        One row per method.
     agreement : DataFrame
-        Share of the tasks that two methods label alike, method x method.
+        Share of the tasks to which two methods give the same label, method x method.
     labels : DataFrame
         The label of each task by each method, task x method.
     """
@@ -57,15 +64,15 @@ class Comparison:
 
 
 def compare_methods(
-    annotations: Any,
-    methods: Mapping[str, Any] | Iterable[Any],
+    annotations: AnnotationsLike,
+    methods: Mapping[str, Method | str] | Iterable[Method | str],
     *,
-    X: Any = None,
-    truth: Any = None,
+    X: FeaturesLike | None = None,
+    truth: Truths | None = None,
     held_out: float = 0.1,
     n_resamples: int = 1000,
     confidence: float = 0.95,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Comparison:
     """Compare methods, without truth and with it.
 
@@ -74,7 +81,7 @@ def compare_methods(
     annotations : Annotations, frame, array, dict or path
         Whatever :func:`crowdwise.io.as_annotations` takes.
     methods : mapping from name to estimator, or list
-        Aggregators, and learners if X is given; a list has estimators, or names such as
+        Aggregators, and learners if X is given; a list holds estimators, or names such as
         "DawidSkene". They are cloned. One that refuses the data has its reason in the column
         ``note``, and nothing else.
     X : array or frame, optional
@@ -91,13 +98,13 @@ def compare_methods(
     -------
     Comparison
         Its ``table`` has, by method: ``changed``, the share of tasks whose label is not (one
-        of) the majority's; ``agreement``, the mean share of tasks labeled as by another
-        method; ``confidence``, the mean probability of the labels; ``held_out`` with
+        of) the majority's; ``agreement``, the mean share of tasks with the same label as under
+        another method; ``confidence``, the mean probability of the labels; ``held_out`` with
         ``held_out_low`` and ``held_out_high``, the mean log-likelihood of a held-out
         annotation, in nats, when workers' confusion matrices are counted by the method's
         posterior (higher is better, and no truth is needed); ``behind``, by how much another
-        method does better, with an interval that holds 0 where it may be luck; ``objective``,
-        the last value of what the method raises, which only compares it with itself;
+        method does better, with an interval that includes 0 where it may be chance;
+        ``objective``, the last value of what the method maximizes, comparable only with itself;
         ``seconds``; and with truth the scores of :func:`score`.
 
     Examples
@@ -115,7 +122,9 @@ def compare_methods(
     if not 0 <= held_out < 1:
         raise ParameterError(f"held_out={held_out}.\n  expected: a share from 0 up to 1")
     asked = choose_held_out(votes, held_out, random_state)
-    settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
+    settings = IntervalSettings(
+        n_resamples=n_resamples, confidence=confidence, random_state=random_state
+    )
     rows, labels, evidence = {}, {}, {}
     for name, method in progress.track(methods.items(), "comparing methods", unit="method"):
         log.info("fitting %s", name)
@@ -136,40 +145,41 @@ def compare_methods(
     return Comparison(_table(rows, agreement), agreement, pd.DataFrame(chosen, index=index))
 
 
-def name_methods(methods: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-    """Estimators by name; those of a list go by their classes' names."""
-    methods = methods if isinstance(methods, Mapping) else _as_list(methods)
-    if not methods:
-        raise ParameterError(explain("There are no methods to compare.", expected="one or more"))
+def name_methods(
+    methods: Mapping[str, Method | str] | Iterable[Method | str],
+) -> dict[str, Method]:
+    """Estimators by name; those of a list go by the names of their classes."""
     if isinstance(methods, Mapping):
-        return {name: _as_estimator(method) for name, method in methods.items()}
-    made = [_as_estimator(method) for method in methods]
-    names = [type(model).__name__ for model in made]
-    if len(set(names)) < len(names):
+        named = {name: _as_estimator(method) for name, method in methods.items()}
+        names = list(named)
+    else:
+        listed = [methods] if isinstance(methods, str) else methods
+        estimators = [_as_estimator(method) for method in listed]
+        names = [type(estimator).__name__ for estimator in estimators]
+        named = dict(zip(names, estimators, strict=True))
+    if not named:
+        raise ParameterError(explain("There are no methods to compare.", expected="one or more"))
+    if len(named) < len(names):
         raise ParameterError(
             explain(
                 f"Two of the methods are called {Counter(names).most_common(1)[0][0]}.",
                 expected="methods of different classes, or a mapping from names to methods",
             )
         )
-    return dict(zip(names, made, strict=True))
+    return named
 
 
-def _as_list(methods: Any) -> list[Any]:
-    return [methods] if isinstance(methods, str) else list(methods)
-
-
-def _as_estimator(method: Any) -> Any:
+def _as_estimator(method: Method | str) -> Method:
     """An estimator, from itself or from its name."""
     if isinstance(method, str):
         for package, listed in (("aggregate", "__all__"), ("learn", "LEARNERS")):
             home = import_module(f"crowdwise.{package}")
             if method in getattr(home, listed):
                 return getattr(home, method)()
-    if not hasattr(method, "fit") or isinstance(method, type):
+    if isinstance(method, str | type) or not hasattr(method, "fit"):
         raise ParameterError(
             explain(
-                f"{method!r:.80} is no method to compare.",
+                f"{method!r:.80} is not a method to compare.",
                 expected="an estimator such as DawidSkene(), or its name, such as 'DawidSkene'",
                 fix="see crowdwise methods in a shell for all names",
             )
@@ -177,8 +187,8 @@ def _as_estimator(method: Any) -> Any:
     return method
 
 
-def _table(rows: dict[str, dict[str, Any]], agreement: pd.DataFrame) -> pd.DataFrame:
-    """One row a method, its mean agreement with the others beside its own numbers."""
+def _table(rows: dict[str, Row], agreement: pd.DataFrame) -> pd.DataFrame:
+    """One row per method, with its mean agreement with the others."""
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
     table = table.drop(columns="note").assign(note=table["note"].fillna(""))
     others = agreement.to_numpy().copy()
@@ -188,17 +198,21 @@ def _table(rows: dict[str, dict[str, Any]], agreement: pd.DataFrame) -> pd.DataF
 
 
 def _run_method(
-    method: Any, votes: Annotations, X: Any, truth: Any, settings: dict[str, Any]
-) -> tuple[dict[str, Any], Ints]:
+    method: Method,
+    votes: Annotations,
+    X: FeaturesLike | None,
+    truth: Truths | None,
+    settings: IntervalSettings,
+) -> tuple[Row, Ints]:
     """All numbers of one method, and the class number of each task's label."""
     start = time.perf_counter()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = _fit(method, votes, X)
     seconds = time.perf_counter() - start
     labels = tied(model.posterior_).argmax(axis=1)
     best = tied(votes.votes())
-    row: dict[str, Any] = {
+    row: Row = {
         "changed": float(1.0 - best[np.arange(len(labels)), labels].mean()),
         "confidence": float(model.posterior_.max(axis=1).mean()),
         "objective": last_objective(model),
@@ -206,12 +220,12 @@ def _run_method(
     }
     if truth is not None:
         row |= _score_columns(model, votes, truth, settings)
-    user = [str(w.message) for w in told if issubclass(w.category, UserWarning)]
+    user = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     return {**row, "note": user[0].partition(". ")[0] if user else ""}, labels
 
 
-def _fit(method: Any, votes: Annotations, X: Any) -> Any:
-    model = clone(method)
+def _fit(method: Method, votes: Annotations, X: FeaturesLike | None) -> Method:
+    model: Method = clone(method)
     if isinstance(model, Aggregator):
         return model.fit(votes)
     if X is None:
@@ -220,8 +234,8 @@ def _fit(method: Any, votes: Annotations, X: Any) -> Any:
 
 
 def _score_columns(
-    model: Any, votes: Annotations, truth: Any, settings: dict[str, Any]
-) -> dict[str, Any]:
+    model: Method, votes: Annotations, truth: Truths, settings: IntervalSettings
+) -> Row:
     proba = pd.DataFrame(model.posterior_, index=votes.tasks, columns=votes.classes)
     found, row = score(proba, truth, **settings), {}
     for name, column in SCORES.items():
@@ -230,8 +244,8 @@ def _score_columns(
     return {**row, "n_truths": int(found["n_tasks"].iloc[0])}
 
 
-def choose_held_out(votes: Annotations, share: float, random_state: Any) -> Array:
-    """Annotations to hold out: at random, one of each task that has others, up to a share."""
+def choose_held_out(votes: Annotations, share: float, random_state: RandomState) -> Array:
+    """Choose annotations to hold out: at random, one of each task that has others."""
     rng = check_random_state(random_state)
     order = rng.permutation(votes.n_annotations)
     order = order[votes.redundancy[votes.task[order]] > 1]
@@ -242,11 +256,13 @@ def choose_held_out(votes: Annotations, share: float, random_state: Any) -> Arra
     return mask
 
 
-def held_out_evidence(method: Any, votes: Annotations, X: Any, asked: Array) -> Floats:
+def held_out_evidence(
+    method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array
+) -> Floats:
     """Log-likelihood of each held-out annotation under a fit to the others."""
     kept, out = votes.filter(~asked), votes.filter(asked)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the first fit has said so
+        warnings.simplefilter("ignore", UserWarning)  # the first fit has given them
         posterior = _fit(method, kept, X).posterior_
     confusion = pooled_confusion(kept, posterior)
     by_truth = confusion[out.worker, :, out.label]  # (row, truth)
@@ -254,8 +270,8 @@ def held_out_evidence(method: Any, votes: Annotations, X: Any, asked: Array) -> 
 
 
 def compare_with_best(
-    evidence: Mapping[str, Floats], settings: dict[str, Any]
-) -> dict[str, dict[str, Any]]:
+    evidence: Mapping[str, Floats], settings: IntervalSettings
+) -> dict[str, dict[str, float]]:
     """Mean held-out evidence of each method, and how far it is behind the best one's.
 
     The same annotations are held out for all methods, so that differences are paired.
@@ -274,7 +290,7 @@ def compare_with_best(
     return rows
 
 
-def _interval(values: Floats, settings: dict[str, Any]) -> tuple[float, float]:
+def _interval(values: Floats, settings: IntervalSettings) -> tuple[float, float]:
     pair = np.column_stack([np.ones(len(values)), values])
     return bootstrap(pair, lambda sums: sums[:, 1] / sums[:, 0], **settings)
 
@@ -288,8 +304,8 @@ def share_labeled_alike(labels: Mapping[str, Ints], names: list[str]) -> pd.Data
     return wide
 
 
-def last_objective(model: Any) -> float:
-    """Where the objective ended; NaN for a method without one."""
+def last_objective(model: Method) -> float:
+    """The last value of the objective; NaN for a method without one."""
     steps = getattr(model, "objective_", None)
     if steps is None and hasattr(model, "history_"):
         losses = getattr(model.history_, "loss", None)

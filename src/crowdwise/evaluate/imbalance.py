@@ -1,24 +1,29 @@
-"""Decisions that give rare classes their due."""
+"""Decisions that do justice to rare classes."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.evaluate.truth_alignment import align_truth
+from crowdwise.evaluate.truth_alignment import Predictions, Truths, align_truth
 from crowdwise.typing import Floats
 
 
-def rebalance(proba: Any, prior: Any = None, target: Any = None) -> Any:
-    """Probabilities as they would be, were the classes differently frequent.
+def rebalance(
+    proba: ArrayLike | pd.DataFrame,
+    prior: ArrayLike | None = None,
+    target: ArrayLike | None = None,
+) -> Floats | pd.DataFrame:
+    """Adjust probabilities to other class frequencies.
 
     Each class's probability is divided by how frequent the class was and multiplied by how
-    frequent it will be. The most probable class then has the least balanced error: of all
-    decisions, it finds the largest mean share of the tasks of each class. No truth is
-    needed for it.
+    frequent it will be. By default the most probable class then has the highest balanced
+    accuracy: of all decisions, it finds the largest mean share of each class's tasks. No truth
+    is needed for it.
 
     Parameters
     ----------
@@ -28,7 +33,7 @@ def rebalance(proba: Any, prior: Any = None, target: Any = None) -> Any:
         How frequent each class was where the probabilities were learned; an aggregator's
         ``prior_``, or by default the mean of ``proba``.
     target : array of shape (n_classes,), optional
-        How frequent each class will be; all alike by default.
+        How frequent each class will be; equally by default.
 
     Examples
     --------
@@ -47,8 +52,10 @@ def rebalance(proba: Any, prior: Any = None, target: Any = None) -> Any:
     return shifted
 
 
-def balanced_threshold(predicted: Any, truth: Any, *, positive: Any = None) -> float:
-    """The least probability of one of two classes that calls for it, by known truths.
+def balanced_threshold(
+    predicted: Predictions, truth: Truths, *, positive: Hashable | None = None
+) -> float:
+    """Find the probability above which to choose one of two classes, by known truths.
 
     Of all thresholds, the one with the highest balanced accuracy on the tasks whose truth
     is known, halfway between the two probabilities that it separates.
@@ -58,9 +65,9 @@ def balanced_threshold(predicted: Any, truth: Any, *, positive: Any = None) -> f
     predicted : fitted aggregator or DataFrame
         A model with ``probas_``, or a frame of tasks x two classes.
     truth : mapping, Series or frame
-        True label by task; other tasks are passed over. Not those to be tested on.
+        True label by task; other tasks are ignored. Do not use those that you test on.
     positive : label, optional
-        The class whose probability is meant; the rarer true one by default.
+        The class whose probability is compared; the rarer true one by default.
 
     Examples
     --------
@@ -73,7 +80,7 @@ def balanced_threshold(predicted: Any, truth: Any, *, positive: Any = None) -> f
     if known.hard or len(known.classes) != 2 or not size.all():
         raise ParameterError(
             explain(
-                "A threshold needs probabilities of two classes, and true tasks of both.",
+                "A threshold needs probabilities of two classes, and truths of both.",
                 expected="a frame of tasks x two classes",
                 fix="use rebalance for more classes, or where no truth is known",
             )
@@ -88,8 +95,8 @@ def balanced_threshold(predicted: Any, truth: Any, *, positive: Any = None) -> f
     return float(middle[int(np.argmax(found))])
 
 
-def _shares(value: Any, n_classes: int, name: str) -> Floats:
-    """Positive numbers, one a class."""
+def _shares(value: ArrayLike, n_classes: int, name: str) -> Floats:
+    """Positive numbers, one per class, scaled to sum to one."""
     shares = np.asarray(value, dtype=np.float64)
     if shares.shape != (n_classes,) or not (shares > 0).all():
         raise ParameterError(

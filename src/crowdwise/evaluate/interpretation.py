@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from crowdwise.errors import plural
 from crowdwise.evaluate.intervals import Estimate
 from crowdwise.evaluate.label_counts import LabelCounts, as_numbers
 
@@ -32,7 +33,7 @@ def interpret(measure: str, estimate: Estimate, table: LabelCounts, level: str) 
     words = ALPHA_WORDS if "alpha" in measure else KAPPA_WORDS
     grade = next((word for low, word in words if estimate.value >= low), "")
     if not grade:
-        text = "Workers agree less than chance would have them: some contradict the others."
+        text = "Workers agree less than by chance: some contradict the others."
     else:
         far = f"{estimate.value:.0%} of the way from chance to perfect"
         text = f"{far}: {grade}."
@@ -63,11 +64,9 @@ def _observed(estimate: Estimate) -> str:
 def _caveats(estimate: Estimate) -> list[str]:
     found = []
     if estimate.low == estimate.high:
-        found.append(
-            "No task was seen that differs, so the interval cannot tell how far off it is."
-        )
+        found.append("All tasks give the same value, so the interval cannot say how far off it is.")
     elif estimate.n_tasks < FEW_TASKS:
-        found.append(f"From {estimate.n_tasks} tasks only: mind the interval.")
+        found.append(f"From {plural(estimate.n_tasks, 'task')} only: mind the interval.")
     if estimate.note:
         found.append(estimate.note)
     return found
@@ -93,7 +92,7 @@ def _paradox(measure: str, estimate: Estimate, table: LabelCounts) -> list[str]:
 
 
 def _order(table: LabelCounts, level: str) -> list[str]:
-    """Say which order was used where it is not that of numbers."""
+    """Say which order was used where classes are not numbers."""
     if level != "ordinal" or as_numbers(table.classes) is not None:
         return []
     return [f"Order taken: {' < '.join(map(str, table.classes.tolist()))}."]

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.io import as_annotations
-from crowdwise.typing import Array, Floats
+from crowdwise.typing import AnnotationsLike, Array, Floats
 
 WEIGHTS = ("identity", "linear", "quadratic")
+WeightsLike: TypeAlias = str | ArrayLike  # a name in WEIGHTS, or a matrix class x class
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 CELLS_AT_ONCE = 1 << 22
 
@@ -41,11 +43,11 @@ class LabelCounts:
         return self.classes[np.asarray(self.counts.sum(axis=0)) > 0]
 
 
-def once_per_worker(annotations: Any) -> Annotations:
-    """Annotations in which a worker has at most one label a task, of equal weight.
+def once_per_worker(annotations: AnnotationsLike) -> Annotations:
+    """Keep at most one label per worker and task, all of equal weight.
 
-    Agreement is between workers: one who labels a task again counts once, with the last
-    label, and weights say nothing about it (but a weight of 0 leaves an annotation out).
+    Agreement is between workers: one who labels a task twice counts once, with the last
+    label, and weights do not matter (but an annotation of weight 0 is left out).
     A soft label counts as its most probable class.
     """
     data = as_annotations(annotations)
@@ -62,17 +64,17 @@ def label_counts(annotations: Annotations) -> LabelCounts:
     parts = (ones, annotations.label.astype(np.int32), annotations.indptr.copy())
     table = csr_array(parts, shape=(annotations.n_tasks, annotations.n_classes))
     table.sum_duplicates()
-    labelled = np.flatnonzero(annotations.redundancy)
-    if len(labelled) < annotations.n_tasks:
-        table = table[labelled]
+    labeled = np.flatnonzero(annotations.redundancy)
+    if len(labeled) < annotations.n_tasks:
+        table = table[labeled]
     return LabelCounts(table, annotations.classes, len(np.unique(annotations.worker)))
 
 
 def sum_similarity(table: LabelCounts, kernel: Floats | None) -> Floats:
-    """Likeness of each task's labels, summed over all ordered pairs, a label with itself too.
+    """Sum the similarity of all ordered pairs of each task's labels, a label with itself too.
 
-    ``kernel[k, l]`` is how much classes k and l are alike, 1 for a class and itself; None
-    is for classes that are alike only to themselves.
+    ``kernel[k, l]`` is how similar classes k and l are, 1 for a class and itself; None
+    is for classes that are similar only to themselves.
     """
     counts = table.counts
     if kernel is None:
@@ -84,14 +86,14 @@ def sum_similarity(table: LabelCounts, kernel: Floats | None) -> Floats:
     return np.concatenate([np.zeros(0), *sums])
 
 
-def quadratic(shares: Floats, kernel: Floats | None) -> Floats:
-    """Likeness of two labels drawn from the same shares; one value a row."""
+def expected_similarity(shares: Floats, kernel: Floats | None) -> Floats:
+    """Similarity of two labels drawn from the same shares; one value per row."""
     other = shares if kernel is None else shares @ kernel
     return np.einsum("rk,rk->r", shares, other)
 
 
-def weight_kernel(weights: Any, classes: Array) -> Floats | None:
-    """How much two classes are alike under named weights, or under a matrix of them."""
+def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
+    """How similar two classes are under named weights, or under a matrix of them."""
     if isinstance(weights, str):
         if weights not in WEIGHTS:
             raise ParameterError(
@@ -114,7 +116,7 @@ def weight_kernel(weights: Any, classes: Array) -> Floats | None:
 
 
 def level_kernel(level: str, table: LabelCounts) -> Floats | None:
-    """How much two classes are alike at a level of measurement (Krippendorff's distances)."""
+    """How similar two classes are at a level of measurement (Krippendorff's distances)."""
     if level not in LEVELS:
         raise ParameterError(f"level={level!r} is unknown.\n  expected: {', '.join(LEVELS)}")
     if level == "nominal":
@@ -137,13 +139,13 @@ def _middle_ranks(table: LabelCounts) -> Floats:
 
 
 def ordered_values(classes: Array) -> Floats:
-    """The classes as numbers where they are numbers, else their places in ``classes``."""
+    """The classes as numbers where they are numbers, else their positions in ``classes``."""
     values = as_numbers(classes)
     return np.arange(len(classes), dtype=np.float64) if values is None else values
 
 
 def as_numbers(classes: Array) -> Floats | None:
-    """The classes as finite numbers, or None where one of them is no number."""
+    """The classes as finite numbers, or None where one of them is not a number."""
     try:
         values = np.array([float(name) for name in classes.tolist()])
     except (TypeError, ValueError):

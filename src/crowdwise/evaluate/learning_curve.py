@@ -4,7 +4,6 @@ import logging
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.params import InvalidParameterError
 from crowdwise.errors import ParameterError, explain
 from crowdwise.evaluate.truth_alignment import align_truth, correct_shares
 from crowdwise.inference.simplex import tied
-from crowdwise.typing import Floats
+from crowdwise.typing import Floats, RandomState
 
 LABELS_PER_TASK = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)  # worth trying
 
@@ -29,7 +29,7 @@ class Fit:
     """A fitted method, and how the fit went."""
 
     name: str
-    model: Any
+    model: Aggregator
     seconds: float
     converged: bool
 
@@ -38,7 +38,7 @@ class Fit:
         return self.model.posterior_
 
 
-def timed_fit(model: Any, data: Annotations) -> Fit:
+def timed_fit(model: Aggregator, data: Annotations) -> Fit:
     """Fit, and note how long it took and whether it converged."""
     name = type(model).__name__
     log.info("fitting %s", name)
@@ -62,12 +62,12 @@ def same_labels(posterior: Floats, other: Floats) -> float:
 
 def fits_with_fewer_labels(
     data: Annotations,
-    model: Any,
+    model: Aggregator,
     whole: Floats,
     n_labels: int,
     truth: pd.Series | None,
     n_draws: int,
-    random_state: Any,
+    random_state: RandomState,
 ) -> tuple[Floats, Floats]:
     """Fit to random subsets with at most so many labels per task.
 

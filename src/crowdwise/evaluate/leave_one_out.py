@@ -1,4 +1,4 @@
-"""The truth of each task as the other workers have it."""
+"""The truth of each task that the other workers imply."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ class LeftOutBlock:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Goes over the annotations, each time without the one it looks at.
+    """Goes over the annotations, each time without the one that it looks at.
 
     A worker's own label sways the truth that is inferred from it, so that a spammer looks
-    informed when tasks have few labels. Here the own label's evidence is taken out again.
+    informed when tasks have few labels. Here the evidence of the own label is removed.
     """
 
     annotations: Annotations
@@ -56,7 +56,7 @@ class LeaveOneOut:
         )
 
     def blocks(self) -> Iterator[LeftOutBlock]:
-        """All annotations, some whole tasks at a time."""
+        """All annotations, a block of whole tasks at a time."""
         data, n_classes = self.annotations, self.annotations.n_classes
         start, step = 0, max(ROWS_AT_ONCE * 4 // max(n_classes, 4), 1)
         while start < data.n_tasks:
@@ -80,7 +80,7 @@ class LeaveOneOut:
         return LeftOutBlock(rows, worker, label, others, self._plurality(start, stop, task, label))
 
     def _plurality(self, start: int, stop: int, task: Ints, label: Ints) -> Ints:
-        """What most of the others say: no model, so nothing of the own label is left in it."""
+        """The label most of the others gave: no model, so nothing of the own label is left."""
         n_classes = self.annotations.n_classes
         votes = np.bincount(task * n_classes + label, minlength=(stop - start) * n_classes)
         others = votes.reshape(-1, n_classes)[task]
@@ -93,7 +93,7 @@ class LeaveOneOut:
 
 
 def pooled_confusion(annotations: Annotations, posterior: Floats) -> Floats:
-    """P(label | truth) of each worker, counted by a posterior and pooled with the crowd's.
+    """P(label | truth) of each worker, counted with a posterior and pooled with the crowd's.
 
     The axes are worker, truth, label.
     """

@@ -1,8 +1,8 @@
 """How good labels and their probabilities are, where the truth is known."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -10,32 +10,40 @@ from scipy.sparse import csr_array, hstack
 
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.evaluate.calibration import bin_edges, bin_rows, calibration_error, confidence_auroc
-from crowdwise.evaluate.intervals import Estimate, bootstrap, check_interval, wilson
+from crowdwise.evaluate.intervals import (
+    Estimate,
+    IntervalSettings,
+    bootstrap,
+    check_interval,
+    wilson,
+)
 from crowdwise.evaluate.truth_alignment import (
+    Predictions,
     ScoredTasks,
+    Truths,
     align_truth,
     correct_shares,
     predicted_shares,
 )
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Floats, Ints, RandomState
 
 
 def score(
-    predicted: Any,
-    truth: Any,
+    predicted: Predictions,
+    truth: Truths,
     *,
-    minority: Any = None,
+    minority: Hashable | None = None,
     n_bins: int = 10,
     bins: str = "mass",
     floor: float = 1e-6,
     n_resamples: int = 1000,
     confidence: float = 0.95,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """Score predictions on the tasks whose truth is known.
 
-    A task with tied labels is right by one over their number, as a random choice among
-    them would be on average.
+    A task whose label is tied counts as one over the number of ties, as a random choice among
+    them would on average.
 
     Parameters
     ----------
@@ -44,30 +52,30 @@ def score(
         fitted to; a frame of tasks x classes, such as a learner's ``predict_proba`` with names;
         or a series of labels by task, which has no scores that need probabilities.
     truth : mapping, Series or frame
-        True label by task; truths of other tasks are passed over.
+        True label by task; truths of other tasks are ignored.
     minority : label, optional
         The class to look at on its own; the rarest true class by default.
     n_bins, bins : int, {"mass", "width"}
-        For the calibration error: how many bins of confidence, of as many tasks or of the
-        same width each.
+        For the calibration error: how many bins of confidence, of equal numbers of tasks or of
+        equal width.
     floor : float, default=1e-6
-        Least probability that the log loss believes in. A truth that was ruled out costs
-        ``-log(floor)``, and not infinity.
+        Smallest probability in the log loss. A truth that was ruled out costs
+        ``-log(floor)`` rather than infinity.
     n_resamples, confidence, random_state
-        For the intervals: drawn from tasks again, but Wilson's for accuracy and from the
+        For the intervals: from resampled tasks, but Wilson's for accuracy and from the
         influence of each task for the AUROC.
 
     Returns
     -------
     DataFrame
-        One row a score; the columns are value, low, high and n_tasks.
+        One row per score; the columns are value, low, high and n_tasks.
 
         * accuracy, balanced accuracy (mean recall of the true classes), macro F1 (mean over
           all classes that occur), F1 and recall of the minority class: higher is better;
         * log loss (nats), Brier score (0 to 2), calibration error (mean gap between
-          confidence and accuracy, too high when tasks are few): lower is better;
-        * confidence AUROC: the chance that a right label has more confidence than a wrong
-          one; 0.5 says that confidence is of no use.
+          confidence and accuracy, biased upward when tasks are few): lower is better;
+        * confidence AUROC: the chance that a correct label has more confidence than a wrong
+          one; at 0.5, confidence is of no use.
 
     Examples
     --------
@@ -81,22 +89,23 @@ def score(
     known = align_truth(predicted, truth)
     rare = _minority(known, minority)
     rows = class_rows(known.posterior, known.truth)
-    settings = {"n_resamples": n_resamples, "confidence": confidence, "random_state": random_state}
-    drawn = partial(_estimate, settings=settings)
+    estimate = partial(
+        _estimate, n_resamples=n_resamples, confidence=confidence, random_state=random_state
+    )
     right = float(correct_shares(known.posterior, known.truth).sum())
     low, high = wilson(right, known.n_tasks, confidence)
     found = {
         "accuracy": Estimate(right / known.n_tasks, float(low), float(high), known.n_tasks),
-        "balanced accuracy": drawn(rows, _balanced),
-        "macro F1": drawn(rows, _macro_f1),
-        "minority F1": drawn(rows, lambda sums: _f1(sums)[:, rare]),
-        "minority recall": drawn(rows, lambda sums: _recall(sums)[:, rare]),
+        "balanced accuracy": estimate(rows, _balanced),
+        "macro F1": estimate(rows, _macro_f1),
+        "minority F1": estimate(rows, lambda sums: _f1(sums)[:, rare]),
+        "minority recall": estimate(rows, lambda sums: _recall(sums)[:, rare]),
     }
     if not known.hard:
         edges = bin_edges(known.posterior.max(axis=1), n_bins, bins)
-        found["log loss"] = drawn(loss_rows(known.posterior, known.truth, floor), _mean)
-        found["Brier score"] = drawn(brier_rows(known.posterior, known.truth), _mean)
-        found["calibration error"] = drawn(
+        found["log loss"] = estimate(loss_rows(known.posterior, known.truth, floor), _mean)
+        found["Brier score"] = estimate(brier_rows(known.posterior, known.truth), _mean)
+        found["calibration error"] = estimate(
             bin_rows(known.posterior, known.truth, edges), calibration_error
         )
         found["confidence AUROC"] = confidence_auroc(known.posterior, known.truth, confidence)
@@ -106,12 +115,12 @@ def score(
 
 
 def accuracy(posterior: Floats, truth: Ints) -> float:
-    """Share of right labels; a tie counts one over the number tied."""
+    """Share of correct labels; a tie counts one over the number tied."""
     return float(correct_shares(posterior, truth).mean())
 
 
 def balanced_accuracy(posterior: Floats, truth: Ints) -> float:
-    """Mean over the true classes of how many of their tasks are right."""
+    """Mean over the true classes of the share of their tasks that are labeled correctly."""
     return _value(class_rows(posterior, truth), _balanced)
 
 
@@ -126,7 +135,7 @@ def class_f1(posterior: Floats, truth: Ints) -> Floats:
 
 
 def class_recall(posterior: Floats, truth: Ints) -> Floats:
-    """Of each class's tasks, how many are right; NaN where it has none."""
+    """Share of each class's tasks that are labeled correctly; NaN where it has none."""
     return _recall(_sums(class_rows(posterior, truth)))[0]
 
 
@@ -165,7 +174,7 @@ def brier_rows(posterior: Floats, truth: Ints) -> Floats:
 
 
 def _parts(sums: Floats) -> tuple[Floats, Floats, Floats]:
-    """Tasks of each true class, labels of each class, and how many are right."""
+    """Tasks of each true class, labels of each class, and how many are correct."""
     true, predicted, right = np.split(sums, 3, axis=1)
     return true, predicted, right
 
@@ -193,21 +202,23 @@ def _mean(sums: Floats) -> Floats:
     return sums[:, 1] / sums[:, 0]
 
 
-def _sums(rows: Any) -> Floats:
+def _sums(rows: Floats | csr_array) -> Floats:
     return np.asarray(rows.sum(axis=0), dtype=np.float64)[None]
 
 
-def _value(rows: Any, statistic: Callable[[Floats], Floats]) -> float:
+def _value(rows: Floats | csr_array, statistic: Callable[[Floats], Floats]) -> float:
     return float(statistic(_sums(rows))[0])
 
 
 def _estimate(
-    rows: Any, statistic: Callable[[Floats], Floats], settings: dict[str, Any]
+    rows: Floats | csr_array,
+    statistic: Callable[[Floats], Floats],
+    **settings: Unpack[IntervalSettings],
 ) -> Estimate:
     return Estimate(_value(rows, statistic), *bootstrap(rows, statistic, **settings))
 
 
-def _minority(known: ScoredTasks, name: Any) -> int:
+def _minority(known: ScoredTasks, name: Hashable | None) -> int:
     """Number of the class to look at on its own."""
     if name is None:
         count = np.bincount(known.truth, minlength=len(known.classes))

@@ -1,16 +1,26 @@
-"""Predictions beside the truths that are known, task by task."""
+"""Predictions aligned with the truths that are known, task by task."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.names import as_names, encode, locate
-from crowdwise.errors import AnnotationError, explain, listing
+from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.inference.simplex import tied
 from crowdwise.io.gold import collect_truths
 from crowdwise.typing import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    from crowdwise.base.aggregator import Aggregator
+    from crowdwise.base.learner import CrowdLearner
+
+Predictions: TypeAlias = Union["Aggregator", "CrowdLearner", pd.DataFrame, pd.Series]
+Truths: TypeAlias = Mapping[str, object] | Mapping[int, object] | pd.Series | pd.DataFrame
 
 # By how much probabilities may miss a sum of 1: each may be rounded to two digits.
 ROUNDED, MOST = 0.005, 0.05
@@ -30,17 +40,17 @@ class ScoredTasks:
         return len(self.truth)
 
 
-def align_truth(predicted: Any, truth: Any) -> ScoredTasks:
-    """Line up predictions and truths by task; a class that either names is a class.
+def align_truth(predicted: Predictions, truth: Truths) -> ScoredTasks:
+    """Align predictions and truths by task; a class that either names is a class.
 
     Parameters
     ----------
     predicted : fitted aggregator or learner, DataFrame or Series
         A model with ``probas_``, or with ``posterior_`` of its training tasks; a frame of
-        tasks x classes; or a series of labels by task, in which None is no label.
+        tasks x classes; or a series of labels by task, in which None means no label.
     truth : mapping, Series or frame
         True label by task; a frame has the columns task and gold or label. Tasks without a
-        prediction, and predictions without a truth, are passed over.
+        prediction, and predictions without a truth, are ignored.
     """
     frame = _as_table(predicted)
     if not isinstance(frame, pd.DataFrame | pd.Series):
@@ -70,7 +80,7 @@ def align_truth(predicted: Any, truth: Any) -> ScoredTasks:
     return ScoredTasks(classes, posterior, locate(classes, known), hard)
 
 
-def _as_table(predicted: Any) -> Any:
+def _as_table(predicted: Predictions) -> pd.DataFrame | pd.Series:
     """A model's distributions as a frame with names; anything else as it is."""
     if hasattr(predicted, "probas_"):
         return predicted.probas_
@@ -81,20 +91,20 @@ def _as_table(predicted: Any) -> Any:
 
 
 def predicted_shares(posterior: Floats) -> Floats:
-    """One for the best class of each task, shared by tied ones; zeros where there is none."""
+    """One for the best class of each task, split between ties; zeros where there is none."""
     best = tied(posterior) & (posterior.sum(axis=1, keepdims=True) > 0)
     return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
 
 
 def correct_shares(posterior: Floats, truth: Ints) -> Floats:
-    """Whether each task's label is right; with tied labels, how likely it is to be."""
+    """Whether each task's label is correct; with tied labels, how likely it is to be."""
     return predicted_shares(posterior)[np.arange(len(truth)), truth]
 
 
 def _merge_classes(predicted: Array, true: Array) -> Array:
     own, known = encode(predicted, "label")[0], encode(true, "label")[0]
-    strange = locate(own, known) < 0
-    if strange.all():
+    unseen = locate(own, known) < 0
+    if unseen.all():
         raise AnnotationError(
             explain(
                 "None of the true labels was ever predicted.",
@@ -103,7 +113,7 @@ def _merge_classes(predicted: Array, true: Array) -> Array:
                 fix="check that both use the same names, and the same type (numbers or text)",
             )
         )
-    return np.concatenate([own.astype(object), known[strange].astype(object)])
+    return np.concatenate([own.astype(object), known[unseen].astype(object)])
 
 
 def _widen(frame: pd.DataFrame, classes: Array) -> Floats:
@@ -138,16 +148,17 @@ def refuse_repeats(predicted: pd.DataFrame | pd.Series) -> None:
 
 
 def as_distributions(predicted: pd.DataFrame) -> Floats:
-    """Probabilities as an array, refused unless each row is a distribution but for rounding."""
+    """Probabilities as an array, refused unless each row is a distribution up to rounding."""
     proba = predicted.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     total, slack = proba.sum(axis=1), min(MOST, ROUNDED * proba.shape[1]) + 1e-9
     with np.errstate(invalid="ignore"):
         bad = ~((proba >= -1e-9).all(axis=1) & (np.abs(total - 1.0) <= slack))
     if bad.any():
         row = int(bad.argmax())
+        what = "is not a distribution" if bad.sum() == 1 else "are not distributions"
         raise AnnotationError(
             explain(
-                f"{int(bad.sum()):,} of {len(bad):,} predictions are no distributions.",
+                f"{int(bad.sum()):,} of {plural(len(bad), 'prediction')} {what}.",
                 first=f"task={listing(predicted.index[row : row + 1])}: "
                 f"[{listing(predicted.iloc[row].to_numpy())}]",
                 expected="probabilities of the classes, which sum to 1",

@@ -1,4 +1,4 @@
-"""Skill: how much a worker's labels follow the truth as the other workers have it."""
+"""Skill: how closely a worker's labels follow the truth that the other workers imply."""
 
 from dataclasses import dataclass
 
@@ -9,40 +9,40 @@ from scipy.special import gammaincc, ndtri
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate.intervals import wilson
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
+from crowdwise.inference.simplex import normalize
+from crowdwise.inference.sweep import count
 from crowdwise.typing import Array, Floats, Ints
-
-CELLS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
 class Skill:
-    """What the tasks that a worker shares with others say of the worker; all by worker."""
+    """What is known of each worker from the tasks shared with others; all by worker."""
 
-    value: Floats  # 0 for labels that ignore the task, 1 for the truth, NaN if all are alike
+    value: Floats  # 0 for labels that ignore the task, 1 for the truth, NaN if all are the same
     error: Floats  # standard error of value
-    n_shared: Ints  # tasks that others labelled too
-    match: Floats  # expected number of right labels
-    by_luck: Floats  # share of right labels that random ones could have
+    n_shared: Ints  # tasks that others labeled too
+    match: Floats  # expected number of correct labels
+    by_chance: Floats  # share of correct labels that random ones could have
     same: Floats  # share of the most frequent label
-    misses: Ints  # tasks labelled so, though most of the others disagree
+    misses: Ints  # tasks labeled so, though most of the others disagree
     p_random: Floats  # of the test of independence
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
         half = ndtri(0.5 + confidence / 2) * self.error
         return np.maximum(self.value - half, -1.0), np.minimum(self.value + half, 1.0)
 
-    def worse_than_luck(self, confidence: float) -> Array:
-        """Whether labels are surely right less often than random ones could be.
+    def is_below_chance(self, confidence: float) -> Array:
+        """Whether labels are correct less often than random ones would be, with confidence.
 
-        Luck is half way between that of labels drawn evenly and of labels drawn like the
-        truths. It tells a spammer where one class is rare and skill has little to go by.
+        Chance is halfway between that of labels drawn uniformly and of labels drawn like the
+        truths. It reveals a spammer where one class is rare and skill has little to go by.
         """
-        return wilson(self.match, self.n_shared, confidence)[1] < self.by_luck
+        return wilson(self.match, self.n_shared, confidence)[1] < self.by_chance
 
 
 @dataclass
 class SkillSums:
-    """SkillSums over each worker's shared tasks; see :func:`measure_skill` for the letters."""
+    """Sums over each worker's shared tasks; see :func:`measure_skill` for the symbols."""
 
     follows: Floats  # of q . y
     possible: Floats  # of q . q
@@ -63,7 +63,7 @@ def measure_skill(others: LeaveOneOut, shared: Array) -> Skill:
     truth, match, plurality = _sum_truths(others, shared)
     truth /= np.maximum(n, 1)[:, None]
     habit = _label_shares(data.worker[shared], data.label[shared], n, data.n_classes)
-    value, error = _ratio(_sum_skill(others, shared, truth, habit), n)
+    value, error = _skill_ratio(_sum_skill(others, shared, truth, habit), n)
     top = habit.argmax(axis=1)[data.worker]
     missed = shared & (data.label == top) & (plurality != top)
     return Skill(
@@ -71,15 +71,17 @@ def measure_skill(others: LeaveOneOut, shared: Array) -> Skill:
         error=error,
         n_shared=n,
         match=match,
-        by_luck=(np.einsum("wk,wk->w", truth, truth) + 1 / max(data.n_classes, 1)) / 2,
+        by_chance=(np.einsum("wk,wk->w", truth, truth) + 1 / max(data.n_classes, 1)) / 2,
         same=habit.max(axis=1),
         misses=np.bincount(data.worker[missed], minlength=data.n_workers),
-        p_random=independence(data.worker[shared], plurality[shared], data.label[shared], n),
+        p_random=independence_p_value(
+            data.worker[shared], plurality[shared], data.label[shared], n
+        ),
     )
 
 
 def _sum_truths(others: LeaveOneOut, shared: Array) -> tuple[Floats, Floats, Ints]:
-    """SkillSums of truths and of right labels by worker; what the others say, by annotation."""
+    """Sums of truths and of correct labels by worker; the others' plurality, by annotation."""
     data = others.annotations
     truth, match = np.zeros((data.n_workers, data.n_classes)), np.zeros(data.n_workers)
     plurality = np.empty(data.n_annotations, dtype=data.label.dtype)
@@ -109,19 +111,19 @@ def _sum_skill(others: LeaveOneOut, shared: Array, truth: Floats, habit: Floats)
     return SkillSums(*sums.T)
 
 
-def _ratio(sums: SkillSums, n: Ints) -> tuple[Floats, Floats]:
+def _skill_ratio(sums: SkillSums, n: Ints) -> tuple[Floats, Floats]:
     """Skill and its standard error, the larger of two.
 
-    They are that of a ratio of sums, and that of a coin tossed on each task that tells
-    truths apart. The coin is at least as unsure as labels shuffled among the tasks, and
+    They are that of a ratio of sums, and that of a coin tossed on each task that separates
+    the truths. The coin is at least as uncertain as labels shuffled among the tasks, and
     keeps a worker with hardly any such task, or with one label only, from being judged.
     """
     nothing = np.full(len(n), np.nan)
-    told = sums.possible > 1e-9
-    value = np.divide(sums.follows, sums.possible, out=nothing.copy(), where=told)
+    decided = sums.possible > 1e-9
+    value = np.divide(sums.follows, sums.possible, out=nothing.copy(), where=decided)
     scatter = sums.squares - 2 * value * sums.cross + value**2 * sums.possible_squares
     wide = np.sqrt(np.maximum(scatter, 0) * n / np.maximum(n - 1, 1))
-    error = np.divide(wide, sums.possible, out=nothing, where=told)
+    error = np.divide(wide, sums.possible, out=nothing, where=decided)
     return value, np.maximum(error, np.sqrt(0.5 / np.maximum(sums.possible, 1e-9)))
 
 
@@ -162,12 +164,12 @@ class Margin:
         return even, (n * inverse.sum(axis=1) - self.kinds**2) / (n - 2)
 
 
-def independence(worker: Ints, truth: Ints, label: Ints, n: Ints) -> Floats:
-    """Chance of Pearson's chi-square, or more, if labels did not depend on truths.
+def independence_p_value(worker: Ints, truth: Ints, label: Ints, n: Ints) -> Floats:
+    """P-value of Pearson's chi-square test that labels do not depend on truths.
 
-    Its mean and variance over all ways to shuffle a worker's labels are exact, and a gamma
-    distribution with that mean and variance gives the chance: it holds for thin tables,
-    where the usual one does not. NaN where all labels or all truths of a worker are alike.
+    The mean and variance over all ways to shuffle a worker's labels are exact, and a gamma
+    distribution with that mean and variance gives the p-value: it holds for sparse tables,
+    where the usual one does not. NaN where all labels or all truths of a worker are the same.
 
     Parameters
     ----------
@@ -209,35 +211,20 @@ def _explained(worker: Ints, truth: Ints, label: Ints, truths: Margin, labels: M
     return np.bincount(owner, table.data**2 / margins, minlength=n_workers).astype(np.float64)
 
 
-def signal(annotations: Annotations, posterior: Floats) -> Floats:
+def measure_signal(annotations: Annotations, posterior: Floats) -> Floats:
     """How far apart the rows of each worker's confusion matrix are, from 0 to 1.
 
     Equation 8 of Raykar and Yu for any number of classes, unweighted: the mean squared
     distance between rows, over that of a perfect worker. Each row has one pseudo-label
-    spread like all labels of the worker, so that nothing is read into a row hardly seen.
+    spread like all labels of the worker, so that a row hardly ever seen counts for little.
     """
     n_classes, n_workers = annotations.n_classes, annotations.n_workers
     if n_classes < 2:
         return np.full(n_workers, np.nan)
-    code = annotations.worker.astype(np.int64) * n_classes + annotations.label
-    shape = (n_workers * n_classes, annotations.n_tasks)
-    cells = csr_array((np.ones(len(code)), (code, annotations.task)), shape=shape)
-    step = max(CELLS_AT_ONCE // n_classes**2, 1)
-    found = [np.zeros(0)]
-    for start in range(0, n_workers, step):
-        block = cells[start * n_classes : (start + step) * n_classes] @ posterior
-        found.append(_spread_of_rows(block.reshape(-1, n_classes, n_classes).swapaxes(1, 2)))
-    return np.concatenate(found)
-
-
-def _spread_of_rows(counts: Floats) -> Floats:
-    """The score from expected counts, (worker, truth, label)."""
-    n_classes = counts.shape[1]
+    counts = count(annotations.cells, posterior, n_workers, n_classes)  # (worker, truth, label)
     total = counts.sum(axis=(1, 2))
     habit = counts.sum(axis=1) / np.maximum(total, 1)[:, None]
-    confusion = counts + habit[:, None, :]
-    confusion /= np.maximum(confusion.sum(axis=2, keepdims=True), 1e-300)
-    apart = n_classes * (confusion**2).sum(axis=(1, 2))  # sum over pairs of rows, opened up
+    confusion = normalize(counts + habit[:, None, :])
+    apart = n_classes * (confusion**2).sum(axis=(1, 2))  # sum over pairs of rows, expanded
     apart -= (confusion.sum(axis=1) ** 2).sum(axis=1)
-    score = apart / (n_classes * (n_classes - 1))
-    return np.where(total > 0, score, np.nan)
+    return np.where(total > 0, apart / (n_classes * (n_classes - 1)), np.nan)

@@ -1,6 +1,4 @@
-"""How good each worker is, how sure we are of it, and who needs a second look."""
-
-from typing import Any
+"""How good each worker is, how certain that is, and who needs a second look."""
 
 import numpy as np
 import pandas as pd
@@ -9,20 +7,21 @@ from sklearn.base import clone
 from crowdwise.aggregate import DawidSkene
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import as_names, locate
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.evaluate.intervals import check_interval, credible, wilson
 from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
-from crowdwise.evaluate.worker_skill import measure_skill, signal
+from crowdwise.evaluate.worker_skill import measure_signal, measure_skill
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_gold
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
 
 def worker_quality(
-    annotations: Any,
-    model: Any = None,
-    gold: Any = None,
+    annotations: AnnotationsLike,
+    model: Aggregator | pd.DataFrame | None = None,
+    gold: GoldLike = None,
     *,
     confidence: float = 0.95,
     min_labels: int = 10,
@@ -31,56 +30,56 @@ def worker_quality(
     max_skill: float = 0.3,
     significance: float = 0.01,
 ) -> pd.DataFrame:
-    """Judge every worker from labels alone, and from gold where there is some.
+    """Assess every worker from labels alone, and from gold where there is some.
 
-    A worker who labels a task again counts once, with the last label; weights are not used,
-    but an annotation of weight 0 is left out.
+    A worker who labels a task twice counts once, with the last label. Weights are not used,
+    but annotations of weight 0 are left out.
 
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
         Whatever :func:`crowdwise.io.as_annotations` takes.
     model : fitted aggregator, optional
-        Whose ``probas_`` stand for the truth (a frame like these will do as well);
-        by default, :class:`~crowdwise.aggregate.DawidSkene` fitted here.
+        Its ``probas_`` stand for the truth (a frame of the same form will do as well);
+        by default, :class:`~crowdwise.aggregate.DawidSkene` is fitted here.
     gold : mapping, Series, frame or array, optional
         Known truths of some tasks.
     confidence : float, default=0.95
-        How often the intervals should hold the truth.
+        How often the intervals should cover the true value.
     min_labels : int, default=10
-        "too few labels to say": fewer than this on tasks that others labelled too; or
-        ``skill`` may as well be 0 as ``max_skill``.
+        "too few labels to say": fewer than this on tasks that others labeled too; or
+        ``skill`` might be 0 as well as ``max_skill``.
     same_share, min_misses : float, int
         "always the same label": at least this share of a worker's labels is one class,
         though on this many tasks most of the others have another.
     max_skill, significance : float
         "answers as if at random": nothing shows skill (``skill_low`` is not above 0) and
         ``skill_high`` is below ``max_skill``. "often contradicts the rest": ``skill_high``
-        is below 0; or nothing shows skill, and labels are right less often than luck has
-        it; or all is as at random, but ``p_random`` is below ``significance``, so that the
-        labels do depend on the truth.
+        is below 0; or nothing shows skill, and labels are correct less often than by chance;
+        or labels look random, but ``p_random`` is below ``significance``, so that they do
+        depend on the truth.
 
     Returns
     -------
     DataFrame
-        One row a worker; the columns are
+        One row per worker; the columns are
 
-        * n_labels, and n_shared: of these, on tasks that others labelled too;
-        * accuracy, accuracy_low, accuracy_high: expected share of right labels when the
-          model's posterior is the truth, with a credible interval that knows how few
-          labels there are and how unsure the truths. It takes the posterior at its word,
-          and is too narrow where that is too sure, as with two labels a task;
+        * n_labels, and n_shared: of these, on tasks that others labeled too;
+        * accuracy, accuracy_low, accuracy_high: expected share of correct labels under the
+          model's posterior, with a credible interval that allows for how few labels there
+          are and how uncertain the truths. It trusts the posterior, and is too narrow where
+          that is overconfident, as with two labels per task;
         * agreement, agreement_low, agreement_high: how often another worker of the task
           gives the same label;
-        * skill, skill_low, skill_high: 0 is a worker who ignores the task, 1 one who knows
-          every truth, below 0 one who avoids it. The truth is what the other workers
+        * skill, skill_low, skill_high: 0 for a worker who ignores the task, 1 for one who
+          knows every truth, below 0 for one who avoids it. The truth is what the other workers
           imply, and skill allows for their errors;
         * signal: Raykar and Yu's score of the confusion matrix, 0 for a spammer of any
-          kind, 1 for a worker from whose labels every truth can be told;
-        * p_random: chance of labels that depend on the truth (as the others have it) at
-          least this much, if they did not depend on it at all;
+          kind, 1 for a worker whose labels reveal every truth;
+        * p_random: p-value of the test that labels do not depend on the truth that the
+          others imply;
         * n_gold, gold_accuracy, gold_low, gold_high: only with ``gold``;
-        * flag: plain words, empty if there is nothing to say.
+        * flag: a short description, empty if there is nothing to report.
 
     References
     ----------
@@ -105,32 +104,32 @@ def worker_quality(
     columns: dict[str, Array] = {
         "n_labels": np.bincount(data.worker, minlength=data.n_workers),
         "n_shared": skill.n_shared,
-        **_spread("accuracy", *expected_accuracy(data, posterior, confidence)),
-        **_spread("agreement", *agreement_with_others(data, confidence)),
-        **_spread("skill", skill.value, *skill.interval(confidence)),
-        "signal": signal(data, posterior),
+        **_with_interval("accuracy", *expected_accuracy(data, posterior, confidence)),
+        **_with_interval("agreement", *agreement_with_others(data, confidence)),
+        **_with_interval("skill", skill.value, *skill.interval(confidence)),
+        "signal": measure_signal(data, posterior),
         "p_random": skill.p_random,
     }
     if known is not None:
-        columns |= _on_gold(data, known, confidence)
+        columns |= _accuracy_on_gold(data, known, confidence)
     frame = pd.DataFrame(columns, index=pd.Index(data.workers, name="worker"))
     same = (skill.same >= same_share) & (skill.misses >= min_misses)
-    unlucky = skill.worse_than_luck(confidence)
+    below_chance = skill.is_below_chance(confidence)
     return frame.assign(
-        flag=flag_workers(frame, same, unlucky, min_labels, max_skill, significance)
+        flag=flag_workers(frame, same, below_chance, min_labels, max_skill, significance)
     )
 
 
 def expected_accuracy(
     data: Annotations, posterior: Floats, confidence: float
 ) -> tuple[Floats, Array, Array]:
-    """Expected share of right labels; doubt about the truth counts as fewer labels."""
+    """Expected share of correct labels; doubt about the truth counts as fewer labels."""
     right = posterior[data.task, data.label]
     n = np.bincount(data.worker, minlength=data.n_workers).astype(np.float64)
     total = np.bincount(data.worker, right, minlength=data.n_workers)
     doubt = np.bincount(data.worker, right * (1 - right), minlength=data.n_workers)
     share = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
-    # A share of n labels has variance s (1 - s) / n; unsure truths add doubt / n^2 to it.
+    # A share of n labels has variance s (1 - s) / n; uncertain truths add doubt / n^2 to it.
     own = (total + 0.5) * (n - total + 0.5) / (n + 1)
     worth = n * own / (own + doubt)
     low, high = credible(np.nan_to_num(share) * worth, worth, confidence)
@@ -151,17 +150,17 @@ def agreement_with_others(data: Annotations, confidence: float) -> tuple[Floats,
 def flag_workers(
     frame: pd.DataFrame,
     same: Array,
-    unlucky: Array,
+    below_chance: Array,
     min_labels: int,
     max_skill: float,
     significance: float,
 ) -> Array:
-    """Plain words about each worker, empty if there is nothing to say."""
+    """A short description of each worker, empty if there is nothing to report."""
     low, high = frame["skill_low"].to_numpy(), frame["skill_high"].to_numpy()
     unproven = ~(low > 0)
     random = unproven & (high < max_skill)
     depends = frame["p_random"].to_numpy() < significance
-    contrary = (high < 0) | (unproven & unlucky & ~random) | (random & depends)
+    contrary = (high < 0) | (unproven & below_chance & ~random) | (random & depends)
     cases = {
         "too few labels to say": frame["n_shared"].to_numpy() < min_labels,
         "always the same label": unproven & same,
@@ -173,8 +172,10 @@ def flag_workers(
     return words
 
 
-def _posterior(data: Annotations, model: Any, gold: Any) -> Floats:
-    """P(truth) of each task as a model has it, in the order of the annotations."""
+def _posterior(
+    data: Annotations, model: Aggregator | pd.DataFrame | None, gold: GoldLike
+) -> Floats:
+    """P(truth) of each task according to a model, in the order of the annotations."""
     if not data.n_annotations:
         return data.shares()
     if model is None:
@@ -196,11 +197,11 @@ def _posterior(data: Annotations, model: Any, gold: Any) -> Floats:
     return model.to_numpy(dtype=np.float64)[np.ix_(row, column)]
 
 
-def _spread(name: str, value: Floats, low: Array, high: Array) -> dict[str, Array]:
+def _with_interval(name: str, value: Floats, low: Array, high: Array) -> dict[str, Array]:
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _on_gold(data: Annotations, gold: Ints, confidence: float) -> dict[str, Array]:
+def _accuracy_on_gold(data: Annotations, gold: Ints, confidence: float) -> dict[str, Array]:
     truth = gold[data.task]
     asked = truth >= 0
     n = np.bincount(data.worker[asked], minlength=data.n_workers)
