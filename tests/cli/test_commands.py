@@ -125,7 +125,7 @@ class TestAggregate:
         table.assign(gold=table["task"].map(known)).to_csv(both, index=False)
         assert main(["aggregate", str(both)]) == 0
         out, err = capsys.readouterr()
-        assert "100 gold labels are left unused" in err
+        assert "100 gold labels not used" in err
         plain = aggregate.DawidSkene().fit_predict(votes)
         assert labels_of(out)["label"].to_dict() == plain.to_dict()
         assert main(["aggregate", str(both), "--gold", "gold"]) == 0

@@ -86,9 +86,9 @@ def test_says_what_it_comes_to_on_a_terminal(files, capsys):
     run(*words, "--truth", files.gold)
     out = capsys.readouterr().out
     assert out.splitlines()[0].split()[:3] == ["method", "changed", "confidence"]
-    assert "labels alike" in out
+    assert "same labels" in out
     assert "All methods agree on" in out
-    assert "predicts labels it has not seen best" in out
+    assert "predicts held-out labels best" in out
     assert "nan" not in out
     run(*words, "--held-out", "0")
     assert "has not seen" not in capsys.readouterr().out

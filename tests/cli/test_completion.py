@@ -2,47 +2,51 @@
 
 import shutil
 import subprocess
+from contextlib import redirect_stdout
 
 import pytest
 
-from crowdwise import aggregate, learn
+from crowdwise import aggregate, datasets, embed, learn
 from crowdwise.cli import COMMANDS, main
-from crowdwise.cli.method import names_of
+from crowdwise.cli.completion import SHELLS
+from crowdwise.cli.options import method_names
+from crowdwise.simulate import SETS
 
 
 @pytest.fixture(scope="module")
 def completed(tmp_path_factory):
-    """What bash offers after some words; None stands for files."""
+    """What bash offers after some words, in a folder with one file and one folder."""
     if shutil.which("bash") is None:
         pytest.skip("there is no bash here")
-    script = tmp_path_factory.mktemp("completion") / "crowdwise.bash"
-    from contextlib import redirect_stdout
-
+    folder = tmp_path_factory.mktemp("completion")
+    script = folder / "script.bash"
     with script.open("w") as file, redirect_stdout(file):
         assert main(["completion", "bash"]) == 0
+    place = folder / "place"
+    (place / "folder").mkdir(parents=True)
+    (place / "file.csv").touch()
 
     def ask(*words):
         line = " ".join(f"'{word}'" for word in words)
         code = (
             f"source '{script}'; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1};"
-            '_crowdwise; printf "%s\\n" "${COMPREPLY[@]}"; complete -p crowdwise'
+            '_shtab_crowdwise 2>/dev/null; printf "%s\\n" "${COMPREPLY[@]}"; complete -p crowdwise'
         )
         done = subprocess.run(
-            ["bash", "--norc", "-c", code], capture_output=True, text=True, check=True
+            ["bash", "--norc", "-c", code], capture_output=True, text=True, check=True, cwd=place
         )
-        assert done.stderr == ""
         *offers, registered = done.stdout.splitlines()
-        assert "-F _crowdwise" in registered
-        assert "-o default" in registered
+        assert "-F _shtab_crowdwise" in registered
         return [offer for offer in offers if offer]
 
     return ask
 
 
 def test_commands(completed):
-    assert set(completed("crowdwise", "")) == {*COMMANDS, "--help", "--version"}
+    assert completed("crowdwise", "") == list(COMMANDS)
     assert completed("crowdwise", "agg") == ["aggregate"]
     assert completed("crowdwise", "--quiet", "wor") == ["workers"]
+    assert "--version" in completed("crowdwise", "--")
 
 
 def test_flags_of_a_command(completed):
@@ -55,46 +59,51 @@ def test_flags_of_a_command(completed):
     assert completed("crowdwise", "aggregate", "--proba", "--meth") == ["--method"]
 
 
-def test_values(completed):
-    assert completed("crowdwise", "fit", "--method", "Spee") == ["SpeeLFC", "SpeeLFCD"]
-    assert completed("crowdwise", "fit", "--method", "=", "LI") == ["LIA"]
-    assert completed("crowdwise", "aggregate", "v.csv", "--method", "Maj") == ["MajorityVote"]
-    assert completed("crowdwise", "agreement", "--level", "") == [
-        "nominal",
-        "ordinal",
-        "interval",
-        "ratio",
+def test_methods_are_those_of_the_command(completed):
+    assert completed("crowdwise", "aggregate", "v.csv", "--method", "") == aggregate.__all__
+    assert completed("crowdwise", "fit", "--method", "") == learn.LEARNERS
+    assert completed("crowdwise", "embed", "--method", "") == embed.EMBEDDERS
+    assert completed("crowdwise", "methods", "Raykar") == ["Raykar"]
+    assert completed("crowdwise", "compare", "v.csv", "--methods", "SpeeLFC") == [
+        "SpeeLFC",
+        "SpeeLFCD",
     ]
 
 
-def test_words(completed):
+def test_other_names(completed):
+    levels = ["nominal", "ordinal", "interval", "ratio"]
+    assert completed("crowdwise", "agreement", "--level", "") == levels
     assert completed("crowdwise", "datasets", "in") == ["info"]
-    assert completed("crowdwise", "methods", "Raykar") == ["Raykar"]
+    assert completed("crowdwise", "datasets", "info", "") == datasets.names()
+    assert completed("crowdwise", "datasets", "fetch", "labelme", "mg") == ["mgc"]
+    assert completed("crowdwise", "simulate", "") == list(SETS)
     assert completed("crowdwise", "completion", "z") == ["zsh"]
 
 
-def test_files_are_left_to_the_shell(completed):
-    assert completed("crowdwise", "aggregate", "") == []
-    assert completed("crowdwise", "fit", "v.csv", "--features", "") == []
-    assert completed("crowdwise", "fit", "v.csv", "-o", "") == []
+def test_files_and_folders(completed):
+    assert set(completed("crowdwise", "aggregate", "")) == {"folder", "file.csv"}
+    assert completed("crowdwise", "fit", "v.csv", "--features", "fi") == ["file.csv"]
+    assert completed("crowdwise", "predict", "m", "fi") == ["file.csv"]
+    assert completed("crowdwise", "convert", "v.csv", "fi") == ["file.csv"]
+    assert completed("crowdwise", "simulate", "-o", "") == ["folder"]
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells(shell, capsys):
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell(shell, capsys):
     assert main(["completion", shell]) == 0
     out = capsys.readouterr().out
     for name in COMMANDS:
         assert name in out
     assert "SpeeLFC" in out
-    if shutil.which(shell):
+    if shell != "tcsh" and shutil.which(shell):
         check = subprocess.run([shell, "-n"], input=out, text=True, check=False)
         assert check.returncode == 0
 
 
 def test_an_unknown_shell(fails):
-    assert "'powershell'" in fails("completion", "powershell", status=2)
+    assert "'cmd'" in fails("completion", "cmd", status=2)
 
 
 def test_names_are_known_without_importing():
-    assert names_of("aggregate") == aggregate.__all__
-    assert names_of("learn") == learn.LEARNERS
+    assert method_names("aggregate") == aggregate.__all__
+    assert method_names("learn") == learn.LEARNERS

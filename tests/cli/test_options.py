@@ -17,6 +17,7 @@ def read(tmp_path):
         path = tmp_path / "votes.csv"
         path.write_text(text)
         parser = ArgumentParser()
+        parser.set_defaults(quiet=False)
         add_input_options(parser)
         return read_input(parser.parse_args([str(path), *flags]))
 
@@ -45,7 +46,7 @@ def test_columns_are_named(read):
 
 def test_repeats_are_told_and_resolved(read, capsys):
     assert read(*NAMED).n_repeats == 1
-    assert "1 annotations repeat a worker on a task" in capsys.readouterr().err
+    assert "1 repeated annotation (same worker, same task)" in capsys.readouterr().err
     assert read(*NAMED, "--repeats", "first").n_repeats == 0
     assert "repeat" not in capsys.readouterr().err
 

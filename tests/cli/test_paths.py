@@ -33,7 +33,7 @@ def home(files, monkeypatch):
 def test_an_input_is_never_overwritten(words, home, fails):
     before = {path.name: path.read_bytes() for path in home.iterdir()}
     message = fails(*(word.format(folder=home.name) for word in words), status=2)
-    assert "is read here, and would be overwritten" in message
+    assert "is an input, and would be overwritten" in message
     assert {path.name: path.read_bytes() for path in home.iterdir()} == before
 
 
@@ -81,5 +81,5 @@ def test_what_is_no_path_is_not_looked_for(title):
 def test_what_is_no_text_does_not_go_to_the_screen(flags, home, fails):
     command, *rest = flags
     message = fails(command, "votes.csv", "--features", "X.csv", *rest, status=2)
-    assert "cannot go to the screen" in message
+    assert "cannot be printed" in message
     assert not (home / "-").exists()

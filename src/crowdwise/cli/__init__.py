@@ -1,4 +1,4 @@
-"""The command line: one file a command, no logic.
+"""The command line: one file per command, no logic.
 
 A command is a module here and a name in ``COMMANDS``. Its docstring is its help: the first
 line says what it does, the rest are examples. It has ``add_arguments(parser)`` and
@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from crowdwise import __version__
-from crowdwise.cli.outcome import run_safely, stopped
+from crowdwise.cli.outcome import report_interrupt, run_safely
 from crowdwise.errors import explain
 
 COMMANDS = (
@@ -36,24 +36,24 @@ COMMANDS = (
 )
 ABOUT = "Learn from labels that disagree."
 EXAMPLES = """examples:
-  crowdwise demo                                 all of it, on a simulated classroom
-  crowdwise report votes.csv -o report.html      a page about your labels, to send around
+  crowdwise demo                                 a tour, on a simulated classroom
+  crowdwise report votes.csv -o report.html      a page about your labels, to share
   crowdwise aggregate votes.csv -o labels.csv    one label per task
   crowdwise workers votes.csv                    who is good, who is not
-  crowdwise agreement votes.csv                  do workers agree at all?
+  crowdwise agreement votes.csv                  how much workers agree
   crowdwise aggregate --help                     more about a command"""
 
 
 class Formatter(RawDescriptionHelpFormatter):
-    """Leaves examples as they were written, and flags room to stand beside their help."""
+    """Keeps examples as they are written, and gives flags room beside their help."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
-        self._action_max_length = 16  # or long names of commands stand on a line of their own
+        self._action_max_length = 16  # or long command names get a line of their own
 
 
 class Parser(ArgumentParser):
-    """Argparse with errors in our form."""
+    """Argparse with errors in the form of all others."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"crowdwise: {explain(message + '.', fix=f'see {self.prog} --help')}\n")
@@ -64,12 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:  # around all of it: what a command imports takes most of its first second
         return _main(sys.argv[1:] if argv is None else list(argv))
     except KeyboardInterrupt:
-        return stopped()
+        return report_interrupt()
 
 
 def _main(words: list[str]) -> int:
-    chosen = next((word for word in words if not word.startswith("-")), None)
-    parser = build_parser(chosen)
+    parser = build_parser([word for word in words if not word.startswith("-")][:1])
     try:
         args = parser.parse_args(words)
     except SystemExit as stop:
@@ -80,8 +79,8 @@ def _main(words: list[str]) -> int:
     return run_safely(command(args.command).run, args)
 
 
-def build_parser(chosen: str | None) -> Parser:
-    """A parser that knows every command by name, and only the chosen one in full."""
+def build_parser(chosen: Sequence[str]) -> Parser:
+    """A parser that knows every command by name, and only the chosen ones in full."""
     parser = Parser(
         prog="crowdwise",
         description=ABOUT,
@@ -104,18 +103,18 @@ def build_parser(chosen: str | None) -> Parser:
             formatter_class=Formatter,
             conflict_handler="resolve",  # a command may have its own --quiet
         )
-        if name == chosen:
+        if name in chosen:
             command(name).add_arguments(sub)
     return parser
 
 
 def common_options() -> Parser:
-    """Flags that every command takes, before or after its name."""
+    """Flags of every command, before or after its name."""
     common = Parser(add_help=False, argument_default=SUPPRESS)
-    group = common.add_argument_group("talking")
-    group.add_argument("--verbose", action="store_true", help="show every step on the way")
-    group.add_argument("--quiet", action="store_true", help="say nothing but errors")
-    group.add_argument("--debug", action="store_true", help="show where an error comes from")
+    group = common.add_argument_group("verbosity")
+    group.add_argument("--verbose", action="store_true", help="show every step")
+    group.add_argument("--quiet", action="store_true", help="show errors only")
+    group.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return common
 
 
@@ -125,6 +124,6 @@ def command(name: str) -> Any:
 
 
 def docstring(name: str) -> str:
-    """The docstring of a command, without importing it and all that it needs."""
+    """The docstring of a command, read without importing the command."""
     source = pkgutil.get_data("crowdwise.cli", f"{name}.py") or b""
     return ast.get_docstring(ast.parse(source)) or ""

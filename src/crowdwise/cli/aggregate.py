@@ -1,4 +1,4 @@
-"""Turn annotations into one label per task.
+"""Infer one label per task from annotations.
 
 crowdwise aggregate votes.csv > labels.csv
 crowdwise aggregate votes.csv --method MajorityVote -o labels.parquet
@@ -9,14 +9,20 @@ crowdwise aggregate votes.csv --gold-file truth.csv -o labels.csv
 import time
 from argparse import ArgumentParser, Namespace
 
-from crowdwise.cli.method import add_method_options, asked_gold, chosen_method, fitted
+from crowdwise.cli.options import (
+    add_input_options,
+    add_method_options,
+    choose_method,
+    fit_method,
+    gold_to_learn_from,
+    read_input,
+)
 from crowdwise.cli.outcome import say
-from crowdwise.cli.tables import add_output_options, put
+from crowdwise.cli.tables import add_output_options, write_table
+from crowdwise.errors import plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    from crowdwise.cli.options import add_input_options
-
     add_input_options(parser)
     add_method_options(parser)
     add_output_options(parser)
@@ -24,16 +30,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.cli.options import read_input
     from crowdwise.io.consensus import consensus_frame
 
-    model = chosen_method(args)
+    model = choose_method(args)
     annotations = read_input(args)
-    gold = asked_gold(args, annotations)
+    gold = gold_to_learn_from(args, annotations)
     start = time.perf_counter()
-    fitted(model, annotations, gold)
-    put(consensus_frame(model, annotations, probabilities=args.proba), args)
-    seconds = time.perf_counter() - start
-    name = type(model).__name__
-    say(args, f"{annotations.n_tasks:,} tasks labeled by {name} in {seconds:.1f} s")
+    fit_method(model, annotations, gold)
+    write_table(consensus_frame(model, annotations, probabilities=args.proba), args)
+    seconds, name = time.perf_counter() - start, type(model).__name__
+    say(args, f"{plural(annotations.n_tasks, 'task')} labeled by {name} in {seconds:.1f} s")
     return 0

@@ -11,17 +11,18 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from crowdwise.cli.options import add_input_options, read_input
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import (
     add_confidence_option,
     add_output_options,
+    align,
     between,
-    columns_of,
     number,
-    put,
     width,
+    write_table,
 )
-from crowdwise.errors import AnnotationError
+from crowdwise.errors import AnnotationError, explain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +31,6 @@ LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    from crowdwise.cli.options import add_input_options
-
     add_input_options(parser)
     add_output_options(parser, aligned=True)
     group = parser.add_argument_group("measuring")
@@ -39,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--level",
         choices=LEVELS,
         default="nominal",
-        help="what labels are: names, ranks, numbers, numbers with a true zero "
+        help="whether labels are names, ranks, numbers, or numbers with a true zero "
         "(default: %(default)s)",
     )
     add_confidence_option(group)
@@ -48,18 +47,18 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=int,
         default=1000,
         metavar="N",
-        help="size of the bootstrap behind the intervals; 0 for none (default: %(default)s)",
+        help="bootstrap resamples behind the intervals; 0 for no intervals (default: %(default)s)",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the bootstrap")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap")
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.cli.options import read_input
     from crowdwise.evaluate import agreement
 
     annotations = read_input(args)
     if not annotations.n_annotations:
-        raise AnnotationError("There are no annotations.\n  expected: at least one with a label")
+        what = "There are no annotations."
+        raise AnnotationError(explain(what, expected="at least one with a label"))
     start = time.perf_counter()
     table = agreement(
         annotations,
@@ -68,19 +67,21 @@ def run(args: Namespace) -> int:
         confidence=args.confidence,
         random_state=args.seed,
     )
-    put(table.reset_index(), args, partial(aligned, confidence=args.confidence))
+    write_table(table.reset_index(), args, partial(show, confidence=args.confidence))
     say(args, f"agreement measured in {time.perf_counter() - start:.1f} s")
     return 0
 
 
-def aligned(table: "pd.DataFrame", confidence: float) -> str:
+def show(table: "pd.DataFrame", confidence: float) -> str:
     """The numbers, and under each of them what it means."""
     head = ["measure", "value", f"{confidence:.0%} interval", "tasks"]
     rows = [
         [row.measure, number(row.value), between(row.low, row.high), f"{row.n_tasks:,}"]
         for row in table.itertuples()
     ]
-    lines = columns_of([head, *rows], right={1, 3}).splitlines()
+    lines = align([head, *rows], right={1, 3}).splitlines()
     wrap = partial(textwrap.fill, width=width(), initial_indent="  ", subsequent_indent="  ")
-    told = [f"{line}\n{wrap(text)}" for line, text in zip(lines[1:], table["reading"], strict=True)]
-    return "\n".join([lines[0], *told])
+    texts = [
+        f"{line}\n{wrap(text)}" for line, text in zip(lines[1:], table["reading"], strict=True)
+    ]
+    return "\n".join([lines[0], *texts])

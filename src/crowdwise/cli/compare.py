@@ -1,4 +1,4 @@
-"""Compare methods on your annotations, without truth or with some.
+"""Compare methods on your annotations, with or without known truths.
 
 crowdwise compare votes.csv
 crowdwise compare votes.csv --truth truth.csv --methods MajorityVote,DawidSkene,IBCC
@@ -10,17 +10,24 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from crowdwise.cli.features import add_feature_options, features_for
-from crowdwise.cli.method import find_method, made
+from crowdwise.cli.options import (
+    add_feature_options,
+    add_input_options,
+    find_method,
+    make_method,
+    read_features_of,
+    read_input,
+)
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import (
     add_confidence_option,
     add_output_options,
+    align,
     between,
-    columns_of,
     number,
-    put,
+    write_table,
 )
+from crowdwise.errors import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,34 +39,31 @@ WITH_FEATURES = ("TwoStage", "SpeeLFC")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    from crowdwise.cli.options import add_input_options
-
     add_input_options(parser)
     add_feature_options(parser)
     add_output_options(parser, aligned=True)
     group = parser.add_argument_group("comparing")
     usual = f"{', '.join(USUAL)}, and with features {', '.join(WITH_FEATURES)}"
-    group.add_argument("--methods", metavar="A,B,…", help=f"which ones (default: {usual})")
-    group.add_argument("--truth", metavar="FILE", help="table of task and true label, for scores")
+    group.add_argument("--methods", metavar="A,B,…", help=f"methods to compare (default: {usual})")
+    group.add_argument("--truth", metavar="FILE", help="table of tasks and true labels, for scores")
     group.add_argument(
         "--held-out",
         type=float,
         default=0.1,
         metavar="SHARE",
-        help="of the annotations, to be predicted from the rest; 0 for none (default: %(default)s)",
+        help="share of annotations to predict from the rest; 0 for none (default: %(default)s)",
     )
     add_confidence_option(group)
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of all that is random")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all randomness")
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.cli.options import read_input
     from crowdwise.evaluate import compare_methods
 
-    methods = chosen(args)
+    methods = choose_methods(args)
     annotations = read_input(args)
-    truth = truth_of(args, annotations)
-    X = None if args.features is None else features_for(args, annotations)
+    truth = find_truth(args, annotations)
+    X = None if args.features is None else read_features_of(args, annotations)
     start = time.perf_counter()
     found = compare_methods(
         annotations,
@@ -71,25 +75,25 @@ def run(args: Namespace) -> int:
         random_state=args.seed,
     )
     wide = found.table.join(found.agreement.add_prefix("agreement_"))
-    put(wide.reset_index(), args, partial(aligned, found=found))
-    say(args, f"{len(methods)} methods compared in {time.perf_counter() - start:.1f} s")
+    write_table(wide.reset_index(), args, partial(show, found=found))
+    say(args, f"{plural(len(methods), 'method')} compared in {time.perf_counter() - start:.1f} s")
     return 0
 
 
-def chosen(args: Namespace) -> dict[str, Any]:
+def choose_methods(args: Namespace) -> dict[str, Any]:
     """The methods that the flags ask for, by name."""
     usual = USUAL if args.features is None else (*USUAL, *WITH_FEATURES)
     asked = usual if args.methods is None else args.methods.split(",")
     methods = {}
     for name in asked:
         kind = find_method(name.strip(), ("aggregate", "learn")).__module__.split(".")[1]
-        model = made(name.strip(), {}, args.seed, kind)
+        model = make_method(name.strip(), {}, args.seed, kind)
         methods[type(model).__name__] = model
     return methods
 
 
-def truth_of(args: Namespace, annotations: Any) -> Any:
-    """Truths to score by: from a file of their own, or those that came with the annotations."""
+def find_truth(args: Namespace, annotations: Any) -> Any:
+    """Truths to score with: from their own file, or those that came with the annotations."""
     from crowdwise.io.gold import add_gold_file
 
     if args.truth is not None:
@@ -97,16 +101,19 @@ def truth_of(args: Namespace, annotations: Any) -> Any:
     return annotations.gold_labels
 
 
-def aligned(_: "pd.DataFrame", found: "Comparison") -> str:
-    """The main numbers, how alike the methods are, and what that comes to."""
+def show(_: "pd.DataFrame", found: "Comparison") -> str:
+    """The main numbers, how alike the methods are, and a conclusion."""
     table = found.table
-    scored, asked = "accuracy" in table, "held_out" in table
+    scored, held_out = "accuracy" in table, "held_out" in table
     head = ["method", "changed", "confidence", "held-out label", "", "seconds"]
-    rows = [[*head, *(["accuracy", "", "balanced", "macro F1", "rare recall"] * scored), "note"]]
+    rows = [
+        [*head, *(["accuracy", "", "balanced", "macro F1", "minority recall"] * scored), "note"]
+    ]
     for name, row in table.iterrows():
         cells = [str(name), number(row["changed"]), number(row["confidence"])]
-        told = (row["held_out"], row["held_out_low"], row["held_out_high"]) if asked else (NAN,) * 3
-        cells += [number(told[0]), between(*told[1:]), number(row["seconds"], 1)]
+        ends = ("held_out", "held_out_low", "held_out_high")
+        value, low, high = (row[end] if held_out else NAN for end in ends)
+        cells += [number(value), between(low, high), number(row["seconds"], 1)]
         if scored:
             cells += [
                 number(row["accuracy"]),
@@ -114,28 +121,28 @@ def aligned(_: "pd.DataFrame", found: "Comparison") -> str:
                 *(number(row[c]) for c in ("balanced_accuracy", "macro_f1", "minority_recall")),
             ]
         rows.append([*cells, row["note"]])
-    parts = [columns_of(rows, right={1, 2, 3, 5, 6, 8, 9, 10} if scored else {1, 2, 3, 5})]
-    return "\n\n".join([*parts, alike(found.agreement), conclusion(found)])
+    parts = [align(rows, right={1, 2, 3, 5, 6, 8, 9, 10} if scored else {1, 2, 3, 5})]
+    return "\n\n".join([*parts, show_overlap(found.agreement), conclude(found)])
 
 
 NAN = float("nan")
 
 
-def alike(agreement: "pd.DataFrame") -> str:
+def show_overlap(agreement: "pd.DataFrame") -> str:
     """Share of tasks that two methods label alike."""
     fitted = agreement.dropna(how="all").index
-    head = ["labels alike", *map(str, fitted)]
+    head = ["same labels", *map(str, fitted)]
     rows = [[str(one), *(number(agreement.loc[one, two]) for two in fitted)] for one in fitted]
-    return columns_of([head, *rows], right=set(range(1, len(head))))
+    return align([head, *rows], right=set(range(1, len(head))))
 
 
-def conclusion(found: "Comparison") -> str:
-    """In words: on how many tasks all agree, and who predicts held-out labels best."""
+def conclude(found: "Comparison") -> str:
+    """In words: on how many tasks all agree, and which method predicts held-out labels best."""
     same = found.labels.nunique(axis=1, dropna=False).eq(1)
-    told = f"All methods agree on {int(same.sum()):,} of {len(same):,} tasks."
+    text = f"All methods agree on {int(same.sum()):,} of {plural(len(same), 'task')}."
     if "held_out" in found.table and found.table["held_out"].notna().any():
         best = found.table["held_out"].idxmax()
-        luck = found.table.index[found.table["behind_low"] <= 0].drop(best)
-        told += f"\n{best} predicts labels it has not seen best"
-        told += f"; no worse, but for chance: {', '.join(luck)}." if len(luck) else "."
-    return told
+        close = found.table.index[found.table["behind_low"] <= 0].drop(best)
+        text += f"\n{best} predicts held-out labels best"
+        text += f"; not significantly worse: {', '.join(close)}." if len(close) else "."
+    return text

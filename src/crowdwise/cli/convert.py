@@ -1,4 +1,4 @@
-"""Turn annotations of any known format into another one.
+"""Convert annotations from any known format to another.
 
 crowdwise convert export.json votes.csv --question sentiment
 crowdwise convert votes.csv votes.parquet
@@ -10,20 +10,25 @@ from argparse import ArgumentParser, Namespace
 
 from crowdwise.cli.options import add_input_options, read_input
 from crowdwise.cli.outcome import say
-from crowdwise.io.write import WRITERS, write_annotations
+from crowdwise.errors import plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:
+    from crowdwise.io.write import WRITERS
+
     add_input_options(parser)
-    parser.add_argument("output", help="file to write; its ending says the kind; - is the screen")
+    text = "file to write; its ending decides the kind; - for standard output"
+    parser.add_argument("output", help=text)
     parser.add_argument(
         "--to", choices=WRITERS, metavar="KIND", help=f"kind to write: {', '.join(WRITERS)}"
     )
 
 
 def run(args: Namespace) -> int:
+    from crowdwise.io.write import write_annotations
+
     annotations = read_input(args)
     target = sys.stdout if args.output == "-" else args.output
     write_annotations(target, annotations, args.to)
-    say(args, f"{annotations.n_annotations:,} annotations written")
+    say(args, f"{plural(annotations.n_annotations, 'annotation')} written")
     return 0

@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from crowdwise.cli import common_options
-from crowdwise.cli.tables import columns_of
+from crowdwise.cli.tables import align
 
 if TYPE_CHECKING:
     from crowdwise.datasets import Info
@@ -25,15 +25,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     def action(name: str, text: str) -> ArgumentParser:
         return actions.add_parser(name, help=text, description=text, parents=[common_options()])
 
-    every = action("list", "every set, its size and its licence")
-    every.add_argument("--json", action="store_true", help="JSON, for machines")
-    about = action("info", "what a set holds, its traps, whom to cite")
+    every = action("list", "list every dataset with its size and license")
+    every.add_argument("--json", action="store_true", help="print JSON, for programs")
+    about = action("info", "what a dataset holds, its pitfalls, what to cite")
     about.add_argument("name", metavar="NAME")
     about.add_argument("--files", action="store_true", help="list every file with its sha256")
-    fetch = action("fetch", "fetch sets into the cache; print where their files are")
+    fetch = action("fetch", "fetch datasets into the cache; print the paths of their files")
     fetch.add_argument("names", metavar="NAME", nargs="+")
-    fetch.add_argument("--variant", help="which variant to fetch, where files differ")
-    where = action("where", "the cache folder, or where a set's files are in it")
+    fetch.add_argument("--variant", help="which variant to fetch, if files differ")
+    where = action("where", "the cache folder, or the paths of a dataset's files")
     where.add_argument("name", metavar="NAME", nargs="?")
 
 
@@ -42,9 +42,11 @@ def run(args: Namespace) -> int:
 
     if args.action == "list":
         sets = [datasets.info(name) for name in datasets.names()]
-        print(json.dumps([facts(about) for about in sets], indent=1) if args.json else listed(sets))
+        print(
+            json.dumps([facts(about) for about in sets], indent=1) if args.json else show_list(sets)
+        )
     elif args.action == "info":
-        print(described(datasets.info(args.name), files=args.files))
+        print(describe(datasets.info(args.name), files=args.files))
     elif args.action == "fetch":
         for name in args.names:
             paths = datasets.fetch(name, variant=args.variant)
@@ -58,7 +60,7 @@ def run(args: Namespace) -> int:
 
 
 def facts(about: "Info") -> dict[str, object]:
-    """What a line of the list says, as plain values."""
+    """A line of the list as plain values."""
     return {
         "name": about.name,
         "title": about.title,
@@ -68,8 +70,8 @@ def facts(about: "Info") -> dict[str, object]:
     }
 
 
-def listed(sets: "list[Info]") -> str:
-    """One line a set; a dash where there is nothing to count."""
+def show_list(sets: "list[Info]") -> str:
+    """One line per dataset; a dash where there is nothing to count."""
     rows = [["name", *COUNTS[:5], "megabytes", "licence"]]
     for about in sets:
         licence = about.licence.partition(" (")[0]
@@ -77,11 +79,11 @@ def listed(sets: "list[Info]") -> str:
             licence = "not stated for all of it"
         counts = [f"{about.counts[key]:,}" if key in about.counts else "-" for key in COUNTS[:5]]
         rows.append([about.name, *counts, f"{about.size / 1e6:.1f}", licence])
-    return columns_of(rows, right=set(range(1, 7)))
+    return align(rows, right=set(range(1, 7)))
 
 
-def described(about: "Info", *, files: bool) -> str:
-    """Everything the registry says about a set."""
+def describe(about: "Info", *, files: bool) -> str:
+    """Everything the registry says about a dataset."""
     counts = [f"{about.counts[key]:,} {key}" for key in COUNTS if key in about.counts]
     lines = [about.title, "", about.about, ", ".join(counts), ""]
     facts = {"licence": about.licence, "features": about.features, "home": about.home}
@@ -90,7 +92,7 @@ def described(about: "Info", *, files: bool) -> str:
         if choices:
             lines += ["", f"{name} (the first is the default):"]
             lines += [f"  {choice}: {meaning}" for choice, meaning in choices.items()]
-    for name, texts in (("mind", about.warnings), ("cite", about.citation)):
+    for name, texts in (("note", about.warnings), ("cite", about.citation)):
         if texts:
             lines += ["", f"{name}:", *(f"  - {text}" for text in texts)]
     lines += ["", f"files: {len(about.files)}, {about.size:,} bytes"]

@@ -1,4 +1,4 @@
-"""Show all of it at work on a simulated classroom, and write a report.
+"""Tour the package on a simulated classroom, and write a report.
 
 crowdwise demo
 crowdwise demo -o tour --seed 3
@@ -11,6 +11,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from crowdwise.cli.outcome import say
+from crowdwise.cli.tables import align, between, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,10 +20,16 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("writing")
     group.add_argument(
-        "-o", "--output", metavar="FOLDER", default="demo", help="(default: %(default)s)"
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        default="demo",
+        help="write files here (default: %(default)s)",
     )
-    group.add_argument("--json", action="store_true", help="JSON on the screen, for machines")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="(default: %(default)s)")
+    group.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)"
+    )
 
 
 def run(args: Namespace) -> int:
@@ -38,16 +45,14 @@ def run(args: Namespace) -> int:
     if args.json:
         write_labels(sys.stdout, table, "json")
         return 0
-    print(aligned(table))
+    print(show(table))
     print(NEXT.format(folder=args.output))
     return 0
 
 
-def aligned(table: "pd.DataFrame") -> str:
-    """What was labelled, by whom, and how much of it is right."""
-    from crowdwise.cli.tables import between, columns_of, number
-
-    head = ["", "method", "right", "95% interval", "balanced", "rarest class found", "seconds"]
+def show(table: "pd.DataFrame") -> str:
+    """What was labeled, by which method, and how much of it is right."""
+    head = ["", "method", "accuracy", "95% interval", "balanced", "minority recall", "seconds"]
     rows, last = [head], ""
     for _, row in table.iterrows():
         what = row["labels of"]
@@ -63,11 +68,11 @@ def aligned(table: "pd.DataFrame") -> str:
             ]
         )
         last = what
-    return columns_of(rows, right={2, 4, 5, 6})
+    return align(rows, right={2, 4, 5, 6})
 
 
 NEXT = """
-Open {folder}/report.html in a browser. With files of your own:
+Open {folder}/report.html in a browser. With your own files:
   crowdwise report {folder}/votes.csv --truth {folder}/truth.csv -o report.html
   crowdwise aggregate {folder}/votes.csv -o labels.csv
   crowdwise fit {folder}/votes.csv --features {folder}/features.csv -o model.crowdwise"""

@@ -1,33 +1,50 @@
-"""Flags shared by every command that reads annotations."""
+"""Flags that several commands share, and what they stand for: annotations, features, methods.
 
+Whatever is heavy is imported where it is used, so that a command starts quickly.
+"""
+
+import ast
+import pkgutil
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crowdwise.annotations import Annotations
-from crowdwise.io.formats import FORMATS
-from crowdwise.io.gold import add_gold_file
-from crowdwise.io.reader import read
-from crowdwise.io.values import parse_names
+from crowdwise.cli.outcome import say
+from crowdwise.errors import ParameterError, explain, plural
+
+if TYPE_CHECKING:
+    from crowdwise.annotations import Annotations
+    from crowdwise.io.features import FeatureTable
 
 REPEATS = ("all", "first", "last", "majority")
 COLUMNS = ("task", "worker", "label", "weight", "time", "gold")
+# Kinds of methods: the package they are in, and the name of its list of them.
+KINDS = {
+    "aggregate": ("crowdwise.aggregate", "__all__"),
+    "learn": ("crowdwise.learn", "LEARNERS"),
+    "embed": ("crowdwise.embed", "EMBEDDERS"),
+}
+PARTS = ("training", "encoder")  # parameters that have parameters of their own
 
 
 def add_input_options(parser: ArgumentParser) -> None:
-    """Add the file to read, and the flags that say how to read it."""
-    parser.add_argument("annotations", help="file or folder of annotations; - is standard input")
-    group = parser.add_argument_group("reading", "All of this is recognised; a flag overrules it.")
+    """Add the file of annotations, and the flags that say how to read it."""
+    from crowdwise.io.formats import FORMATS
+
+    parser.add_argument("annotations", help="file or folder of annotations; - for standard input")
+    group = parser.add_argument_group("reading", "Recognized automatically; a flag overrides it.")
     names = [form.name for form in FORMATS]
     group.add_argument("--format", choices=names, metavar="NAME", help=", ".join(names))
     for role in COLUMNS:
-        more = ", or a file as --gold-file" if role == "gold" else ""
-        text = f"column that holds the {role}{more}"
+        more = "; a file is taken as --gold-file" if role == "gold" else ""
+        text = f"column with the {role}{more}"
         group.add_argument(f"--{role}", metavar="COLUMN", help=text)
-    group.add_argument("--question", metavar="NAME", help="which question of a tool's export")
-    group.add_argument("--gold-file", metavar="FILE", help="table of task and true label")
-    group.add_argument("--classes", metavar="A,B,…", help="all labels there are, in this order")
+    group.add_argument("--question", metavar="NAME", help="which question of an export to read")
+    group.add_argument("--gold-file", metavar="FILE", help="table of tasks and true labels")
+    group.add_argument("--classes", metavar="A,B,…", help="all classes, in this order")
     group.add_argument("--missing", metavar="VALUE", help="label that means no label")
     group.add_argument(
         "--repeats",
@@ -35,11 +52,15 @@ def add_input_options(parser: ArgumentParser) -> None:
         default="all",
         help="what to keep when a worker labels a task more than once (default: %(default)s)",
     )
-    group.add_argument("--rejected", action="store_true", help="take rejected annotations too")
+    group.add_argument("--rejected", action="store_true", help="include rejected annotations")
 
 
-def read_input(args: Namespace) -> Annotations:
-    """Read what the flags name; say on standard error what was taken for what."""
+def read_input(args: Namespace) -> "Annotations":
+    """Read the annotations; say on standard error how the file was understood."""
+    from crowdwise.io.gold import add_gold_file
+    from crowdwise.io.reader import read
+    from crowdwise.io.values import parse_names
+
     source: Any = sys.stdin.buffer if args.annotations == "-" else args.annotations
     options = {name: getattr(args, name) for name in (*COLUMNS, "question", "repeats", "rejected")}
     if args.classes is not None:
@@ -51,17 +72,176 @@ def read_input(args: Namespace) -> Annotations:
     annotations = read(source, args.format, **options)
     if args.gold_file is not None:
         annotations = add_gold_file(annotations, args.gold_file)
-    if not getattr(args, "quiet", False):
-        _tell(annotations)
+    for note in (str(annotations).strip("<>"), *annotations.notes):
+        say(args, note)
+    if annotations.n_repeats:
+        repeated = plural(annotations.n_repeats, "repeated annotation")
+        say(
+            args,
+            f"{repeated} (same worker, same task); all count, "
+            "--repeats first, last or majority keeps one",
+        )
     return annotations
 
 
-def _tell(annotations: Annotations) -> None:
-    for note in (str(annotations).strip("<>"), *annotations.notes):
-        print(note, file=sys.stderr)
-    if annotations.n_repeats:
-        print(
-            f"{annotations.n_repeats:,} annotations repeat a worker on a task and all count; "
-            "--repeats first, last or majority keeps one",
-            file=sys.stderr,
+def add_feature_options(parser: ArgumentParser, *, required: bool = False) -> None:
+    """Add the file of features, and the flags that say how to read it."""
+    group = parser.add_argument_group("features")
+    text = "table with a column of task names, .npz with X and ids, or .npy"
+    group.add_argument("--features", metavar="FILE", required=required, help=text)
+    add_column_options(group)
+
+
+def add_column_options(group: Any) -> None:
+    """Add the flags that say what the columns of a table of features are."""
+    group.add_argument("--feature-id", metavar="COLUMN", help="column with the task's name")
+    text = "columns to use; x_* means all that start with x_"
+    group.add_argument("--feature-columns", metavar="A,B,…", help=text)
+
+
+def read_feature_table(args: Namespace, tasks: Any = None) -> "FeatureTable":
+    """Read the table of features that the flags name."""
+    from crowdwise.io.features import read_features
+
+    columns = None if args.feature_columns is None else args.feature_columns.split(",")
+    return read_features(args.features, tasks=tasks, id=args.feature_id, columns=columns)
+
+
+def read_features_of(args: Namespace, annotations: "Annotations") -> Any:
+    """One row of features per task; say on standard error how the file was understood."""
+    X, notes = read_feature_table(args, annotations.tasks).of_tasks(annotations.tasks)
+    for note in notes:
+        say(args, note)
+    return X
+
+
+def add_method_options(
+    parser: ArgumentParser, default: str = "DawidSkene", kind: str = "aggregate"
+) -> None:
+    """Add the flags that choose a method of a kind, and its parameters."""
+    group = parser.add_argument_group("method")
+    more = "" if kind == "aggregate" else f" --kind {kind}"
+    group.add_argument(
+        "--method",
+        default=default,
+        metavar="NAME",
+        help=f"see crowdwise methods{more} (default: %(default)s)",
+    )
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=assignment,
+        metavar="NAME=VALUE",
+        help="set a parameter of the method; may be repeated",
+    )
+    group.add_argument("--seed", type=int, metavar="N", help="for methods that use randomness")
+
+
+def assignment(text: str) -> tuple[str, Any]:
+    """``name=value`` as a name and a Python value; what is not Python is text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise ArgumentTypeError(f"{text!r} is not of the form name=value, such as max_iter=50")
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return name.strip(), value.strip()
+
+
+def method_names(kind: str) -> list[str]:
+    """The names of all methods of a kind, without importing it and all that it needs."""
+    home, variable = KINDS[kind]
+    source = pkgutil.get_data("crowdwise", f"{home.partition('.')[2]}/__init__.py") or b""
+    for part in ast.parse(source).body:
+        if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == variable:
+            return list(ast.literal_eval(part.value))
+    return list(getattr(import_module(home), variable))
+
+
+def find_method(name: str, kinds: tuple[str, ...] = ("aggregate",)) -> Any:
+    """The class of this name; case, dashes and underscores do not matter."""
+    known: list[str] = []
+    for kind in kinds:
+        plain = {_plain(own): own for own in method_names(kind)}
+        if _plain(name) in plain:
+            return getattr(import_module(KINDS[kind][0]), plain[_plain(name)])
+        known += plain.values()
+    close = get_close_matches(_plain(name), map(_plain, known), n=3)
+    raise ParameterError(
+        explain(
+            f"There is no method {name!r}.",
+            expected=", ".join([own for own in known if _plain(own) in close] or known),
+            fix="see crowdwise methods for all of them",
         )
+    )
+
+
+def choose_method(args: Namespace, kind: str = "aggregate") -> Any:
+    """The method that the flags ask for, not fitted yet."""
+    return make_method(args.method, dict(args.set), args.seed, kind)
+
+
+def make_method(name: str, settings: dict[str, Any], seed: int | None, kind: str) -> Any:
+    """A method by name, with parameters; those of its training go there."""
+    method = find_method(name, (kind,))
+    model = method()
+    known = model.get_params()
+    settings = _set_parts(model, settings)
+    for own in settings:
+        if own not in known:
+            raise ParameterError(
+                explain(
+                    f"{method.__name__} has no parameter {own!r}.",
+                    expected=", ".join(known) or "no parameters",
+                    fix=f"see crowdwise methods {method.__name__}",
+                )
+            )
+    if seed is not None and "random_state" in known:
+        settings.setdefault("random_state", seed)
+    return model.set_params(**settings)
+
+
+def fit_method(model: Any, *data: Any, **more: Any) -> Any:
+    """Fit, and word a refused parameter like every other error."""
+    from crowdwise.base.params import InvalidParameterError
+
+    try:
+        return model.fit(*data, **more)
+    except InvalidParameterError as error:
+        name = type(model).__name__
+        raise ParameterError(explain(str(error), fix=f"see crowdwise methods {name}")) from None
+
+
+def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> Any:
+    """Known truths; those that came with the annotations only if a flag asks for them."""
+    gold = annotations.gold_labels
+    if gold is not None and args.gold is None and args.gold_file is None:
+        unused = plural(len(gold), "gold label")
+        say(args, f"{unused} not used; --gold COLUMN learns from them")
+        return None
+    return gold
+
+
+def _set_parts(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, with ``epochs`` and the like inside the part that has them.
+
+    Training logs its epochs, for --verbose to show.
+    """
+    known = model.get_params(deep=False)
+    for part in PARTS:
+        usual: Any = known.get(part) or getattr(model, f"default_{part}", None)
+        if part not in known or part in settings or not hasattr(usual, "get_params"):
+            continue
+        inner = {own for own in settings if own not in known and own in usual.get_params()}
+        changes = {own: settings[own] for own in inner}
+        if part == "training":
+            changes = {"verbose": True, **changes}
+        settings = {own: value for own, value in settings.items() if own not in inner}
+        if changes:
+            settings[part] = type(usual)(**{**usual.get_params(deep=False), **changes})
+    return settings
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")

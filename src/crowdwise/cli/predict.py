@@ -1,4 +1,4 @@
-"""Label new tasks with a model that crowdwise fit saved.
+"""Label new tasks with a model saved by crowdwise fit.
 
 crowdwise predict model.crowdwise X.csv -o labels.csv
 crowdwise predict model.crowdwise X.npz --proba --json
@@ -8,16 +8,16 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from crowdwise.cli.features import add_column_options, table_of
+from crowdwise.cli.options import add_column_options, read_feature_table
 from crowdwise.cli.outcome import say
-from crowdwise.cli.tables import add_output_options, put
-from crowdwise.errors import FormatError, explain
+from crowdwise.cli.tables import add_output_options, write_table
+from crowdwise.errors import FormatError, explain, plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("model", help="file that crowdwise fit wrote")
+    parser.add_argument("model", help="file written by crowdwise fit")
     parser.add_argument("features", help="table of features, .npz with X and ids, or .npy")
-    add_column_options(parser.add_argument_group("features").add_argument)
+    add_column_options(parser.add_argument_group("features"))
     add_output_options(parser)
     parser.add_argument("--proba", action="store_true", help="add the probability of every class")
 
@@ -25,19 +25,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     from crowdwise.io.consensus import labels_frame
 
-    model = loaded(args.model)
-    table = table_of(args, args.features)
+    model = load_classifier(args.model)
+    table = read_feature_table(args)
     for note in table.notes:
         say(args, note)
     start = time.perf_counter()
     proba = model.predict_proba(table.values)
-    put(labels_frame(proba, model.classes_, table.ids, probabilities=args.proba), args)
+    write_table(labels_frame(proba, model.classes_, table.ids, probabilities=args.proba), args)
     seconds, name = time.perf_counter() - start, type(model).__name__
-    say(args, f"{len(proba):,} tasks labeled by {name} in {seconds:.1f} s")
+    say(args, f"{plural(len(proba), 'task')} labeled by {name} in {seconds:.1f} s")
     return 0
 
 
-def loaded(path: str) -> Any:
+def load_classifier(path: str) -> Any:
     """A saved model that labels tasks by their features."""
     from crowdwise.persist import load
 
@@ -46,7 +46,7 @@ def loaded(path: str) -> Any:
         raise FormatError(
             explain(
                 f"The {type(model).__name__} in {path} does not predict from features.",
-                expected="a classifier, as crowdwise fit saves it",
+                expected="a classifier saved by crowdwise fit",
                 fix="use it in Python: crowdwise.load",
             )
         )

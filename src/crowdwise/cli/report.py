@@ -1,4 +1,4 @@
-"""Write a page about your annotations that you can send around.
+"""Write a page about your annotations, to read and to share.
 
 crowdwise report votes.csv -o report.html
 crowdwise report votes.csv --truth truth.csv --features X.npz -o report.html
@@ -10,16 +10,20 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from crowdwise.cli.features import add_feature_options, features_for
-from crowdwise.cli.method import add_method_options, chosen_method
+from crowdwise.cli.options import (
+    add_feature_options,
+    add_input_options,
+    add_method_options,
+    choose_method,
+    read_features_of,
+    read_input,
+)
 from crowdwise.cli.outcome import say
 
-DEFAULT, NO_NAME = "report.html", "Crowd labels"
+DEFAULT, UNTITLED = "report.html", "Crowd labels"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    from crowdwise.cli.options import add_input_options
-
     add_input_options(parser)
     add_feature_options(parser)
     add_method_options(parser)
@@ -28,15 +32,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help=f"write the page here; - is the screen (default: {DEFAULT})",
+        help=f"write the page here; - for standard output (default: {DEFAULT})",
     )
-    group.add_argument("--json", action="store_true", help="the numbers on the screen, as JSON")
-    group.add_argument("--title", metavar="TEXT", help="heading (default: name of the file)")
-    group.add_argument("--truth", metavar="FILE", help="table of task and true label, for scores")
+    group.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    group.add_argument("--title", metavar="TEXT", help="heading (default: the name of the file)")
+    group.add_argument("--truth", metavar="FILE", help="table of tasks and true labels, for scores")
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.cli.options import read_input
     from crowdwise.io.atomic import refuse_unwritable
     from crowdwise.io.gold import add_gold_file
     from crowdwise.report import gather, to_html, to_json
@@ -45,17 +48,17 @@ def run(args: Namespace) -> int:
     path = args.output or ("-" if args.json else DEFAULT)
     if path != "-":
         refuse_unwritable(path)  # before long work, not after it
-    method = chosen_method(args)
+    method = choose_method(args)
     annotations = read_input(args)
     if args.truth is not None:
         annotations = add_gold_file(annotations, args.truth)
-    X = None if args.features is None else features_for(args, annotations)
+    X = None if args.features is None else read_features_of(args, annotations)
     start = time.perf_counter()
     facts = gather(
         annotations,
         X=X,
         method=method,
-        title=args.title or (Path(args.annotations).stem if args.annotations != "-" else NO_NAME),
+        title=args.title or (Path(args.annotations).stem if args.annotations != "-" else UNTITLED),
         random_state=args.seed or 0,
     )
     if args.json or path == "-":

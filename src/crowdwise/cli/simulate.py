@@ -1,4 +1,4 @@
-"""Write a simulated crowd whose truth is known to a folder.
+"""Simulate a crowd with known truths, and write it to a folder.
 
 crowdwise simulate -o crowd --tasks 300 --workers 11 --spammers 2 --classes 3
 crowdwise simulate -o crowd --classes 2 --prior 0.8,0.2 --redundancy 5 --difficulty 0.5 --seed 1
@@ -12,35 +12,35 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from crowdwise.cli.outcome import say
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import ParameterError, explain, plural
 
 if TYPE_CHECKING:
     from crowdwise.datasets import Crowd
     from crowdwise.simulate import Worker
 
-# Flags of a crowd to order: their default, their type, and their help.
-ORDER: dict[str, tuple[Any, Any, str]] = {
-    "tasks": (300, int, "how many tasks"),
-    "workers": (11, int, "how many workers in all"),
-    "classes": (2, int, "how many classes"),
-    "redundancy": (5, int, "how many labels a task gets"),
-    "spammers": (0, int, "how many of the workers label at random"),
-    "adversaries": (0, int, "how many of them are wrong on purpose"),
-    "colluders": (0, int, "how many of them copy the first worker"),
-    "drifters": (0, int, "how many of them get worse on the way"),
-    "n_features": (10, int, "how many features"),
-    "difficulty": (0.0, float, "spread of how hard tasks are, 0 for all alike"),
-    "abstention": (0.0, float, "how likely a worker leaves a task"),
+# Flags of a custom crowd: their default, their type, and their help.
+CUSTOM: dict[str, tuple[Any, Any, str]] = {
+    "tasks": (300, int, "number of tasks"),
+    "workers": (11, int, "number of workers, all kinds together"),
+    "classes": (2, int, "number of classes"),
+    "redundancy": (5, int, "number of labels per task"),
+    "spammers": (0, int, "workers who label at random"),
+    "adversaries": (0, int, "workers who are wrong on purpose"),
+    "colluders": (0, int, "workers who copy the first worker"),
+    "drifters": (0, int, "workers who get worse over time"),
+    "n_features": (10, int, "number of features"),
+    "difficulty": (0.0, float, "spread of task difficulty; 0 for none"),
+    "abstention": (0.0, float, "probability that a worker skips a task"),
 }
 
 
 def flag(name: str) -> str:
-    """The flag that sets it."""
+    """The flag that sets a parameter."""
     return "--" + name.replace("_", "-")
 
 
 def numbers(text: str) -> Any:
-    """Numbers with commas in between, as a tuple."""
+    """Comma-separated numbers as a tuple."""
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -48,7 +48,7 @@ def numbers(text: str) -> Any:
 
 
 def seed(text: str) -> int:
-    """A number that a random generator can start from."""
+    """A seed of a random generator."""
     if not text.isdecimal() or int(text) >= 2**32:
         raise ArgumentTypeError(f"{text!r} is not a whole number from 0 to 4294967295")
     return int(text)
@@ -59,42 +59,44 @@ def add_arguments(parser: ArgumentParser) -> None:
 
     names = ", ".join(SETS)
     parser.add_argument(
-        "set", nargs="?", metavar="SET", help=f"{names}; without one, a crowd to order"
+        "set", nargs="?", metavar="SET", help=f"{names}; without one, a custom crowd"
     )
-    group = parser.add_argument_group("a crowd to order")
-    for name, (default, kind, text) in ORDER.items():
+    group = parser.add_argument_group("custom crowd")
+    for name, (default, kind, text) in CUSTOM.items():
         label = "S" if name == "difficulty" else "P" if kind is float else "N"
         words = f"{text} (default: {default})"
         group.add_argument(flag(name), type=kind, metavar=label, help=words)
     group.add_argument(
-        "--prior", type=numbers, metavar="P,P,…", help="share of every class (default: even)"
+        "--prior", type=numbers, metavar="P,P,…", help="share of every class (default: equal)"
     )
     group.add_argument(
         "--accuracy",
         type=numbers,
         metavar="P,P",
-        help="of the good workers, drawn between these (default: 0.7,0.95)",
+        help="range of the good workers' accuracy (default: 0.7,0.95)",
     )
-    group = parser.add_argument_group("drawing and writing")
-    group.add_argument("--seed", type=seed, default=0, metavar="N", help="another one, other draws")
+    group = parser.add_argument_group("randomness and output")
+    group.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="random seed (default: %(default)s)"
+    )
     group.add_argument("-o", "--output", metavar="FOLDER", required=True, help="write files here")
-    group.add_argument("--npz", action="store_true", help="features as .npz instead of .csv")
-    group.add_argument("--force", action="store_true", help="replace files of an earlier run")
-    group.add_argument("--json", action="store_true", help="JSON on the screen, for machines")
+    group.add_argument("--npz", action="store_true", help="write features as .npz instead of .csv")
+    group.add_argument("--force", action="store_true", help="replace the files of an earlier run")
+    group.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
 def run(args: Namespace) -> int:
     from crowdwise.simulate import make, write_set
 
-    given = [name for name in (*ORDER, "prior", "accuracy") if getattr(args, name) is not None]
+    given = [name for name in (*CUSTOM, "prior", "accuracy") if getattr(args, name) is not None]
     if args.set is not None and given:
         raise ParameterError(
             explain(
-                f"{flag(given[0])} does not go with the set {args.set!r}, whose crowd is fixed.",
-                fix="leave the flag out, or the name of the set",
+                f"{flag(given[0])} cannot be combined with {args.set!r}, whose crowd is fixed.",
+                fix="leave out the flag, or the name of the set",
             )
         )
-    made = to_order(args) if args.set is None else make(args.set, random_state=args.seed)
+    made = make_custom(args) if args.set is None else make(args.set, random_state=args.seed)
     paths = [str(path) for path in write_set(made, args.output, npz=args.npz, replace=args.force)]
     if args.json:
         print(json.dumps({**facts(made), "seed": args.seed, "files": paths}, indent=1))
@@ -105,23 +107,24 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def to_order(args: Namespace) -> "Crowd":
+def make_custom(args: Namespace) -> "Crowd":
     """The crowd that the flags describe."""
     from crowdwise.simulate import simulate_dataset
 
     wanted = {
         name: default if getattr(args, name) is None else getattr(args, name)
-        for name, (default, _, _) in ORDER.items()
+        for name, (default, _, _) in CUSTOM.items()
     }
     if wanted["redundancy"] > wanted["workers"]:
         raise ParameterError(
             explain(
-                f"A task cannot get {wanted['redundancy']} labels of {wanted['workers']} workers.",
+                f"A task cannot get {wanted['redundancy']} labels from "
+                f"{plural(wanted['workers'], 'worker')}.",
                 fix="lower --redundancy, or raise --workers",
             )
         )
     return simulate_dataset(
-        crew(wanted, args.accuracy or (0.7, 0.95)),
+        make_workers(wanted, args.accuracy or (0.7, 0.95)),
         wanted["tasks"],
         n_classes=wanted["classes"],
         prior=args.prior,
@@ -133,7 +136,7 @@ def to_order(args: Namespace) -> "Crowd":
     )
 
 
-def crew(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
+def make_workers(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
     """Good workers first, then the others."""
     from crowdwise.simulate import Adversary, Colluder, Drifter, OneCoinWorker, Spammer
 
@@ -147,9 +150,10 @@ def crew(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
     if n_good < 1 or min(wanted[kind] for kind in kinds) < 0:
         raise ParameterError(
             explain(
-                f"Of {wanted['workers']} workers, {wanted['workers'] - n_good} are of other kinds.",
+                f"{wanted['workers'] - n_good} of {plural(wanted['workers'], 'worker')} "
+                "would not be good ones.",
                 expected="at least one good worker, and no negative numbers",
-                fix="raise --workers, or ask for fewer others",
+                fix="raise --workers, or lower the other kinds",
             )
         )
     others = [worker for kind, worker in kinds.items() for _ in range(wanted[kind])]
@@ -157,7 +161,7 @@ def crew(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
 
 
 def facts(made: "Crowd") -> dict[str, Any]:
-    """What was drawn, as plain values."""
+    """What was simulated, as plain values."""
     from crowdwise.evaluate import fleiss_kappa
 
     crowd = made.extra["simulated"]

@@ -1,9 +1,10 @@
-"""Tables on the screen, or in a file."""
+"""Tables on standard output, or in a file."""
 
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,28 +18,29 @@ def add_output_options(parser: ArgumentParser, *, aligned: bool = False) -> None
         "-o",
         "--output",
         metavar="FILE",
-        help="write here; .csv, .tsv, .json, .jsonl or .parquet, also .gz (default: the screen)",
+        help="write to .csv, .tsv, .json, .jsonl or .parquet, also .gz (default: standard output)",
     )
-    group.add_argument("--json", action="store_true", help="JSON on the screen, for machines")
+    group.add_argument("--json", action="store_true", help="print JSON, for programs")
     if aligned:
-        group.add_argument("--table", action="store_true", help="aligned columns, even in a pipe")
+        text = "print aligned columns, even into a pipe"
+        group.add_argument("--table", action="store_true", help=text)
 
 
 def add_confidence_option(group: Any) -> None:
-    """Add the flag that says how sure intervals are to hold the truth."""
+    """Add the flag that sets the confidence level of intervals."""
     group.add_argument(
         "--confidence",
         type=float,
         default=0.95,
         metavar="P",
-        help="of the intervals (default: %(default)s)",
+        help="confidence level of the intervals (default: %(default)s)",
     )
 
 
-def put(
+def write_table(
     frame: "pd.DataFrame", args: Namespace, aligned: Callable[[Any], str] | None = None
 ) -> None:
-    """Write a table to the file that was asked for, or to standard output.
+    """Write a table to the output file if there is one, else to standard output.
 
     On a terminal the table is shown as ``aligned`` has it; in a pipe it is CSV, or JSON if asked.
     """
@@ -54,8 +56,8 @@ def put(
         write_labels(sys.stdout, frame, "csv")
 
 
-def columns_of(rows: list[list[str]], right: set[int]) -> str:
-    """Rows of text as aligned columns; those numbered in ``right`` end together."""
+def align(rows: list[list[str]], right: set[int]) -> str:
+    """Rows of text as aligned columns; the columns in ``right`` are flush right."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -69,14 +71,14 @@ def columns_of(rows: list[list[str]], right: set[int]) -> str:
 
 def number(value: float, digits: int = 3) -> str:
     """A number in few digits, a dash where there is none."""
-    return "-" if value != value else f"{value:.{digits}f}"  # noqa: PLR0124  # NaN is not itself
+    return "-" if isnan(value) else f"{value:.{digits}f}"
 
 
 def between(low: float, high: float, digits: int = 3) -> str:
     """An interval in few digits, empty where there is none."""
-    return "" if low != low else f"{low:.{digits}f} to {high:.{digits}f}"  # noqa: PLR0124  # NaN
+    return "" if isnan(low) else f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def width() -> int:
-    """How many letters fit on a line."""
+    """How many characters fit on a line."""
     return min(shutil.get_terminal_size((100, 24)).columns, 120)

@@ -1,4 +1,4 @@
-"""Say how good each worker is, and who needs a second look.
+"""Assess every worker, and flag those who need a second look.
 
 crowdwise workers votes.csv
 crowdwise workers votes.csv -o workers.csv
@@ -9,16 +9,23 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from crowdwise.cli.method import add_method_options, chosen_method, fitted
+from crowdwise.cli.options import (
+    add_input_options,
+    add_method_options,
+    choose_method,
+    fit_method,
+    read_input,
+)
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import (
     add_confidence_option,
     add_output_options,
+    align,
     between,
-    columns_of,
     number,
-    put,
+    write_table,
 )
+from crowdwise.errors import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,38 +34,35 @@ MOST_ROWS = 50  # on a terminal
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    from crowdwise.cli.options import add_input_options
-
     add_input_options(parser)
     add_method_options(parser)
     add_output_options(parser, aligned=True)
-    group = parser.add_argument_group("judging")
+    group = parser.add_argument_group("flags")
     group.add_argument(
         "--min-labels",
         type=int,
         default=10,
         metavar="N",
-        help="with fewer labels nothing is said of a worker (default: %(default)s)",
+        help="workers with fewer labels are not assessed (default: %(default)s)",
     )
     group.add_argument(
         "--max-skill",
         type=float,
         default=0.3,
         metavar="X",
-        help="skill that someone who answers at random surely lacks (default: %(default)s)",
+        help="skill below which a worker may be answering at random (default: %(default)s)",
     )
     add_confidence_option(group)
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.cli.options import read_input
     from crowdwise.evaluate import worker_quality
 
-    model = chosen_method(args)
+    model = choose_method(args)
     annotations = read_input(args)
     start = time.perf_counter()
     gold = annotations.gold_labels
-    fitted(model, annotations, gold)
+    fit_method(model, annotations, gold)
     quality = worker_quality(
         annotations,
         model,
@@ -67,13 +71,13 @@ def run(args: Namespace) -> int:
         min_labels=args.min_labels,
         max_skill=args.max_skill,
     )
-    put(quality.reset_index(), args, aligned)
+    write_table(quality.reset_index(), args, show)
     seconds = time.perf_counter() - start
-    say(args, f"{summary(quality)} ({seconds:.1f} s)")
+    say(args, f"{summarize(quality)} ({seconds:.1f} s)")
     return 0
 
 
-def aligned(quality: "pd.DataFrame") -> str:
+def show(quality: "pd.DataFrame") -> str:
     """The main columns, flagged workers first, then those with most labels."""
     order = quality.assign(fine=quality["flag"] == "")
     order = order.sort_values(["fine", "flag", "n_labels"], ascending=[True, True, False])
@@ -91,13 +95,13 @@ def aligned(quality: "pd.DataFrame") -> str:
                 row["flag"],
             ]
         )
-    text = columns_of(rows, right={1, 2, 4, 5})
+    text = align(rows, right={1, 2, 4, 5})
     left = len(quality) - MOST_ROWS
     return text if left <= 0 else f"{text}\n… and {left:,} more; -o FILE writes all of them"
 
 
-def summary(quality: "pd.DataFrame") -> str:
+def summarize(quality: "pd.DataFrame") -> str:
     """How many workers have which flag."""
     counts = quality["flag"].value_counts()
     parts = [f"{counts[flag]:,} {flag!r}" for flag in counts.index if flag]
-    return f"{len(quality):,} workers: " + (", ".join(parts) or "nothing to say against any")
+    return f"{plural(len(quality), 'worker')}: " + (", ".join(parts) or "no flags")
