@@ -57,7 +57,7 @@ def test_pairs_of_both_kinds_count_alike():
     assert objective.loss(batch).item() == pytest.approx(np.mean(expected))
 
 
-def test_centres_come_beside_a_classifier():
+def test_centers_come_beside_a_classifier():
     batch = batch_of(torch.arange(8)[:, None])
     criterion = TripletCenterLoss(2, 2, margin=None)
     objective = CenterObjective(net(), criterion, 0.3)
@@ -104,8 +104,8 @@ def test_parameters_reach_the_losses(crowd):
     assert objective.criterion.relation[0].out_features == 4
 
 
-def test_centres_have_a_rate_of_their_own():
-    from crowdwise.nets.settings import make_optimizer
+def test_centers_have_a_rate_of_their_own():
+    from crowdwise.nets.loop import make_optimizer
 
     objective = CenterObjective(net(), TripletCenterLoss(2, 2), 0.3)
     parameters = dict(objective.named_parameters())

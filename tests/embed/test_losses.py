@@ -138,17 +138,17 @@ def test_lifted_structure():
 
 
 @pytest.mark.parametrize("margin", [None, 1.3])
-def test_centres(margin):
+def test_centers(margin):
     vectors = points(8, 3)
     loss = TripletCenterLoss(3, 3, margin=margin).double()
     found = loss(vectors, LABEL)
     for i in range(8):
-        to = [0.5 * math.dist(vectors[i].tolist(), c.tolist()) ** 2 for c in loss.centre.detach()]
+        to = [0.5 * math.dist(vectors[i].tolist(), c.tolist()) ** 2 for c in loss.center.detach()]
         own = to.pop(int(LABEL[i]))
         expected = own if margin is None else max(0.0, own + 1.3 - min(to))
         assert found[i].item() == pytest.approx(expected)
     found.sum().backward()
-    assert loss.centre.grad.abs().sum() > 0
+    assert loss.center.grad.abs().sum() > 0
 
 
 def test_relation():

@@ -13,6 +13,7 @@ from crowdwise import Annotations
 from crowdwise.learn.objectives import CrowdNet
 from crowdwise.nets.batches import as_data
 from crowdwise.nets.features import as_features
+from crowdwise.nets.modules import loss_of
 from crowdwise.simulate import label_by_crowd
 
 N_TASKS, N_WORKERS, N_CLASSES, N_IN = 14, 5, 3, 4
@@ -80,13 +81,13 @@ def rows_of(annotations):
         yield int(annotations.task[row]), int(annotations.worker[row]), share, weight
 
 
-def gradients_are_right(objective, batch, what="loss"):
+def gradients_are_right(objective, batch, step=loss_of):
     """Compare with finite differences, over every parameter."""
     names, values = zip(*objective.named_parameters(), strict=True)
 
     def loss(*parameters):
         state = dict(zip(names, parameters, strict=True))
-        return torch.func.functional_call(objective, state, (what, batch))
+        return torch.func.functional_call(objective, state, (step, batch))
 
     return torch.autograd.gradcheck(loss, values, eps=1e-6, atol=1e-6)
 

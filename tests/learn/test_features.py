@@ -28,9 +28,9 @@ from crowdwise.learn import (
     Training,
     TwoStage,
 )
-from crowdwise.learn.truth import Standardize
 from crowdwise.nets import features as _features
 from crowdwise.nets.features import Features, as_features, rows_at_once
+from crowdwise.nets.modules import Standardize
 
 PLAIN = [SoftProb, Raykar, MALR, PersonalClassifier, ClusteredPersonalClassifier]
 PLAIN += [TwoStage, CrowdLab]

@@ -19,9 +19,9 @@ from crowdwise.learn._iced_run import Run, choose, joined, one_each, stages
 from crowdwise.learn.iced import by_features, by_labels, columns
 from crowdwise.learn.mbem import CountedConfusion
 from crowdwise.learn.objectives import CrowdNet
-from crowdwise.learn.truth import Standardize
 from crowdwise.nets.decoder import MixedRows, Reconstruction, cut, mirrored, unscaled
 from crowdwise.nets.features import Features
+from crowdwise.nets.modules import Standardize
 from crowdwise.simulate import label_by_crowd
 
 QUICK = Training(epochs=1, batch_size=32, learning_rate=3e-3)
@@ -295,12 +295,12 @@ def test_reconstruction_equals_the_plain_loop(lopsided):
         z = lopsided.numbers(body.weight) @ x + lopsided.numbers(body.bias)
         back = lopsided.numbers(decoder.weight) @ z + lopsided.numbers(decoder.bias)
         total += ((back - x) ** 2).sum() / len(x)
-    for what in ("loss", "refit"):
-        assert whole(what, batch).item() == pytest.approx(total / lopsided.n_tasks)
-    whole("refit", batch).backward()
+    for step in (whole.loss, whole.refit):
+        assert step(batch).item() == pytest.approx(total / lopsided.n_tasks)
+    whole.refit(batch).backward()
     assert body.weight.grad is None
     assert decoder.weight.grad is not None
-    whole("loss", batch).backward()
+    whole.loss(batch).backward()
     assert body.weight.grad is not None
 
 

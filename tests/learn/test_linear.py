@@ -8,10 +8,11 @@ from scipy.sparse import csr_array
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
+from crowdwise.base.fitting import in_task_order
 from crowdwise.errors import AnnotationError
 from crowdwise.learn import Raykar, SoftProb
 from crowdwise.learn._linear import penalty, softmax_regression
-from crowdwise.nets.features import in_task_order, take
+from crowdwise.nets.features import take
 
 RNG = np.random.default_rng(5)
 FEATURES = RNG.normal(size=(60, 4)) * [1.0, 3.0, 0.2, 1.0] + [0.0, 5.0, 0.0, -1.0]

@@ -13,6 +13,7 @@ from crowdwise.learn import Training
 from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
 from crowdwise.learn.madl import MaDL, Weighed
 from crowdwise.learn.objectives import PerTask
+from crowdwise.nets.modules import loss_of
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 SIZE = 4
@@ -106,7 +107,7 @@ def test_weights_train_gamma_and_not_the_embeddings(lopsided):
         objective.log_gamma.fill_(np.log(0.1))
 
     def loss(log_gamma):
-        return torch.func.functional_call(objective, {"log_gamma": log_gamma}, ("loss", batch))
+        return torch.func.functional_call(objective, {"log_gamma": log_gamma}, (loss_of, batch))
 
     assert torch.autograd.gradcheck(loss, objective.log_gamma, eps=1e-6, atol=1e-6)
     vectors = net.noise.worker.weight

@@ -12,13 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import resample
 
 from crowdwise import Annotations
-from crowdwise.base.by_name import order_by_name
+from crowdwise.base.fitting import in_task_order, order_by_name
 from crowdwise.embed import RLL
 from crowdwise.errors import AnnotationError
 from crowdwise.learn import LIA, CrowdLab, SoftProb, SpeeLFC, Training, TwoStage
 from crowdwise.learn._multilabel import label_table
 from crowdwise.nets.batches import worker_table
-from crowdwise.nets.features import as_features, in_task_order
+from crowdwise.nets.features import as_features
 
 NAMES = np.array(["t1", "t2", "t3", "t4"], dtype=object)
 FRAME = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}, index=NAMES)

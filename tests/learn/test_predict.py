@@ -56,7 +56,7 @@ MISFITS = {
 @pytest.mark.parametrize(("truth", "message"), MISFITS.values(), ids=MISFITS)
 @pytest.mark.parametrize("method", [SpeeLFC, ICED])
 def test_a_truth_model_makes_a_logit_for_each_class(method, truth, message, crowd):
-    with pytest.raises(ParameterError, match=f"(?s)no logits.*{message}.*makes .2, 3. of"):
+    with pytest.raises(ParameterError, match=f"(?s)into logits.*{message}.*into .2, 3."):
         quick(method(truth=truth)).fit(crowd.X, crowd.votes)
 
 

@@ -20,7 +20,7 @@ from crowdwise.learn import (
     UnionNet,
 )
 from crowdwise.nets.batches import Batch
-from crowdwise.nets.loop import Ensemble
+from crowdwise.nets.modules import Ensemble, loss_of
 
 METHODS = [AnnotMix, CoNAL, CrowdAR, GeoCrowdNet, MaDL, MaxMIG, TraceReg, UnionNet]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
@@ -99,8 +99,8 @@ def test_a_batched_restart_equals_a_lone_one(lopsided, method):
     learner.worker_features_ = None
     torch.manual_seed(0)
     members = [learner._member(data) for _ in range(3)]
-    together = Ensemble(members)("loss", data.whole())
-    alone = torch.stack([member("loss", data.whole()) for member in members])
+    together = Ensemble(members)(loss_of, data.whole())
+    alone = torch.stack([member.loss(data.whole()) for member in members])
     assert_allclose(together.detach(), alone.detach(), rtol=1e-5)
 
 
@@ -111,8 +111,8 @@ def test_the_loss_stays_on_its_device(lopsided, method):
     learner.worker_features_ = None
     objective, here = learner._member(data).to("meta"), data.whole()
     batch = Batch(*(getattr(here, name).to("meta") for name in Batch.__dataclass_fields__))
-    for what in ("loss", "held_out", "posterior"):
-        assert objective(what, batch).device.type == "meta"
+    for step in (objective.loss, objective.held_out, objective.posterior):
+        assert step(batch).device.type == "meta"
 
 
 @each_method

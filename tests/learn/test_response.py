@@ -87,8 +87,11 @@ def test_batches_of_tasks_add_up_to_the_whole(lopsided):
 def test_gradients_are_right(lopsided, depends):
     objective, data, _ = make_objective(lopsided, depends)
     at, worker = torch.tensor([0, 3, 3, 13]), torch.tensor([4, 0, 2, 1])
-    objective.fixed = lambda batch: objective.sampled(batch, at, worker, 40)
-    assert lopsided.gradients_are_right(objective, lopsided.double(data.whole()), "fixed")
+
+    def fixed(objective, batch):
+        return objective.sampled(batch, at, worker, 40)
+
+    assert lopsided.gradients_are_right(objective, lopsided.double(data.whole()), fixed)
 
 
 @pytest.fixture(scope="module")

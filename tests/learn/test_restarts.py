@@ -13,9 +13,8 @@ from crowdwise import learn
 from crowdwise.learn import MLP, SpeeLFC, Training
 from crowdwise.learn.objectives import CrowdNet, PerAnnotation
 from crowdwise.learn.response import ResponseModel
-from crowdwise.learn.truth import Linear, SideBySide, Standardize
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.loop import Ensemble
+from crowdwise.nets.modules import Ensemble, Linear, SideBySide, Standardize, loss_of
 
 SHORT = {"em_rounds": 2, "em_epochs": 2, "marginal_epochs": 1, "rounds": 2}
 TRAINED = [
@@ -130,7 +129,7 @@ def test_what_comes_from_the_data_is_not_repeated_for_every_restart(lopsided):
     assert_array_equal(ensemble.buffers["gold"], data.gold)
     assert ensemble.buffers["net.scaler.mean"].shape == (lopsided.n_in,)
     assert ensemble.parameters["net.truth.0.weight"].shape == (3, 6, lopsided.n_in)
-    found = ensemble("loss", data.whole()).detach()
+    found = ensemble(loss_of, data.whole()).detach()
     alone = [float(member.loss(data.whole()).detach()) for member in ensemble.members]
     assert_allclose(found, alone, rtol=1e-6)
     assert len(set(alone)) == 3

@@ -19,8 +19,8 @@ from crowdwise.learn import LIA, MBEM, MLP, GeoCrowdNet, MaxMIG, SpeeLFC, Traini
 from crowdwise.nets import loop as training_module
 from crowdwise.nets.batches import as_data
 from crowdwise.nets.features import as_features
-from crowdwise.nets.loop import Ensemble, Loop, TrainingError
-from crowdwise.nets.settings import make_optimizer
+from crowdwise.nets.loop import Loop, TrainingError, make_optimizer
+from crowdwise.nets.modules import Ensemble
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 
@@ -119,7 +119,7 @@ def test_what_comes_back_is_the_best_epoch(crowd, monkeypatch, n_restarts):
     def spy(loop):
         chosen = real(loop)
         with torch.no_grad():
-            found.append(float(chosen("held_out", loop.held.labeled())))
+            found.append(float(chosen.held_out(loop.held.labeled())))
         return chosen
 
     monkeypatch.setattr(Loop, "best_member", spy)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,13 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations, refuse_empty
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.base.aggregator import by_worker
-from crowdwise.base.by_name import column_names, remember_columns
+from crowdwise.base.fitting import all_or_nothing, column_names, in_task_order, remember_columns
 from crowdwise.base.params import checks_params
 from crowdwise.inference.simplex import clamp, gold_mask, normalize
 from crowdwise.inference.sweep import Pass, count, em_pass
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model
-from crowdwise.nets.features import in_task_order
 from crowdwise.persist import Savable
 from crowdwise.typing import Array, Floats, Ints
 
@@ -72,11 +70,15 @@ class CrowdLearner(Savable, ClassifierMixin, BaseEstimator, ABC):
 
     def log_likelihood(self, X: Any, annotations: Any) -> float:
         """Mean log P(label | features, worker) of annotations, an honest score without truth."""
-        check_is_fitted(self)
         votes = as_annotations(annotations)
+        return self._log_likelihood(in_task_order(X, votes.tasks), votes)
+
+    def _log_likelihood(self, X: Any, votes: Annotations) -> float:
+        """The same, for one row per task in their order."""
+        check_is_fitted(self)
         refuse_empty(votes, "score by")
         known, _ = align_to_model(votes, self.workers_, self.classes_, "average")
-        proba = self._label_proba(in_task_order(X, votes.tasks), known.task, known.worker)
+        proba = self._label_proba(X, known.task, known.worker)
         given = np.eye(len(self.classes_))[known.label] if known.soft is None else known.soft
         evidence = xlogy(given, proba).sum(axis=1)  # (row,)
         return float(np.average(evidence, weights=known.weight))
@@ -168,18 +170,6 @@ class PlainLearner(CrowdLearner):
         """The confusion matrices, and their average for a worker never seen."""
         check_is_fitted(self)
         return np.concatenate([self.confusion_, self.confusion_.mean(axis=0, keepdims=True)])
-
-
-@contextmanager
-def all_or_nothing(model: Any) -> Iterator[None]:
-    """A model as it was before, should learning fail."""
-    before = dict(vars(model))
-    try:
-        yield
-    except BaseException:
-        vars(model).clear()
-        vars(model).update(before)
-        raise
 
 
 def is_table(y: Any) -> bool:

@@ -17,7 +17,8 @@ from crowdwise.aggregate import MajorityVote
 from crowdwise.annotations import Annotations, refuse_empty
 from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.base.learner import LearnerTraits, all_or_nothing
+from crowdwise.base.fitting import all_or_nothing
+from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, checks_params
 from crowdwise.embed._data import GroupData
 from crowdwise.embed._objective import EmbedObjective
@@ -26,7 +27,6 @@ from crowdwise.embed.encoder import EmbedNet, Encoder, build_encoder, size_of
 from crowdwise.embed.groups import Pool, refuse_too_few
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.learn.truth import Standardize
 from crowdwise.learn.two_stage import names_of
 from crowdwise.nets.features import (
     Features,
@@ -35,9 +35,10 @@ from crowdwise.nets.features import (
     remember_features,
     rows_at_once,
 )
-from crowdwise.nets.loop import Phase, seeded, split, train
+from crowdwise.nets.loop import Phase, pick_device, seeded, split, train
+from crowdwise.nets.modules import Standardize
 from crowdwise.nets.saved import SavedNet
-from crowdwise.nets.settings import Training, pick_device
+from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Floats, Ints
 
 MOST_GROUPS = 60_000  # of an epoch, where the number of pairs would decide
@@ -119,11 +120,12 @@ class Embedder(SavedNet, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             with seeded(int(rng.randint(2**31 - 1)), device, width):
                 net = self._net(features)
                 self.size_ = size_of(net, features)
-                # To the training loop it is all the same what it trains, and on what.
-                objective: Any = self._objective(net, belief).to(device)
-                data: Any = self._data(features.to(device), belief, objective, votes, device)
-                parts, steps = split(data, settings, rng), [Phase(settings.epochs)]
-                best, self.history_ = train([objective], *parts, steps, settings, rng)
+                objective = self._objective(net, belief).to(device)
+                data = self._data(features.to(device), belief, objective, votes, device)
+                learned, held = split(data, settings, rng)
+                best, self.history_ = train(
+                    [objective], learned, held, [Phase(settings.epochs)], settings, rng
+                )
                 self._settle(data)
             self.net_ = best.net.cpu().eval()
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from crowdwise.embed.groups import Pool, Sampler, refuse_too_few
 from crowdwise.nets.features import Features, rows_at_once
+from crowdwise.nets.training import Training
 
 if TYPE_CHECKING:
     from crowdwise.embed._objective import EmbedObjective
@@ -49,8 +51,8 @@ class GroupData:
     epoch: int = -1
 
     @property
-    def n_annotations(self) -> int:
-        """Tasks to draw from: what the training loop asks before it holds some out."""
+    def n_examples(self) -> int:
+        """Tasks to draw from, of which some may be held out."""
         return len(self.tasks)
 
     @property
@@ -65,9 +67,13 @@ class GroupData:
         """All tasks that may be drawn; kept on the CPU, where groups are drawn."""
         return Pool.of(self.tasks.cpu(), self.label.cpu(), self.n_classes)
 
-    def batches(
-        self, size: int | None, by: str, generator: torch.Generator
-    ) -> Iterator[GroupBatch]:
+    def epochs(
+        self, training: Training, by: str
+    ) -> Callable[[torch.Generator], Iterator[GroupBatch]]:
+        """A function that yields one epoch of groups, ``batch_size`` at a time."""
+        return partial(self.batches, training.batch_size)
+
+    def batches(self, size: int | None, generator: torch.Generator) -> Iterator[GroupBatch]:
         """One epoch of groups, ``size`` at a time."""
         self.epoch += 1
         if self.renew is not None:
@@ -97,12 +103,16 @@ class GroupData:
         n = min(self.n_groups, HELD_GROUPS)
         return self.batch(self.sampler.draw(self.pool(), n, generator))
 
+    def labeled(self) -> GroupBatch:
+        """The same: groups are made of labeled tasks."""
+        return self.whole()
+
     def held_out(
-        self, fraction: float, rng: np.random.RandomState, what: str = "tasks"
+        self, fraction: float, rng: np.random.RandomState, by: str = "tasks"
     ) -> tuple[GroupData, GroupData]:
         """Tasks to learn from and tasks to check with, ``fraction`` of every class.
 
-        Groups are made of whole tasks, so that these are held out whatever ``what`` says.
+        Groups are made of whole tasks, so that these are held out whatever ``by`` says.
         """
         label = self.label[self.tasks].cpu().numpy()
         order = np.lexsort((rng.random_sample(len(label)), label))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from crowdwise.embed._data import GroupBatch, GroupData
 from crowdwise.embed.anchors import robust_anchor
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import Pool, Sampler
 from crowdwise.embed.losses import GroupSoftmax
+from crowdwise.nets.modules import Objective
 
 
-class EmbedObjective(nn.Module):
-    """What the training loop runs: ``forward(what, batch)`` calls a method by its name."""
+class EmbedObjective(Objective[GroupBatch]):
+    """A network for tasks, together with the loss of groups and where they come from."""
 
     by = "group"
     held_out_everywhere = True  # groups are drawn from all tasks that are held out
@@ -22,13 +23,7 @@ class EmbedObjective(nn.Module):
         super().__init__()
         self.net, self.sampler = net, sampler
 
-    def forward(self, what: str, batch: GroupBatch) -> Tensor:
-        result: Tensor = getattr(self, what)(batch)
-        return result
-
-    def loss(self, batch: GroupBatch) -> Tensor:
-        """What is lowered."""
-        raise TypeError(f"{type(self).__name__} has no loss")
+    net: EmbedNet
 
     def held_out(self, batch: GroupBatch) -> Tensor:
         """The loss on groups of held-out tasks: what patience looks at."""

@@ -1,4 +1,4 @@
-"""Centre losses: a learned centre for every class, beside a linear classifier."""
+"""Center losses: a learned center for every class, beside a linear classifier."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from crowdwise.embed.confidence import Belief
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import TaskSampler
 from crowdwise.embed.losses import TripletCenterLoss
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 
 RATES = Training(
-    learning_rate={"encoder": 1e-3, "centre": 1e-2, "": 1e-3}, batch_size=256, epochs=50
+    learning_rate={"encoder": 1e-3, "center": 1e-2, "": 1e-3}, batch_size=256, epochs=50
 )
 
 
 class CenterEmbedder(BatchEmbedder):
-    """A method with centres, whose steps are larger than the encoder's."""
+    """A method with centers, whose steps are larger than the encoder's."""
 
     default_training = RATES
     margin: float | None
@@ -41,15 +41,15 @@ class CenterEmbedder(BatchEmbedder):
 
 
 class Center(CenterEmbedder):
-    """Learn a representation by classifying, with every task drawn to the centre of its class.
+    """Learn a representation by classifying, with every task drawn to the center of its class.
 
-    Cross-entropy of a linear classifier plus half the squared distance to the class's centre,
+    Cross-entropy of a linear classifier plus half the squared distance to the class's center,
     which is learned too. Takes the aggregator's classes at their word.
 
     Parameters
     ----------
     center_weight : float, default=0.1
-        How much the centres count beside the classifier.
+        How much the centers count beside the classifier.
     tasks_per_epoch : int, default=2560
         Tasks drawn in an epoch.
     encoder, aggregator, scale, refresh_every, training, random_state
@@ -91,10 +91,10 @@ class Center(CenterEmbedder):
 
 
 class TripletCenter(CenterEmbedder):
-    """Learn a representation by classifying, with every task nearer to its centre than to others.
+    """Learn a representation by classifying, with every task nearer to its center than to others.
 
     Cross-entropy of a linear classifier plus what is missing to ``margin`` between a task's
-    distances to the nearest other centre and to its own. Takes the aggregator's classes at their
+    distances to the nearest other center and to its own. Takes the aggregator's classes at their
     word.
 
     Parameters
@@ -102,7 +102,7 @@ class TripletCenter(CenterEmbedder):
     margin : float, default=1
         By how much, in half the squared distance.
     center_weight : float, default=0.1
-        How much the centres count beside the classifier.
+        How much the centers count beside the classifier.
     tasks_per_epoch : int, default=2560
         Tasks drawn in an epoch.
     encoder, aggregator, scale, refresh_every, training, random_state
@@ -146,15 +146,15 @@ class TripletCenter(CenterEmbedder):
 
 
 class CenterObjective(CriterionObjective):
-    """Cross-entropy of a linear classifier, and the centres' loss."""
+    """Cross-entropy of a linear classifier, and the centers' loss."""
 
     def __init__(self, net: EmbedNet, criterion: TripletCenterLoss, weight: float) -> None:
         super().__init__(net, TaskSampler(), criterion)
-        n_classes, size = criterion.centre.shape
+        n_classes, size = criterion.center.shape
         self.head, self.weight = nn.Linear(size, n_classes), weight
 
     def loss(self, batch: GroupBatch) -> Tensor:
         rows = batch.groups[:, 0]
         embedding, label = self.net(batch.x)[rows], batch.label[rows]
-        centres = self.criterion(embedding, label).mean()
-        return cross_entropy(self.head(embedding), label) + self.weight * centres
+        centers = self.criterion(embedding, label).mean()
+        return cross_entropy(self.head(embedding), label) + self.weight * centers

@@ -13,7 +13,7 @@ from crowdwise.embed.confidence import Belief
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import TupleSampler
 from crowdwise.embed.losses import ContrastiveLoss
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 
 
 class Contrastive(TripletEmbedder):

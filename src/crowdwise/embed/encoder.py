@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn.truth import ACTIVATIONS, tried
-from crowdwise.nets.features import Features
+from crowdwise.nets.features import Features, tried
+from crowdwise.nets.modules import ACTIVATIONS
 
 
 class Encoder(BaseEstimator):

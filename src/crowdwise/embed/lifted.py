@@ -6,7 +6,7 @@ from typing import Any
 
 from crowdwise.embed._batches import BatchEmbedder
 from crowdwise.embed.losses import LiftedStructureLoss
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 
 
 class LiftedStructure(BatchEmbedder):

@@ -140,19 +140,19 @@ class LiftedStructureLoss(nn.Module):
 
 
 class TripletCenterLoss(nn.Module):
-    """Keep every vector nearer to the centre of its class than to any other, by ``margin``.
+    """Keep every vector nearer to the center of its class than to any other, by ``margin``.
 
-    With ``margin=None``, the plain centre loss: half the squared distance to the own centre. The
-    centres are learned. Distances are half the squared Euclidean ones, (task,).
+    With ``margin=None``, the plain center loss: half the squared distance to the own center. The
+    centers are learned. Distances are half the squared Euclidean ones, (task,).
     """
 
     def __init__(self, n_classes: int, size: int, *, margin: float | None = 1.0) -> None:
         super().__init__()
         self.margin = margin
-        self.centre = nn.Parameter(torch.randn(n_classes, size) / size**0.5)
+        self.center = nn.Parameter(torch.randn(n_classes, size) / size**0.5)
 
     def forward(self, embedding: Tensor, label: Tensor) -> Tensor:
-        distance = 0.5 * ((embedding[:, None] - self.centre) ** 2).sum(dim=-1)  # (task, class)
+        distance = 0.5 * ((embedding[:, None] - self.center) ** 2).sum(dim=-1)  # (task, class)
         own = distance.gather(1, label[:, None])[:, 0]
         if self.margin is None:
             return own

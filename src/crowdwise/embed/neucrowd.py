@@ -23,7 +23,7 @@ from crowdwise.embed.groups import Pool, TupleSampler
 from crowdwise.embed.hardness import HardnessNet, hardest, hardness_loss, without_dropout
 from crowdwise.embed.losses import SIMILARITIES, GroupSoftmax
 from crowdwise.embed.safety import safe_pool, safe_tasks
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 

@@ -15,7 +15,7 @@ from crowdwise.embed.confidence import Belief
 from crowdwise.embed.encoder import EmbedNet, Encoder
 from crowdwise.embed.groups import EpisodeSampler
 from crowdwise.embed.losses import RelationLoss
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 
 
 class RelationNet(Embedder):

@@ -21,7 +21,7 @@ from crowdwise.embed.confidence import CONFIDENCES, Belief, confidence_of, pseud
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import Pool, TupleSampler
 from crowdwise.embed.losses import SIMILARITIES, GroupSoftmax
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 COLLAPSED = 0.999  # mean cosine between tasks from which on nothing tells them apart

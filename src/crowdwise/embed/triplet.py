@@ -6,7 +6,7 @@ from typing import Any
 
 from crowdwise.embed._batches import BatchEmbedder, TripletEmbedder
 from crowdwise.embed.losses import SemiHardTripletLoss, TripletLoss
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 
 
 class Triplet(TripletEmbedder):

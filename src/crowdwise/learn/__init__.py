@@ -36,10 +36,10 @@ from crowdwise.learn.soft_prob import SoftProb
 from crowdwise.learn.speelfc import SpeeLFC
 from crowdwise.learn.speelfc_d import SpeeLFCD
 from crowdwise.learn.trace_reg import TraceReg
-from crowdwise.learn.truth import MLP
 from crowdwise.learn.two_stage import TwoStage
 from crowdwise.learn.union_net import UnionNet
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP
+from crowdwise.nets.training import Training
 
 LEARNERS = [
     "AnnotMix",

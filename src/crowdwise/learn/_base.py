@@ -14,20 +14,19 @@ from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations, refuse_empty
-from crowdwise.base.by_name import column_names
-from crowdwise.base.learner import all_or_nothing
+from crowdwise.base.fitting import all_or_nothing, column_names
 from crowdwise.base.params import checks_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.learn._predict import NetPredictions
 from crowdwise.learn.noise import Noise, WorkerTable
-from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
-from crowdwise.learn.truth import MLP, Standardize, build_truth, refuse_misfit
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation
 from crowdwise.nets.batches import Batch, CrowdData, as_data, worker_table
-from crowdwise.nets.features import as_features, remember_features, rows_at_once
-from crowdwise.nets.loop import History, Phase, seeded, split, train
+from crowdwise.nets.features import as_features, refuse_misfit, remember_features, rows_at_once
+from crowdwise.nets.loop import History, Phase, pick_device, seeded, split, train
+from crowdwise.nets.modules import MLP, Standardize, build_truth
 from crowdwise.nets.saved import SavedNet
-from crowdwise.nets.settings import Training, pick_device
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats, Ints
 
 
@@ -124,10 +123,10 @@ class CrowdClassifier(SavedNet, NetPredictions):
     def _describe_noise(self, data: CrowdData) -> None:
         """Set what a method's own noise model can tell, such as ``difficulty_``."""
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return PerAnnotation(net, data)
 
-    def _phases(self, settings: Training) -> Sequence[Phase]:
+    def _phases(self, settings: Training) -> Sequence[Phase[Any, Batch]]:
         return [Phase(settings.epochs)]
 
     def _truth(self, data: CrowdData, n_in: int | None) -> nn.Module:
@@ -135,7 +134,7 @@ class CrowdClassifier(SavedNet, NetPredictions):
 
     def _learn(
         self, data: CrowdData, votes: Annotations, gold: Ints | None, settings: Training, rng: Any
-    ) -> tuple[Objective, History]:
+    ) -> tuple[CrowdObjective, History]:
         """Train; return the restart that is kept, and what happened."""
         data, held = split(data, settings, rng)
         members = [self._member(data).to(data.device) for _ in range(settings.n_restarts)]
@@ -143,7 +142,7 @@ class CrowdClassifier(SavedNet, NetPredictions):
 
     # -- the rest --------------------------------------------------------------------------
 
-    def _member(self, data: CrowdData) -> Objective:
+    def _member(self, data: CrowdData) -> CrowdObjective:
         shape = data.features.shape
         n_in = shape[0] if len(shape) == 1 else None
         scaler: nn.Module = nn.Identity()
@@ -155,7 +154,7 @@ class CrowdClassifier(SavedNet, NetPredictions):
         net = CrowdNet(scaler, truth, self._noise(data, n_in))
         return self._objective(net, data)
 
-    def _settle(self, best: Objective, settings: Training) -> None:
+    def _settle(self, best: CrowdObjective, settings: Training) -> None:
         self.net_ = best.net.cpu()
         self._objective_ = best.cpu()
         if not settings.worker_dropout:

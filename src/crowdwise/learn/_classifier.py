@@ -13,11 +13,17 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from crowdwise.base.by_name import column_names, refuse_other_columns, remember_columns
+from crowdwise.base.fitting import (
+    column_names,
+    n_rows,
+    refuse_other_columns,
+    refuse_width,
+    remember_columns,
+)
 from crowdwise.base.learner import PlainLearner
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.learn._linear import as_table
-from crowdwise.nets.features import n_rows, refuse_width, take
+from crowdwise.nets.features import take
 from crowdwise.typing import Floats, Ints
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,13 @@ from crowdwise.inference.simplex import clamp, tied
 from crowdwise.learn.crowd_smote import NewTasks, crowd_smote
 from crowdwise.learn.net_classifier import NoNoise
 from crowdwise.learn.noise import pick
-from crowdwise.learn.objectives import CrowdNet, Direct, Objective, per_annotation
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct, per_annotation
 from crowdwise.learn.two_stage import names_of
 from crowdwise.nets.batches import Batch, CrowdData, as_data
 from crowdwise.nets.decoder import MixedRows, Reconstruction, cut, mirrored, unscaled
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import Phase, train
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats, Ints
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ N_STAGES = 3
 STEADY = 5  # rounds in a row without a change that end a run
 
 
-class Inferred(Objective):
+class Inferred(CrowdObjective):
     """A network beside truths that were inferred without it."""
 
     target: Tensor
@@ -204,8 +205,8 @@ class Run:
             return
         data = as_data(Features(rows), labels, None, rows.device)
         net = CrowdNet(torch.nn.Identity(), self.mixed, NoNoise(labels.n_classes))
-        steps = [Phase(epochs)]
-        _, history = train([Direct(net, data)], data, None, steps, self.settings, self.rng)
+        members, how = [Direct(net, data)], (self.settings, self.rng)
+        _, history = train(members, data, None, [Phase(epochs)], *how)
         self.interrupted = len(history.loss) < epochs
         self.loss += [row[0] for row in history.loss]
         self.value = self.held_out_loss()
@@ -227,13 +228,13 @@ class Run:
     def start_decoder(self) -> None:
         """Pre-train an autoencoder whose encoder the network's body is."""
         if self.model.decoder in ("refit", "fixed") and len(self.body):
-            self.reconstruct("loss")
+            self.reconstruct(Reconstruction.loss)
 
-    def reconstruct(self, what: str) -> None:
+    def reconstruct(self, step: Callable[[Reconstruction, Batch], Tensor]) -> None:
         epochs = self.model.decoder_epochs
         data = as_data(self.features, self.votes, None, self.x.device)
         whole = Reconstruction(self.net, self.body, self.decoder, data)
-        train([whole], data, None, [Phase(epochs, loss=what)], self.settings, self.rng)
+        train([whole], data, None, [Phase(epochs, loss=step)], self.settings, self.rng)
 
     def decoded(self, new: NewTasks) -> Tensor:
         """New tasks as features; as they are if the network's head takes them."""
@@ -243,7 +244,7 @@ class Run:
         if self.model.decoder == "none":
             return z
         if self.model.decoder == "refit" and len(self.body):
-            self.reconstruct("refit")
+            self.reconstruct(Reconstruction.refit)
         with torch.no_grad():
             scaled = self.decoder.eval()(z) if len(self.body) else z
             return unscaled(self.net.scaler, scaled)

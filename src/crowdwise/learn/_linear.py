@@ -12,10 +12,10 @@ from scipy.special import log_softmax, softmax
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base.by_name import column_names, refuse_other_columns
+from crowdwise.base.fitting import column_names, refuse_other_columns, refuse_width
 from crowdwise.base.learner import PlainLearner
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.nets.features import as_features, refuse_width
+from crowdwise.nets.features import as_features
 from crowdwise.typing import Floats
 
 

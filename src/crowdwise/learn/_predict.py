@@ -11,7 +11,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from crowdwise.base.by_name import column_names, refuse_other_columns
+from crowdwise.base.fitting import column_names, refuse_other_columns
 from crowdwise.base.learner import CrowdLearner, worker_names
 from crowdwise.errors import ParameterError
 from crowdwise.learn.noise import WorkerFeatures

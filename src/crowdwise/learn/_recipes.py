@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from crowdwise.learn.truth import MLP
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP
+from crowdwise.nets.training import Training
 
 # One recipe for all methods, from the comparison in the maml package of Herde and others;
 # theirs also has batch normalisation.

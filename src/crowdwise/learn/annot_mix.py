@@ -13,10 +13,10 @@ from crowdwise.learn._recipes import CAREFUL, MAML
 from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
 from crowdwise.learn.madl import refuse_certainty
 from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
-from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.training import Training
 
 GRID = 1024  # steps of the table that shares are drawn from
 
@@ -140,7 +140,7 @@ class AnnotMix(CrowdClassifier):
             accuracy=self.accuracy,
         )
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         if not self.alpha:
             return PerAnnotation(net, data)
         return Mixed(net, data, self.alpha, within_task=self.within_task)

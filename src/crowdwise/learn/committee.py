@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base.by_name import remember_columns
+from crowdwise.base.fitting import remember_columns
 from crowdwise.base.learner import CrowdLearner, LearnerTraits
 from crowdwise.base.params import at_least, checks_params
 from crowdwise.errors import ParameterError, explain

@@ -12,10 +12,10 @@ from crowdwise.base.params import at_least, between
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._recipes import MAML
 from crowdwise.learn.noise import Noise, WorkerTable
-from crowdwise.learn.objectives import CrowdNet, Direct, Objective
-from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 
@@ -136,7 +136,7 @@ class CoNAL(CrowdClassifier):
         sizes = (data.n_workers, data.n_classes, size)
         return CommonConfusion(*sizes, task, self.gate, self.start)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return Apart(net, data, self.penalty)
 
     @torch.no_grad()

@@ -11,10 +11,10 @@ from crowdwise.base.params import between
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._recipes import MAML
 from crowdwise.learn.noise import FreeLayer, FreeMatrix, Noise, WorkerTable
-from crowdwise.learn.objectives import CrowdNet, Direct, Objective, total
-from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct, total
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 
@@ -117,7 +117,7 @@ class CrowdAR(CrowdClassifier):
         difficulty = build_truth(self.difficulty, n_in, data.n_classes)
         return ReliableLayer(data.n_workers, data.n_classes, difficulty)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return Reliability(net, data, self.trust)
 
     @torch.no_grad()
@@ -172,7 +172,7 @@ class Reliability(Direct):
         guess = (log_truth + self.gold[batch.task]).argmax(dim=-1)[batch.at]  # (row,)
         losses = self.trust * soft_loss(log_labels, share, torch.sigmoid(logit))
         losses = losses + (1.0 - self.trust) * agreement(logit, share, guess)
-        return (losses * batch.weight).sum() / total(batch) + self.told(log_truth, batch)
+        return (losses * batch.weight).sum() / total(batch) + self.gold_loss(log_truth, batch)
 
 
 def soft_loss(log_labels: Tensor, share: Tensor, reliable: Tensor) -> Tensor:

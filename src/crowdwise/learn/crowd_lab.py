@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.aggregator import by_worker
-from crowdwise.base.by_name import order_by_name, place_by_name
+from crowdwise.base.fitting import order_by_name, place_by_name
 from crowdwise.base.learner import LearnerTraits, counted_confusion
 from crowdwise.base.params import at_least, one_of
 from crowdwise.errors import ParameterError, explain

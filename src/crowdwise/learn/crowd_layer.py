@@ -5,10 +5,10 @@ from typing import Any
 from crowdwise.base.params import one_of
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn.noise import FreeLayer, FreeMatrix, FreeVector, Noise
-from crowdwise.learn.objectives import CrowdNet, Direct, Objective
-from crowdwise.learn.truth import MLP
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP
+from crowdwise.nets.training import Training
 
 
 class CrowdLayer(CrowdClassifier):
@@ -103,5 +103,5 @@ class CrowdLayer(CrowdClassifier):
         layer = FreeMatrix(*sizes) if self.layer == "MW" else FreeVector(*sizes, self.layer)
         return FreeLayer(layer, data.n_classes)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return Direct(net, data)

@@ -13,10 +13,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
+from crowdwise.base.fitting import in_task_order
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.inference.certainty import certainty_of
 from crowdwise.io import as_annotations
-from crowdwise.nets.features import in_task_order
 from crowdwise.typing import Floats, Ints
 
 DELTA_RULES = ("intent", "printed", "uniform")

@@ -9,11 +9,11 @@ from crowdwise.base.params import at_least, one_of
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._recipes import MAML
 from crowdwise.learn.noise import Noise, WorkerConfusion
-from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation
 from crowdwise.learn.starts import counted
-from crowdwise.learn.truth import MLP
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP
+from crowdwise.nets.training import Training
 
 MOST = 100.0  # a penalty above this says that the volume is nothing but rounding error
 
@@ -128,7 +128,7 @@ class GeoCrowdNet(CrowdClassifier):
                 noise.raw.weight[:-1] = counted(data, SMOOTHING)
         return noise
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return Spanning(net, data, self.regularizer, self.penalty)
 
 

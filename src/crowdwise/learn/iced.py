@@ -19,12 +19,12 @@ from crowdwise.learn._iced_run import Inferred, Run
 from crowdwise.learn.crowd_smote import COPIES, DELTA_RULES
 from crowdwise.learn.mbem import CountedConfusion
 from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import Objective
-from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.learn.objectives import CrowdObjective
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import Features
-from crowdwise.nets.loop import History
-from crowdwise.nets.settings import Training
+from crowdwise.nets.loop import History, holds_out
+from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.training import Training
 from crowdwise.typing import Ints
 
 
@@ -196,7 +196,7 @@ class ICED(CrowdClassifier):
 
     def _learn(
         self, data: CrowdData, votes: Annotations, gold: Ints | None, settings: Training, rng: Any
-    ) -> tuple[Objective, History]:
+    ) -> tuple[CrowdObjective, History]:
         # Random numbers go to tasks and workers by what they are, not by their place.
         order = by_features(data)
         votes, gold = votes[order], None if gold is None else gold[order]
@@ -204,7 +204,7 @@ class ICED(CrowdClassifier):
         code = np.argsort(who).astype(votes.worker.dtype)[votes.worker]
         votes = replace(votes, workers=votes.workers[who], worker=code)
         held = None
-        if settings.holds_out and votes.n_annotations > 1:
+        if holds_out(settings) and votes.n_annotations > 1:
             out = np.zeros(votes.n_annotations, dtype=bool)
             n_out = max(1, round(settings.validation_fraction * votes.n_annotations))
             out[rng.permutation(votes.n_annotations)[:n_out]] = True

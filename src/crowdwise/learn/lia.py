@@ -1,5 +1,7 @@
 """LIA: difficulty of tasks and competence of workers as learned functions, by EM."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -8,7 +10,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from crowdwise.base.learner import LearnerTraits, all_or_nothing
+from crowdwise.base.fitting import all_or_nothing
+from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
@@ -16,17 +19,18 @@ from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn.noise import Noise, Tensors, WorkerEmbedding, WorkerFeatures
 from crowdwise.learn.objectives import (
     CrowdNet,
+    CrowdObjective,
     Expected,
-    Objective,
+    best_class,
     joint,
     per_annotation,
     per_task,
 )
 from crowdwise.learn.response import ResponseModel
-from crowdwise.learn.truth import MLP, TaskEmbedding, build_truth
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
 from crowdwise.nets.loop import Phase
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 EMBEDDING = 16
@@ -228,20 +232,23 @@ class LIA(CrowdClassifier):
             return TaskEmbedding(data.n_tasks, EMBEDDING, build_truth(kind, EMBEDDING, n_out))
         return build_truth(kind, n_in, n_out)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return LIAObjective(
             net,
             data,
             column_norm=self.column_norm,
             e_step_prior=self.e_step_prior,
+            hard=self.hard,
             shared=self.marginal == "task",
         )
 
-    def _phases(self, settings: Training) -> Sequence[Phase]:
-        first = Phase(self.em_epochs)  # its posterior is the share of labels
-        later = Phase(self.em_epochs, expect="e_step", hard=self.hard)
+    def _phases(self, settings: Training) -> Sequence[Phase[LIAObjective, Batch]]:
+        first: Phase[LIAObjective, Batch] = Phase(
+            self.em_epochs
+        )  # its posterior is the share of labels
+        later = Phase(self.em_epochs, expect=LIAObjective.e_step)
         rounds = [first, *[later] * (self.em_rounds - 1)] if self.em_rounds else []
-        tuned = [Phase(self.marginal_epochs, loss="marginal")] if self.marginal else []
+        tuned = [Phase(self.marginal_epochs, loss=LIAObjective.marginal)] if self.marginal else []
         return [*rounds, *tuned]
 
     @torch.no_grad()
@@ -256,23 +263,45 @@ class LIA(CrowdClassifier):
         self.embedding_ = competence(torch.arange(len(self.workers_))).double().numpy()
 
 
+class TaskEmbedding(nn.Module):
+    """A learned vector for every training task, where there are no features."""
+
+    def __init__(self, n_tasks: int, size: int, head: nn.Module) -> None:
+        super().__init__()
+        self.table = nn.Embedding(n_tasks, size)
+        nn.init.xavier_uniform_(self.table.weight)
+        self.head = head
+
+    def forward(self, task: Tensor) -> Tensor:
+        return self.head(self.table(task))
+
+
 class LIAObjective(Expected):
     """EM with the paper's switches, and the marginal likelihood to finish with."""
 
     def __init__(
-        self, net: CrowdNet, data: CrowdData, *, column_norm: bool, e_step_prior: bool, shared: bool
+        self,
+        net: CrowdNet,
+        data: CrowdData,
+        *,
+        column_norm: bool,
+        e_step_prior: bool,
+        shared: bool,
+        hard: bool = False,
     ) -> None:
         super().__init__(net, data, label_shares(data))
+        self.hard = hard
         self.column_norm, self.e_step_prior, self.shared = column_norm, e_step_prior, shared
 
     def e_step(self, batch: Batch) -> Tensor:
-        """Eq. 4: log P(truth | features, labels), with what the switches ask for."""
+        """Eq. 4: P(truth | features, labels), with what the switches ask for."""
         log_truth, score = self.scores(batch)
         if not self.e_step_prior:
             log_truth = torch.zeros_like(log_truth) + self.gold[batch.task]
         if self.column_norm:
             score = score - torch.logsumexp(score, dim=-1, keepdim=True)
-        return torch.log_softmax(joint(log_truth, score, batch), dim=-1)
+        posterior = torch.log_softmax(joint(log_truth, score, batch), dim=-1).exp()
+        return best_class(posterior) if self.hard else posterior
 
     def marginal(self, batch: Batch) -> Tensor:
         """Eq. 9, or the same with one truth shared by all labels of a task."""

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from crowdwise.annotations import find_labeled
-from crowdwise.base.learner import all_or_nothing
+from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.params import one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn._multilabel import (
@@ -33,11 +33,11 @@ from crowdwise.learn.label_names import (
 )
 from crowdwise.learn.lia import EMBEDDING, LIA
 from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import Objective
-from crowdwise.learn.truth import MLP, Standardize, build_truth
+from crowdwise.learn.objectives import CrowdObjective
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import as_features
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP, Standardize, build_truth
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 
@@ -204,7 +204,7 @@ class LIAML(LIA):
         """Mean log P(label | features, worker) of annotations, an honest score without truth."""
         pairs = as_pairs(annotations, self.column, self.label_names_)
         features = PairFeatures(as_features(X, pairs.tasks), n_names=len(self.label_names_))
-        return super().log_likelihood(features, pairs.annotations)
+        return self._log_likelihood(features, pairs.annotations)
 
     def predict_worker_proba(
         self, X: Any, workers: Any = None, worker_features: Any = None
@@ -239,7 +239,7 @@ class LIAML(LIA):
 
     # -- the model -------------------------------------------------------------------------
 
-    def _member(self, data: CrowdData) -> Objective:
+    def _member(self, data: CrowdData) -> CrowdObjective:
         objective = super()._member(data)
         scaler = objective.net.scaler
         if isinstance(scaler, Standardize):  # the last feature is the number of a label name

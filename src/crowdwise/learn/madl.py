@@ -13,10 +13,10 @@ from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._recipes import CAREFUL, MAML
 from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
 from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation, total
-from crowdwise.learn.truth import MLP, build_truth
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation, total
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 CLOSE = 0.1  # workers start as neighbours: those who differ move apart, copies do not
@@ -156,7 +156,7 @@ class MaDL(CrowdClassifier):
             accuracy=self.accuracy,
         )
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         if not self.weigh:
             return PerAnnotation(net, data)
         return Weighed(net, data, self.gamma_shape, self.gamma_rate)

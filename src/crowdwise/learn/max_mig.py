@@ -11,11 +11,11 @@ from crowdwise.errors import ParameterError
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._recipes import MAML
 from crowdwise.learn.noise import Noise, WorkerTable, pick
-from crowdwise.learn.objectives import CrowdNet, Direct, Objective, joint
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct, joint
 from crowdwise.learn.starts import counted
-from crowdwise.learn.truth import MLP
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP
+from crowdwise.nets.training import Training
 
 
 class MaxMIG(CrowdClassifier):
@@ -127,7 +127,7 @@ class MaxMIG(CrowdClassifier):
     def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
         return Evidence(counted(data, self.smoothing))
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return InformationGain(net, data, self._prior(data), self.divergence)
 
     def _prior(self, data: CrowdData) -> Tensor:

@@ -1,5 +1,7 @@
 """MBEM: train on the posterior, count confusions by the network's own predictions, repeat."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,10 +11,10 @@ from torch import Tensor
 from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn.noise import Noise, pick
-from crowdwise.learn.objectives import CrowdNet, Objective, joint, per_annotation
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, best_class, joint, per_annotation
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
 from crowdwise.nets.loop import Phase
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 
 
 class MBEM(CrowdClassifier):
@@ -116,13 +118,14 @@ class MBEM(CrowdClassifier):
     def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
         return CountedConfusion(data.n_workers, data.n_classes)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         uniform = self.class_prior == "uniform"
         return Bootstrapped(net, data, smoothing=self.smoothing, uniform=uniform)
 
-    def _phases(self, settings: Training) -> Sequence[Phase]:
-        first, later = (Phase(settings.epochs, expect=step) for step in ("shares", "e_step"))
-        own = [Phase(settings.epochs, expect="classes", hard=True)] if self.self_training else []
+    def _phases(self, settings: Training) -> Sequence[Phase[Bootstrapped, Batch]]:
+        steps = (Bootstrapped.shares, Bootstrapped.e_step, Bootstrapped.guess)
+        first, later, again = (Phase(settings.epochs, expect=step) for step in steps)
+        own = [again] if self.self_training else []
         return [first, *own, *[later, *own] * (self.rounds - 1)]
 
     @torch.no_grad()
@@ -156,7 +159,7 @@ class CountedConfusion(Noise):
         self.log_table.copy_(everyone.log())
 
 
-class Bootstrapped(Objective):
+class Bootstrapped(CrowdObjective):
     """Cross-entropy with a posterior that comes from the classifier's own predictions."""
 
     by = "task"
@@ -177,14 +180,22 @@ class Bootstrapped(Objective):
         return -(given * told).sum() / told.sum().clamp_min(1)
 
     def shares(self, batch: Batch) -> Tensor:
-        """Log of each task's share of labels, uniform where it has none: the first posterior."""
+        """Each task's share of labels, uniform where it has none: the first posterior."""
         label = as_shares(batch.label, self.gold.shape[-1]) * batch.weight[:, None]
         votes = torch.zeros_like(self.gold[batch.task]).index_add(0, batch.at, label)
         votes = torch.where(votes.sum(dim=-1, keepdim=True) > 0, votes, 1.0)
         votes = torch.where(self.known(batch)[:, None], self.gold[batch.task].exp(), votes)
-        return (votes / votes.sum(dim=-1, keepdim=True)).log()
+        return (votes / votes.sum(dim=-1, keepdim=True)).log().exp()  # rounded as an E-step is
 
     def e_step(self, batch: Batch) -> Tensor:
+        """P(truth | labels), (task, truth), under confusions that predictions imply."""
+        return self.posterior(batch).exp()
+
+    def guess(self, batch: Batch) -> Tensor:
+        """The classifier's own most probable class of each task."""
+        return best_class(self.classes(batch).exp())
+
+    def posterior(self, batch: Batch) -> Tensor:
         """Log P(truth | labels), (task, truth), under confusions that predictions imply."""
         predicted = self.predicted(batch)
         confusion = self.confusion(self.counts(predicted, batch))
@@ -192,9 +203,6 @@ class Bootstrapped(Objective):
         log_prior = torch.log_softmax(often.log(), dim=-1) + self.gold[batch.task]
         score = pick(confusion.log()[batch.worker], batch.label)
         return torch.log_softmax(joint(log_prior, score, batch), dim=-1)
-
-    def posterior(self, batch: Batch) -> Tensor:
-        return self.e_step(batch)
 
     def held_out(self, batch: Batch) -> Tensor:
         """Negative log-likelihood of labels, under confusions counted from those learned from."""

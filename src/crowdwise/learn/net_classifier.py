@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from crowdwise.annotations import Annotations
-from crowdwise.base.by_name import remember_columns
+from crowdwise.base.fitting import remember_columns
 from crowdwise.base.params import checks_params
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdNet, Direct, Objective
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import take
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Floats
 
 
@@ -115,7 +115,7 @@ class OneWorker(CrowdClassifier):
     def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
         return NoNoise(data.n_classes)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return Direct(net, data)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, logsigmoid
 
 from crowdwise.errors import AnnotationError
-from crowdwise.learn.truth import MLP, SideBySide
+from crowdwise.nets.modules import MLP, SideBySide
 
 
 class WorkerTable(nn.Module):

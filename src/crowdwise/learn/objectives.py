@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from crowdwise.learn.noise import Noise
-from crowdwise.learn.truth import SideBySide
 from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.modules import Objective, SideBySide
 
 
 class CrowdNet(SideBySide, nn.Module):
@@ -38,15 +38,10 @@ class CrowdNet(SideBySide, nn.Module):
         return self.log_classes(self.truth(x)), score
 
 
-class Objective(nn.Module):
-    """The model together with the loss it is trained on.
+class CrowdObjective(Objective[Batch]):
+    """A truth model and a noise model, together with the loss they are trained on."""
 
-    ``forward(what, batch)`` runs one of the methods by name, so that an ensemble of
-    objectives can be run as one (see ``_train``).
-    """
-
-    by = "annotation"  # what a mini-batch is made of
-    held_out_everywhere = False  # whether ``held_out`` looks at tasks without held-out labels too
+    net: CrowdNet
     gold: Tensor
 
     def __init__(self, net: CrowdNet, data: CrowdData) -> None:
@@ -54,16 +49,12 @@ class Objective(nn.Module):
         self.net = net
         self.register_buffer("gold", data.gold)
 
-    def forward(self, what: str, batch: Batch) -> Tensor:
-        result: Tensor = getattr(self, what)(batch)
-        return result
-
     def loss(self, batch: Batch) -> Tensor:
         """Minus the objective, per annotation."""
         raise TypeError(f"{type(self).__name__} has no loss")
 
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the net says, with truths that gold rules out at minus infinity."""
+        """What the network predicts, with truths that gold rules out at minus infinity."""
         log_truth, score = self.net(batch)
         return log_truth + self.gold[batch.task], score
 
@@ -75,19 +66,16 @@ class Objective(nn.Module):
         """Log P(truth | features, labels), (task, truth)."""
         return self.net.log_classes(joint(*self.scores(batch), batch))
 
-    def refresh(self, posterior: Tensor) -> None:
-        """Take the posterior of an E-step; nothing to do without EM."""
 
-
-class PerAnnotation(Objective):
+class PerAnnotation(CrowdObjective):
     """Marginal likelihood with every annotation on its own (SpeeLFC eq. 8, LIA eq. 9)."""
 
     def loss(self, batch: Batch) -> Tensor:
         return -per_annotation(*self.scores(batch), batch)
 
 
-class Direct(Objective):
-    """Likelihood of each label by the noise model's own rule, for layers that are no tables.
+class Direct(CrowdObjective):
+    """Likelihood of each label by the noise model's own rule, for layers that are not tables.
 
     Such a rule knows no truth to be held fixed, so known truths train the classifier by
     themselves: once for each label of their task, as they do in :class:`PerAnnotation`.
@@ -99,9 +87,9 @@ class Direct(Objective):
 
     def loss(self, batch: Batch) -> Tensor:
         loss = self.held_out(batch)
-        return loss + self.told(self.net.log_truth(batch.x), batch) if self.has_gold else loss
+        return loss + self.gold_loss(self.net.log_truth(batch.x), batch) if self.has_gold else loss
 
-    def told(self, log_truth: Tensor, batch: Batch) -> Tensor:
+    def gold_loss(self, log_truth: Tensor, batch: Batch) -> Tensor:
         """Minus log P(truth | features) where the truth is known, per annotation."""
         gold = self.gold[batch.task]
         known = torch.isinf(gold).any(dim=-1, keepdim=True)
@@ -116,7 +104,7 @@ class Direct(Objective):
         return -(given.reshape(len(batch.at), -1).sum(dim=-1) * batch.weight).sum() / total(batch)
 
 
-class PerTask(Objective):
+class PerTask(CrowdObjective):
     """Marginal likelihood with one truth shared by all labels of a task."""
 
     by = "task"
@@ -125,7 +113,7 @@ class PerTask(Objective):
         return -per_task(*self.scores(batch), batch)
 
 
-class Expected(Objective):
+class Expected(CrowdObjective):
     """EM: the expected complete-data likelihood under the posterior of the last E-step.
 
     Tasks with neither a label nor gold have no part in it.
@@ -133,18 +121,24 @@ class Expected(Objective):
 
     by = "task"
     target: Tensor
-    told: Tensor
+    labeled: Tensor
 
     def __init__(self, net: CrowdNet, data: CrowdData, start: Tensor) -> None:
         super().__init__(net, data)
         self.register_buffer("target", start)  # (task, truth)
-        told = data.labeled_tasks | torch.isinf(data.gold).any(dim=1)
-        self.register_buffer("told", told.to(start)[:, None])  # (task, 1)
+        labeled = data.labeled_tasks | torch.isinf(data.gold).any(dim=1)
+        self.register_buffer("labeled", labeled.to(start)[:, None])  # (task, 1)
 
     def loss(self, batch: Batch) -> Tensor:
         log_truth, score = self.net(batch)
-        target = self.target[batch.task] * self.told[batch.task]
+        target = self.target[batch.task] * self.labeled[batch.task]
         return -expected(log_truth, score, target, batch)
+
+
+def best_class(posterior: Tensor) -> Tensor:
+    """All mass to the best class of each task, shared alike between tied ones."""
+    best = posterior == posterior.amax(dim=-1, keepdim=True)
+    return best / best.sum(dim=-1, keepdim=True)
 
 
 def chosen(log_labels: Tensor, label: Tensor) -> Tensor:

@@ -15,18 +15,18 @@ from torch.nn.functional import logsigmoid
 
 from crowdwise.annotations import refuse_empty
 from crowdwise.annotations.names import locate
-from crowdwise.base.learner import all_or_nothing
+from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.params import at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
 from crowdwise.learn.noise import WorkerTable
-from crowdwise.learn.objectives import Objective
-from crowdwise.learn.truth import MLP, Standardize, build_truth
+from crowdwise.learn.objectives import CrowdObjective
 from crowdwise.nets.batches import Batch, CrowdData, as_data, label_shares
 from crowdwise.nets.features import as_features, refuse_other_features, remember_features
-from crowdwise.nets.loop import Phase, seeded, split, train
+from crowdwise.nets.loop import Phase, pick_device, seeded, split, train
+from crowdwise.nets.modules import MLP, Standardize, build_truth
 from crowdwise.nets.saved import SavedNet
-from crowdwise.nets.settings import Training, pick_device
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 ROWS_AT_ONCE = 4096
@@ -153,8 +153,10 @@ class ResponseModel(SavedNet, BaseEstimator):
             share = label_shares(data) if truth is None else as_truth(truth, data)
             with seeded(int(rng.randint(2**31 - 1)), device, data.n_annotations * self.negatives):
                 members = [self._member(data, share).to(device) for _ in range(settings.n_restarts)]
-                parts, steps = split(data, settings, rng), [Phase(settings.epochs)]
-                best, self.history_ = train(members, *parts, steps, settings, rng)
+                learned, held = split(data, settings, rng)
+                best, self.history_ = train(
+                    members, learned, held, [Phase(settings.epochs)], settings, rng
+                )
             self.net_ = cast("ResponseNet", best.cpu().net)
             for part in self.net_.modules():
                 if isinstance(part, WorkerTable):
@@ -188,7 +190,7 @@ class ResponseModel(SavedNet, BaseEstimator):
         total = np.log(np.maximum(chance, np.finfo(float).tiny)).sum(axis=1)
         return np.broadcast_to(total, (len(total), len(self.classes_))).copy()
 
-    def _member(self, data: CrowdData, share: Tensor) -> Objective:
+    def _member(self, data: CrowdData, share: Tensor) -> CrowdObjective:
         shape = data.features.shape
         n_in = shape[0] if len(shape) == 1 else None
         scaler: nn.Module = nn.Identity()
@@ -243,7 +245,7 @@ class ResponseNet(nn.Module):
         return match[:, :, None] + (self.shift(worker) if self.shift is not None else 0.0)
 
 
-class Responses(Objective):
+class Responses(CrowdObjective):
     """Minus the likelihood of who answered and who did not, per answer."""
 
     by = "task"

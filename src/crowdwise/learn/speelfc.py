@@ -4,9 +4,9 @@ from typing import Any
 
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn.noise import Noise, WorkerConfusion
-from crowdwise.learn.truth import MLP
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP
+from crowdwise.nets.training import Training
 
 
 class SpeeLFC(CrowdClassifier):

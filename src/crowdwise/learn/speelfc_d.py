@@ -10,9 +10,9 @@ from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, more_than
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn.noise import Noise, WorkerEase
-from crowdwise.learn.truth import MLP
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.settings import Training
+from crowdwise.nets.modules import MLP
+from crowdwise.nets.training import Training
 from crowdwise.typing import Floats
 
 

@@ -10,9 +10,9 @@ from crowdwise.base.params import at_least
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._recipes import MAML
 from crowdwise.learn.noise import Noise, WorkerConfusion
-from crowdwise.learn.objectives import CrowdNet, Objective, PerAnnotation
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 
 
 class TraceReg(CrowdClassifier):
@@ -104,7 +104,7 @@ class TraceReg(CrowdClassifier):
         sizes = (data.n_workers, data.n_classes)
         return WorkerConfusion(*sizes, self.diagonal, self.off_diagonal)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return Traced(net, data, self.penalty)
 
 

@@ -11,9 +11,9 @@ from crowdwise.base.params import between
 from crowdwise.learn._base import CrowdClassifier
 from crowdwise.learn._recipes import MAML
 from crowdwise.learn.noise import Noise, WorkerTable, pick
-from crowdwise.learn.objectives import CrowdNet, Direct, Objective, per_annotation
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct, per_annotation
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.settings import Training
+from crowdwise.nets.training import Training
 
 
 class UnionNet(CrowdClassifier):
@@ -99,7 +99,7 @@ class UnionNet(CrowdClassifier):
     def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
         return UnionConfusion(data.n_workers, data.n_classes, self.error)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> Objective:
+    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return PerPair(net, data)
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
+import pandas as pd
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from crowdwise.annotations import Annotations
-from crowdwise.base.by_name import order_by_name
+from crowdwise.base.fitting import order_by_name
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.nets.features import Features, rows_at_once
-from crowdwise.typing import Array, Ints
+from crowdwise.nets.training import Training
+from crowdwise.typing import Array, FeaturesLike, Ints
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class CrowdData:
     gold: Tensor  # (task, class): 0 where a truth is allowed, -inf where gold rules it out
     n_classes: int
     n_workers: int
+    worker_features: Tensor | None = None  # (worker, feature)
 
     @property
     def n_tasks(self) -> int:
@@ -51,6 +54,17 @@ class CrowdData:
     @property
     def n_annotations(self) -> int:
         return len(self.task)
+
+    @property
+    def n_examples(self) -> int:
+        """What some of may be held out: single annotations, if not all of a task."""
+        return self.n_annotations
+
+    @property
+    def n_in(self) -> int | None:
+        """Number of features where they are rows of numbers."""
+        shape = self.features.shape
+        return shape[0] if len(shape) == 1 else None
 
     @property
     def labeled_tasks(self) -> Tensor:
@@ -102,6 +116,18 @@ class CrowdData:
             here = self.of_tasks(tasks)
             yield Batch(*(getattr(here, name).cpu() for name in Batch.__dataclass_fields__))
 
+    def epochs(self, training: Training, by: str) -> Callable[[torch.Generator], Iterator[Batch]]:
+        """A function that yields one epoch of batches, as the settings ask for them."""
+        weight = training.class_weight
+        odds = None if weight is None else class_odds(self, weight)
+        return partial(self._epoch, training, by, odds)
+
+    def _epoch(
+        self, training: Training, by: str, odds: Tensor | None, generator: torch.Generator
+    ) -> Iterator[Batch]:
+        for batch in self.batches(training.batch_size, by, generator, odds):
+            yield self._dropped(batch, training.worker_dropout, generator)
+
     def batches(
         self, size: int | None, by: str, generator: torch.Generator, odds: Tensor | None = None
     ) -> Iterator[Batch]:
@@ -121,6 +147,14 @@ class CrowdData:
         for rows in torch.split(order.to(self.device), size or n):
             yield self.of_tasks(rows) if by == "task" else self.some(rows)
 
+    def _dropped(self, batch: Batch, share: float, generator: torch.Generator) -> Batch:
+        """The batch with some labels given to the unknown worker."""
+        if not share:
+            return batch
+        chance = torch.rand(len(batch.worker), generator=generator).to(batch.worker.device)
+        worker = torch.where(chance < share, self.n_workers, batch.worker)
+        return replace(batch, worker=worker)
+
     def held_out(
         self, fraction: float, rng: np.random.RandomState, by: str = "labels"
     ) -> tuple[CrowdData, CrowdData]:
@@ -136,20 +170,17 @@ class CrowdData:
         keep = torch.as_tensor(np.flatnonzero(mask), device=self.device)
         size = torch.bincount(self.task[keep], minlength=self.n_tasks)
         indptr = torch.cat([torch.zeros(1, dtype=torch.long, device=self.device), size.cumsum(0)])
-        return CrowdData(
-            self.features,
-            indptr,
-            self.task[keep],
-            self.worker[keep],
-            self.label[keep],
-            self.weight[keep],
-            self.gold,
-            self.n_classes,
-            self.n_workers,
+        return replace(
+            self,
+            indptr=indptr,
+            task=self.task[keep],
+            worker=self.worker[keep],
+            label=self.label[keep],
+            weight=self.weight[keep],
         )
 
 
-def class_odds(data: CrowdData, class_weight: Any) -> Tensor:
+def class_odds(data: CrowdData, class_weight: str | ArrayLike) -> Tensor:
     """How often each task is drawn, by the classes of its labels."""
     label = as_shares(data.label, data.n_classes) * data.weight[:, None]
     votes = torch.zeros_like(data.gold).index_add(0, data.task, label)
@@ -186,7 +217,11 @@ def as_shares(label: Tensor, n_classes: int) -> Tensor:
 
 
 def as_data(
-    features: Features, annotations: Annotations, gold: Ints | None, device: torch.device
+    features: Features,
+    annotations: Annotations,
+    gold: Ints | None,
+    device: torch.device,
+    worker_features: Tensor | None = None,
 ) -> CrowdData:
     """Annotations and features as tensors on a device."""
 
@@ -215,23 +250,26 @@ def as_data(
         allowed,
         n_classes,
         annotations.n_workers,
+        worker_features,
     )
 
 
-def worker_table(features: Any, workers: Array) -> Tensor | None:
-    """What is known of each worker, a row of numbers each; a frame finds them by name."""
+def worker_table(features: FeaturesLike | None, workers: Array) -> Tensor | None:
+    """What is known about each worker, one row of numbers each; a frame finds them by name."""
     return None if features is None else named_table(features, workers, "worker", "worker_features")
 
 
-def named_table(features: Any, names: Array, role: str, what: str) -> Tensor:
+def named_table(features: FeaturesLike, names: Array, role: str, what: str) -> Tensor:
     """A row of numbers for each name, which a frame finds in its index."""
     order = order_by_name(features, names, role, what, needed=True)
-    if isinstance(features, Tensor):
-        features = features.detach()
-    table = np.asarray(features if order is None else features.iloc[order])
+    rows = features.detach() if isinstance(features, Tensor) else features
+    if order is not None and isinstance(features, pd.DataFrame | pd.Series):
+        rows = features.iloc[order]
+    table = np.asarray(rows)
     try:
-        casting: Any = "same_kind" if table.dtype.kind == "c" else "unsafe"
-        table = table.astype(np.float32, casting=casting)
+        if table.dtype.kind == "c":
+            table = table.astype(np.float32, casting="same_kind")  # which refuses to drop a part
+        table = table.astype(np.float32)
         shaped = table.ndim == 2 and len(table) == len(names)
         bad = ~np.isfinite(table)
         first, wrong = f"shape {table.shape}", not shaped or bool(bad.any())
@@ -242,7 +280,7 @@ def named_table(features: Any, names: Array, role: str, what: str) -> Tensor:
     if wrong:
         raise AnnotationError(
             explain(
-                f"{what} are no table of {len(names):,} rows of numbers.",
+                f"{what} are not a table of {len(names):,} rows of numbers.",
                 first=first,
                 expected=f"one row of finite numbers per {role}, or a frame indexed by {role}",
             )

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn.objectives import CrowdNet, Objective
-from crowdwise.learn.truth import MLP, Standardize
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective
 from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.modules import MLP, Standardize
 
 
 def cut(truth: nn.Module) -> tuple[nn.Sequential, nn.Linear]:
@@ -36,7 +36,7 @@ def unscaled(scaler: nn.Module, scaled: Tensor) -> Tensor:
     return scaled * scaler.scale + scaler.mean if isinstance(scaler, Standardize) else scaled
 
 
-class Reconstruction(Objective):
+class Reconstruction(CrowdObjective):
     """Mean squared error of scaled features, from their embedding.
 
     ``loss`` trains the embedding and the decoder, ``refit`` the decoder alone.

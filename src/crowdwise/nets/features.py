@@ -10,16 +10,20 @@ import numpy as np
 import torch
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import Dataset, Subset, default_collate
 
-from crowdwise.base.by_name import (
+from crowdwise.base.fitting import (
     column_names,
+    n_rows,
     order_by_name,
+    refuse_flat,
     refuse_other_columns,
+    refuse_other_rows,
+    refuse_width,
     remember_columns,
 )
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.typing import Array, Ints
 
 ROWS_AT_ONCE = 8192
@@ -28,7 +32,7 @@ CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class Features:
-    """Rows of features, one a task; ``rows`` fetches some of them as a tensor."""
+    """Rows of features, one per task; ``rows`` fetches some of them as a tensor."""
 
     source: Any  # a tensor, a scipy matrix or a torch Dataset
     order: Ints | None = None  # row of the source for each task
@@ -108,43 +112,13 @@ def as_features(X: Any, tasks: Array | None = None) -> Features:
         source = torch.as_tensor(_as_array(X), dtype=torch.float32)
     _refuse_complex(source)
     if issparse(source) or (isinstance(source, Tensor) and source.is_floating_point()):
-        _refuse_flat(tuple(source.shape))
+        refuse_flat(tuple(source.shape))
     features = Features(source, order, names=column_names(X))
     if tasks is not None:
-        _refuse_other_rows(features.n_tasks, tasks)
+        refuse_other_rows(features.n_tasks, tasks)
     if not isinstance(source, Dataset):
         _refuse_missing(source)
     return features
-
-
-def in_task_order(X: Any, tasks: Array) -> Any:
-    """The same X, of any kind, with one row per task in their order."""
-    if isinstance(X, Features):
-        return X
-    order = order_by_name(X, tasks)
-    if order is not None:
-        return X.iloc[order]
-    if X is not None:
-        _refuse_other_rows(n_rows(X), tasks)
-    return X
-
-
-def n_rows(X: Any) -> int:
-    """How many rows X has, of any kind."""
-    if np.isscalar(X) or getattr(X, "shape", None) == ():
-        _refuse_flat(())
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def refuse_width(found: int, expected: int) -> None:
-    """Another number of features than in fit."""
-    if found != expected:
-        raise AnnotationError(
-            explain(
-                f"X has {found:,} features.",
-                expected=f"the {expected:,} features that were there in fit",
-            )
-        )
 
 
 def refuse_other_shape(features: Features, shape: tuple[int, ...]) -> None:
@@ -201,17 +175,6 @@ def _as_array(X: Any) -> Array:
     return array
 
 
-def _refuse_flat(shape: tuple[int, ...]) -> None:
-    if len(shape) < 2 or 0 in shape[1:]:
-        raise AnnotationError(
-            explain(
-                f"X has shape {shape}.",
-                expected="two dimensions or more, rows being tasks, and a column or more",
-                fix="use X.reshape(-1, 1) for a single feature",
-            )
-        )
-
-
 def _refuse_complex(X: Any) -> None:
     if "complex" in str(getattr(X, "dtype", "")):
         raise AnnotationError(
@@ -223,19 +186,8 @@ def _refuse_complex(X: Any) -> None:
         )
 
 
-def _refuse_other_rows(found: int, tasks: Array) -> None:
-    if found != len(tasks):
-        raise AnnotationError(
-            explain(
-                f"X has {found:,} rows, but there are {len(tasks):,} tasks.",
-                expected="one row per task, in the order of annotations.tasks",
-                fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
-            )
-        )
-
-
 def _refuse_missing(table: Any, rows: Tensor | None = None) -> None:
-    """Values that are no finite numbers; ``rows`` says which rows of X the table holds."""
+    """Values that are not finite numbers; ``rows`` says which rows of X the table holds."""
     if issparse(table):
         bad = np.flatnonzero(~np.isfinite(table.data))
         row = np.searchsorted(table.indptr, bad, side="right") - 1
@@ -259,3 +211,34 @@ def _refuse_missing(table: Any, rows: Tensor | None = None) -> None:
 def rows_at_once(cells: int) -> int:
     """How many rows to go through together that need so many numbers each in passing."""
     return max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(cells, 1)))
+
+
+def refuse_misfit(truth: nn.Module, x: Tensor, n_classes: int) -> None:
+    """A truth model of the user's that does not turn the rows ``x`` into logits."""
+    cause: Exception | None = None
+    try:
+        found = tried(truth, x)
+        first = str(tuple(found.shape)) if isinstance(found, Tensor) else repr(found)
+    except Exception as error:
+        first, cause = f"{type(error).__name__}: {error}", error
+    wanted = (len(x), n_classes)
+    if first != str(wanted):
+        raise ParameterError(
+            explain(
+                "truth does not turn these features into logits.",
+                first=f"{first:.200}",
+                expected=f"a torch.nn.Module that turns features {tuple(x.shape)} into {wanted}: "
+                "one row per task, one column per class",
+            )
+        ) from cause
+
+
+@torch.no_grad()
+def tried(module: nn.Module, x: Tensor) -> Any:
+    """What a module makes of rows, without a trace in it or in torch's random numbers."""
+    device, mode = next((p.device for p in module.parameters()), x.device), module.training
+    try:
+        with torch.random.fork_rng(devices=[]):
+            return module.eval()(x.to(device))
+    finally:
+        module.train(mode)

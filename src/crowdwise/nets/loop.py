@@ -2,42 +2,74 @@
 
 from __future__ import annotations
 
-import copy
+import logging
+import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
-from torch.func import functional_call, stack_module_state, vmap
 
 from crowdwise import progress
-from crowdwise.errors import CrowdwiseError
-from crowdwise.learn.objectives import Objective
-from crowdwise.learn.truth import SideBySide
-from crowdwise.nets.batches import Batch, CrowdData, class_odds
-from crowdwise.nets.settings import Training, check, make_optimizer, tell
+from crowdwise.errors import CrowdwiseError, ParameterError, explain
+from crowdwise.nets.modules import BatchT, Ensemble, ObjectiveT, held_out_of, loss_of
+from crowdwise.nets.training import Training
 
 WORTH_SHARING = 4_000_000
-ALIKE = ("gold", "told", "net.scaler.")  # buffers from the data, the same in every restart
+OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
+    "adam": (torch.optim.Adam, {}),
+    "amsgrad": (torch.optim.Adam, {"amsgrad": True}),
+    "adamw": (torch.optim.AdamW, {}),
+    "radam": (torch.optim.RAdam, {}),
+    "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-8}),
+    "sgd": (torch.optim.SGD, {"momentum": 0.9}),
+}
+PARTS = ("truth", "noise", "encoder", "hardness", "center")  # with rates of their own
+BatchT_co = TypeVar("BatchT_co", covariant=True)
 
 
 class TrainingError(CrowdwiseError, ArithmeticError):
-    """Training went astray in every restart."""
+    """Training diverged in every restart."""
+
+
+class Data(Protocol[BatchT_co]):
+    """What the loop needs to know about the data that it trains on."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def n_examples(self) -> int:
+        """Annotations, or tasks: what some of may be held out."""
+
+    def epochs(
+        self, training: Training, by: str
+    ) -> Callable[[torch.Generator], Iterator[BatchT_co]]:
+        """A function that yields the batches of one epoch, made of annotations or of tasks."""
+
+    def whole(self) -> BatchT_co:
+        """Everything in one batch."""
+
+    def labeled(self) -> BatchT_co:
+        """Everything that has a label in one batch."""
+
+    def held_out(self, fraction: float, rng: np.random.RandomState, by: str) -> tuple[Self, Self]:
+        """What is learned from, and what is held out."""
 
 
 @dataclass(frozen=True)
-class Phase:
-    """A stretch of training: which loss, how long, and whether an E-step comes first."""
+class Phase(Generic[ObjectiveT, BatchT]):
+    """A stretch of training: how long, by which step, and whether an E-step comes first."""
 
     epochs: int
-    loss: str = "loss"
-    expect: str | None = None  # name of the objective's method that gives the posterior
-    hard: bool = False
+    loss: Callable[[ObjectiveT, BatchT], Tensor] = loss_of
+    expect: Callable[[ObjectiveT, BatchT], Tensor] | None = None  # gives P(truth) of each task
 
 
 @dataclass
@@ -49,108 +81,33 @@ class History:
     best: int = 0  # which restart was kept
 
 
-class Ensemble:
-    """Several objectives of one shape, run as one."""
+DataT = TypeVar("DataT", bound=Data[Any])
 
-    def __init__(self, members: Sequence[Objective]) -> None:
-        self.members = list(members)
-        self.template = members[0]
-        self.parameters: dict[str, Tensor] = dict(self.template.named_parameters())
-        self.buffers: dict[str, Tensor] = dict(self.template.named_buffers())
-        if len(members) > 1:
-            self.template = copy.deepcopy(members[0])
-            for part in self.template.modules():
-                if isinstance(part, SideBySide):
-                    part.side_by_side = True
-            self.parameters, self.buffers = stack_module_state(list(members))
-        own = dict(self.template.named_buffers())
-        # Scaled features and the like are then worked out once, not by every member.
-        alike = {name for name in own if name.startswith(ALIKE)}
-        self.buffers.update({name: own[name] for name in alike})
-        self.axes = {name: None if name in alike else 0 for name in own}
 
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def __call__(self, what: str, batch: Batch) -> Tensor:
-        """What each member says, stacked."""
-        if len(self) == 1:
-            return self.template(what, batch).unsqueeze(0)
-
-        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-            return functional_call(self.template, (parameters, buffers), (what, batch))
-
-        run = vmap(one, in_dims=(0, self.axes), randomness="different")
-        return run(self.parameters, self.buffers)
-
-    def train(self, mode: bool) -> None:
-        self.template.train(mode)
-
-    @torch.no_grad()
-    def set_target(self, target: Tensor) -> None:
-        """Give each member the posterior of its own E-step."""
-        if len(self) == 1:
-            self.buffers["target"].copy_(target[0])
-        else:
-            self.buffers["target"].copy_(target)
-
-    def learned(self) -> dict[str, Tensor]:
-        """All that training changes: parameters, and running means and the like."""
-        own = [n for n in self.buffers if n.startswith("net.") and not n.startswith(ALIKE)]
-        return {**self.parameters, **{name: self.buffers[name] for name in own}}
-
-    def snapshot(self) -> dict[str, Tensor]:
-        return {name: value.detach().clone() for name, value in self.learned().items()}
-
-    @torch.no_grad()
-    def keep(self, best: dict[str, Tensor], better: Tensor) -> None:
-        """Overwrite the members' entries of ``best`` where ``better``."""
-        if not better.any():
-            return
-        for name, value in self.learned().items():
-            if len(self) == 1:
-                best[name].copy_(value)
-            else:
-                rows = better.to(value.device).reshape(-1, *[1] * (value.ndim - 1))
-                torch.where(rows, value, best[name], out=best[name])
-
-    @torch.no_grad()
-    def restore(self, state: dict[str, Tensor]) -> None:
-        for name, value in self.learned().items():
-            value.copy_(state[name])
-
-    @torch.no_grad()
-    def member(self, number: int) -> Objective:
-        """One member with its own parameters again."""
-        if len(self) == 1:
-            return self.members[0]
-        chosen = self.members[number]
-        state = {**self.parameters, **self.buffers}
-        for name, value in (*chosen.named_parameters(), *chosen.named_buffers()):
-            if self.axes.get(name, 0) == 0:
-                value.copy_(state[name][number])
-        return chosen
+def holds_out(training: Training) -> bool:
+    """Whether some annotations are kept aside to decide with."""
+    return training.n_restarts > 1 or training.patience is not None
 
 
 def split(
-    data: CrowdData, training: Training, rng: np.random.RandomState
-) -> tuple[CrowdData, CrowdData | None]:
+    data: DataT, training: Training, rng: np.random.RandomState
+) -> tuple[DataT, DataT | None]:
     """What is learned from, and what is held out; members are built from the first alone."""
     check(training)
-    if not training.holds_out or data.n_annotations < 2:
+    if not holds_out(training) or data.n_examples < 2:
         return data, None
     learned, held = data.held_out(training.validation_fraction, rng, training.hold_out)
-    return (learned, held) if learned.n_annotations else (data, None)
+    return (learned, held) if learned.n_examples else (data, None)
 
 
 def train(
-    members: Sequence[Objective],
-    data: CrowdData,
-    held: CrowdData | None,
-    phases: Sequence[Phase],
+    members: Sequence[ObjectiveT],
+    data: Data[BatchT],
+    held: Data[BatchT] | None,
+    phases: Sequence[Phase[ObjectiveT, BatchT]],
     training: Training,
     rng: np.random.RandomState,
-) -> tuple[Objective, History]:
+) -> tuple[ObjectiveT, History]:
     """Train all members at once; return the best one and what happened."""
     check(training)
     ensemble, history = Ensemble(members), History()
@@ -167,13 +124,13 @@ def train(
 
 
 @dataclass
-class Loop:
+class Loop(Generic[ObjectiveT, BatchT]):
     """The state of one training run."""
 
-    ensemble: Ensemble
-    data: CrowdData
-    held: CrowdData | None
-    phases: Sequence[Phase]
+    ensemble: Ensemble[ObjectiveT]
+    data: Data[BatchT]
+    held: Data[BatchT] | None
+    phases: Sequence[Phase[ObjectiveT, BatchT]]
     training: Training
     rng: np.random.RandomState
     history: History
@@ -188,10 +145,7 @@ class Loop:
             else None
         )
         self.generator = torch.Generator().manual_seed(int(self.rng.randint(2**31 - 1)))
-        weight = self.training.class_weight
-        self.odds: dict[str, Any] = (
-            {} if weight is None else {"odds": class_odds(self.data, weight)}
-        )
+        self.batches = self.data.epochs(self.training, self.ensemble.template.by)
         self.best_state = self.ensemble.snapshot()
         self.best_value = torch.full((len(self.ensemble),), torch.inf)
         self.since_best, self.report_every = 0, max(1, epochs // 10)
@@ -201,7 +155,7 @@ class Loop:
         with progress.bar("training", total, "epoch") as bar:
             for phase in self.phases:
                 if phase.expect is not None:
-                    self.expect(phase)
+                    self.expect(phase.expect)
                 for done in range(1, phase.epochs + 1):
                     self.epoch(phase.loss)
                     bar.advance()
@@ -210,13 +164,12 @@ class Loop:
                         bar.skip(phase.epochs - done)
                         break
 
-    def epoch(self, loss_name: str) -> None:
+    def epoch(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
         """One pass over the batches, and a look at the held-out labels."""
         self.ensemble.train(True)
         losses, n = torch.zeros(len(self.ensemble), device=self.data.device), 0
-        how = self.training.batch_size, self.ensemble.template.by, self.generator
-        for batch in self.data.batches(*how, **self.odds):
-            loss = self.ensemble(loss_name, self.dropped(batch))
+        for batch in self.batches(self.generator):
+            loss = self.ensemble(step, batch)
             self.optimizer.zero_grad(set_to_none=True)
             torch.autograd.backward(loss.sum())
             self.optimizer.step()
@@ -233,7 +186,7 @@ class Loop:
                 self.ensemble.train(False)
                 everywhere = self.ensemble.template.held_out_everywhere
                 batch = held.whole() if everywhere else held.labeled()
-                value = self.ensemble("held_out", batch).cpu()
+                value = self.ensemble(held_out_of, batch).cpu()
             self.history.held_out.append(value.tolist())
         if not torch.isfinite(losses).any():
             self.diverged()
@@ -246,27 +199,13 @@ class Loop:
             self.ensemble.keep(self.best_state, better)
         n_epochs = len(self.history.loss)
         if self.training.verbose and n_epochs % self.report_every == 0:
-            tell(f"epoch {n_epochs}: loss {float(losses.min()):.4f}")
+            report(f"epoch {n_epochs}: loss {float(losses.min()):.4f}")
 
-    def expect(self, phase: Phase) -> None:
+    def expect(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
         """E-step: every member's posterior becomes its target."""
-        assert phase.expect is not None
         self.ensemble.train(False)
         with torch.no_grad():
-            posterior = self.ensemble(phase.expect, self.data.whole()).exp()
-            if phase.hard:
-                best = posterior == posterior.amax(dim=-1, keepdim=True)
-                posterior = best / best.sum(dim=-1, keepdim=True)
-        self.ensemble.set_target(posterior)
-
-    def dropped(self, batch: Batch) -> Batch:
-        """The batch with some labels given to the unknown worker."""
-        if not self.training.worker_dropout:
-            return batch
-        chance = torch.rand(len(batch.worker), generator=self.generator).to(batch.worker.device)
-        unknown = chance < self.training.worker_dropout
-        worker = torch.where(unknown, self.data.n_workers, batch.worker)
-        return Batch(batch.x, batch.task, batch.at, worker, batch.label, batch.weight)
+            self.ensemble.set_target(self.ensemble(step, self.data.whole()))
 
     def diverged(self) -> None:
         raise TrainingError(
@@ -275,7 +214,7 @@ class Loop:
             "  fix:      lower the learning rate, or scale the features"
         )
 
-    def best_member(self) -> Objective:
+    def best_member(self) -> ObjectiveT:
         """The restart with the best held-out likelihood, at its best epoch."""
         if self.held is not None:
             self.ensemble.restore(self.best_state)
@@ -302,3 +241,96 @@ def seeded(seed: int, device: torch.device, work: int) -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(threads)
+
+
+def report(text: str) -> None:
+    """Log progress that was asked for; show it where logging is not set up to."""
+    log = logging.getLogger("crowdwise")
+    if log.isEnabledFor(logging.INFO) and log.hasHandlers():
+        log.info(text)
+    else:
+        sys.stderr.write(f"{text}\n")
+
+
+def make_optimizer(training: Training, parameters: Mapping[str, Tensor]) -> torch.optim.Optimizer:
+    """The optimizer, with a group of its own for each part of the network."""
+    kind, options = OPTIMIZERS[training.optimizer]
+    groups = []
+    for part in (*PARTS, ""):
+        chosen = [p for name, p in parameters.items() if _part(name) == part]
+        if chosen:
+            rate = _for_part(training.learning_rate, part, 1e-3)
+            decay = _for_part(training.weight_decay, part, 0.0)
+            groups.append({"params": chosen, "lr": rate, "weight_decay": decay})
+    return kind(groups, **options)
+
+
+def _part(name: str) -> str:
+    pieces = name.split(".")
+    return next((p for p in pieces[:2] if p in PARTS), "")
+
+
+def _for_part(value: float | Mapping[str, float], part: str, default: float) -> float:
+    if isinstance(value, Mapping):
+        return value.get(part, default)
+    return value
+
+
+def check(training: Training) -> None:
+    """Refuse settings that make no sense."""
+    words: dict[str, tuple[str, ...]] = {
+        "optimizer": tuple(OPTIMIZERS),
+        "schedule": ("constant", "cosine"),
+        "hold_out": ("labels", "tasks"),
+    }
+    for name, known in words.items():
+        value = getattr(training, name)
+        if value not in known:
+            raise ParameterError(f"{name}={value!r} is unknown.\n  expected: {', '.join(known)}")
+    for name, low in (("n_restarts", 1), ("epochs", 0), ("batch_size", 1), ("patience", 1)):
+        value = getattr(training, name)
+        if value is not None and not isinstance(value, Integral):
+            raise ParameterError(f"{name}={value!r}.\n  expected: a whole number")
+        if value is not None and value < low:
+            raise ParameterError(f"{name}={value} is too small.\n  expected: {low} or more")
+    for name in ("learning_rate", "weight_decay"):
+        _check_rates(name, getattr(training, name))
+    dropout, held_out = training.worker_dropout, training.validation_fraction
+    if not isinstance(dropout, Real) or not 0 <= dropout <= 1:
+        raise ParameterError(f"worker_dropout={dropout!r}.\n  expected: a number from 0 to 1")
+    if not isinstance(held_out, Real) or not 0 < held_out < 1:
+        raise ParameterError(f"validation_fraction={held_out!r}.\n  expected: between 0 and 1")
+    weight = training.class_weight
+    if isinstance(weight, Mapping) or (isinstance(weight, str) and weight != "balanced"):
+        raise ParameterError(
+            f"class_weight={weight!r:.80} is unknown.\n"
+            "  expected: balanced, one number per class in their order, or None"
+        )
+
+
+def _check_rates(name: str, value: object) -> None:
+    """Refuse a rate below 0, and rates of parts that no network has."""
+    rates = value if isinstance(value, Mapping) else {"": value}
+    strange = [part for part in rates if part not in (*PARTS, "")]
+    if strange:
+        raise ParameterError(
+            explain(
+                f"{name} is for {strange[0]!r}, which no network has.", expected=", ".join(PARTS)
+            )
+        )
+    for rate in rates.values():
+        if not isinstance(rate, Real) or not float(rate) >= 0:
+            raise ParameterError(f"{name}={rate!r}.\n  expected: a number, 0 or more")
+
+
+def pick_device(name: str) -> torch.device:
+    """The device that ``name`` asks for."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ParameterError(f"device={name!r} is unknown.\n  expected: auto, cpu, cuda") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ParameterError(f"device={name!r}, but there is no GPU.\n  fix:      device='cpu'")
+    return device

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 from crowdwise.learn.objectives import CrowdNet
-from crowdwise.learn.truth import Standardize
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import seeded
+from crowdwise.nets.modules import Standardize
 from crowdwise.persist import Savable
 
 

@@ -20,13 +20,13 @@ PARTS: Mapping[str, str] = {
     "History": "crowdwise.nets.loop",
     "LIAML": "crowdwise.learn.lia_ml",
     "LogisticRegression": "sklearn.linear_model",
-    "MLP": "crowdwise.learn.truth",
+    "MLP": "crowdwise.nets.modules",
     "NetClassifier": "crowdwise.learn.net_classifier",
     "OneWorker": "crowdwise.learn.net_classifier",
     "Pipeline": "sklearn.pipeline",
     "ResponseModel": "crowdwise.learn.response",
     "StandardScaler": "sklearn.preprocessing",
-    "Training": "crowdwise.nets.settings",
+    "Training": "crowdwise.nets.training",
     "WorkerHistory": "crowdwise.aggregate.dawid_skene",
 }
 MODELS = {  # and their lists

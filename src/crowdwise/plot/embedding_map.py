@@ -45,7 +45,7 @@ def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = Non
     Hao, Ding and Liu (2022). NeuCrowd: Neural sampling network for representation learning with
     crowdsourced labels. Knowledge and Information Systems 64. doi:10.1007/s10115-021-01644-7
     """
-    from crowdwise.nets.features import in_task_order
+    from crowdwise.base.fitting import in_task_order
 
     check_is_fitted(model)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)

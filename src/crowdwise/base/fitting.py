@@ -1,8 +1,10 @@
-"""Rows and columns by name: what belongs to which task or worker, and is what it was in fit."""
+"""What every ``fit`` does with its input: rows and columns by name, and all or nothing."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals as nw
@@ -119,3 +121,65 @@ def refuse_other_columns(names: Array | None, known: Array | None, what: str = "
             fix=f"select them by name from {what}, or give an array if only the names differ",
         )
     )
+
+
+def in_task_order(X: Any, tasks: Array) -> Any:
+    """The same X, of any kind, with one row per task in their order."""
+    order = order_by_name(X, tasks)
+    if order is not None:
+        return X.iloc[order]
+    if X is not None:
+        refuse_other_rows(n_rows(X), tasks)
+    return X
+
+
+def n_rows(X: Any) -> int:
+    """How many rows X has, of any kind."""
+    if np.isscalar(X) or getattr(X, "shape", None) == ():
+        refuse_flat(())
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def refuse_width(found: int, expected: int) -> None:
+    """Another number of features than in fit."""
+    if found != expected:
+        raise AnnotationError(
+            explain(
+                f"X has {found:,} features.",
+                expected=f"the {expected:,} features that were there in fit",
+            )
+        )
+
+
+def refuse_other_rows(found: int, tasks: Array) -> None:
+    if found != len(tasks):
+        raise AnnotationError(
+            explain(
+                f"X has {found:,} rows, but there are {len(tasks):,} tasks.",
+                expected="one row per task, in the order of annotations.tasks",
+                fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
+            )
+        )
+
+
+def refuse_flat(shape: tuple[int, ...]) -> None:
+    if len(shape) < 2 or 0 in shape[1:]:
+        raise AnnotationError(
+            explain(
+                f"X has shape {shape}.",
+                expected="two dimensions or more, rows being tasks, and a column or more",
+                fix="use X.reshape(-1, 1) for a single feature",
+            )
+        )
+
+
+@contextmanager
+def all_or_nothing(model: Any) -> Iterator[None]:
+    """A model as it was before, should learning fail."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException:
+        vars(model).clear()
+        vars(model).update(before)
+        raise
