@@ -21,7 +21,7 @@ from crowds_of_size import N_CLASSES, draw
 from results_files import provenance, save, table
 
 from crowdwise import Annotations, aggregate
-from crowdwise.inference.sweep import em_pass
+from crowdwise.inference import MemoryEngine
 
 # Method: EM steps (0 for its own rule), and the largest size the peer is asked for: beyond
 # it one fit takes the peer many minutes, or more memory than a machine has.
@@ -101,8 +101,8 @@ def limit_of(file: Path, size: int) -> dict[str, object]:
     rng = np.random.default_rng(0)
     shape = (annotations.n_workers, N_CLASSES)
     tables = np.log(np.full(N_CLASSES, 0.25)), np.log(rng.dirichlet(np.ones(N_CLASSES), shape))
-    cells = annotations.cells
-    bare = min(measure_seconds(lambda: em_pass(cells, *tables)) for _ in range(5))
+    cells, engine = annotations.cells, MemoryEngine(annotations)
+    bare = min(measure_seconds(lambda: engine.sweep(*tables)) for _ in range(5))
     read = min(measure_seconds(cells.code.sum) for _ in range(5))
     nanoseconds = {"pass_ns": bare / size * 1e9, "read_ns": read / size * 1e9}
     return {"method": "limit", "annotations": size, **nanoseconds}

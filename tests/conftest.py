@@ -1,4 +1,4 @@
-"""What several test files share: real crowds and a browser, where this machine has them."""
+"""What several test files share: real and small crowds, and a browser where there is one."""
 
 from functools import cache
 
@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 import real_crowds
 
-from crowdwise.inference.simplex import tied
+from crowdwise import Annotations
+from crowdwise.inference import tied
+from crowdwise.simulate import confused_crowd
 
 cached = cache(real_crowds.load)
+
+# Lopsided on purpose: errors lean to a class, truths are not equally frequent.
+CAREFUL = [[0.85, 0.10, 0.05], [0.25, 0.70, 0.05], [0.05, 0.20, 0.75]]
+SPAMMER = [[0.60, 0.30, 0.10]] * 3
+LIAR = [[0.10, 0.85, 0.05], [0.70, 0.10, 0.20], [0.50, 0.40, 0.10]]
 
 
 @pytest.fixture(scope="session")
@@ -59,3 +66,70 @@ def chromium():
         pytest.skip("no Chromium here: apt-get install chromium, or set CHROMIUM to its path")
     with page_checks.launched(path) as browser:
         yield browser
+
+
+@pytest.fixture(scope="session")
+def voters():
+    """Four careful workers, two spammers and a liar, some more active than others."""
+    confusion = np.array([CAREFUL] * 4 + [SPAMMER] * 2 + [LIAR])
+    activity = [4, 1, 3, 2, 3, 1, 2]
+    return confused_crowd(
+        confusion, 300, 4, prior=[0.5, 0.3, 0.2], activity=activity, random_state=0
+    )
+
+
+@pytest.fixture(scope="session")
+def weighted_voters(voters):
+    """The first of them, annotations counting unequally."""
+    votes = voters.annotations[:80]
+    weight = np.random.default_rng(1).uniform(0.2, 3.0, votes.n_annotations)
+    return Annotations.from_codes(
+        votes.task, votes.worker, votes.label, weight=weight, workers=np.arange(7)
+    )
+
+
+@pytest.fixture(scope="session")
+def slow_vote():
+    """A vote, one annotation at a time: too slow to ship, too plain to be wrong."""
+
+    def vote(annotations, weights, gold=None):
+        agreed, given = np.zeros(len(weights)), np.zeros(len(weights))
+        for task in range(annotations.n_tasks):
+            rows = range(annotations.indptr[task], annotations.indptr[task + 1])
+            own = [
+                1.0 if annotations.weight is None else float(annotations.weight[r]) for r in rows
+            ]
+            score = [0.0] * annotations.n_classes
+            for row, weight in zip(rows, own, strict=True):
+                score[annotations.label[row]] += weight * weights[annotations.worker[row]]
+            best = [k for k, value in enumerate(score) if value > max(score) - 1e-9]
+            if gold is not None and gold[task] >= 0:
+                best = [gold[task]]
+            for row, weight in zip(rows, own, strict=True):
+                given[annotations.worker[row]] += weight
+                if annotations.label[row] in best:
+                    agreed[annotations.worker[row]] += weight / len(best)
+        return agreed, given
+
+    return vote
+
+
+@pytest.fixture(scope="session")
+def slow_shares():
+    """Share of the weight for each class, one annotation at a time."""
+
+    def shares(annotations, weights):
+        found = np.zeros((annotations.n_tasks, annotations.n_classes))
+        for row, task in enumerate(annotations.task):
+            own = 1.0 if annotations.weight is None else float(annotations.weight[row])
+            own = own * weights[annotations.worker[row]]
+            for k in range(annotations.n_classes):
+                if own >= 0 and k == annotations.label[row]:
+                    found[task, k] += own
+                if own < 0 and k != annotations.label[row]:
+                    found[task, k] -= own
+        for task in range(annotations.n_tasks):
+            found[task] /= found[task].sum()
+        return found
+
+    return shares

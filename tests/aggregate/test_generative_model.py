@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.aggregate.generative_model import GenerativeModel, likelihood, log_confusion_of
 from crowdwise.aggregate.one_coin import OneCoin
-from crowdwise.inference.simplex import gold_mask
+from crowdwise.inference import MemoryEngine
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 ACCURACY = [0.95, 0.85, 0.75, 0.7, 0.6, 0.2]
@@ -51,8 +51,7 @@ def test_likelihood_and_its_slopes_equal_the_plain_loops(crowd):
         prior = np.exp(point[6:]) / np.exp(point[6:]).sum()
         return slow_likelihood(annotations, point[:6], prior, gold)
 
-    mask = gold_mask(gold, 3)
-    value, slopes = likelihood(annotations.cells, weight, np.log(PRIOR), mask)
+    value, slopes = likelihood(MemoryEngine(annotations, gold), weight, np.log(PRIOR))
     point = np.concatenate([weight, np.log(PRIOR)])
     assert_allclose(value, at(point))
     assert_allclose(slopes, approx_fprime(point, at, 1e-7), rtol=1e-4, atol=1e-4)

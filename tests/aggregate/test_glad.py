@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise import Annotations
 from crowdwise.aggregate.glad import GLAD, at_ease, at_skill, expect
 from crowdwise.errors import ParameterError
-from crowdwise.inference.logistic import normal, rows_of
+from crowdwise.inference.logistic import normal_prior, responses_of
 
 SMALL = 1e-4
 
@@ -137,7 +137,7 @@ def somewhere(few):
 def test_the_e_step_equals_the_plain_loop(few, somewhere):
     skill, log_ease, _ = somewhere
     prior = np.array([0.2, 0.5, 0.3])
-    posterior, evidence = expect(rows_of(few), prior, skill, log_ease)
+    posterior, evidence = expect(responses_of(few), prior, skill, log_ease)
     joint = slow_joint(few, prior, skill, log_ease)
     assert_allclose(posterior, joint / joint.sum(axis=1, keepdims=True))
     assert evidence == pytest.approx(np.log(joint.sum(axis=1)).sum())
@@ -146,7 +146,7 @@ def test_the_e_step_equals_the_plain_loop(few, somewhere):
 @pytest.mark.parametrize("of", ["skill", "ease"])
 def test_slopes_and_curvatures_are_finite_differences(few, somewhere, of):
     skill, log_ease, posterior = somewhere
-    rows, prior = rows_of(few), normal((0.7, 2.0), "prior")
+    rows, prior = responses_of(few), normal_prior((0.7, 2.0), "prior")
     right = posterior.ravel()[rows.cell]
 
     def shape(shift):

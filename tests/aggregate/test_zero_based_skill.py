@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.aggregate import MajorityVote, ZeroBasedSkill
 from crowdwise.base.weighted_vote import agreement
+from crowdwise.inference import MemoryEngine
 
 
 def slow_fit(annotations, n_steps, slow_vote, rate=1.0, decay=0.5, every=20, gold=None):
@@ -55,7 +56,7 @@ def test_no_step_lowers_what_skills_and_votes_raise_together(voters):
     raised = []
     for n_steps in range(1, 12):
         model = ZeroBasedSkill(learning_rate=0.4, max_iter=n_steps).fit(voters.annotations)
-        agreed, given = agreement(voters.annotations, model.weights_)
+        agreed, given = agreement(MemoryEngine(voters.annotations), model.weights_)
         raised.append((model.weights_ * agreed - given * model.weights_**2 / 2).sum())
     assert np.diff(raised).min() >= -1e-9
 

@@ -173,7 +173,9 @@ def test_a_lazy_frame_is_collected():
 
 def test_what_is_no_frame_is_refused():
     twins = pd.DataFrame([[1, 2, 3, 4]], columns=["task", "task", "worker", "label"])
-    with pytest.raises(AnnotationError, match=r"two columns with the same name(.|\n)*'task'(.|\n)*rename"):
+    with pytest.raises(
+        AnnotationError, match=r"two columns with the same name(.|\n)*'task'(.|\n)*rename"
+    ):
         Annotations.from_frame(twins)
     with pytest.raises(AnnotationError, match=r"A list is not a frame(.|\n)*polars"):
         Annotations.from_frame([1, 2])

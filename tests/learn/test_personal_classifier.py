@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.base.learner import counted_confusion
+from crowdwise.inference import pooled_confusion
 from crowdwise.learn import PersonalClassifier
 from crowdwise.simulate import label_by_crowd
 
@@ -104,7 +104,7 @@ def test_the_posterior_is_one_step_from_the_classifier(lopsided):
         joint[task] += np.log(confusion[worker]) @ share
     posterior = softmax(joint, axis=1)
     assert_allclose(model.posterior_, posterior, rtol=1e-5)
-    assert_allclose(model.confusion_, counted_confusion(annotations, posterior), rtol=1e-5)
+    assert_allclose(model.confusion_, pooled_confusion(annotations, posterior), rtol=1e-5)
 
 
 def test_says_when_it_ran_out_of_steps(crowd):

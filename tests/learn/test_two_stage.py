@@ -17,8 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import crowdwise
 from crowdwise.aggregate import IBCC, DawidSkene, MajorityVote
-from crowdwise.base.learner import counted_confusion
 from crowdwise.errors import AnnotationError, ParameterError
+from crowdwise.inference import pooled_confusion
 from crowdwise.learn import MLP, NetClassifier, Training, TwoStage
 
 
@@ -58,10 +58,10 @@ def test_the_default_is_ibcc_and_scaled_regression(crowd):
 def test_confusion_is_the_aggregators_or_counted(crowd):
     skene, vote = (TwoStage(a).fit(crowd.X, crowd.votes) for a in (DawidSkene(), MajorityVote()))
     assert_array_equal(skene.confusion_, skene.aggregator_.confusion_)
-    assert_allclose(vote.confusion_, counted_confusion(crowd.votes, crowd.votes.shares()))
+    assert_allclose(vote.confusion_, pooled_confusion(crowd.votes, crowd.votes.shares()))
 
 
-def test_counted_confusion_equals_the_plain_loops(lopsided):
+def test_pooled_confusion_equals_the_plain_loops(lopsided):
     annotations = lopsided.votes(weighted=True)
     posterior = np.random.default_rng(3).dirichlet(np.ones(3), lopsided.n_tasks)
     counts = np.zeros((5, 3, 3))
@@ -70,7 +70,7 @@ def test_counted_confusion_equals_the_plain_loops(lopsided):
     crowd = counts.sum(axis=0) + 1 / 3
     expected = counts + crowd / crowd.sum(axis=1, keepdims=True)
     expected /= expected.sum(axis=2, keepdims=True)
-    assert_allclose(counted_confusion(annotations, posterior), expected)
+    assert_allclose(pooled_confusion(annotations, posterior), expected)
 
 
 def test_gold_reaches_both_stages(crowd):

@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from crowdwise import learn
 from crowdwise.annotations import Annotations
-from crowdwise.inference.sweep import count
+from crowdwise.inference import count_labels
 from crowdwise.learn._linear import softmax_regression
 from crowdwise.typing import Floats, Ints
 
@@ -29,7 +29,7 @@ class PrintedRaykar(learn.Raykar):
         self.weights_ = np.zeros((design.shape[1], votes.n_classes))
         with np.errstate(invalid="ignore"):
             for _ in range(STEPS):
-                counts = count(votes.cells, posterior, votes.n_workers, votes.n_classes)
+                counts = count_labels(votes, posterior)
                 confusion = counts / counts.sum(axis=2, keepdims=True)
                 self.weights_ = softmax_regression(design, posterior, self.ridge, self.weights_)
                 chance = softmax(design @ self.weights_, axis=1)

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.special import gammaincinv
 
-from crowdwise.base.params import at_least, between, more_than
-from crowdwise.base.weighted_vote import RepeatedVote
+from crowdwise.base import RepeatedVote, at_least, between, more_than
 from crowdwise.typing import Floats
 
 

@@ -1,19 +1,14 @@
 """Dawid-Skene: one confusion matrix per worker, fitted by EM."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
-from crowdwise.base.aggregator import ConfusionModel, Traits
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.errors import ParameterError
-from crowdwise.inference.simplex import clamp, gold_mask, normalize
-from crowdwise.inference.stopping import until_converged
-from crowdwise.inference.sweep import count, em_pass, posterior_of
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.inference import Engine, as_confusion_counts, fixed_prior, normalize, until_converged
+from crowdwise.typing import Array, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +113,9 @@ class DawidSkene(ConfusionModel):
     def __init__(
         self,
         *,
-        smoothing: Any = 0.01,
+        smoothing: ArrayLike = 0.01,
         pooling: float = 0.0,
-        class_prior: Any = "estimate",
+        class_prior: ArrayLike = "estimate",
         history: WorkerHistory | None = None,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -132,60 +127,29 @@ class DawidSkene(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        cells, mask = annotations.cells, gold_mask(gold, annotations.n_classes)
-        shares = clamp(annotations.shares(), gold)
-        counts = count(cells, shares, annotations.n_workers, annotations.n_classes)
-        truths, pseudo = shares.sum(axis=0), self._pseudo_counts(annotations, counts)
-        fixed = given_prior(self.class_prior, annotations.n_classes)
-        smooth = float(np.mean(self.smoothing)) if fixed is None else 0.0
-        del shares
+    def _fit(self, engine: Engine) -> Floats:
+        step = engine.tally_votes()
+        pseudo = self._pseudo_counts(step.counts)
+        fixed = fixed_prior(self.class_prior, engine.n_classes)
+        smooth = float(np.asarray(self.smoothing).mean()) if fixed is None else 0.0
         for em in until_converged(self.max_iter, self.tol):
-            self.prior_ = normalize(truths + smooth) if fixed is None else fixed
-            self.confusion_ = normalize(counts + pseudo)
+            self.prior_ = normalize(step.truths + smooth) if fixed is None else fixed
+            self.confusion_ = normalize(step.counts + pseudo)
             log_prior, log_confusion = np.log(self.prior_), np.log(self.confusion_)
-            step = em_pass(cells, log_prior, log_confusion, offset=mask)
-            truths, counts = step.truths, step.counts
+            step = engine.sweep(log_prior, log_confusion)
             penalty = smooth * log_prior.sum() + (pseudo * log_confusion).sum()
             em.record(step.evidence + penalty)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
-        earlier = 0.0 if self.history is None else self._past(annotations)
-        self.history_ = WorkerHistory(annotations.workers, annotations.classes, counts + earlier)
-        return posterior_of(annotations, self.prior_, self.confusion_, gold)
+        earlier = 0.0 if self.history is None else self._past(self.history)
+        self.history_ = WorkerHistory(self.workers_, self.classes_, step.counts + earlier)
+        return self._posterior(engine)
 
-    def _pseudo_counts(self, annotations: Annotations, counts: Floats) -> Floats:
+    def _pseudo_counts(self, counts: Floats) -> Floats:
         """What is added to the counts of each (worker, truth, label)."""
-        smoothing = matrix_of(self.smoothing, annotations.n_classes, "smoothing")
+        smoothing = as_confusion_counts(self.smoothing, len(self.classes_))
         pooled = normalize(counts.sum(axis=0) + smoothing)  # (truth, label)
         pseudo = np.broadcast_to(smoothing + self.pooling * pooled, counts.shape)
-        return pseudo if self.history is None else pseudo + self._past(annotations)
+        return pseudo if self.history is None else pseudo + self._past(self.history)
 
-    def _past(self, annotations: Annotations) -> Floats:
-        assert self.history is not None
-        return self.history.of(annotations.workers, annotations.classes)
-
-
-def given_prior(class_prior: Any, n_classes: int) -> Floats | None:
-    """The class prior if it is not to be estimated."""
-    if isinstance(class_prior, str):
-        return None if class_prior == "estimate" else np.full(n_classes, 1.0 / n_classes)
-    prior = np.asarray(class_prior, dtype=np.float64)
-    if prior.shape != (n_classes,) or not (prior > 0).all():
-        raise ParameterError(
-            f"class_prior has shape {prior.shape} for {n_classes} classes.\n"
-            "  expected: one positive number per class"
-        )
-    return normalize(prior)
-
-
-def matrix_of(value: Any, n_classes: int, name: str) -> Floats:
-    """A number, or a matrix of them, as a matrix of truth x label."""
-    matrix = np.asarray(value, dtype=np.float64)
-    if matrix.ndim == 0:
-        return np.full((n_classes, n_classes), float(matrix))
-    if matrix.shape != (n_classes, n_classes) or not (matrix > 0).all():
-        raise ParameterError(
-            f"{name} has shape {matrix.shape} for {n_classes} classes.\n"
-            "  expected: one positive number, or one for each truth (row) and label (column)"
-        )
-    return matrix
+    def _past(self, history: WorkerHistory) -> Floats:
+        return history.of(self.workers_, self.classes_)

@@ -1,20 +1,25 @@
 """EBCC: IBCC with subtypes of every class, so that workers may err together."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crowdwise.annotations import Annotations, Cells
-from crowdwise.base.aggregator import ConfusionModel, Traits
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.inference.dirichlet import divergence, expected_log, worker_prior
-from crowdwise.inference.restarts import Run, best_of
-from crowdwise.inference.simplex import clamp, gold_mask, normalize
-from crowdwise.inference.stopping import until_converged
-from crowdwise.inference.sweep import count, em_pass
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.inference import (
+    Engine,
+    Run,
+    Sums,
+    best_of,
+    divergence,
+    expected_log,
+    normalize,
+    until_converged,
+    worker_prior,
+)
+from crowdwise.typing import Floats, RandomState
 
 
 @dataclass(frozen=True)
@@ -117,19 +122,18 @@ class EBCC(ConfusionModel):
         "tol": [at_least(0.0)],
         "random_state": ["random_state"],
     }
-    _per_worker = ("confusion_", "counts_")
 
     def __init__(
         self,
         *,
         n_subtypes: int = 10,
-        smoothing: Any = (4.0, 1.0),
+        smoothing: ArrayLike = (4.0, 1.0),
         subtype_smoothing: float = 0.1,
-        class_smoothing: Any = "votes",
+        class_smoothing: str | float = "votes",
         n_restarts: int = 5,
         max_iter: int = 500,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_subtypes = n_subtypes
         self.smoothing = smoothing
@@ -140,16 +144,16 @@ class EBCC(ConfusionModel):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        shares, rng = clamp(annotations.shares(), gold), check_random_state(self.random_state)
-        prior, mask = self._prior(shares.sum(axis=0)), gold_mask(gold, annotations.n_classes)
-        if mask is not None:
-            mask = np.repeat(mask, self.n_subtypes, axis=1)
+    def _fit(self, engine: Engine) -> Floats:
+        prior, rng = self._prior(engine.tally_votes().truths), check_random_state(self.random_state)
+
+        def split(shares: Floats) -> Floats:
+            part = rng.dirichlet(np.ones(self.n_subtypes), shares.shape)
+            return (shares[:, :, None] * part).reshape(len(shares), -1)
 
         def run() -> Run[Belief]:
-            luck = rng.dirichlet(np.ones(self.n_subtypes), shares.shape)
-            start = first_belief(annotations, prior, shares[:, :, None] * luck)
-            return climb(annotations.cells, start, prior, mask, self.max_iter, self.tol)
+            start = update(prior, engine.tally_votes(split))
+            return climb(engine, start, prior, self.max_iter, self.tol)
 
         best = best_of(self.n_restarts, run)
         belief = best.end
@@ -157,7 +161,7 @@ class EBCC(ConfusionModel):
         self.prior_, self.subtypes_ = normalize(belief.classes), normalize(belief.subtypes)
         self.confusion_ = np.einsum("wkml,km->wkl", normalize(self.counts_), self.subtypes_)
         self.objective_, self.n_iter_ = best.objective, len(best.objective)
-        return self._posterior(annotations)
+        return self._posterior(engine)
 
     def _prior(self, votes: Floats) -> Belief:
         """What is believed before workers are known."""
@@ -167,35 +171,27 @@ class EBCC(ConfusionModel):
         subtypes = np.full((n_classes, self.n_subtypes), even)
         return Belief(classes, subtypes, worker_prior(self.smoothing, n_classes)[:, None])
 
-    def _posterior(self, annotations: Annotations) -> Floats:
-        log_prior, log_confusion = self.log_prior_.ravel(), flat(expected_log(self.counts_))
-        step = em_pass(annotations.cells, log_prior, log_confusion, counting=False, keep=True)
-        return step.posterior.reshape(-1, *self.log_prior_.shape).sum(axis=2)
+    def _posterior(self, engine: Engine) -> Floats:
+        return engine.posterior(self.log_prior_.ravel(), flatten(expected_log(self.counts_)))
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"confusion_": self.confusion_, "counts_": self.counts_}
 
 
-def climb(
-    cells: Cells, belief: Belief, prior: Belief, mask: Floats | None, max_iter: int, tol: float
-) -> Run[Belief]:
+def climb(engine: Engine, belief: Belief, prior: Belief, max_iter: int, tol: float) -> Run[Belief]:
     """Update the truths and the beliefs in turn until the bound stands still."""
     for em in until_converged(max_iter, tol, name="EBCC"):
-        tables = log_weights(belief).ravel(), flat(expected_log(belief.confusion))
-        step = em_pass(cells, *tables, offset=mask)
+        step = engine.sweep(log_weights(belief).ravel(), flatten(expected_log(belief.confusion)))
         em.record(step.evidence - distance(belief, prior))
-        last, belief = belief, updated(prior, step.truths, step.counts)
+        last, belief = belief, update(prior, step)
     return Run(last, em.objective)
 
 
-def first_belief(annotations: Annotations, prior: Belief, start: Floats) -> Belief:
-    """Beliefs that follow from a share of every task, truth and subtype."""
-    flattened = start.reshape(len(start), -1)
-    counts = count(annotations.cells, flattened, annotations.n_workers, annotations.n_classes)
-    return updated(prior, flattened.sum(axis=0), counts)
-
-
-def updated(prior: Belief, truths: Floats, counts: Floats) -> Belief:
+def update(prior: Belief, sums: Sums) -> Belief:
     """Add the expected counts of (truth, subtype), and of labels given them, to the prior."""
     shape = prior.subtypes.shape
-    tasks, labels = truths.reshape(shape), counts.reshape(len(counts), *shape, shape[0])
+    tasks = sums.truths.reshape(shape)
+    labels = sums.counts.reshape(len(sums.counts), *shape, shape[0])
     return Belief(
         prior.classes + tasks.sum(axis=1), prior.subtypes + tasks, prior.confusion + labels
     )
@@ -215,6 +211,6 @@ def distance(belief: Belief, prior: Belief) -> float:
     )
 
 
-def flat(table: Floats) -> Floats:
+def flatten(table: Floats) -> Floats:
     """Each (truth, subtype) as a truth of its own: (worker, truth x subtype, label)."""
     return table.reshape(len(table), -1, table.shape[-1])

@@ -2,21 +2,16 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult, minimize
 from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.aggregate.dawid_skene import given_prior
-from crowdwise.annotations import Annotations, Cells
-from crowdwise.base.aggregator import ConfusionModel, Traits
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.inference.simplex import gold_mask
-from crowdwise.inference.stopping import Trace
-from crowdwise.inference.sweep import em_pass, posterior_of
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.inference import Engine, Trace, fixed_prior
+from crowdwise.typing import Floats
 
 SLOPE = 1e-6  # steeper than this in no direction: a maximum
 
@@ -108,7 +103,7 @@ class GenerativeModel(ConfusionModel):
     def __init__(
         self,
         *,
-        class_prior: Any = "uniform",
+        class_prior: ArrayLike = "uniform",
         initial_weight: float = 1.0,
         penalty: float = 0.1,
         max_iter: int = 200,
@@ -120,16 +115,16 @@ class GenerativeModel(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        n_workers, n_classes = annotations.n_workers, annotations.n_classes
-        prior, mask = given_prior(self.class_prior, n_classes), gold_mask(gold, n_classes)
+    def _fit(self, engine: Engine) -> Floats:
+        n_workers, n_classes = engine.n_workers, engine.n_classes
+        prior = fixed_prior(self.class_prior, n_classes)
         start = np.full(n_workers + n_classes, float(self.initial_weight))
         start[n_workers:] = 0.0 if prior is None else np.log(prior)
         free = np.arange(len(start)) < n_workers + (n_classes if prior is None else 0)
 
         def loss(point: Floats) -> tuple[float, Floats]:
             weight, logit = np.split(point, [n_workers])
-            value, slopes = likelihood(annotations.cells, weight, log_softmax(logit), mask)
+            value, slopes = likelihood(engine, weight, log_softmax(logit))
             pull = np.where(free, point - start, 0.0)
             value -= self.penalty / 2 * (pull**2).sum()
             return -value, -np.where(free, slopes - self.penalty * pull, 0.0)
@@ -137,9 +132,8 @@ class GenerativeModel(ConfusionModel):
         self.weight_, logit = np.split(self._climb(loss, start), [n_workers])
         self.prior_ = np.exp(log_softmax(logit))
         self.confusion_ = np.exp(log_confusion_of(self.weight_, n_classes))
-        labelled = np.bincount(annotations.worker, minlength=n_workers)
-        self.propensity_ = np.minimum(labelled / annotations.n_tasks, 1.0)
-        return posterior_of(annotations, self.prior_, self.confusion_, gold)
+        self.propensity_ = np.minimum(engine.labels_per_worker() / engine.n_tasks, 1.0)
+        return self._posterior(engine)
 
     def _climb(self, loss: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:
         trace = Trace([-loss(start)[0]])
@@ -159,12 +153,10 @@ class GenerativeModel(ConfusionModel):
         return found.x
 
 
-def likelihood(
-    cells: Cells, weight: Floats, log_prior: Floats, mask: Floats | None
-) -> tuple[float, Floats]:
+def likelihood(engine: Engine, weight: Floats, log_prior: Floats) -> tuple[float, Floats]:
     """Log-likelihood of the labels, and its slopes by the weights and by the prior's logits."""
     log_confusion = log_confusion_of(weight, len(log_prior))
-    step = em_pass(cells, log_prior, log_confusion, offset=mask)
+    step = engine.sweep(log_prior, log_confusion)
     accuracy = np.exp(log_confusion[:, 0, 0])
     right, given = np.einsum("wkk->w", step.counts), step.counts.sum(axis=(1, 2))
     by_logit = step.truths - step.truths.sum() * np.exp(log_prior)

@@ -1,21 +1,26 @@
 """GLAD: skilled workers and easy tasks."""
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.aggregate.dawid_skene import given_prior
-from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import Aggregator, Traits, by_worker
-from crowdwise.base.params import at_least, one_of
-from crowdwise.inference.logistic import Normal, Rows, at_scale, normal, rows_of, softplus
-from crowdwise.inference.newton import Shape, ascend
-from crowdwise.inference.simplex import gold_mask, normalize
-from crowdwise.inference.stopping import until_converged
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import Aggregator, Traits, at_least, by_worker, one_of
+from crowdwise.inference import Engine, fixed_prior, gold_mask, normalize, until_converged
+from crowdwise.inference.logistic import (
+    Normal,
+    Responses,
+    Shape,
+    ascend,
+    at_scale,
+    normal_prior,
+    responses_of,
+    softplus,
+)
+from crowdwise.typing import Floats
 
 
 class GLAD(Aggregator):
@@ -96,7 +101,7 @@ class GLAD(Aggregator):
     ([1.3, 1.3, 0.2], [0.4, 0.4, 0.26, 0.26])
     """
 
-    traits = Traits(monotone=True, learns_from_gold=True)
+    traits = Traits(monotone=True, learns_from_gold=True, blockwise=False)
     _parameter_constraints = {
         "skill_prior": ["array-like"],
         "ease_prior": ["array-like"],
@@ -104,15 +109,13 @@ class GLAD(Aggregator):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
     }
-    _per_worker = ("log_odds_",)
-    _per_task = ("log_ease_",)
 
     def __init__(
         self,
         *,
-        skill_prior: Any = (1.0, 1.0),
-        ease_prior: Any = (1.0, 1.0),
-        class_prior: Any = "uniform",
+        skill_prior: ArrayLike = (1.0, 1.0),
+        ease_prior: ArrayLike = (1.0, 1.0),
+        class_prior: ArrayLike = "uniform",
         max_iter: int = 200,
         tol: float = 1e-6,
     ) -> None:
@@ -133,32 +136,42 @@ class GLAD(Aggregator):
         index = pd.Index(self.tasks_, name="task")
         return pd.Series(np.exp(-self.log_ease_), index=index, name="difficulty")
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        rows, mask = rows_of(annotations), gold_mask(gold, annotations.n_classes)
-        of_skill = normal(self.skill_prior, "skill_prior")
-        of_ease = normal(self.ease_prior, "ease_prior")
-        fixed = given_prior(self.class_prior, annotations.n_classes)
+    def _fit(self, engine: Engine) -> Floats:
+        annotations, gold = engine.collect()
+        rows, mask = responses_of(annotations), gold_mask(gold, annotations.n_classes)
+        of_skill = normal_prior(self.skill_prior, "skill_prior")
+        of_ease = normal_prior(self.ease_prior, "ease_prior")
+        fixed = fixed_prior(self.class_prior, annotations.n_classes)
         skill = np.full(annotations.n_workers, of_skill.mean)
         log_ease = np.full(annotations.n_tasks, of_ease.mean)
         prior = normalize(np.ones(annotations.n_classes)) if fixed is None else fixed
         posterior, _ = expect(rows, prior, skill, log_ease, mask)
         for em in until_converged(self.max_iter, self.tol, name="GLAD"):
-            given: dict[str, Any] = {"rows": rows, "right": posterior.ravel()[rows.cell]}
+            right = posterior.ravel()[rows.cell]
             prior = posterior.mean(axis=0) if fixed is None else fixed
-            skill = ascend(skill, partial(at_skill, **given, log_ease=log_ease, prior=of_skill))
-            log_ease = ascend(log_ease, partial(at_ease, **given, skill=skill, prior=of_ease))
+            by_skill = partial(at_skill, rows=rows, right=right, log_ease=log_ease, prior=of_skill)
+            skill = ascend(skill, by_skill)
+            by_ease = partial(at_ease, rows=rows, right=right, skill=skill, prior=of_ease)
+            log_ease = ascend(log_ease, by_ease)
             posterior, evidence = expect(rows, prior, skill, log_ease, mask)
             em.record(evidence - of_skill.penalty(skill).sum() - of_ease.penalty(log_ease).sum())
         self.prior_, self.log_odds_, self.log_ease_ = prior, skill, log_ease
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return posterior
 
-    def _posterior(self, annotations: Annotations) -> Floats:
-        return expect(rows_of(annotations), self.prior_, self.log_odds_, self.log_ease_)[0]
+    def _posterior(self, engine: Engine) -> Floats:
+        rows = responses_of(engine.collect()[0])
+        return expect(rows, self.prior_, self.log_odds_, self.log_ease_)[0]
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"log_odds_": self.log_odds_}
+
+    def _task_rows(self) -> Mapping[str, Floats]:
+        return {"log_ease_": self.log_ease_}
 
 
 def expect(
-    rows: Rows, prior: Floats, skill: Floats, log_ease: Floats, mask: Floats | None = None
+    rows: Responses, prior: Floats, skill: Floats, log_ease: Floats, mask: Floats | None = None
 ) -> tuple[Floats, float]:
     """E-step: P(truth | labels) of each task, and the log-evidence of all.
 
@@ -177,13 +190,17 @@ def expect(
     return share / total, float((top + np.log(total)).sum() - all_wrong.sum())
 
 
-def at_skill(skill: Floats, *, rows: Rows, right: Floats, log_ease: Floats, prior: Normal) -> Shape:
+def at_skill(
+    skill: Floats, *, rows: Responses, right: Floats, log_ease: Floats, prior: Normal
+) -> Shape:
     """M-step: the expected log-posterior as a function of each worker's skill."""
     shape = at_scale(skill, np.exp(log_ease)[rows.task], rows.worker, rows, right)
     return prior.added_to(shape, skill)
 
 
-def at_ease(log_ease: Floats, *, rows: Rows, right: Floats, skill: Floats, prior: Normal) -> Shape:
+def at_ease(
+    log_ease: Floats, *, rows: Responses, right: Floats, skill: Floats, prior: Normal
+) -> Shape:
     """M-step: the expected log-posterior as a function of each task's log ease."""
     ease = np.exp(log_ease)
     shape = at_scale(ease, skill[rows.worker], rows.task, rows, right)

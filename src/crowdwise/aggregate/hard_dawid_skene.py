@@ -1,17 +1,21 @@
 """Hard Dawid-Skene: confusion matrices counted from decisions, also known as Fast D&S."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crowdwise.aggregate.dawid_skene import given_prior, matrix_of
-from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import ConfusionModel, Traits
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.inference.simplex import clamp, gold_mask, normalize, tied
-from crowdwise.inference.stopping import until_converged
-from crowdwise.inference.sweep import count, em_pass, posterior_of
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.inference import (
+    Engine,
+    as_confusion_counts,
+    fixed_prior,
+    normalize,
+    share_best,
+    tied,
+    until_converged,
+)
+from crowdwise.typing import Floats
 
 SETTLED = 5e-3  # class shares that move by less than this, in sum, end the soft phase
 
@@ -102,8 +106,8 @@ class HardDawidSkene(ConfusionModel):
         self,
         *,
         hybrid: bool = False,
-        smoothing: Any = 0.01,
-        class_prior: Any = "estimate",
+        smoothing: ArrayLike = 0.01,
+        class_prior: ArrayLike = "estimate",
         ties: str = "share",
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -115,35 +119,26 @@ class HardDawidSkene(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        n_classes, hard = annotations.n_classes, not self.hybrid
-        mask, fixed = gold_mask(gold, n_classes), given_prior(self.class_prior, n_classes)
-        pseudo = matrix_of(self.smoothing, n_classes, "smoothing")
+    def _fit(self, engine: Engine) -> Floats:
+        fixed, hard = fixed_prior(self.class_prior, engine.n_classes), not self.hybrid
+        pseudo = as_confusion_counts(self.smoothing, engine.n_classes)
         smooth = float(pseudo.mean()) if fixed is None else 0.0
-        truths, counts = self._start(annotations, gold)
+        last = engine.tally_votes(partial(decide, ties=self.ties) if hard else None)
         for em in until_converged(self.max_iter, self.tol):
-            self.prior_ = normalize(truths + smooth) if fixed is None else fixed
-            self.confusion_ = normalize(counts + pseudo)
+            self.prior_ = normalize(last.truths + smooth) if fixed is None else fixed
+            self.confusion_ = normalize(last.counts + pseudo)
             log_prior, log_confusion = np.log(self.prior_), np.log(self.confusion_)
-            step = em_pass(annotations.cells, log_prior, log_confusion, offset=mask, hard=hard)
+            step = engine.sweep(log_prior, log_confusion, hard=hard)
             penalty = smooth * log_prior.sum() + (pseudo * log_confusion).sum()
             em.record(step.evidence + penalty)
-            hard = hard or np.abs(normalize(step.truths) - normalize(truths)).sum() <= SETTLED
-            truths, counts = step.truths, step.counts
+            moved = np.abs(normalize(step.truths) - normalize(last.truths)).sum()
+            hard, last = hard or moved <= SETTLED, step
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
-        return posterior_of(annotations, self.prior_, self.confusion_, gold)
-
-    def _start(self, annotations: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        """Truths and labels counted from a vote: its shares if soft, its winners if hard."""
-        shares = annotations.shares()
-        begin = clamp(shares if self.hybrid else decide(shares, self.ties), gold)
-        n_workers, n_classes = annotations.n_workers, annotations.n_classes
-        return begin.sum(axis=0), count(annotations.cells, begin, n_workers, n_classes)
+        return self._posterior(engine)
 
 
 def decide(posterior: Floats, ties: str) -> Floats:
     """All mass on the best class of each task; the first of several, or in equal parts."""
-    best = tied(posterior)
     if ties == "first":
-        return np.eye(posterior.shape[1])[best.argmax(axis=1)]
-    return normalize(best.astype(np.float64))
+        return np.eye(posterior.shape[1])[tied(posterior).argmax(axis=1)]
+    return share_best(posterior)

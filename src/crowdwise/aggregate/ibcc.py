@@ -1,18 +1,21 @@
 """IBCC: Dawid-Skene with doubt, a distribution over every confusion matrix."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crowdwise.aggregate.dawid_skene import given_prior
-from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import ConfusionModel, Traits
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.inference.dirichlet import divergence, expected_log, worker_prior
-from crowdwise.inference.simplex import clamp, gold_mask, normalize
-from crowdwise.inference.stopping import until_converged
-from crowdwise.inference.sweep import count, em_pass
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.inference import (
+    Engine,
+    divergence,
+    expected_log,
+    fixed_prior,
+    normalize,
+    until_converged,
+    worker_prior,
+)
+from crowdwise.typing import Floats
 
 
 class IBCC(ConfusionModel):
@@ -97,13 +100,12 @@ class IBCC(ConfusionModel):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
     }
-    _per_worker = ("confusion_", "counts_")
 
     def __init__(
         self,
         *,
-        smoothing: Any = (4.0, 1.0),
-        class_prior: Any = "estimate",
+        smoothing: ArrayLike = (4.0, 1.0),
+        class_prior: ArrayLike = "estimate",
         class_smoothing: float = 1.0,
         max_iter: int = 500,
         tol: float = 1e-6,
@@ -114,29 +116,24 @@ class IBCC(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        cells, n_classes = annotations.cells, annotations.n_classes
-        mask, shares = gold_mask(gold, n_classes), clamp(annotations.shares(), gold)
-        fixed, smooth = given_prior(self.class_prior, n_classes), self.class_smoothing
-        pseudo = worker_prior(self.smoothing, n_classes)
-        counts = count(cells, shares, annotations.n_workers, n_classes)
-        truths = shares.sum(axis=0)
-        del shares
+    def _fit(self, engine: Engine) -> Floats:
+        fixed, smooth = fixed_prior(self.class_prior, engine.n_classes), self.class_smoothing
+        pseudo, step = worker_prior(self.smoothing, engine.n_classes), engine.tally_votes()
         for em in until_converged(self.max_iter, self.tol, name="IBCC"):
-            self.counts_ = counts + pseudo
-            self.prior_ = normalize(truths + smooth) if fixed is None else fixed
-            self.log_prior_ = expected_log(truths + smooth) if fixed is None else np.log(fixed)
-            step = em_pass(cells, self.log_prior_, expected_log(self.counts_), offset=mask)
+            truths, self.counts_ = step.truths + smooth, step.counts + pseudo
+            self.prior_ = normalize(truths) if fixed is None else fixed
+            self.log_prior_ = expected_log(truths) if fixed is None else np.log(fixed)
+            step = engine.sweep(self.log_prior_, expected_log(self.counts_))
             bound = step.evidence - divergence(self.counts_, pseudo)
             if fixed is None:
-                bound -= divergence(truths + smooth, np.full(n_classes, smooth))
-            truths, counts = step.truths, step.counts
+                bound -= divergence(truths, np.full(engine.n_classes, smooth))
             em.record(bound)
         self.confusion_ = normalize(self.counts_)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
-        return self._posterior(annotations)
+        return self._posterior(engine)
 
-    def _posterior(self, annotations: Annotations) -> Floats:
-        log_confusion = expected_log(self.counts_)
-        tables = annotations.cells, self.log_prior_, log_confusion
-        return em_pass(*tables, counting=False, keep=True).posterior
+    def _posterior(self, engine: Engine) -> Floats:
+        return engine.posterior(self.log_prior_, expected_log(self.counts_))
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"confusion_": self.confusion_, "counts_": self.counts_}

@@ -1,6 +1,7 @@
 """KOS: message passing between tasks of two classes and workers."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.cells import normalize_votes
-from crowdwise.base.aggregator import Aggregator, Traits, by_worker
-from crowdwise.base.params import at_least
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import Aggregator, Traits, at_least, by_worker
+from crowdwise.inference import Engine, normalize
+from crowdwise.typing import Floats, Ints, RandomState
 
 
 class Edges(NamedTuple):
@@ -88,16 +88,15 @@ class KOS(Aggregator):
     [0, 1, 0, 1]
     """
 
-    traits = Traits(binary_only=True, stochastic=True)
+    traits = Traits(binary_only=True, stochastic=True, blockwise=False)
     _parameter_constraints = {
         "center": ["boolean"],
         "max_iter": [at_least(1)],
         "random_state": ["random_state"],
     }
-    _per_worker = ("weights_", "leaning_")
 
     def __init__(
-        self, *, center: bool = False, max_iter: int = 10, random_state: Any = None
+        self, *, center: bool = False, max_iter: int = 10, random_state: RandomState = None
     ) -> None:
         self.center = center
         self.max_iter = max_iter
@@ -109,7 +108,8 @@ class KOS(Aggregator):
         check_is_fitted(self)
         return by_worker(self.weights_, self.workers_)
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+    def _fit(self, engine: Engine) -> Floats:
+        annotations, _ = engine.collect()
         edges, shape = edges_of(annotations), annotations.shape
         leaning = mean_sign(edges, shape[1]) if self.center else np.zeros(shape[1])
         edges = edges._replace(sign=edges.sign - leaning[edges.worker] * edges.mass)
@@ -117,9 +117,10 @@ class KOS(Aggregator):
         for _ in range(self.max_iter):
             weights, message = exchange(edges, message, shape)
         self.leaning_, self.weights_ = leaning, mostly_right(edges, weights, shape)
-        return self._posterior(annotations)
+        return self._posterior(engine)
 
-    def _posterior(self, annotations: Annotations) -> Floats:
+    def _posterior(self, engine: Engine) -> Floats:
+        annotations, _ = engine.collect()
         if annotations.n_classes < 2:
             return np.ones((annotations.n_tasks, annotations.n_classes))
         task, worker, sign, mass = edges_of(annotations)
@@ -127,7 +128,10 @@ class KOS(Aggregator):
         sides = [np.maximum(-voice, 0.0), np.maximum(voice, 0.0)]
         votes = np.stack([sums(side, task, annotations.n_tasks) for side in sides], axis=1)
         heard = votes.sum(axis=1, keepdims=True) > 0
-        return np.where(heard, normalize_votes(votes), annotations.shares())
+        return np.where(heard, normalize(votes), annotations.shares())
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"weights_": self.weights_, "leaning_": self.leaning_}
 
 
 def edges_of(annotations: Annotations) -> Edges:

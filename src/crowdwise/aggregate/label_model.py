@@ -1,20 +1,17 @@
 """Label model: workers' rates from how often pairs of them agree, by matrix completion."""
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
-from crowdwise.aggregate.dawid_skene import given_prior
 from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import ConfusionModel, Traits
-from crowdwise.base.params import at_least, between, more_than, one_of
+from crowdwise.base import ConfusionModel, Traits, at_least, between, more_than, one_of
 from crowdwise.errors import AnnotationError, explain
+from crowdwise.inference import Engine, Trace, fixed_prior, log_of, normalize
 from crowdwise.inference.moments import Moments, moments_of
-from crowdwise.inference.simplex import clamp, normalize
-from crowdwise.inference.stopping import Trace
-from crowdwise.inference.sweep import posterior_of
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Floats
 
 MOST_RETRIES = 20
 
@@ -101,8 +98,7 @@ class LabelModel(ConfusionModel):
     [0, 1, 0, 1, 0]
     """
 
-    traits = Traits(silence_counts=True)  # moments are taken over all tasks
-    _per_worker: ClassVar[tuple[str, ...]] = ("rates_",)
+    traits = Traits(abstention_counts=True, blockwise=False)  # moments are taken over all tasks
     _parameter_constraints = {
         "class_prior": [one_of("estimate", "uniform"), "array-like"],
         "precision": [between(0.0, 1.0)],
@@ -117,7 +113,7 @@ class LabelModel(ConfusionModel):
     def __init__(
         self,
         *,
-        class_prior: Any = "uniform",
+        class_prior: ArrayLike = "uniform",
         precision: float = 0.7,
         start: float = 0.5,
         penalty: float = 0.0,
@@ -135,11 +131,12 @@ class LabelModel(ConfusionModel):
         self.floor = floor
         self.max_iter = max_iter
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        prior = given_prior(self.class_prior, annotations.n_classes)
+    def _fit(self, engine: Engine) -> Floats:
+        annotations, _ = engine.collect()
+        prior = fixed_prior(self.class_prior, annotations.n_classes)
         if prior is None:
             # One task more of each class, so that none is ruled out.
-            prior = normalize(clamp(annotations.shares(), gold).sum(axis=0) + 1.0)
+            prior = normalize(engine.tally_votes().truths + 1.0)
         self.prior_ = prior
         moments = moments_of(annotations)
         guess = first_guess(moments.label, prior, self.precision)
@@ -148,10 +145,13 @@ class LabelModel(ConfusionModel):
         rates = untangle(np.clip(rates, floor, 1.0 - floor), prior)
         self.rates_ = rates.swapaxes(1, 2)  # (worker, truth, label)
         self.confusion_ = normalize(self.rates_)
-        return self._posterior(annotations)
+        return self._posterior(engine)
 
-    def _posterior(self, annotations: Annotations) -> Floats:
-        return posterior_of(annotations, self.prior_, self.rates_)
+    def _posterior(self, engine: Engine) -> Floats:
+        return engine.posterior(log_of(self.prior_), log_of(self.rates_))
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"rates_": self.rates_}
 
     def _refuse(self, data: Annotations) -> None:
         super()._refuse(data)

@@ -1,33 +1,38 @@
 """MACE: workers who know, and workers who make it up."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import Aggregator, Traits, by_worker
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.inference.dirichlet import divergence, expected_log, positive_pair
-from crowdwise.inference.restarts import Run, best_of
-from crowdwise.inference.simplex import gold_mask, normalize
-from crowdwise.inference.stopping import until_converged
-from crowdwise.inference.sweep import em_pass
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import Aggregator, Traits, at_least, by_worker, more_than, one_of
+from crowdwise.inference import (
+    Engine,
+    Run,
+    best_of,
+    divergence,
+    expected_log,
+    normalize,
+    positive_pair,
+    until_converged,
+)
+from crowdwise.typing import Floats, RandomState
 
 
 @dataclass(frozen=True)
-class Counts:
+class WorkerCounts:
     """Labels by what workers did, expected or as a prior; or the logs of their shares."""
 
     knowing: Floats  # (worker, 2): knew the truth, made it up
     spam: Floats  # (worker, label): made up, by label
 
-    def plus(self, other: "Counts") -> "Counts":
-        return Counts(self.knowing + other.knowing, self.spam + other.spam)
+    def plus(self, other: Self) -> Self:
+        return replace(self, knowing=self.knowing + other.knowing, spam=self.spam + other.spam)
 
 
 class MACE(Aggregator):
@@ -117,19 +122,18 @@ class MACE(Aggregator):
         "tol": [at_least(0.0)],
         "random_state": ["random_state"],
     }
-    _per_worker = ("knowing_counts_", "spam_counts_")
 
     def __init__(
         self,
         *,
         inference: str = "vb",
-        knowing_prior: Any = (0.5, 0.5),
+        knowing_prior: ArrayLike = (0.5, 0.5),
         spam_prior: float = 10.0,
         smoothing: float | None = None,
         n_restarts: int = 10,
         max_iter: int = 200,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.inference = inference
         self.knowing_prior = knowing_prior
@@ -155,50 +159,52 @@ class MACE(Aggregator):
         known = self.skills_.to_numpy()[:, None, None]
         return known * np.eye(len(self.classes_)) + (1.0 - known) * self.spam_[:, None]
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        n_workers, n_classes = annotations.n_workers, annotations.n_classes
-        rng, mask = check_random_state(self.random_state), gold_mask(gold, n_classes)
+    def _fit(self, engine: Engine) -> Floats:
+        rng = check_random_state(self.random_state)
 
-        def run() -> Run[Counts]:
-            knowing, spam = (rng.uniform(1, 2.5, (n_workers, n)) for n in (2, n_classes))
-            return self._climb(annotations, mask, Counts(knowing, spam))
+        def run() -> Run[WorkerCounts]:
+            sizes = (engine.n_workers, 2), (engine.n_workers, engine.n_classes)
+            knowing, spam = (rng.uniform(1, 2.5, size) for size in sizes)
+            return self._climb(engine, WorkerCounts(knowing, spam))
 
         best = best_of(self.n_restarts, run)
         self.knowing_counts_, self.spam_counts_ = best.end.knowing, best.end.spam
         self.objective_, self.n_iter_ = best.objective, len(best.objective)
-        return self._posterior(annotations)
+        return self._posterior(engine)
 
-    def _climb(self, annotations: Annotations, mask: Floats | None, start: Counts) -> Run[Counts]:
+    def _climb(self, engine: Engine, start: WorkerCounts) -> Run[WorkerCounts]:
         """EM from one start."""
-        prior, log_classes = self._prior(annotations.n_classes), even(annotations.n_classes)
+        prior, log_classes = self._prior(engine.n_classes), even(engine.n_classes)
         rates = log_rates(start, variational=False)
-        step = em_pass(annotations.cells, log_classes, log_confusion(rates), offset=mask)
+        step = engine.sweep(log_classes, log_confusion(rates))
         for em in until_converged(self.max_iter, self.tol, name="MACE"):
             counts = expected_counts(step.counts, rates).plus(prior)
             rates = log_rates(counts, variational=self.inference == "vb")
-            step = em_pass(annotations.cells, log_classes, log_confusion(rates), offset=mask)
+            step = engine.sweep(log_classes, log_confusion(rates))
             em.record(step.evidence - self._penalty(counts, rates, prior))
         return Run(counts, em.objective)
 
-    def _prior(self, n_classes: int) -> Counts:
+    def _prior(self, n_classes: int) -> WorkerCounts:
         """Pseudo-counts of every worker."""
         if self.inference == "em":
             smoothing = self.smoothing or 0.01 / n_classes
-            return Counts(np.full(2, smoothing), np.full(n_classes, smoothing))
+            return WorkerCounts(np.full(2, smoothing), np.full(n_classes, smoothing))
         knowing = positive_pair(self.knowing_prior, "knowing_prior", "labels known and made up")
-        return Counts(knowing, np.full(n_classes, float(self.spam_prior)))
+        return WorkerCounts(knowing, np.full(n_classes, float(self.spam_prior)))
 
-    def _penalty(self, counts: Counts, rates: Counts, prior: Counts) -> float:
+    def _penalty(self, counts: WorkerCounts, rates: WorkerCounts, prior: WorkerCounts) -> float:
         """How far the workers are from the prior."""
         if self.inference == "em":
             return -float((prior.knowing * rates.knowing).sum() + (prior.spam * rates.spam).sum())
         return divergence(counts.knowing, prior.knowing) + divergence(counts.spam, prior.spam)
 
-    def _posterior(self, annotations: Annotations) -> Floats:
-        counts = Counts(self.knowing_counts_, self.spam_counts_)
+    def _posterior(self, engine: Engine) -> Floats:
+        counts = WorkerCounts(self.knowing_counts_, self.spam_counts_)
         table = log_confusion(log_rates(counts, variational=self.inference == "vb"))
-        log_classes = even(annotations.n_classes)
-        return em_pass(annotations.cells, log_classes, table, counting=False, keep=True).posterior
+        return engine.posterior(even(engine.n_classes), table)
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"knowing_counts_": self.knowing_counts_, "spam_counts_": self.spam_counts_}
 
 
 def even(n_classes: int) -> Floats:
@@ -206,14 +212,14 @@ def even(n_classes: int) -> Floats:
     return np.full(n_classes, -np.log(n_classes))
 
 
-def log_rates(counts: Counts, *, variational: bool) -> Counts:
+def log_rates(counts: WorkerCounts, *, variational: bool) -> WorkerCounts:
     """M-step: log of the rates (EM), or their expected log, which sums to less than one (VB)."""
     if variational:
-        return Counts(expected_log(counts.knowing), expected_log(counts.spam))
-    return Counts(np.log(normalize(counts.knowing)), np.log(normalize(counts.spam)))
+        return WorkerCounts(expected_log(counts.knowing), expected_log(counts.spam))
+    return WorkerCounts(np.log(normalize(counts.knowing)), np.log(normalize(counts.spam)))
 
 
-def log_confusion(rates: Counts) -> Floats:
+def log_confusion(rates: WorkerCounts) -> Floats:
     """Log P(label | truth) = log(knows [label = truth] + (1 - knows) spam[label])."""
     made_up = rates.knowing[:, 1:] + rates.spam  # (worker, label)
     right = np.logaddexp(rates.knowing[:, :1], made_up)
@@ -221,10 +227,10 @@ def log_confusion(rates: Counts) -> Floats:
     return np.where(same, right[:, None], made_up[:, None])  # (worker, truth, label)
 
 
-def expected_counts(counts: Floats, rates: Counts) -> Counts:
+def expected_counts(counts: Floats, rates: WorkerCounts) -> WorkerCounts:
     """E-step: what was known, and what was made up, from counts[worker, truth, label]."""
     made_up = rates.knowing[:, 1:] + rates.spam
     knew = np.exp(rates.knowing[:, :1] - np.logaddexp(rates.knowing[:, :1], made_up))
     known = np.einsum("wll->wl", counts) * knew  # only a right label can have been known
     spam = np.maximum(counts.sum(axis=1) - known, 0.0)
-    return Counts(np.stack([known.sum(axis=1), spam.sum(axis=1)], axis=1), spam)
+    return WorkerCounts(np.stack([known.sum(axis=1), spam.sum(axis=1)], axis=1), spam)

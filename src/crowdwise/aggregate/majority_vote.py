@@ -1,19 +1,15 @@
 """Majority vote: the label most workers gave."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Hashable, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.cells import count_votes, normalize_votes
-from crowdwise.base.aggregator import Aggregator, Traits
-from crowdwise.base.params import one_of
+from crowdwise.base import Aggregator, Traits, one_of
 from crowdwise.errors import ParameterError, listing
-from crowdwise.inference.simplex import tied
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.inference import Engine, tied
+from crowdwise.typing import Array, Floats, Ints, RandomState
 
 
 class MajorityVote(Aggregator):
@@ -73,21 +69,21 @@ class MajorityVote(Aggregator):
         self,
         *,
         voting: str = "soft",
-        weights: Any = None,
+        weights: Mapping[Hashable, float] | ArrayLike | None = None,
         ties: str = "first",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.voting = voting
         self.weights = weights
         self.ties = ties
         self.random_state = random_state
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        return self._posterior(annotations)
+    def _fit(self, engine: Engine) -> Floats:
+        return self._posterior(engine)
 
-    def _posterior(self, annotations: Annotations) -> Floats:
-        weights = None if self.weights is None else weights_of(self.weights, annotations.workers)
-        return weighted_shares(annotations, weights, soft=self.voting == "soft")
+    def _posterior(self, engine: Engine) -> Floats:
+        weights = None if self.weights is None else weights_of(self.weights, engine.workers)
+        return engine.shares(weights, soft=self.voting == "soft")
 
     def _choose(self, posterior: Floats) -> Ints:
         best = tied(posterior)
@@ -100,18 +96,7 @@ class MajorityVote(Aggregator):
         return np.where(best, luck, -1.0).argmax(axis=1)
 
 
-def weighted_shares(
-    annotations: Annotations, weights: Floats | None = None, *, soft: bool = True
-) -> Floats:
-    """Share of the labels of each class, when workers have weights."""
-    own = annotations.weight
-    if weights is not None:
-        own = weights[annotations.worker] * (1.0 if own is None else own)
-    distributions = annotations.soft if soft else None
-    return normalize_votes(count_votes(replace(annotations, weight=own, soft=distributions)))
-
-
-def weights_of(weights: Any, workers: Array) -> Floats:
+def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) -> Floats:
     """The weights in the order of ``workers``."""
     table = dict(weights.items()) if hasattr(weights, "items") else None
     if table is None:

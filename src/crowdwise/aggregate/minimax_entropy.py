@@ -1,20 +1,18 @@
 """Minimax conditional entropy: what a label owes to its worker and to its task."""
 
 import warnings
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import softmax
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import locate
-from crowdwise.base.aggregator import ConfusionModel, Traits
-from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.inference import Engine, clamp, gold_mask
 from crowdwise.inference.conditional_entropy import Basis, EveryCell, Solution, lay_out, look, solve
 from crowdwise.inference.held_out import choose_strength
-from crowdwise.inference.simplex import clamp, gold_mask
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Floats, Ints, RandomState
 
 FLAT = 1.05  # a crowd whose best truths are on average this close to 1 / n_classes is lost
 ROUGH = 1e-4  # tolerance that will do to compare strengths
@@ -108,9 +106,7 @@ class MinimaxEntropy(ConfusionModel):
     [0, 1, 0, 1]
     """
 
-    traits = Traits(monotone=True, learns_from_gold=True)
-    _per_worker: ClassVar[tuple[str, ...]] = ("worker_effect_",)
-    _per_task: ClassVar[tuple[str, ...]] = ("task_effect_",)
+    traits = Traits(monotone=True, learns_from_gold=True, blockwise=False)
     _parameter_constraints = {
         "regularization": [one_of("auto", "scaled"), more_than(0.0)],
         "max_iter": [at_least(1)],
@@ -121,17 +117,18 @@ class MinimaxEntropy(ConfusionModel):
     def __init__(
         self,
         *,
-        regularization: Any = "scaled",
+        regularization: str | float = "scaled",
         max_iter: int = 100,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.regularization = regularization
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+    def _fit(self, engine: Engine) -> Floats:
+        annotations, gold = engine.collect()
         self.regularization_ = self._strength(annotations, gold)
         found = self._solve(annotations, self.regularization_, gold, self.tol)
         self.worker_effect_, self.task_effect_ = found.worker_effect, found.task_effect
@@ -158,15 +155,20 @@ class MinimaxEntropy(ConfusionModel):
         penalties = penalties_of(annotations, strength)
         return solve(annotations, basis, penalties, start, mask, self.max_iter, tol)
 
-    def _posterior(self, annotations: Annotations) -> Floats:
+    def _posterior(self, engine: Engine) -> Floats:
+        annotations, _ = engine.collect()
         sheet, effects = lay_out(annotations), (self.worker_effect_, self.task_effect_)
         score = look(sheet, EveryCell(annotations.n_classes), effects).score
         return softmax(sheet.sums[1] @ score, axis=1)
 
-    def _adapted(self, data: Annotations, strangers: bool) -> Self:
-        model = super()._adapted(data, strangers)
-        model.task_effect_[locate(self.tasks_, data.tasks) < 0] = 0.0
-        return model
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"worker_effect_": self.worker_effect_}
+
+    def _task_rows(self) -> Mapping[str, Floats]:
+        return {"task_effect_": self.task_effect_}
+
+    def _average_task(self, rows: Floats) -> Floats:
+        return np.zeros(rows.shape[1:])
 
     def _basis(self, n_classes: int) -> Basis:
         return EveryCell(n_classes)

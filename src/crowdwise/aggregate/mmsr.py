@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,11 +9,9 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import ConfusionModel, by_worker
-from crowdwise.base.params import at_least, one_of
-from crowdwise.inference.confusion import one_coin_confusion
-from crowdwise.inference.simplex import normalize
-from crowdwise.inference.trimmed import trimmed_mean
+from crowdwise.base import ConfusionModel, Traits, at_least, by_worker, one_of
+from crowdwise.inference import Engine, normalize, one_coin_confusion
+from crowdwise.inference.moments import trimmed_mean
 from crowdwise.typing import Floats, Ints
 
 SIGN_STEPS = 100  # steps of the power iteration that tells liars from the rest
@@ -96,13 +93,16 @@ class MMSR(ConfusionModel):
     ([0, 1, 0, 1, 0], True)
     """
 
+    traits = Traits(blockwise=False)
     _parameter_constraints = {
         "n_trimmed": [one_of("auto"), at_least(0)],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
     }
 
-    def __init__(self, *, n_trimmed: Any = "auto", max_iter: int = 1000, tol: float = 1e-5) -> None:
+    def __init__(
+        self, *, n_trimmed: str | int = "auto", max_iter: int = 1000, tol: float = 1e-5
+    ) -> None:
         self.n_trimmed = n_trimmed
         self.max_iter = max_iter
         self.tol = tol
@@ -114,7 +114,8 @@ class MMSR(ConfusionModel):
             weight = np.log(n_others * skill / (1.0 - skill))
         return by_worker(weight, self.workers_, "weight")
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+    def _fit(self, engine: Engine) -> Floats:
+        annotations, _ = engine.collect()
         n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
         pairs = pairs_of(annotations)
         margin = 1.0 / np.sqrt(n_tasks + 1.0)  # nobody is known to be perfect
@@ -123,7 +124,7 @@ class MMSR(ConfusionModel):
         self.prior_ = normalize(np.ones(n_classes))
         accuracy = (1.0 + (n_classes - 1) * skill) / n_classes
         self.confusion_ = one_coin_confusion(accuracy, n_classes)
-        return self._posterior(annotations)
+        return self._posterior(engine)
 
     def _spared(self, pairs: Pairs) -> int:
         """How many pairs each worker sets aside on each side."""

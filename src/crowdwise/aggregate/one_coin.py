@@ -1,19 +1,12 @@
 """One-coin Dawid-Skene: one accuracy per worker, fitted by EM."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crowdwise.aggregate.dawid_skene import given_prior
-from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import ConfusionModel, Traits
-from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.errors import ParameterError
-from crowdwise.inference.confusion import one_coin_confusion
-from crowdwise.inference.simplex import clamp, gold_mask, normalize
-from crowdwise.inference.stopping import until_converged
-from crowdwise.inference.sweep import count, em_pass
-from crowdwise.typing import Floats, Ints
+from crowdwise.inference import Engine, fixed_prior, normalize, one_coin_confusion, until_converged
+from crowdwise.typing import Floats
 
 
 class OneCoin(ConfusionModel):
@@ -92,8 +85,8 @@ class OneCoin(ConfusionModel):
     def __init__(
         self,
         *,
-        smoothing: Any = 0.01,
-        class_prior: Any = "uniform",
+        smoothing: ArrayLike = 0.01,
+        class_prior: ArrayLike = "uniform",
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
@@ -102,29 +95,25 @@ class OneCoin(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        n_classes, pseudo = annotations.n_classes, right_and_wrong(self.smoothing)
-        fixed = given_prior(self.class_prior, n_classes)
+    def _fit(self, engine: Engine) -> Floats:
+        n_classes, pseudo = engine.n_classes, right_and_wrong(self.smoothing)
+        fixed = fixed_prior(self.class_prior, n_classes)
         smooth = float(pseudo.mean()) if fixed is None else 0.0
-        mask = gold_mask(gold, n_classes)
-        truths, accuracy = self._start(annotations, gold, pseudo)
+        truths, accuracy = self._start(engine, pseudo)
         for em in until_converged(self.max_iter, self.tol):
             self.accuracy_, self.confusion_ = accuracy, one_coin_confusion(accuracy, n_classes)
             self.prior_ = normalize(truths + smooth) if fixed is None else fixed
             log_prior, log_confusion = np.log(self.prior_), np.log(self.confusion_)
-            step = em_pass(annotations.cells, log_prior, log_confusion, offset=mask)
+            step = engine.sweep(log_prior, log_confusion)
             em.record(step.evidence + smooth * log_prior.sum() + log_beta(accuracy, pseudo))
             truths, accuracy = step.truths, accuracy_of(step.counts, pseudo)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
-        return self._posterior(annotations)
+        return self._posterior(engine)
 
-    def _start(
-        self, annotations: Annotations, gold: Ints | None, pseudo: Floats
-    ) -> tuple[Floats, Floats]:
+    def _start(self, engine: Engine, pseudo: Floats) -> tuple[Floats, Floats]:
         """Expected number of tasks of each truth, and the accuracies, to begin with."""
-        shares = clamp(annotations.shares(), gold)
-        counts = count(annotations.cells, shares, annotations.n_workers, annotations.n_classes)
-        return shares.sum(axis=0), accuracy_of(counts, pseudo)
+        votes = engine.tally_votes()
+        return votes.truths, accuracy_of(votes.counts, pseudo)
 
 
 def accuracy_of(counts: Floats, pseudo: Floats) -> Floats:
@@ -140,7 +129,7 @@ def log_beta(accuracy: Floats, pseudo: Floats) -> float:
     return float(pseudo[0] * np.log(accuracy).sum() + pseudo[1] * np.log1p(-accuracy).sum())
 
 
-def right_and_wrong(smoothing: Any) -> Floats:
+def right_and_wrong(smoothing: ArrayLike) -> Floats:
     """Pseudo-counts of right and of wrong labels, from one number or a pair."""
     pair = np.asarray(smoothing, dtype=np.float64)
     if pair.shape not in {(), (2,)} or not (pair > 0).all():

@@ -1,12 +1,11 @@
 """Ordinal minimax conditional entropy: confusions between neighbours on a scale."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from crowdwise.aggregate.minimax_entropy import MinimaxEntropy
-from crowdwise.base.aggregator import Traits
 from crowdwise.inference.conditional_entropy import TINY, Basis
 from crowdwise.typing import Floats, Ints
 
@@ -53,7 +52,7 @@ class OrdinalMinimaxEntropy(MinimaxEntropy):
     [1, 3, 1, 2, 3]
     """
 
-    traits = Traits(monotone=True, learns_from_gold=True, ordinal=True)
+    traits = replace(MinimaxEntropy.traits, ordinal=True)
 
     def _basis(self, n_classes: int) -> Basis:
         return Thresholds(n_classes)

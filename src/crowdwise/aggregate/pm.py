@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.base.weighted_vote import RepeatedVote
+from crowdwise.base import RepeatedVote, at_least, more_than, one_of
 from crowdwise.typing import Floats
 
 

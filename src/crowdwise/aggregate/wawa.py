@@ -1,7 +1,7 @@
 """Wawa: worker agreement with aggregate, then a weighted vote."""
 
-from crowdwise.base.params import at_least
-from crowdwise.base.weighted_vote import RepeatedVote, share
+from crowdwise.base import RepeatedVote, at_least
+from crowdwise.base.weighted_vote import share
 from crowdwise.typing import Floats
 
 

@@ -1,13 +1,12 @@
 """ZenCrowd: one reliability per worker, trusted from the start."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crowdwise.aggregate.one_coin import OneCoin
-from crowdwise.annotations import Annotations
-from crowdwise.base.params import at_least, between, more_than
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import at_least, between, more_than
+from crowdwise.inference import Engine
+from crowdwise.typing import Floats
 
 
 class ZenCrowd(OneCoin):
@@ -82,14 +81,17 @@ class ZenCrowd(OneCoin):
     class_prior = "uniform"
 
     def __init__(
-        self, *, start: float = 0.8, smoothing: Any = 0.01, max_iter: int = 20, tol: float = 0.0
+        self,
+        *,
+        start: float = 0.8,
+        smoothing: ArrayLike = 0.01,
+        max_iter: int = 20,
+        tol: float = 0.0,
     ) -> None:
         self.start = start
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
 
-    def _start(
-        self, annotations: Annotations, gold: Ints | None, pseudo: Floats
-    ) -> tuple[Floats, Floats]:
-        return np.zeros(annotations.n_classes), np.full(annotations.n_workers, self.start)
+    def _start(self, engine: Engine, pseudo: Floats) -> tuple[Floats, Floats]:
+        return np.zeros(engine.n_classes), np.full(engine.n_workers, self.start)

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from crowdwise.annotations import Annotations
-from crowdwise.base.params import at_least, between
-from crowdwise.base.weighted_vote import WeightedVote, agreement, settled, share
-from crowdwise.inference.simplex import gold_mask
-from crowdwise.typing import Floats, Ints
+from crowdwise.base import WeightedVote, at_least, between
+from crowdwise.base.weighted_vote import agreement, settled, share
+from crowdwise.inference import Engine
+from crowdwise.typing import Floats
 
 
 class ZeroBasedSkill(WeightedVote):
@@ -84,15 +83,14 @@ class ZeroBasedSkill(WeightedVote):
         self.decay_every = decay_every
         self.max_iter = max_iter
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        mask = gold_mask(gold, annotations.n_classes)
-        skill = np.full(annotations.n_workers, 1.0 / annotations.n_classes)
+    def _fit(self, engine: Engine) -> Floats:
+        skill = np.full(engine.n_workers, 1.0 / engine.n_classes)
         for number in range(1, self.max_iter + 1):
             rate = self.learning_rate * self.decay ** (number // self.decay_every)
             before = skill
-            skill = before + rate * (share(*agreement(annotations, before, mask)) - before)
+            skill = before + rate * (share(*agreement(engine, before)) - before)
             if settled(before, skill):
                 break
         self.n_iter_ = number
         self.weights_ = self.agreement_ = skill
-        return self._posterior(annotations)
+        return self._posterior(engine)

@@ -1,1 +1,19 @@
 """What every method derives from: aggregators, learners, their traits and parameter checks."""
+
+from crowdwise.base.aggregator import Aggregator, ConfusionModel, Traits, by_worker
+from crowdwise.base.params import at_least, between, checks_params, more_than, one_of
+from crowdwise.base.weighted_vote import RepeatedVote, WeightedVote
+
+__all__ = [
+    "Aggregator",
+    "ConfusionModel",
+    "RepeatedVote",
+    "Traits",
+    "WeightedVote",
+    "at_least",
+    "between",
+    "by_worker",
+    "checks_params",
+    "more_than",
+    "one_of",
+]

@@ -1,9 +1,10 @@
 """What every truth-inference method shares: validation, prediction, bookkeeping."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -12,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, find_labeled, refuse_empty
 from crowdwise.annotations.names import locate
-from crowdwise.base.params import checks_params
+from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.inference.simplex import clamp, tied
-from crowdwise.inference.sweep import posterior_of
+from crowdwise.inference.engines.engine import Engine
+from crowdwise.inference.engines.memory import engine_for
+from crowdwise.inference.simplex import clamp, log_of, tied
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model
 from crowdwise.persist import Savable
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
 UNKNOWN_WORKERS = ("average", "ignore", "error")
 
@@ -31,20 +33,22 @@ class Traits:
     binary_only: bool = False  # works with two classes at most
     monotone: bool = False  # objective_ never falls
     stochastic: bool = False  # has a random_state that matters
-    keeps_unanimity: bool = True  # a crowd of one mind keeps its labels
+    keeps_unanimity: bool = True  # unanimous labels are kept
     weighted: bool = True  # a weight of two equals a repeated row
-    resists_noise: bool = True  # a worker who labels at random moves little
+    resists_noise: bool = True  # a worker who labels at random changes little
     learns_from_gold: bool = False  # gold labels inform more than their own tasks
     ordinal: bool = False  # the order of the classes matters, though not its direction
-    silence_counts: bool = False  # saying nothing of a task is an answer, also if all do
+    abstention_counts: bool = False  # not labeling a task is informative, also if nobody does
+    blockwise: bool = True  # asks its engine for sums only, never for all annotations
 
 
 class Aggregator(Savable, BaseEstimator, ABC):
     """Turn a crowd's labels into one distribution over the classes per task.
 
-    A method file fills in ``_fit`` and ``_posterior``; the rest lives here. Learned arrays
-    with a row per worker or per task are named in ``_per_worker`` and ``_per_task``, so that
-    ``predict`` can fit them to other annotations.
+    A method fills in ``_fit`` and ``_posterior``, which see the annotations through an
+    :class:`~crowdwise.inference.Engine`; the rest lives here. Learned arrays with a row per
+    worker or per task are returned by ``_worker_rows`` and ``_task_rows``, so that ``predict``
+    can bring them in line with other annotations.
 
     Attributes
     ----------
@@ -59,19 +63,21 @@ class Aggregator(Savable, BaseEstimator, ABC):
     """
 
     traits: ClassVar[Traits] = Traits()
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    _per_worker: ClassVar[tuple[str, ...]] = ()
-    _per_task: ClassVar[tuple[str, ...]] = ()
+    _parameter_constraints: ClassVar[Constraints] = {}
+    tasks_: Array
+    workers_: Array
+    classes_: Array
+    posterior_: Floats
 
     @checks_params
-    def fit(self, annotations: Any, gold: Any = None) -> Self:
+    def fit(self, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:
         """Learn the workers from their labels.
 
         Parameters
         ----------
         annotations : Annotations, frame, array, dict or path
-            Whatever :func:`crowdwise.io.as_annotations` takes. Tasks without labels teach
-            nothing; they get what the method says of a task that nobody has labeled.
+            Whatever :func:`crowdwise.io.as_annotations` takes. Nothing is learned from tasks
+            without labels; they get what the method says of a task that nobody has labeled.
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks. They are kept, and methods that can learn from them do.
         """
@@ -79,25 +85,29 @@ class Aggregator(Savable, BaseEstimator, ABC):
         self._refuse(data)
         codes = None if gold is None else as_gold(gold, data)
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
-        told = find_labeled(data) if codes is None else find_labeled(data) | (codes >= 0)
-        everything = self.traits.silence_counts or told.all()
-        fitted = self._fit(data, codes) if everything else self._fit_told(data, codes, told)
+        known = find_labeled(data) if codes is None else find_labeled(data) | (codes >= 0)
+        if self.traits.abstention_counts or known.all():
+            fitted = self._fit(engine_for(data, codes))
+        else:
+            fitted = self._fit_known(data, codes, known)
         self.posterior_ = clamp(fitted, codes)
         return self
 
-    def _fit_told(self, data: Annotations, gold: Ints | None, told: Array) -> Floats:
+    def _fit_known(self, data: Annotations, gold: Ints | None, known: Array) -> Floats:
         """Fit to the tasks that have a label or gold; the others do not count."""
-        self.tasks_ = data.tasks[told]
+        self.tasks_ = data.tasks[known]
         posterior = np.empty((data.n_tasks, data.n_classes))
-        posterior[told] = self._fit(data[told], None if gold is None else gold[told])
-        everyone = self._adapted(data, strangers=False)
-        posterior[~told] = everyone._posterior(data)[~told]
-        for name in self._per_task:
-            setattr(self, name, getattr(everyone, name))
+        some = engine_for(data[known], None if gold is None else gold[known])
+        posterior[known] = self._fit(some)
+        everyone = self._adapt(data, unknown_workers=False)
+        posterior[~known] = everyone._posterior(engine_for(data))[~known]
+        self._restore(dict(everyone._task_rows()))
         self.tasks_ = data.tasks
         return posterior
 
-    def predict_proba(self, annotations: Any, *, unknown_workers: str = "average") -> pd.DataFrame:
+    def predict_proba(
+        self, annotations: AnnotationsLike, *, unknown_workers: str = "average"
+    ) -> pd.DataFrame:
         """Label distribution of every task, a frame task x class.
 
         A label unknown to ``fit`` is an error. A worker unknown to ``fit`` counts as the
@@ -106,25 +116,32 @@ class Aggregator(Savable, BaseEstimator, ABC):
         check_is_fitted(self)
         if unknown_workers not in UNKNOWN_WORKERS:
             raise ParameterError(
-                f"unknown_workers={unknown_workers!r} is unknown.\n"
-                f"  expected: {', '.join(UNKNOWN_WORKERS)}"
+                explain(
+                    f"unknown_workers={unknown_workers!r} is unknown.",
+                    expected=", ".join(UNKNOWN_WORKERS),
+                )
             )
         data = as_annotations(annotations)
-        known, strangers = align_to_model(data, self.workers_, self.classes_, unknown_workers)
-        if strangers:
-            known = _with_stranger(known)
-        return self._frame(self._adapted(known, strangers)._posterior(known), known.tasks)
+        known, unknown = align_to_model(data, self.workers_, self.classes_, unknown_workers)
+        if unknown:
+            known = _with_unknown_worker(known)
+        model = self._adapt(known, unknown_workers=bool(unknown))
+        return self._frame(model._posterior(engine_for(known)), known.tasks)
 
-    def predict(self, annotations: Any, *, unknown_workers: str = "average") -> pd.Series:
+    def predict(
+        self, annotations: AnnotationsLike, *, unknown_workers: str = "average"
+    ) -> pd.Series:
         """Most probable label of every task, a series named ``agg_label``."""
         frame = self.predict_proba(annotations, unknown_workers=unknown_workers)
         return self._series(frame.to_numpy(), frame.index)
 
-    def fit_predict(self, annotations: Any, gold: Any = None) -> pd.Series:
+    def fit_predict(self, annotations: AnnotationsLike, gold: GoldLike = None) -> pd.Series:
         """Same as ``fit(annotations, gold).labels_``."""
         return self.fit(annotations, gold).labels_
 
-    def fit_predict_proba(self, annotations: Any, gold: Any = None) -> pd.DataFrame:
+    def fit_predict_proba(
+        self, annotations: AnnotationsLike, gold: GoldLike = None
+    ) -> pd.DataFrame:
         """Same as ``fit(annotations, gold).probas_``."""
         return self.fit(annotations, gold).probas_
 
@@ -139,18 +156,23 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return self._frame(self.posterior_, self.tasks_)
 
     @abstractmethod
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
+    def _fit(self, engine: Engine) -> Floats:
         """Set the learned attributes; return P(truth | labels) of each task."""
 
     @abstractmethod
-    def _posterior(self, annotations: Annotations) -> Floats:
+    def _posterior(self, engine: Engine) -> Floats:
         """P(truth | labels) under the learned attributes, shape (n_tasks, n_classes)."""
+
+    def _average_task(self, rows: Floats) -> Floats:
+        """The row of a task that was not fitted."""
+        return rows.mean(axis=0)
 
     def _choose(self, posterior: Floats) -> Ints:
         """Class number of each task's label; the first of tied ones, ``-1`` for none."""
         return tied(posterior).argmax(axis=1)
 
     def _refuse(self, data: Annotations) -> None:
+        """Raise an error for annotations that the method cannot work with."""
         refuse_empty(data)
         if self.traits.binary_only and data.n_classes > 2:
             raise AnnotationError(
@@ -161,23 +183,27 @@ class Aggregator(Savable, BaseEstimator, ABC):
                 )
             )
 
-    def _adapted(self, data: Annotations, strangers: bool) -> Self:
-        """A shallow copy whose learned arrays have the rows of ``data``."""
-        model = copy(self)
-        for name in self._per_worker if strangers else ():
-            rows = getattr(self, name)
-            setattr(model, name, np.concatenate([rows, rows.mean(axis=0, keepdims=True)]))
-        place = locate(self.tasks_, data.tasks) if self._per_task else None
-        for name in self._per_task:
-            rows = getattr(self, name)
-            setattr(model, name, np.concatenate([rows, rows.mean(axis=0, keepdims=True)])[place])
+    def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
+        """A shallow copy whose learned arrays have the rows of ``data``.
+
+        With ``unknown_workers``, one more worker stands for all of them: the average.
+        """
+        model, moved = copy(self), {}
+        if unknown_workers:
+            for name, rows in self._worker_rows().items():
+                moved[name] = np.concatenate([rows, rows.mean(axis=0, keepdims=True)])
+        by_task = self._task_rows()
+        place = locate(self.tasks_, data.tasks) if by_task else None  # -1 takes the last row
+        for name, rows in by_task.items():
+            moved[name] = np.concatenate([rows, self._average_task(rows)[None]])[place]
+        model._restore(moved)
         return model
 
-    def _frame(self, posterior: Floats, tasks: Any) -> pd.DataFrame:
+    def _frame(self, posterior: Floats, tasks: Array | pd.Index) -> pd.DataFrame:
         index = pd.Index(tasks, name="task")
         return pd.DataFrame(posterior, index=index, columns=pd.Index(self.classes_, name="label"))
 
-    def _series(self, posterior: Floats, tasks: Any) -> pd.Series:
+    def _series(self, posterior: Floats, tasks: Array | pd.Index) -> pd.Series:
         codes = self._choose(posterior)
         labels = pd.Series(self.classes_[codes], index=pd.Index(tasks, name="task"))
         if (codes < 0).any():
@@ -189,7 +215,6 @@ class Aggregator(Savable, BaseEstimator, ABC):
 class ConfusionModel(Aggregator):
     """A method whose workers have ``confusion_[worker, truth, label]`` and truths ``prior_``."""
 
-    _per_worker: ClassVar[tuple[str, ...]] = ("confusion_",)
     prior_: Floats
     confusion_: Floats
 
@@ -200,8 +225,11 @@ class ConfusionModel(Aggregator):
         right = np.einsum("wkk,k->w", self.confusion_, self.prior_)
         return by_worker(right, self.workers_)
 
-    def _posterior(self, annotations: Annotations) -> Floats:
-        return posterior_of(annotations, self.prior_, self.confusion_)
+    def _posterior(self, engine: Engine) -> Floats:
+        return engine.posterior(log_of(self.prior_), log_of(self.confusion_))
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"confusion_": self.confusion_}
 
 
 def by_worker(values: Floats, workers: Array, name: str = "skill") -> pd.Series:
@@ -209,7 +237,7 @@ def by_worker(values: Floats, workers: Array, name: str = "skill") -> pd.Series:
     return pd.Series(values, index=pd.Index(workers, name="worker"), name=name)
 
 
-def _with_stranger(annotations: Annotations) -> Annotations:
+def _with_unknown_worker(annotations: Annotations) -> Annotations:
     """The annotations with a last worker that stands for all unknown ones."""
     workers = np.append(annotations.workers.astype(object), "unknown worker")
     return replace(annotations, workers=workers)

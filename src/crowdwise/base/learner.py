@@ -19,8 +19,7 @@ from crowdwise.annotations.names import as_names, locate
 from crowdwise.base.aggregator import by_worker
 from crowdwise.base.fitting import all_or_nothing, column_names, in_task_order, remember_columns
 from crowdwise.base.params import checks_params
-from crowdwise.inference.simplex import clamp, gold_mask, normalize
-from crowdwise.inference.sweep import Pass, count, em_pass
+from crowdwise.inference import MemoryEngine, Sweep, clamp, log_of, pooled_confusion
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model
 from crowdwise.persist import Savable
@@ -187,13 +186,9 @@ def worker_names(workers: Any) -> Array:
     return as_names(workers)
 
 
-def expect(votes: Annotations, log_class: Floats, confusion: Floats, gold: Ints | None) -> Pass:
+def expect(votes: Annotations, log_class: Floats, confusion: Floats, gold: Ints | None) -> Sweep:
     """E-step: P(truth | features, labels) of each task, and the labels to be expected."""
-    mask = gold_mask(gold, votes.n_classes)
-    offset = log_class if mask is None else log_class + mask
-    with np.errstate(divide="ignore"):
-        log_confusion = np.log(confusion)
-    return em_pass(votes.cells, np.zeros(votes.n_classes), log_confusion, offset=offset, keep=True)
+    return MemoryEngine(votes, gold).expect(log_class, log_of(confusion))
 
 
 def judged(votes: Annotations, proba: Floats, gold: Ints | None) -> tuple[Floats, Floats]:
@@ -201,18 +196,6 @@ def judged(votes: Annotations, proba: Floats, gold: Ints | None) -> tuple[Floats
 
     One step of Dawid and Skene's, with the classifier's probabilities as each task's prior.
     """
-    with np.errstate(divide="ignore"):
-        log_class = np.log(proba)
-    start = counted_confusion(votes, clamp(proba, gold))
-    posterior = expect(votes, log_class, start, gold).posterior
-    return posterior, counted_confusion(votes, posterior)
-
-
-def counted_confusion(votes: Annotations, posterior: Floats) -> Floats:
-    """P(label | truth) of each worker by counting.
-
-    Each row gets one label's worth of the crowd's habits, so that no worker is ever certain.
-    """
-    counts = count(votes.cells, posterior, votes.n_workers, votes.n_classes)
-    crowd = normalize(counts.sum(axis=0) + 1.0 / votes.n_classes)
-    return normalize(counts + crowd)
+    start = pooled_confusion(votes, clamp(proba, gold))
+    posterior = expect(votes, log_of(proba), start, gold).posterior
+    return posterior, pooled_confusion(votes, posterior)

@@ -1,12 +1,14 @@
 """The one door to scikit-learn's private parameter validation."""
 
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import TypeAlias
 
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 __all__ = [
+    "Constraints",
     "InvalidParameterError",
     "StrOptions",
     "at_least",
@@ -17,30 +19,35 @@ __all__ = [
     "one_of",
 ]
 
+# What each parameter may be: a range or choice made here, a type, None, or one of
+# scikit-learn's words such as "array-like", "boolean" and "random_state".
+Constraint: TypeAlias = Interval | StrOptions | type | str | None
+Constraints: TypeAlias = Mapping[str, Sequence[Constraint]]
+
 checks_params = _fit_context(prefer_skip_nested_validation=True)
 
 
-def check_params(estimator: Any) -> None:
+def check_params(estimator: BaseEstimator) -> None:
     """Refuse parameters that ``fit`` would refuse."""
     estimator._validate_params()
 
 
-def at_least(low: float) -> Any:
+def at_least(low: float) -> Interval:
     """Accept integers from ``low`` up, or reals if ``low`` is a float."""
     return Interval(_kind(low), low, None, closed="left")
 
 
-def more_than(low: float) -> Any:
+def more_than(low: float) -> Interval:
     """Accept integers above ``low``, or reals if ``low`` is a float."""
     return Interval(_kind(low), low, None, closed="neither")
 
 
-def between(low: float, high: float) -> Any:
+def between(low: float, high: float) -> Interval:
     """Accept values from ``low`` to ``high``, both included."""
     return Interval(_kind(low), low, high, closed="both")
 
 
-def one_of(*choices: str) -> Any:
+def one_of(*choices: str) -> StrOptions:
     """Accept exactly these words."""
     return StrOptions(set(choices))
 

@@ -1,18 +1,15 @@
 """What weighted votes share: agreement with a vote, rounds of voting, and their shares."""
 
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations
-from crowdwise.annotations.cells import count_votes, normalize_votes
 from crowdwise.base.aggregator import Aggregator, Traits, by_worker
-from crowdwise.inference.simplex import gold_mask
-from crowdwise.inference.sweep import em_pass
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.inference.engines.engine import Engine
+from crowdwise.typing import Floats
 
 SETTLED = 1e-9  # a round that moves every weight by less than this share of the largest is the last
 
@@ -24,7 +21,6 @@ class WeightedVote(Aggregator):
     """
 
     traits = Traits(learns_from_gold=True)
-    _per_worker = ("weights_",)
     weights_: Floats
     agreement_: Floats
 
@@ -34,8 +30,11 @@ class WeightedVote(Aggregator):
         check_is_fitted(self)
         return by_worker(self.agreement_, self.workers_)
 
-    def _posterior(self, annotations: Annotations) -> Floats:
-        return vote_shares(annotations, self.weights_)
+    def _posterior(self, engine: Engine) -> Floats:
+        return engine.signed_shares(self.weights_)
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"weights_": self.weights_}
 
 
 class RepeatedVote(WeightedVote):
@@ -51,32 +50,28 @@ class RepeatedVote(WeightedVote):
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
         """Weight of workers who gave so many labels, of which so many agreed."""
 
-    def _fit(self, annotations: Annotations, gold: Ints | None) -> Floats:
-        mask = gold_mask(gold, annotations.n_classes)
-        weights, self.n_iter_ = np.ones(annotations.n_workers), 0
+    def _fit(self, engine: Engine) -> Floats:
+        weights, self.n_iter_ = np.ones(engine.n_workers), 0
         for _ in range(self.max_iter):
             before, self.n_iter_ = weights, self.n_iter_ + 1
-            agreed, given = agreement(annotations, before, mask)
+            agreed, given = agreement(engine, before)
             weights = self._weigh(agreed, given)
             if settled(before, weights):
                 break
         self.weights_, self.agreement_ = weights, share(agreed, given)
-        return self._posterior(annotations)
+        return self._posterior(engine)
 
 
-def agreement(
-    annotations: Annotations, weights: Floats, mask: Floats | None = None
-) -> tuple[Floats, Floats]:
+def agreement(engine: Engine, weights: Floats) -> tuple[Floats, Floats]:
     """How many labels of each worker agree with the weighted vote, and how many there are.
 
     A label that is one of ``m`` tied for the lead agrees by ``1 / m``. Where the truth is
-    known, by the mask of :func:`gold_mask`, it takes the vote's place.
+    known, it takes the vote's place.
     """
-    n_classes = annotations.n_classes
     scaled = weights / max(np.abs(weights).max(), np.finfo(np.float64).tiny)
-    table = scaled[:, None, None] * np.eye(n_classes)  # (worker, truth, label)
-    step = em_pass(annotations.cells, np.zeros(n_classes), table, offset=mask, hard=True)
-    return np.einsum("wkk->w", step.counts), step.counts.sum(axis=(1, 2))
+    table = scaled[:, None, None] * np.eye(engine.n_classes)  # (worker, truth, label)
+    counts = engine.sweep(np.zeros(engine.n_classes), table, hard=True).counts
+    return np.einsum("wkk->w", counts), counts.sum(axis=(1, 2))
 
 
 def share(agreed: Floats, given: Floats) -> Floats:
@@ -85,26 +80,6 @@ def share(agreed: Floats, given: Floats) -> Floats:
     return np.divide(agreed, given, out=crowd, where=given > 0)
 
 
-def settled(before: Floats, after: Floats) -> Array:
+def settled(before: Floats, after: Floats) -> bool:
     """Whether a round left the weights where they were."""
-    return (np.abs(after - before) <= SETTLED * np.abs(after).max()).all()
-
-
-def vote_shares(annotations: Annotations, weights: Floats) -> Floats:
-    """Share of the weight that speaks for each class.
-
-    A negative weight speaks for all classes but the label; that lifts all classes of a task
-    alike, so the winner is that of the plain weighted sum. Where all workers of a task
-    weigh nothing, they count the same.
-    """
-    own = weights[annotations.worker]
-    if annotations.weight is not None:
-        own = own * annotations.weight
-    votes = count_votes(replace(annotations, weight=own))  # (task, class)
-    if (weights < 0).any():
-        against = np.bincount(annotations.task, np.minimum(own, 0.0), annotations.n_tasks)
-        votes = np.maximum(votes - against[:, None], 0.0)
-    light = votes.sum(axis=1) <= 0
-    if light.any():
-        votes[light] = annotations[light].votes()
-    return normalize_votes(votes)
+    return bool((np.abs(after - before) <= SETTLED * np.abs(after).max()).all())

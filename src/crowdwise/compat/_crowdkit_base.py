@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.aggregate.majority_vote import weighted_shares
 from crowdwise.annotations import Annotations
 from crowdwise.compat._crowdkit_tables import annotations_of
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
+from crowdwise.inference import MemoryEngine
 from crowdwise.typing import Floats
 
 ON_MISSING_SKILL = ("error", "ignore", "value")
@@ -72,7 +72,7 @@ class Voting(Aggregator):
         return votes
 
     def _shares(self, votes: Annotations, weights: Floats | None) -> Floats:
-        return weighted_shares(votes, weights)
+        return MemoryEngine(votes).shares(weights)
 
     def _known(self, votes: Annotations, skills: pd.Series) -> tuple[Annotations, Floats]:
         """The annotations that count, and the weight of every worker."""

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.base.learner import counted_confusion, expect
+from crowdwise.base.learner import expect
 from crowdwise.errors import ParameterError, explain
+from crowdwise.inference import pooled_confusion
 from crowdwise.learn._classifier import class_proba
 from crowdwise.typing import Floats, Ints
 
@@ -126,6 +127,6 @@ def refreshed(belief: Belief, embedding: Floats, votes: Annotations) -> Belief:
     classifier.fit(embedding[told][row], label, sample_weight=weight)
     with np.errstate(divide="ignore"):
         log_class = np.log(class_proba(classifier, embedding, n_classes))
-    confusion = counted_confusion(votes, belief.share)
+    confusion = pooled_confusion(votes, belief.share)
     posterior = expect(votes, log_class, confusion, belief.known).posterior
     return Belief(posterior.argmax(axis=1), posterior, belief.size, belief.known)

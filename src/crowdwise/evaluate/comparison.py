@@ -21,9 +21,9 @@ from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.evaluate.intervals import IntervalSettings, bootstrap
-from crowdwise.evaluate.leave_one_out import pooled_confusion
 from crowdwise.evaluate.scores import score
 from crowdwise.evaluate.truth_alignment import Truths
+from crowdwise.inference import pooled_confusion
 from crowdwise.inference.simplex import tied
 from crowdwise.io import as_annotations
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, Ints, RandomState

@@ -7,11 +7,9 @@ from typing import Self
 import numpy as np
 
 from crowdwise.annotations import Annotations
-from crowdwise.inference.simplex import gold_mask, normalize
-from crowdwise.inference.sweep import count
+from crowdwise.inference import gold_mask, normalize, pooled_confusion
 from crowdwise.typing import Floats, Ints
 
-POOLING = 1.0  # labels' worth of the crowd's own habits in each row of a confusion matrix
 ROWS_AT_ONCE = 1 << 19
 
 
@@ -90,14 +88,3 @@ class LeaveOneOut:
             return best
         truth = self.gold[start:stop][task]
         return np.where(truth >= 0, truth, best)
-
-
-def pooled_confusion(annotations: Annotations, posterior: Floats) -> Floats:
-    """P(label | truth) of each worker, counted with a posterior and pooled with the crowd's.
-
-    The axes are worker, truth, label.
-    """
-    n_workers, n_classes = annotations.n_workers, annotations.n_classes
-    counts = count(annotations.cells, posterior, n_workers, n_classes)
-    crowd = normalize(counts.sum(axis=0) + 1.0 / n_classes)
-    return normalize(counts + POOLING * crowd)

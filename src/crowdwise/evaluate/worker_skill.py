@@ -9,8 +9,8 @@ from scipy.special import gammaincc, ndtri
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate.intervals import wilson
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
+from crowdwise.inference import count_labels
 from crowdwise.inference.simplex import normalize
-from crowdwise.inference.sweep import count
 from crowdwise.typing import Array, Floats, Ints
 
 
@@ -221,7 +221,7 @@ def measure_signal(annotations: Annotations, posterior: Floats) -> Floats:
     n_classes, n_workers = annotations.n_classes, annotations.n_workers
     if n_classes < 2:
         return np.full(n_workers, np.nan)
-    counts = count(annotations.cells, posterior, n_workers, n_classes)  # (worker, truth, label)
+    counts = count_labels(annotations, posterior)  # (worker, truth, label)
     total = counts.sum(axis=(1, 2))
     habit = counts.sum(axis=1) / np.maximum(total, 1)[:, None]
     confusion = normalize(counts + habit[:, None, :])

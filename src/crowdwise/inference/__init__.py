@@ -1,1 +1,46 @@
-"""The shared maths of truth inference: the sweep, the stopping rule, distributions."""
+"""The shared maths of truth inference: engines that sweep, the stopping rule, distributions."""
+
+from crowdwise.inference.confusion import count_labels, one_coin_confusion, pooled_confusion
+from crowdwise.inference.dirichlet import divergence, expected_log, positive_pair, worker_prior
+from crowdwise.inference.engines import Engine, MemoryEngine, Sums, Sweep, engine_for
+from crowdwise.inference.restarts import Run, best_of
+from crowdwise.inference.simplex import (
+    as_confusion_counts,
+    clamp,
+    fixed_prior,
+    gold_mask,
+    log_of,
+    normalize,
+    one_hot,
+    share_best,
+    tied,
+)
+from crowdwise.inference.stopping import Trace, until_converged
+
+__all__ = [
+    "Engine",
+    "MemoryEngine",
+    "Run",
+    "Sums",
+    "Sweep",
+    "Trace",
+    "as_confusion_counts",
+    "best_of",
+    "clamp",
+    "count_labels",
+    "divergence",
+    "engine_for",
+    "expected_log",
+    "fixed_prior",
+    "gold_mask",
+    "log_of",
+    "normalize",
+    "one_coin_confusion",
+    "one_hot",
+    "pooled_confusion",
+    "positive_pair",
+    "share_best",
+    "tied",
+    "until_converged",
+    "worker_prior",
+]

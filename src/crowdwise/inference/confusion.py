@@ -1,14 +1,16 @@
-"""Confusion matrices, ``confusion[worker, truth, label]``, from what is known of workers."""
-
-from typing import Any
+"""Confusion matrices, ``confusion[worker, truth, label]``, from accuracies and from counts."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.inference.engines.memory import MemoryEngine
+from crowdwise.inference.simplex import normalize
 from crowdwise.typing import Floats
 
 
-def one_coin_confusion(accuracy: Any, n_classes: int) -> Floats:
+def one_coin_confusion(accuracy: ArrayLike, n_classes: int) -> Floats:
     """Confusion matrices of workers who err evenly, ``(worker, truth, label)``.
 
     With one class there is nothing to err about.
@@ -17,7 +19,7 @@ def one_coin_confusion(accuracy: Any, n_classes: int) -> Floats:
     if not ((right >= 0) & (right <= 1)).all():
         raise ParameterError(
             explain(
-                f"accuracy={listing(right.ravel())} holds what is no probability.",
+                f"accuracy={listing(right.ravel())} is not all probabilities.",
                 expected="numbers from 0 to 1",
             )
         )
@@ -25,3 +27,19 @@ def one_coin_confusion(accuracy: Any, n_classes: int) -> Floats:
         return np.ones_like(right)
     wrong = (1.0 - right) / (n_classes - 1)
     return np.where(np.eye(n_classes, dtype=bool), right, wrong)
+
+
+def count_labels(annotations: Annotations, posterior: Floats) -> Floats:
+    """Expected label counts under a posterior, ``(worker, truth, label)``."""
+    return MemoryEngine(annotations).count(posterior)
+
+
+def pooled_confusion(annotations: Annotations, posterior: Floats, pooling: float = 1.0) -> Floats:
+    """P(label | truth) of each worker by counting, ``(worker, truth, label)``.
+
+    Each row gets ``pooling`` labels of the crowd's confusion, so that no worker is ever
+    certain.
+    """
+    counts = count_labels(annotations, posterior)
+    crowd = normalize(counts.sum(axis=0) + 1.0 / annotations.n_classes)
+    return normalize(counts + pooling * crowd)

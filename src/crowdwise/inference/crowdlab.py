@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax, xlogy
 
 from crowdwise.annotations import Annotations
-from crowdwise.inference.rows import Rows, summed
+from crowdwise.inference.rows import LabelRows, sum_by_group
 from crowdwise.typing import Array, Floats, Ints
 
 LEAST = 1e-6  # of a weight, and of the error that weights are compared with
@@ -35,13 +35,13 @@ class Judgement:
 class Ballot:
     """The labels, as weighted counts."""
 
-    rows: Rows
+    rows: LabelRows
     votes: Floats  # (task, class)
     n_workers: int
 
     @classmethod
     def of(cls, votes: Annotations) -> Ballot:
-        return cls(Rows.of(votes), votes.votes(), votes.n_workers)
+        return cls(LabelRows.of(votes), votes.votes(), votes.n_workers)
 
     @property
     def size(self) -> Floats:
@@ -50,7 +50,7 @@ class Ballot:
 
     def by_worker(self, value: Floats) -> Floats:
         """Weighted sum of each worker's rows."""
-        return summed(self.rows.worker, self.rows.weight * value, self.n_workers)
+        return sum_by_group(self.rows.worker, self.rows.weight * value, self.n_workers)
 
     def by_class(self, value: Floats) -> Floats:
         """Weighted sum of each task's rows of each label."""

@@ -1,20 +1,24 @@
-"""Logistic models of annotations with one unknown per worker or task."""
+"""Logistic models with one unknown per worker or task, and Newton steps on them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from crowdwise.annotations import Annotations
-from crowdwise.errors import ParameterError
-from crowdwise.inference.newton import Shape
-from crowdwise.typing import Floats, Ints
+from crowdwise.errors import ParameterError, explain
+from crowdwise.typing import Array, Floats, Ints
+
+LONGEST = 1.0  # longest step; where a function is flat, Newton's own would leave the data
+MOST_HALVINGS = 30
+ROUNDING = 1e-12  # a fall below this fraction of the value is none
 
 
 @dataclass(frozen=True)
-class Rows:
+class Responses:
     """The annotations as columns; a soft one is a row for every class."""
 
     task: Ints
@@ -26,6 +30,15 @@ class Rows:
         """Weighted sum of the values of each group of rows."""
         weighted = values if self.weight is None else values * self.weight
         return np.asarray(np.bincount(group, weighted, minlength=n_groups), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Many functions of one variable, at one point of each."""
+
+    value: Floats
+    slope: Floats
+    curvature: Floats  # how fast the slope falls, made positive
 
 
 @dataclass(frozen=True)
@@ -44,29 +57,31 @@ class Normal:
         return Shape(shape.value - self.penalty(at), slope, shape.curvature + 1.0 / self.variance)
 
 
-def rows_of(annotations: Annotations) -> Rows:
+def responses_of(annotations: Annotations) -> Responses:
     """One row per cell of the annotations."""
     cells, n_classes = annotations.cells, annotations.n_classes
     worker, label = np.divmod(cells.code.astype(np.intp), n_classes)
     task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
-    return Rows(task, worker, task * n_classes + label, cells.value)
+    return Responses(task, worker, task * n_classes + label, cells.value)
 
 
-def normal(pair: Any, name: str) -> Normal:
+def normal_prior(pair: ArrayLike, name: str) -> Normal:
     """A prior from (mean, variance)."""
     values = np.asarray(pair, dtype=np.float64)
     if values.shape != (2,) or not (np.isfinite(values).all() and values[1] > 0):
         raise ParameterError(
-            f"{name}={pair!r} cannot be used.\n  expected: a mean and a positive variance"
+            explain(f"{name}={pair!r} cannot be used.", expected="a mean and a positive variance")
         )
     return Normal(float(values[0]), float(values[1]))
 
 
-def at_scale(scale: Floats, factor: Floats, group: Ints, rows: Rows, right: Floats) -> Shape:
+def at_scale(
+    scale: Floats, factor: Floats, group: Ints, responses: Responses, right: Floats
+) -> Shape:
     """Sum of right log sigmoid(x) + (1 - right) log sigmoid(-x), x = scale * factor, by group."""
     x = scale[group] * factor
     chance = expit(x)
-    total = partial(rows.total, group, len(scale))
+    total = partial(responses.total, group, len(scale))
     curvature = total(chance * (1.0 - chance) * factor**2)
     return Shape(total(right * x - softplus(x)), total((right - chance) * factor), curvature)
 
@@ -74,3 +89,22 @@ def at_scale(scale: Floats, factor: Floats, group: Ints, rows: Rows, right: Floa
 def softplus(x: Floats) -> Floats:
     """Log(1 + exp(x)), which is -log sigmoid(-x)."""
     return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def ascend(point: Floats, shape: Callable[[Floats], Shape]) -> Floats:
+    """Take a Newton step up each function, halved until that function does not fall."""
+    here = shape(point)
+    step = np.clip(here.slope / here.curvature, -LONGEST, LONGEST)
+    for _ in range(MOST_HALVINGS):
+        fallen = falls(here.value, shape(point + step).value)
+        if not fallen.any():
+            break
+        step = np.where(fallen, step / 2.0, step)
+    else:
+        step = np.where(fallen, 0.0, step)
+    return point + step
+
+
+def falls(before: Floats, after: Floats) -> Array:
+    """Where a value has fallen by more than rounding, or is not a number."""
+    return ~(after >= before - ROUNDING * (1.0 + np.abs(before)))

@@ -13,8 +13,8 @@ from crowdwise.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Rows:
-    """One label a row; a soft label is a row for each class, of less weight."""
+class LabelRows:
+    """One label per row; a soft label is a row for each class, of less weight."""
 
     task: Ints
     worker: Ints
@@ -31,20 +31,15 @@ class Rows:
     def by_class(self, value: Floats, shape: tuple[int, ...]) -> Floats:
         """Sum of the weighted values of each task and label."""
         cell = self.task * shape[1] + self.label
-        return summed(cell, self.weight * value, shape[0] * shape[1]).reshape(shape)
+        return sum_by_group(cell, self.weight * value, shape[0] * shape[1]).reshape(shape)
 
     def mean_by_worker(self, value: Floats, smoothing: float, n_workers: int) -> Floats:
         """Mean value of each worker's labels, with ``smoothing`` labels of 0 and of 1 more."""
-        for_it = summed(self.worker, self.weight * value, n_workers)
-        against = summed(self.worker, self.weight * (1.0 - value), n_workers)
+        for_it = sum_by_group(self.worker, self.weight * value, n_workers)
+        against = sum_by_group(self.worker, self.weight * (1.0 - value), n_workers)
         return normalize(np.stack([for_it, against], axis=1) + smoothing)[:, 0]
 
 
-def summed(group: Ints, value: Floats, n_groups: int) -> Floats:
+def sum_by_group(group: Ints, value: Floats, n_groups: int) -> Floats:
     """Sum of the values of each group."""
     return np.bincount(group, value, minlength=n_groups).astype(np.float64)
-
-
-def one_hot(gold: Ints, n_classes: int) -> Floats:
-    """A row for each task, all 0 where its truth is not known."""
-    return (gold[:, None] == np.arange(n_classes)).astype(np.float64)

@@ -1,20 +1,40 @@
-"""Distributions over the classes, as rows of arrays: scaling, ties and known truths."""
+"""Distributions over the classes, as rows of arrays: scaling, ties, known truths and priors."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from crowdwise.errors import ParameterError, explain
 from crowdwise.typing import Array, Floats, Ints
 
 TIE = 1e-9  # classes closer than this to the best one are tied with it, as in _native.c
 
 
-def gold_mask(gold: Ints | None, n_classes: int) -> Floats | None:
-    """Log of 0 for every truth that gold rules out, to be added to a log joint."""
-    if gold is None or not (gold >= 0).any():
-        return None
-    mask = np.zeros((len(gold), n_classes))
-    mask[gold >= 0] = -np.inf
-    mask[np.flatnonzero(gold >= 0), gold[gold >= 0]] = 0.0
-    return mask
+def normalize(counts: Floats) -> Floats:
+    """Scale the last axis to sum to one, uniform where it is empty."""
+    total = counts.sum(axis=-1, keepdims=True)
+    uniform = np.full_like(counts, 1.0 / counts.shape[-1])
+    return np.divide(counts, total, out=uniform, where=total > 0)
+
+
+def log_of(probability: Floats) -> Floats:
+    """The logarithm, -inf at 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(probability)
+
+
+def one_hot(codes: Ints, n_classes: int) -> Floats:
+    """A row for each class number, all 0 for a negative one."""
+    return (codes[:, None] == np.arange(n_classes)).astype(np.float64)
+
+
+def tied(posterior: Floats) -> Array:
+    """Which classes are as good as the best one of each task."""
+    return posterior >= posterior.max(axis=1, keepdims=True) - TIE
+
+
+def share_best(posterior: Floats) -> Floats:
+    """All mass on the best class of each task, in equal parts if several are tied."""
+    return normalize(tied(posterior).astype(np.float64))
 
 
 def clamp(posterior: Floats, gold: Ints | None) -> Floats:
@@ -27,13 +47,41 @@ def clamp(posterior: Floats, gold: Ints | None) -> Floats:
     return posterior
 
 
-def tied(posterior: Floats) -> Array:
-    """Which classes are as good as the best one of each task."""
-    return posterior >= posterior.max(axis=1, keepdims=True) - TIE
+def gold_mask(gold: Ints | None, n_classes: int) -> Floats | None:
+    """Log of 0 for every truth that gold rules out, to be added to a log joint."""
+    if gold is None or not (gold >= 0).any():
+        return None
+    mask = np.zeros((len(gold), n_classes))
+    mask[gold >= 0] = -np.inf
+    mask[np.flatnonzero(gold >= 0), gold[gold >= 0]] = 0.0
+    return mask
 
 
-def normalize(counts: Floats) -> Floats:
-    """Scale the last axis to sum to one, uniform where it is empty."""
-    total = counts.sum(axis=-1, keepdims=True)
-    uniform = np.full_like(counts, 1.0 / counts.shape[-1])
-    return np.divide(counts, total, out=uniform, where=total > 0)
+def fixed_prior(class_prior: str | ArrayLike, n_classes: int) -> Floats | None:
+    """The class prior that a parameter gives; None if it is to be estimated."""
+    if isinstance(class_prior, str):
+        return None if class_prior == "estimate" else np.full(n_classes, 1.0 / n_classes)
+    prior = np.asarray(class_prior, dtype=np.float64)
+    if prior.shape != (n_classes,) or not (prior > 0).all():
+        raise ParameterError(
+            explain(
+                f"class_prior has shape {prior.shape} for {n_classes} classes.",
+                expected="one positive number per class",
+            )
+        )
+    return normalize(prior)
+
+
+def as_confusion_counts(value: ArrayLike, n_classes: int, name: str = "smoothing") -> Floats:
+    """Pseudo-counts of truth x label from one number, or from a whole matrix."""
+    matrix = np.asarray(value, dtype=np.float64)
+    if matrix.ndim == 0:
+        return np.full((n_classes, n_classes), float(matrix))
+    if matrix.shape != (n_classes, n_classes) or not (matrix > 0).all():
+        raise ParameterError(
+            explain(
+                f"{name} has shape {matrix.shape} for {n_classes} classes.",
+                expected="one positive number, or one for each truth (row) and label (column)",
+            )
+        )
+    return matrix

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError
+from crowdwise.inference import count_labels
 from crowdwise.inference.simplex import tied
-from crowdwise.inference.sweep import count
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 from crowdwise.typing import Array, Floats, Ints
 
@@ -61,7 +61,7 @@ def row_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> Non
 
 def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotations) -> None:
     """Naming tasks that nobody has labeled leaves the others as they are."""
-    if method.traits.silence_counts:
+    if method.traits.abstention_counts:
         return
     names = np.array([*annotations.tasks, *(f"silent-{i}" for i in range(40))], dtype=object)
     known: dict[str, Any] = {"tasks": names}
@@ -78,8 +78,8 @@ def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotat
         beside = fitted(method, more)
         assert_allclose(beside.posterior_[:n], alone.posterior_, rtol=1e-6, atol=1e-9)
         assert_allclose(beside.posterior_.sum(axis=1), 1)
-        for name in getattr(method, "_per_task", ()):
-            assert len(getattr(beside, name)) == len(names)
+        for rows in beside._task_rows().values():
+            assert len(rows) == len(names)
 
 
 def task_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> None:
@@ -194,9 +194,8 @@ def blocks_of_tasks_add_up_to_the_whole(method: Aggregator, annotations: Annotat
     parts = [model.predict_proba(block).to_numpy() for block in blocks]
     whole = model.predict_proba(annotations).to_numpy()
     assert_allclose(np.concatenate(parts), whole, rtol=1e-6, atol=1e-8)
-    size = (annotations.n_workers, annotations.n_classes)
-    counts = [count(block.cells, part, *size) for block, part in zip(blocks, parts, strict=True)]
-    assert_allclose(sum(counts), count(annotations.cells, whole, *size), rtol=1e-6, atol=1e-8)
+    counts = [count_labels(block, part) for block, part in zip(blocks, parts, strict=True)]
+    assert_allclose(sum(counts), count_labels(annotations, whole), rtol=1e-6, atol=1e-8)
 
 
 def gold_labels_are_kept(method: Aggregator, annotations: Annotations) -> None:

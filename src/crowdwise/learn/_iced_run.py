@@ -15,7 +15,8 @@ from torch import Tensor
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
-from crowdwise.base.learner import counted_confusion, expect
+from crowdwise.base.learner import expect
+from crowdwise.inference import pooled_confusion
 from crowdwise.inference.certainty import certainty_of, levels_of
 from crowdwise.inference.simplex import clamp, tied
 from crowdwise.learn.crowd_smote import NewTasks, crowd_smote
@@ -90,7 +91,7 @@ class Run:
         self.n_new: list[Ints] = []
         # Before the first round: shares of labels for truths.
         self.posterior = clamp(self.votes.shares(), self.gold)
-        self.confusion = counted_confusion(self.votes, self.posterior)
+        self.confusion = pooled_confusion(self.votes, self.posterior)
 
     def go(self) -> None:
         """All of it, until predictions settle or rounds run out."""
@@ -144,7 +145,7 @@ class Run:
         chosen, posterior = locate(votes.classes, found.labels_.to_numpy()), found.posterior_
         confusion: Any = getattr(found, "confusion_", None)
         whole = np.shape(confusion)[1:] == (votes.n_classes, votes.n_classes)
-        self.confusion = confusion if whole else counted_confusion(votes, posterior)
+        self.confusion = confusion if whole else pooled_confusion(votes, posterior)
         if self.model.class_prior == "network":
             posterior = expect(votes, self.said(new), self.confusion, gold).posterior
             chosen = choose(posterior, self.rng)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
-from crowdwise.inference.rows import Rows, one_hot
+from crowdwise.inference.rows import LabelRows
+from crowdwise.inference.simplex import one_hot
 from crowdwise.learn._linear import LinearLearner
 from crowdwise.typing import Floats, Ints
 
@@ -26,8 +28,10 @@ class PersonalLearner(LinearLearner):
         Weights of each worker's.
     """
 
-    _per_worker: ClassVar[tuple[str, ...]] = ("worker_weights_",)
     worker_weights_: Floats
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"worker_weights_": self.worker_weights_}
 
     def predict_worker_proba(self, X: Any, workers: Any = None) -> Floats:
         """What each worker would say, shape (n_rows, n_workers, n_classes)."""
@@ -64,7 +68,7 @@ class Labeled:
 
     @classmethod
     def of(cls, design: Any, votes: Annotations, gold: Ints | None) -> Self:
-        rows, n_classes = Rows.of(votes), votes.n_classes
+        rows, n_classes = LabelRows.of(votes), votes.n_classes
         order = np.argsort(rows.worker, kind="stable")
         edges = np.searchsorted(rows.worker[order], np.arange(1, votes.n_workers))
         mine = np.split(order, edges)
@@ -99,7 +103,7 @@ class LabeledByMost:
 
     @classmethod
     def of(cls, design: Any, votes: Annotations, gold: Ints | None) -> Self:
-        rows = Rows.of(votes)
+        rows = LabelRows.of(votes)
         target = np.zeros((votes.n_tasks, votes.n_workers + 1, votes.n_classes))
         if gold is not None:
             known = np.flatnonzero(gold >= 0)

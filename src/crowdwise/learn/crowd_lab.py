@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.aggregator import by_worker
 from crowdwise.base.fitting import order_by_name, place_by_name
-from crowdwise.base.learner import LearnerTraits, counted_confusion
+from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, one_of
 from crowdwise.errors import ParameterError, explain
+from crowdwise.inference import pooled_confusion
 from crowdwise.inference.crowdlab import (
     Ballot,
     Judgement,
@@ -193,7 +194,7 @@ class CrowdLab(ClassifierLearner):
         self.__dict__.pop("classifier_", None)  # one of an earlier fit knows other classes
         if X is not None:
             self._learn_classifier(X, told, judged.consensus[told], None)
-        return judged.posterior, counted_confusion(votes, judged.posterior)
+        return judged.posterior, pooled_confusion(votes, judged.posterior)
 
     def _describe(self, votes: Annotations, ballot: Ballot, judged: Judgement) -> None:
         index = pd.Index(votes.tasks, name="task")

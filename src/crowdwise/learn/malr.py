@@ -10,7 +10,8 @@ from crowdwise.base.aggregator import by_worker
 from crowdwise.base.learner import expect
 from crowdwise.base.params import at_least, between, more_than
 from crowdwise.inference.confusion import one_coin_confusion
-from crowdwise.inference.rows import Rows, one_hot
+from crowdwise.inference.rows import LabelRows
+from crowdwise.inference.simplex import one_hot
 from crowdwise.inference.stopping import until_converged
 from crowdwise.learn._linear import LinearLearner, penalty, softmax_regression
 from crowdwise.typing import Floats, Ints
@@ -115,7 +116,7 @@ class MALR(LinearLearner):
         self.tol = tol
 
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        design, rows, n_classes = self._learn_design(X), Rows.of(votes), votes.n_classes
+        design, rows, n_classes = self._learn_design(X), LabelRows.of(votes), votes.n_classes
         known = np.zeros((votes.n_tasks, n_classes)) if gold is None else one_hot(gold, n_classes)
         reliable = np.full(votes.n_workers, self.reliability)
         if not self.use_reliability_prior:
@@ -142,7 +143,7 @@ class MALR(LinearLearner):
         return expect(votes, log_class, confusion, gold).posterior, confusion
 
 
-def judge(rows: Rows, log_class: Floats, reliable: Floats) -> tuple[Floats, float]:
+def judge(rows: LabelRows, log_class: Floats, reliable: Floats) -> tuple[Floats, float]:
     """E-step: how likely each label is drawn from the classifier; and the total evidence."""
     log_reliable = np.log(reliable)[rows.worker] + log_class[rows.task, rows.label]
     log_random = (np.log1p(-reliable) - np.log(log_class.shape[1]))[rows.worker]

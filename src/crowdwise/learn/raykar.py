@@ -8,10 +8,10 @@ from scipy.special import log_softmax, xlogy
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.learner import expect
 from crowdwise.base.params import at_least, one_of
+from crowdwise.inference import count_labels
 from crowdwise.inference.dirichlet import worker_prior
 from crowdwise.inference.simplex import clamp, normalize
 from crowdwise.inference.stopping import until_converged
-from crowdwise.inference.sweep import count
 from crowdwise.learn._linear import LinearLearner, penalty, softmax_regression
 from crowdwise.typing import Floats, Ints
 
@@ -137,7 +137,7 @@ class Raykar(LinearLearner):
         """The first posterior, and the labels it makes of every worker and truth."""
         if self.start == "shares":
             shares = clamp(votes.shares(), gold)
-            return shares, count(votes.cells, shares, votes.n_workers, votes.n_classes)
+            return shares, count_labels(votes, shares)
         nearly = normalize(np.eye(votes.n_classes) + 0.01)
         everyone = np.broadcast_to(nearly, (votes.n_workers, *nearly.shape))
         ignorant = np.full((votes.n_tasks, votes.n_classes), -np.log(votes.n_classes))

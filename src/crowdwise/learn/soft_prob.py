@@ -7,7 +7,7 @@ import numpy as np
 from crowdwise.annotations import Annotations
 from crowdwise.base.learner import judged
 from crowdwise.base.params import at_least
-from crowdwise.inference.rows import one_hot
+from crowdwise.inference.simplex import one_hot
 from crowdwise.learn._linear import LinearLearner, softmax_regression
 from crowdwise.typing import Floats, Ints
 

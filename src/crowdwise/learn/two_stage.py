@@ -12,8 +12,8 @@ from crowdwise.aggregate import IBCC
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.base.learner import counted_confusion
 from crowdwise.base.params import one_of
+from crowdwise.inference import pooled_confusion
 from crowdwise.learn._classifier import ClassifierLearner
 from crowdwise.typing import Floats, Ints
 
@@ -102,7 +102,7 @@ class TwoStage(ClassifierLearner):
         self._learn_classifier(X, row, label, None if self.targets == "hard" else weight)
         confusion = getattr(self.aggregator_, "confusion_", None)
         if confusion is None or confusion.shape[1:] != (votes.n_classes, votes.n_classes):
-            confusion = counted_confusion(votes, posterior)
+            confusion = pooled_confusion(votes, posterior)
         return posterior, confusion
 
     def _first_stage(self) -> Any:

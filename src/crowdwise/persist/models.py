@@ -15,6 +15,7 @@ from crowdwise.persist import container
 from crowdwise.persist.container import Content, damaged
 from crowdwise.persist.registry import Tree, Value, build, is_learned, registered_name
 from crowdwise.persist.values import Arrays, decode, encode
+from crowdwise.typing import Array
 
 
 class Savable:
@@ -26,9 +27,6 @@ class Savable:
         "confusion_": ("workers_", "classes_", "classes_"),
         "prior_": ("classes_",),
     }
-    # Learned arrays with one row per worker, and per task.
-    _per_worker: ClassVar[tuple[str, ...]] = ()
-    _per_task: ClassVar[tuple[str, ...]] = ()
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, without pickle.
@@ -39,6 +37,14 @@ class Savable:
             Where to; what is there is replaced once the new file is complete.
         """
         save(self, path)
+
+    def _worker_rows(self) -> Mapping[str, Array]:
+        """Learned arrays with one row per worker, by the name of their attribute."""
+        return {}
+
+    def _task_rows(self) -> Mapping[str, Array]:
+        """Learned arrays with one row per task, by the name of their attribute."""
+        return {}
 
     def _learned(self) -> dict[str, Value]:
         """Learned attributes by name, as values that a file can hold."""
@@ -125,8 +131,8 @@ def refuse_misfits(model: Savable) -> None:
         if np.ndim(getattr(model, axis)) != 1:
             raise FormatError(f"{axis} is not a list of names.")
     rows: dict[str, tuple[str, ...]] = {
-        **dict.fromkeys(model._per_worker, ("workers_",)),
-        **dict.fromkeys(model._per_task, ("tasks_",)),
+        **dict.fromkeys(model._worker_rows(), ("workers_",)),
+        **dict.fromkeys(model._task_rows(), ("tasks_",)),
     }
     for name, names in {**rows, **model._axes}.items():
         if name in vars(model):

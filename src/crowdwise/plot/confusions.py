@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, listing
-from crowdwise.inference.sweep import count
+from crowdwise.inference import count_labels
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model
 from crowdwise.plot._axes import grid_of_axes
@@ -83,8 +83,7 @@ def plot_confusions(
 
 def counted(annotations: Annotations, truths: Floats) -> Floats:
     """Share of each label by worker and truth; NaN for truths that a worker never met."""
-    sizes = (annotations.n_workers, annotations.n_classes)
-    counts = count(annotations.cells, truths, *sizes)  # (worker, truth, label)
+    counts = count_labels(annotations, truths)  # (worker, truth, label)
     total = counts.sum(axis=2, keepdims=True)
     return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
 

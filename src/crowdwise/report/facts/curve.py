@@ -17,9 +17,8 @@ from crowdwise.evaluate.learning_curve import (
     fits_with_fewer_labels,
     timed_fit,
 )
-from crowdwise.evaluate.leave_one_out import pooled_confusion
+from crowdwise.inference import MemoryEngine, log_of, pooled_confusion
 from crowdwise.inference.simplex import normalize
-from crowdwise.inference.sweep import posterior_of
 from crowdwise.report.facts.limits import sampled
 from crowdwise.simulate import label_by_crowd
 from crowdwise.typing import Floats
@@ -100,7 +99,8 @@ def forecast(data: Annotations, posterior: Floats, steps: list[int], random_stat
         truth = rng.choice(n_classes, N_TASKS, p=prior)
         for row, n_labels in enumerate(steps):
             votes = label_by_crowd(truth, panel, n_labels, random_state=rng)
-            found[row, crowd] = accuracy(posterior_of(votes, prior, panel), truth)
+            inferred = MemoryEngine(votes).posterior(log_of(prior), log_of(panel))
+            found[row, crowd] = accuracy(inferred, truth)
     return found
 
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, explain
-from crowdwise.evaluate.leave_one_out import pooled_confusion
+from crowdwise.inference import pooled_confusion
 from crowdwise.inference.simplex import tied
 from crowdwise.typing import Floats, Ints
 

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 
 from crowdwise.annotations import Annotations
 from crowdwise.compiled import native
-from crowdwise.inference import sweep as _steps
-from crowdwise.inference.sweep import block_edges, count, em_pass
+from crowdwise.inference.engines import memory
+from crowdwise.inference.engines.memory import block_edges, count, sweep
 from crowdwise.simulate import simulate_crowd
 
 
@@ -90,9 +90,7 @@ def test_equals_the_plain_loops(n_classes, kind, hard):
     offset = np.random.default_rng(2).normal(size=(annotations.n_tasks, n_classes))
     offset[3, :-1] = -np.inf
     log_prior, log_confusion = tables(n_classes, n_classes)
-    found = em_pass(
-        annotations.cells, log_prior, log_confusion, offset=offset, hard=hard, keep=True
-    )
+    found = sweep(annotations.cells, log_prior, log_confusion, offset=offset, hard=hard, keep=True)
     expected = slow_pass(annotations, log_prior, log_confusion, offset, hard)
     parts = found.evidence, found.truths, found.counts, found.posterior
     for ours, plain in zip(parts, expected, strict=True):
@@ -103,7 +101,7 @@ def test_equals_the_plain_loops(n_classes, kind, hard):
 def test_there_may_be_more_truths_than_labels():
     annotations = crowd(50, 3)
     log_prior, log_confusion = tables(6, 3)
-    found = em_pass(annotations.cells, log_prior, log_confusion, keep=True)
+    found = sweep(annotations.cells, log_prior, log_confusion, keep=True)
     expected = slow_pass(annotations, log_prior, log_confusion, None, False)
     assert_allclose(found.counts, expected[2])
     assert_allclose(found.posterior, expected[3])
@@ -124,23 +122,23 @@ def test_counts_of_a_given_posterior():
 def test_blocks_add_up_to_the_whole(monkeypatch):
     annotations = crowd(2000, 3)
     log_prior, log_confusion = tables(3, 3)
-    whole = em_pass(annotations.cells, log_prior, log_confusion, keep=True)
+    whole = sweep(annotations.cells, log_prior, log_confusion, keep=True)
     halves = [
-        em_pass(annotations[part].cells, log_prior, log_confusion)
+        sweep(annotations[part].cells, log_prior, log_confusion)
         for part in (slice(0, 700), slice(700, None))
     ]
     assert_allclose(whole.evidence, sum(half.evidence for half in halves))
     assert_allclose(whole.counts, sum(half.counts for half in halves))
-    monkeypatch.setattr(_steps, "CELLS_A_BLOCK", 500)
+    monkeypatch.setattr(memory, "CELLS_PER_BLOCK", 500)
     assert len(block_edges(annotations.cells, 0)) > 4
-    threaded = em_pass(annotations.cells, log_prior, log_confusion, keep=True)
+    threaded = sweep(annotations.cells, log_prior, log_confusion, keep=True)
     assert_allclose(threaded.counts, whole.counts)
     assert_allclose(threaded.posterior, whole.posterior)
     assert_allclose(threaded.evidence, whole.evidence)
 
 
 def test_blocks_cover_every_task_once(monkeypatch):
-    monkeypatch.setattr(_steps, "CELLS_A_BLOCK", 64)
+    monkeypatch.setattr(memory, "CELLS_PER_BLOCK", 64)
     edges = block_edges(crowd(777, 2).cells, 0)
     assert edges[0][0] == 0
     assert edges[-1][1] == 779
@@ -155,7 +153,7 @@ def test_a_task_with_thousands_of_labels_does_not_underflow():
         workers=np.arange(12),
     )  # fmt: skip
     log_prior, log_confusion = tables(2, 2)
-    found = em_pass(votes.cells, log_prior, log_confusion, keep=True)
+    found = sweep(votes.cells, log_prior, log_confusion, keep=True)
     assert np.isfinite(found.evidence)
     assert_allclose(found.posterior.sum(axis=1), 1)
 
@@ -165,6 +163,6 @@ def test_exponentials_are_exact_to_rounding():
     gap = np.concatenate([np.linspace(0, 45, 5000), [300.0, 700.0, 707.9, 710.0, 5000.0]])
     offset = np.column_stack([np.zeros_like(gap), -gap])
     votes = Annotations.from_codes([0], [0], [0], tasks=np.arange(len(gap)), classes=[0, 1])
-    found = em_pass(votes.cells, np.zeros(2), np.zeros((1, 2, 2)), offset=offset, keep=True)
+    found = sweep(votes.cells, np.zeros(2), np.zeros((1, 2, 2)), offset=offset, keep=True)
     expected = np.exp(-gap) / (1 + np.exp(-gap))
     assert_allclose(found.posterior[:, 1], expected, rtol=1e-15 * 4, atol=1e-307)

@@ -5,15 +5,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.errors import ParameterError
-from crowdwise.inference.logistic import at_scale, normal, rows_of, softplus
-from crowdwise.inference.newton import Shape
+from crowdwise.inference.logistic import (
+    Shape,
+    ascend,
+    at_scale,
+    falls,
+    normal_prior,
+    responses_of,
+    softplus,
+)
 
 SMALL = 1e-4
+TOP = np.array([0.3, -0.6, 0.9])
 
 
 @pytest.fixture(scope="module")
 def rows(weighted_voters):
-    return rows_of(weighted_voters)
+    return responses_of(weighted_voters)
 
 
 def test_rows_are_the_annotations(weighted_voters, rows):
@@ -49,7 +57,7 @@ def test_at_scale_equals_the_plain_loop_and_its_differences(rows):
 
 
 def test_a_normal_prior_is_added_to_all_three():
-    prior, at = normal((0.5, 2.0), "prior"), np.array([1.5, -0.5])
+    prior, at = normal_prior((0.5, 2.0), "prior"), np.array([1.5, -0.5])
     found = prior.added_to(Shape(np.ones(2), np.zeros(2), np.full(2, 3.0)), at)
     assert_allclose(found.value, 1 - (at - 0.5) ** 2 / 4)
     assert_allclose(found.slope, -(at - 0.5) / 2)
@@ -59,4 +67,41 @@ def test_a_normal_prior_is_added_to_all_three():
 @pytest.mark.parametrize("pair", [1.0, (1.0, 0.0), (1.0, 1.0, 1.0), (np.inf, 1.0)])
 def test_a_prior_is_a_mean_and_a_variance(pair):
     with pytest.raises(ParameterError, match="expected: a mean and a positive variance"):
-        normal(pair, "skill_prior")
+        normal_prior(pair, "skill_prior")
+
+
+def test_one_step_finds_the_top_of_a_parabola():
+    def parabolas(x):
+        return Shape(-2 * (x - TOP) ** 2, -4 * (x - TOP), np.full(3, 4.0))
+
+    assert_allclose(ascend(np.zeros(3), parabolas), TOP)
+
+
+def test_no_step_is_longer_than_one():
+    def slopes(x):
+        return Shape(x * [1.0, -1.0], np.array([1.0, -1.0]), np.full(2, 1e-3))
+
+    assert_allclose(ascend(np.zeros(2), slopes), [1.0, -1.0])
+
+
+def test_a_step_that_would_fall_is_halved_and_others_are_not():
+    # The curvature is stated too small by 8, so a full step overshoots unless it is halved.
+    def parabolas(x):
+        stated = np.array([1.0, 8.0])
+        return Shape(-4 * (x - 0.1) ** 2, -8 * (x - 0.1), stated)
+
+    # The first: 0.8, 0.4 and then 0.2, which is as far from the top as the start.
+    assert_allclose(ascend(np.zeros(2), parabolas), [0.2, 0.1])
+
+
+def test_where_no_step_helps_the_point_stays():
+    def deceptive(x):
+        return Shape(np.where(x == 0, 0.0, [-1.0, np.nan]), np.ones(2), np.ones(2))
+
+    assert_array_equal(ascend(np.zeros(2), deceptive), [0.0, 0.0])
+
+
+def test_rounding_is_no_fall():
+    before = np.array([1e6, 1.0, 1.0, -1.0])
+    after = np.array([1e6 - 1e-7, 1.0 - 1e-6, np.nan, -1.0])
+    assert_array_equal(falls(before, after), [False, True, True, False])

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
-from crowdwise.inference import trimmed as _trimmed
-from crowdwise.inference.trimmed import trimmed_mean
+from crowdwise.inference import moments
+from crowdwise.inference.moments import trimmed_mean
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def slow(rows, current, n_trimmed):
 @pytest.mark.parametrize("n_trimmed", [0, 1, 3, 50])
 @pytest.mark.parametrize("at_once", [1, 30, 1 << 22])
 def test_equals_the_plain_lists(rows, n_trimmed, at_once, monkeypatch):
-    monkeypatch.setattr(_trimmed, "NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(moments, "NUMBERS_AT_ONCE", at_once)
     current = np.random.default_rng(1).exponential(size=30)
     current[7] = rows.data[rows.indptr[7]]  # one that is exactly a value of its row
     assert_allclose(trimmed_mean(rows, current, n_trimmed), slow(rows, current, n_trimmed))

@@ -1,0 +1,111 @@
+"""What a method of truth inference asks of the machine it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from crowdwise.annotations import Annotations
+from crowdwise.typing import Array, Floats, Ints
+
+Spread = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What a sweep over tasks adds up to; the sums of blocks of tasks add up too."""
+
+    evidence: float  # sum over tasks of log P(labels)
+    truths: Floats  # (truth,): expected number of tasks of each truth
+    counts: Floats  # (worker, truth, label): expected label counts
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.evidence + other.evidence, self.truths + other.truths, self.counts + other.counts
+        )
+
+
+@dataclass(frozen=True)
+class Sweep(Sums):
+    """The sums of a sweep together with the posterior."""
+
+    posterior: Floats  # (task, truth), empty unless asked for
+
+
+class Engine(Protocol):
+    """The annotations, wherever they are, as blocks of tasks to sweep over.
+
+    A method with a table ``log P(label | truth)`` per worker sends its tables and gets back
+    sums over all tasks; it never holds an array with a row per task. Gold labels belong to the
+    engine: they hold in everything it returns.
+
+    Truths are the classes; or each class has as many consecutive truths (its subtypes).
+    """
+
+    @property
+    def workers(self) -> Array:
+        """Names of the workers, in the order of every table."""
+        ...
+
+    @property
+    def n_tasks(self) -> int: ...
+
+    @property
+    def n_workers(self) -> int: ...
+
+    @property
+    def n_classes(self) -> int: ...
+
+    def labels_per_worker(self) -> Ints:
+        """Number of annotations by each worker."""
+        ...
+
+    def tally_votes(self, spread: Spread | None = None) -> Sums:
+        """Count truths and labels as if each task's share of labels were its posterior.
+
+        ``spread`` turns the shares of a block of tasks, (task, class), into another posterior,
+        (task, truth). It is called for one block after another, in the order of the tasks.
+        """
+        ...
+
+    def sweep(self, log_prior: Floats, log_confusion: Floats, *, hard: bool = False) -> Sums:
+        """One E-step and the counts that the next M-step needs.
+
+        Parameters
+        ----------
+        log_prior : ndarray of shape (n_truths,)
+            Log prior of each truth.
+        log_confusion : ndarray of shape (n_workers, n_truths, n_classes)
+            Log P(label | truth) of each worker; need not be normalized.
+        hard : bool, default=False
+            Give all of a task's mass to its best truth, shared between ties. Rounding does
+            not break a tie: sums of the same terms in another order count as equal.
+        """
+        ...
+
+    def posterior(self, log_prior: Floats, log_confusion: Floats) -> Floats:
+        """P(class | labels) of each task under the tables of a sweep, (task, class)."""
+        ...
+
+    def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
+        """Share of the weight of each task's labels that each class has, (task, class).
+
+        Workers count by ``weights``, or the same. Unless ``soft``, labels that are
+        distributions count for their best class.
+        """
+        ...
+
+    def signed_shares(self, weights: Floats) -> Floats:
+        """As :meth:`shares`, where a negative weight speaks for all classes but the label.
+
+        Where all workers of a task have no weight, they count the same.
+        """
+        ...
+
+    def collect(self) -> tuple[Annotations, Ints | None]:
+        """All annotations in memory, and the gold class of each task (-1 for none).
+
+        For methods that are not sweeps (``Traits(blockwise=False)``).
+        """
+        ...
