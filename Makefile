@@ -1,5 +1,5 @@
-# crowdwise: `make demo` shows it at work, `make test` checks all of it.
-# Both set up a virtual environment in .venv first; nothing else on the machine changes.
+# crowdwise: `make demo` shows what it does, `make quick` checks most of it, `make test` all of it.
+# Each sets up a virtual environment in .venv first; nothing else on the machine changes.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check walk bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
+.PHONY: help demo quick test check walk mutants bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -25,47 +25,63 @@ $(READY): pyproject.toml constraints.txt src/crowdwise/_native.c
 	@$(PIP) install --quiet --constraint constraints.txt --editable ".[test,docs]"
 	@touch $@
 
-demo: $(READY)  ## Label a simulated crowd end to end, and show what came out
+demo: $(READY)  ## Label a simulated crowd from start to finish, and show the results
 	@echo "==> Running the demo"
 	@$(BIN)/python examples/demo.py
 
-check: $(READY)  ## Lint and type-check
+check: $(READY)  ## Lint and check types
 	@echo "==> Lint (ruff)"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
 	@echo "==> Types (mypy, strict)"
 	@$(BIN)/mypy
 
-test: check  ## Run every test, doctest, example and README block
+# One file of tests per package, the README, and the laws on a few methods.
+SMOKE := annotations/test_table.py io/test_read.py inference/test_sweep.py base/test_aggregator.py \
+	aggregate/test_dawid_skene.py aggregate/test_majority_vote.py learn/test_objectives.py learn/test_two_stage.py \
+	embed/test_losses.py evaluate/test_scores.py datasets/test_registry.py simulate/test_crowds.py \
+	persist/test_values.py plot/test_confusions.py report/test_data_facts.py \
+	compat/test_recorded.py cli/test_options.py bench/test_harness.py test_import.py test_house.py
+SMOKE_LAWS := MajorityVote or DawidSkene or Wawa or SoftProb or RLL
+
+quick: check  ## Lint, check types and run a few tests of every package (about a minute)
+	@echo "==> Smoke tests"
+	@$(BIN)/python -m pytest --quiet $(addprefix tests/,$(SMOKE)) "tests/test_docs.py::test_python_blocks_run[README.md]"
+	@$(BIN)/python -m pytest --quiet tests/laws -k "$(SMOKE_LAWS)"
+
+test: check  ## Run every test, doctest, example and code block in the docs
 	@echo "==> Tests"
-	@$(BIN)/python -m pytest --numprocesses 2 --quiet
+	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
 
 walk: $(READY)  ## Count the files and functions behind the main calls
 	@$(BIN)/python benchmarks/walk.py
 
-bench: bench-same bench-speed bench-reading  ## Rebuild the tables under benchmarks/results
+mutants: $(READY)  ## Break 50 random lines of code, one at a time, and count how many the tests notice
+	@$(BIN)/python benchmarks/mutants.py $(MUTANTS)
 
-bench-same: $(READY) $(PEERS)/.ready  ## Where our results equal crowd-kit's, set by set
+bench: bench-same bench-speed bench-reading  ## Measure agreement with crowd-kit, speed and reading again
+
+bench-same: $(READY) $(PEERS)/.ready  ## Compare our results with crowd-kit's on every real crowd
 	$(BIN)/python benchmarks/same_as_crowdkit.py --peer $(PEERS)/bin/python
 
-bench-speed: $(READY) $(PEERS)/.ready  ## Time and memory against crowd-kit, 10^4 to 10^7 annotations
+bench-speed: $(READY) $(PEERS)/.ready  ## Compare time and memory with crowd-kit, on 10^4 to 10^7 annotations
 	$(BIN)/python benchmarks/speed.py --peer $(PEERS)/bin/python
 
-bench-reading: $(READY)  ## Time and memory to read a CSV of up to 10^7 rows
+bench-reading: $(READY)  ## Measure time and memory to read a CSV file of up to 10^7 rows
 	$(BIN)/python benchmarks/reading.py
 
-bench-table: $(READY)  ## A published table again: TABLE=lia-table2, or all; QUICK=--quick for a check
+bench-table: $(READY)  ## Rerun a published table: TABLE=lia-table2, or all; QUICK=--quick for a quick check
 	CROWDWISE_MIRROR="$(CROWDWISE_UPSTREAM)" $(BIN)/crowdwise bench $(or $(TABLE),all) $(QUICK) \
 		--output $(if $(QUICK),bench-results,benchmarks/results)
 
-bench-peers: $(READY) $(PEERS)/.ready .venv-peers-2/.ready  ## Where crowdwise.compat equals crowd-kit, cleanlab and Snorkel
+bench-peers: $(READY) $(PEERS)/.ready .venv-peers-2/.ready  ## Compare crowdwise.compat with crowd-kit, cleanlab and Snorkel
 	$(BIN)/python benchmarks/same_as_peers.py --crowdkit $(PEERS)/bin/python \
 		--cleanlab .venv-peers-2/bin/python --snorkel .venv-peers-2/bin/python
 
-bench-report: $(READY)  ## A report of every real crowd, opened in a browser
+bench-report: $(READY)  ## Write a report of every real crowd, and check each page in a browser
 	$(BIN)/python benchmarks/report_real.py
 
-bench-limit: $(READY)  ## 10^8 annotations, once: a machine with 16 GB is enough
+bench-limit: $(READY)  ## Fit 10^8 annotations once (16 GB of memory are enough)
 	$(BIN)/python benchmarks/speed.py --sizes 1e8 --methods DawidSkene --output speed-1e8
 
 $(PEERS)/.ready:
@@ -85,5 +101,5 @@ docs: $(READY)  ## Regenerate the tables in README and docs, and build the site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "built site/index.html"
 
-clean:  ## Remove everything that can be made again
+clean:  ## Remove everything that can be rebuilt
 	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2

@@ -46,7 +46,7 @@ def rows(library):
     recorded = json.loads((SMALL / f"{library}.json").read_text())
     module = import_module(f"crowdwise.compat.{library}")
     found = getattr(peers_once, library)(module, SMALL)
-    ours = {name: peers_once.described(value) for name, value in found.items()}
+    ours = {name: peers_once.describe(value) for name, value in found.items()}
     return compare(json.loads(json.dumps(ours)), recorded)
 
 
