@@ -88,13 +88,13 @@ def formats() -> str:
 def datasets() -> str:
     from crowdwise.datasets import info, names
 
-    rows = ["| set | what it is | tasks | workers | annotations | licence |"]
+    rows = ["| set | what it is | tasks | workers | annotations | license |"]
     rows.append("|---|---|---:|---:|---:|---|")
     for name in names():
         about = info(name)
         sizes = [about.counts.get(key, "") for key in ("tasks", "workers", "annotations")]
         shown = " | ".join(f"{size:,}" if size != "" else "" for size in sizes)
-        rows.append(f"| `{name}` | {about.title} | {shown} | {about.licence} |")
+        rows.append(f"| `{name}` | {about.title} | {shown} | {about.license} |")
     return "\n".join(rows) + "\n"
 
 

@@ -28,13 +28,13 @@ def test_list_has_a_line_for_every_set(capsys):
     assert (status, err) == (0, "")
     assert header.split() == [
         *("name", "tasks", "workers", "annotations", "classes", "truths"),
-        *("megabytes", "licence"),
+        *("megabytes", "license"),
     ]
     assert [line.split()[0] for line in lines] == datasets.names()
-    licences = {line.split()[0]: " ".join(line.split()[7:]) for line in lines}
-    assert licences["dog"] == "not stated"
-    assert licences["hotel"] == "MIT"
-    assert licences["spc"] == "not stated for all of it"
+    licenses = {line.split()[0]: " ".join(line.split()[7:]) for line in lines}
+    assert licenses["dog"] == "not stated"
+    assert licenses["hotel"] == "MIT"
+    assert licenses["spc"] == "not stated for all of it"
     assert next(line for line in lines if line.startswith("usps")).split()[:4] == [
         *("usps", "9,298", "-", "-"),
     ]
@@ -44,7 +44,7 @@ def test_info_tells_the_traps_the_choices_and_whom_to_cite(capsys):
     status, out, err = said(capsys, "info", "medical_treats")
     assert (status, err) == (0, "")
     about = datasets.info("medical_treats")
-    for text in (about.title, about.about, about.licence, *about.warnings, *about.citation):
+    for text in (about.title, about.about, about.license, *about.warnings, *about.citation):
         assert text in out
     assert "truth (the first is the default):\n  adjudicated: " in out
     assert "files: 48, " in out
@@ -83,8 +83,8 @@ def mirror(tmp_path, monkeypatch):
 def test_fetch_prints_paths_and_says_what_it_does(capsys, cache, mirror):
     status, out, err = said(capsys, "fetch", "wsd")
     assert (status, out) == (0, f"{cache / mirror.name}\n")
-    assert err.startswith("wsd: its licence: MIT for the repository as a whole")
-    assert "wsd: fetching 0.0 kB in 1 file(s) into" in err
+    assert err.startswith("wsd: license: MIT for the repository as a whole")
+    assert "wsd: downloading 0.0 kB in 1 file into" in err
 
 
 def test_fetch_can_be_quiet(capsys, cache, mirror):

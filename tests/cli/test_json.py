@@ -41,7 +41,7 @@ def test_methods(capsys):
 
 def test_datasets(capsys):
     rows = rows_of(capsys, "datasets", "list", "--json")
-    assert {"name", "licence", "bytes"} <= set(rows[0])
+    assert {"name", "license", "bytes"} <= set(rows[0])
 
 
 def test_gold_may_be_a_file(files, capsys):

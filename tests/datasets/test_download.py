@@ -17,9 +17,9 @@ from crowdwise.datasets.download import (
     addresses,
     cache_folder,
     fetch,
+    filling_cache,
     is_intact,
     path_of,
-    replacing,
 )
 from crowdwise.errors import CrowdwiseError, DownloadError, FileError
 from crowdwise.progress import Bar
@@ -67,9 +67,9 @@ def test_a_damaged_file_is_fetched_again(shelf, damaged):
 @pytest.mark.parametrize(
     ("faults", "reason"),
     [
-        (["other"], "other contents came, with sha256"),
-        (["endless"], "bytes came"),
-        (["short", "short", "short"], "150,000 bytes came"),
+        (["other"], "received other contents, with sha256"),
+        (["endless"], ": received 3"),
+        (["short", "short", "short"], "received 150,000 bytes"),
         ([404], "404 Not Found"),
         ([403], "403 Forbidden"),
         ([503, 500, 502], "502 Bad Gateway"),
@@ -130,7 +130,7 @@ def test_a_server_without_ranges_is_asked_for_all_of_it(shelf):
 
 
 def test_a_server_that_never_finishes_is_given_up(shelf, cache):
-    with pytest.raises(DownloadError, match=r"bytes came|Incomplete"):
+    with pytest.raises(DownloadError, match=r"received .* bytes|Incomplete"):
         get(shelf.put("a.csv", CONTENT, "drops", "drops", "drops"))
     assert len(shelf.requests) == 3
     assert left_in(cache) == []
@@ -244,7 +244,7 @@ def test_an_unreadable_file_is_one_clear_error(shelf):
 
 def test_an_interrupted_writer_leaves_nothing(cache):
     def write():
-        with replacing(cache / "a.csv") as handle:
+        with filling_cache(cache / "a.csv") as handle:
             handle.write(b"half")
             raise KeyboardInterrupt
 

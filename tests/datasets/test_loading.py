@@ -27,7 +27,7 @@ def tiny(shelf, monkeypatch):
         files[path] = {"size": file.size, "sha256": file.sha256}
     row = {"title": "Tiny", "about": "For tests.", "parser": "fact_eval", "workers": "people"}
     row |= {"files": ["here:*"], "counts": {"tasks": 3}, "citation": ["Somebody (2020)."]}
-    source = {"base": f"{shelf.address}/", "licence": "not stated", "citation": "Else (2021)."}
+    source = {"base": f"{shelf.address}/", "license": "not stated", "citation": "Else (2021)."}
     tables = {"sources": {"here": {**source, "files": files}}, "sets": {"tiny": row}}
     monkeypatch.setattr(registry, "_registry", lambda: tables)
     registry.info.cache_clear()
@@ -64,18 +64,18 @@ def test_a_second_load_fetches_nothing(shelf):
     assert len(shelf.requests) == 2
 
 
-def test_what_is_fetched_is_said(cache, caplog):
+def test_downloads_and_missing_licenses_are_logged(cache, caplog):
     datasets.load("tiny")
-    (licence, fetching) = (record.getMessage() for record in caplog.records)
-    assert licence == "tiny: its licence: not stated"
-    assert fetching.startswith("tiny: fetching 0.1 kB in 2 file(s)")
+    (license, fetching) = (record.getMessage() for record in caplog.records)
+    assert license == "tiny: license: not stated"
+    assert fetching.startswith("tiny: downloading 0.1 kB in 2 files")
     assert str(cache) in fetching
     assert "/label.csv" in fetching
     assert all(record.levelno == logging.WARNING for record in caplog.records)
 
 
-def test_a_stated_licence_needs_no_warning(tiny, caplog):
-    tiny["sources"]["here"]["licence"] = "MIT"
+def test_a_stated_license_needs_no_warning(tiny, caplog):
+    tiny["sources"]["here"]["license"] = "MIT"
     datasets.fetch("tiny")
     caplog.clear()
     datasets.load("tiny")
@@ -87,7 +87,7 @@ def test_nothing_is_fetched_that_was_not_allowed(shelf, cache):
         DownloadError, match=r"tiny is not in the cache, and download=False"
     ) as caught:
         datasets.load("tiny", download=False)
-    assert "2 of 2 files are missing" in str(caught.value)
+    assert "2 of 2 files missing" in str(caught.value)
     assert "crowdwise datasets fetch tiny" in str(caught.value)
     assert shelf.requests == []
     assert not cache.exists()

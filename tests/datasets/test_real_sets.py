@@ -139,8 +139,8 @@ def test_features_equal_the_prepared_ones(loaded, prepared, name):
         assert crowd.X_tasks.tolist() == theirs["task"].tolist()
         # The prepared features of gsad keep 13 bits of mantissa.
         assert_allclose(crowd.X, theirs["X"], rtol=2**-13 if name == "gsad" else 0)
-    labelled = set(crowd.annotations.tasks)
-    assert crowd.annotations.tasks.tolist() == [task for task in crowd.X_tasks if task in labelled]
+    labeled = set(crowd.annotations.tasks)
+    assert crowd.annotations.tasks.tolist() == [task for task in crowd.X_tasks if task in labeled]
 
 
 def test_raw_features_of_gsad_equal_the_prepared_ones(loaded, prepared):
@@ -191,7 +191,7 @@ def test_the_qualification_test_knows_the_same_workers(loaded, prepared):
 
 
 # Tasks scored, share of ones, and mean accuracy of the workers, in percent, by the rule of LIA's
-# own loader. The paper prints 32.40 and 38.88; the second counts repeated judgements too.
+# own loader. The paper prints 32.40 and 38.88; the second counts repeated judgments too.
 LIA = {"medical_causes": (452, 80.1, 32.40), "medical_treats": (194, 87.1, 38.97)}
 
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from crowdwise.datasets import info, names
-from crowdwise.datasets.parsers import parser
+from crowdwise.datasets.parsers import find_parser
 from crowdwise.errors import ParameterError
 
 ROWS = tomllib.loads(files("crowdwise.datasets").joinpath("registry.toml").read_text("utf-8"))
@@ -20,12 +20,12 @@ def test_every_set_says_what_it_is_and_on_which_terms(name):
     about = info(name)
     assert about.title
     assert about.about.endswith(".")
-    assert about.licence
+    assert about.license
     assert about.citation
     assert all(text.endswith(".") for text in (*about.citation, *about.warnings, about.features))
     assert about.workers in ("people", "slots", "none")
     assert about.counts["tasks"] > 0
-    assert callable(parser(about.parser))
+    assert callable(find_parser(about.parser))
 
 
 @EVERY
@@ -38,7 +38,7 @@ def test_every_file_has_an_address_a_size_and_a_hash(name):
         )
         assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
         assert file.size > 0
-        assert file.licence
+        assert file.license
         assert file.citation
     scikit_learn = ("digits", "mnist49")
     assert files or name in scikit_learn
@@ -49,13 +49,13 @@ def test_every_source_is_used():
     assert known == {file.url for name in names() for file in info(name).files}
 
 
-def test_a_set_without_a_stated_licence_says_so():
-    assert not info("dog").licence_stated
-    assert info("dog").licence == "not stated"
-    assert info("weather_amt").licence_stated
-    assert not info("spc").licence_stated  # labels have one, sentences have none
-    assert "orchidproject/active-crowd-toolkit: Apache-2.0" in info("spc").licence
-    assert "junchenzhi/Logic-LNCL: not stated" in info("spc").licence
+def test_a_set_without_a_stated_license_says_so():
+    assert not info("dog").license_stated
+    assert info("dog").license == "not stated"
+    assert info("weather_amt").license_stated
+    assert not info("spc").license_stated  # labels have one, sentences have none
+    assert "orchidproject/active-crowd-toolkit: Apache-2.0" in info("spc").license
+    assert "junchenzhi/Logic-LNCL: not stated" in info("spc").license
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_the_headline_truth_of_the_medical_sets_is_the_adjudicated_one():
 
 def test_files_differ_by_variant_where_they_do():
     gsad = info("gsad")
-    raw, standardised = gsad.files_of("raw"), gsad.files_of("standardised")
-    assert gsad.files_of(None) == standardised
-    assert not set(raw) & set(standardised)
-    assert set(gsad.files) == {*raw, *standardised}
+    raw, standardized = gsad.files_of("raw"), gsad.files_of("standardized")
+    assert gsad.files_of(None) == standardized
+    assert not set(raw) & set(standardized)
+    assert set(gsad.files) == {*raw, *standardized}
     assert info("wordsim").files_of("raw") == info("wordsim").files
 
 

@@ -18,7 +18,7 @@ METHODS = {"vote": MajorityVote(), "full": FULL, "coin": OneCoin(tol=1e-4)}
 
 @pytest.fixture(scope="module")
 def crowd():
-    """Lopsided: a good worker, a lazy one, and one who favours a class."""
+    """Lopsided: a good worker, a lazy one, and one who favors a class."""
     confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
     confusion[3] = [[0.2, 0.7, 0.1], [0.1, 0.8, 0.1], [0.1, 0.6, 0.3]]
     return confused_crowd(confusion, 150, 3, prior=[0.6, 0.3, 0.1], random_state=1)

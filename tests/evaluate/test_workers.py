@@ -88,7 +88,7 @@ def test_a_worker_who_finds_most_of_a_rare_class_is_not_always_the_same():
     truth = np.zeros(1500, dtype=int)
     truth[:30] = 1
     cautious = truth.copy()
-    cautious[:8] = 0  # misses 8 of 30, so 98.5 % of the labels are 0
+    cautious[:8] = 0  # misses 8 of 30, so 98.5% of the labels are 0
     labels = np.column_stack([truth] * 3 + [cautious])
     table = worker_quality(Annotations.from_matrix(labels, missing=None))
     assert table["flag"].tolist() == [""] * 4

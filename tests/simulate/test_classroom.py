@@ -17,7 +17,7 @@ def test_is_what_load_gives(lessons):
     assert isinstance(lessons, datasets.Crowd)
     assert lessons.part("train").X.shape == (225, 8)
     assert lessons.truth.index.tolist() == lessons.annotations.tasks.tolist()
-    assert lessons.info.licence_stated
+    assert lessons.info.license_stated
     assert "is real" in lessons.info.warnings[0]
 
 

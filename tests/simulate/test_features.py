@@ -51,10 +51,10 @@ def test_a_seed_repeats_them():
 def test_difficulty_equals_a_plain_loop():
     rng = np.random.RandomState(0)
     X, truth = rng.randn(30, 4), rng.randint(3, size=30)
-    centres = [X[truth == k].mean(axis=0) for k in range(3)]
+    centers = [X[truth == k].mean(axis=0) for k in range(3)]
     margin = []
     for row, own in zip(X, truth, strict=True):
-        away = [math.dist(row, centre) for centre in centres]
+        away = [math.dist(row, center) for center in centers]
         margin.append(min(away[k] for k in range(3) if k != own) - away[own])
     standard = (np.array(margin) - np.mean(margin)) / np.std(margin)
     found = margin_difficulty(X, truth, spread=0.6)

@@ -66,19 +66,19 @@ def facts(about: "Info") -> dict[str, object]:
         "title": about.title,
         **about.counts,
         "bytes": about.size,
-        "licence": about.licence,
+        "license": about.license,
     }
 
 
 def show_list(sets: "list[Info]") -> str:
     """One line per dataset; a dash where there is nothing to count."""
-    rows = [["name", *COUNTS[:5], "megabytes", "licence"]]
+    rows = [["name", *COUNTS[:5], "megabytes", "license"]]
     for about in sets:
-        licence = about.licence.partition(" (")[0]
-        if not about.licence_stated and not licence.startswith("not stated"):
-            licence = "not stated for all of it"
+        license = about.license.partition(" (")[0]
+        if not about.license_stated and not license.startswith("not stated"):
+            license = "not stated for all of it"
         counts = [f"{about.counts[key]:,}" if key in about.counts else "-" for key in COUNTS[:5]]
-        rows.append([about.name, *counts, f"{about.size / 1e6:.1f}", licence])
+        rows.append([about.name, *counts, f"{about.size / 1e6:.1f}", license])
     return align(rows, right=set(range(1, 7)))
 
 
@@ -86,7 +86,7 @@ def describe(about: "Info", *, files: bool) -> str:
     """Everything the registry says about a dataset."""
     counts = [f"{about.counts[key]:,} {key}" for key in COUNTS if key in about.counts]
     lines = [about.title, "", about.about, ", ".join(counts), ""]
-    facts = {"licence": about.licence, "features": about.features, "home": about.home}
+    facts = {"license": about.license, "features": about.features, "home": about.home}
     lines += [f"{name}: {text}" for name, text in facts.items() if text]
     for name, choices in (("truth", about.truths), ("variant", about.variants)):
         if choices:

@@ -1,8 +1,8 @@
-"""Real crowds in one line: fetched from their publishers once, checked, parsed.
+"""Real crowds in one line: downloaded from their publishers once, verified, parsed.
 
 Files are kept in the platform's cache folder, or in ``$CROWDWISE_CACHE``. With
 ``$CROWDWISE_MIRROR``, the address of a server or a folder that holds files named
-``<sha256>.<ext>``, that is asked first; a cache can serve as one.
+``<sha256>.<ext>``, that is tried first; a cache can serve as one.
 
 >>> from crowdwise import datasets
 >>> "labelme" in datasets.names()
@@ -11,7 +11,7 @@ True
 The file names in items contain the true class: never use them as a feature.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crowdwise.datasets.download import cache_folder
 from crowdwise.datasets.loading import fetch, load, where
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Crowd", "Info", "cache_folder", "fetch", "info", "load", "names", "where"]
 
 
-def __getattr__(name: str) -> Any:
-    """Load the class when it is first used: listing and fetching need no pandas."""
+def __getattr__(name: str) -> "type[Crowd]":
+    """Load the class when it is first used: listing and fetching do without pandas."""
     if name == "Crowd":
         from crowdwise.datasets.crowd import Crowd
 

@@ -1,10 +1,12 @@
-"""From published tables to a crowd: tidy ids, running numbers for people, one task order."""
+"""From published tables to a crowd: tidy ids, numbers instead of people, one order of tasks."""
 
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from crowdwise.annotations import Annotations
 from crowdwise.datasets.crowd import Crowd
@@ -12,13 +14,14 @@ from crowdwise.datasets.registry import Info
 from crowdwise.datasets.tables import Tables
 from crowdwise.typing import Array
 
+Table = TypeVar("Table", pd.Series, pd.DataFrame)
 WHOLE = r"0|-?[1-9]\d*"
 
 
 def assemble(about: Info, tables: Tables) -> Crowd:
     """The crowd that the registry calls ``about``."""
     tables = tidy(tables)
-    number = running_numbers(tables) if about.workers == "people" else {}
+    number = number_people(tables) if about.workers == "people" else {}
     workers, extra = tables.workers, dict(tables.extra)
     if workers is not None:
         workers = workers.set_axis(workers.index.map(number), axis=0).sort_index()
@@ -42,11 +45,11 @@ def assemble(about: Info, tables: Tables) -> Crowd:
 
 def tidy(tables: Tables) -> Tables:
     """Task ids and labels as whole numbers where all of them are, else as text."""
-    ids: list[Any] = [] if tables.annotations is None else [tables.annotations["task"]]
+    ids: list[ArrayLike] = [] if tables.annotations is None else [tables.annotations["task"]]
     ids += [t.index for t in (tables.truth, tables.split, tables.items) if t is not None]
     kind = int if all(are_whole(each) for each in ids) else str
 
-    def tidied(table: Any) -> Any:
+    def tidy_one(table: Table | None) -> Table | None:
         if table is None:
             return None
         if isinstance(table, pd.DataFrame):
@@ -60,19 +63,19 @@ def tidy(tables: Tables) -> Tables:
 
     return replace(
         tables,
-        annotations=tidied(tables.annotations),
-        truth=tidied(tables.truth),
-        items=tidied(tables.items),
-        split=tidied(tables.split),
+        annotations=tidy_one(tables.annotations),
+        truth=tidy_one(tables.truth),
+        items=tidy_one(tables.items),
+        split=tidy_one(tables.split),
         X_tasks=None if tables.X is None else _as_array(tables.X_tasks, kind),
-        extra={name: tidied(table) for name, table in tables.extra.items()},
+        extra={name: tidy_one(table) for name, table in tables.extra.items()},
     )
 
 
-def are_whole(values: Any) -> bool:
+def are_whole(values: ArrayLike) -> bool:
     """Whether every value is, or spells, a whole number."""
-    values = pd.Series(np.asarray(values)).drop_duplicates()
-    return values.dtype.kind in "iu" or bool(values.astype(str).str.fullmatch(WHOLE).all())
+    distinct = pd.Series(np.asarray(values)).drop_duplicates()
+    return distinct.dtype.kind in "iu" or bool(distinct.astype(str).str.fullmatch(WHOLE).all())
 
 
 def simplest(values: pd.Series) -> pd.Series:
@@ -85,16 +88,16 @@ def simplest(values: pd.Series) -> pd.Series:
         return values
 
 
-def running_numbers(tables: Tables) -> dict[Any, int]:
+def number_people(tables: Tables) -> dict[Hashable, int]:
     """A number for every person, in the order in which they first appear."""
-    seen: dict[Any, None] = {}
+    seen: dict[Hashable, None] = {}
     for table in (tables.annotations, *tables.extra.values()):
         if isinstance(table, pd.DataFrame) and "worker" in table:
             seen |= dict.fromkeys(table["worker"].unique())
     return {person: number for number, person in enumerate(seen)}
 
 
-def _annotations(about: Info, tables: Tables, number: dict[Any, int]) -> Annotations:
+def _annotations(about: Info, tables: Tables, number: dict[Hashable, int]) -> Annotations:
     rows = tables.annotations
     if rows is None:
         rows = pd.DataFrame({"task": [], "worker": [], "label": []}, dtype=int)
@@ -119,6 +122,6 @@ def _classes(about: Info, label: pd.Series, truth: pd.Series | None) -> Array:
     return found
 
 
-def _as_array(values: Any, kind: type) -> Array:
+def _as_array(values: ArrayLike | None, kind: type) -> Array:
     array = np.asarray(values)
     return array.astype(int) if kind is int else array.astype(object)

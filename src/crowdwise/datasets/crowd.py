@@ -1,18 +1,21 @@
-"""One loaded set: a crowd's annotations with everything that is published beside them."""
+"""One loaded set: a crowd's annotations with everything that is published with them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.datasets.registry import Info
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.typing import Array
+
+Table = TypeVar("Table", pd.Series, pd.DataFrame)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,10 +25,10 @@ class Crowd:
     Attributes
     ----------
     annotations : Annotations
-        Who gave which label to which task. People are running numbers. Empty where a set
-        has features and truth only.
+        Who gave which label to which task. People are numbered. Empty where a set has
+        features and truth only.
     truth : Series by task, or None
-        The truth of the tasks that have one, labelled or not.
+        The truth of the tasks that have one, labeled or not.
     X : ndarray of shape (n, n_features), or None
         Features; row ``i`` describes ``X_tasks[i]``. The tasks of ``annotations`` are in
         the same order, but may be only some of them: :meth:`part` makes all of them agree.
@@ -40,7 +43,7 @@ class Crowd:
     extra : dict
         What else is published, by name; ``info`` says what it is.
     info : Info
-        Licence, citation, counts, and the traps of this set.
+        License, citation, counts, and the pitfalls of this set.
     """
 
     name: str
@@ -65,9 +68,9 @@ class Crowd:
         return f"<{self.name}: {'; '.join(about)}>"
 
     def part(self, name: str) -> Crowd:
-        """Only the tasks of one part of the split, everything in the same order.
+        """Keep only the tasks of one part of the split, everything in the same order.
 
-        Row ``i`` of ``X`` then describes ``annotations.tasks[i]``; a task nobody labelled
+        Row ``i`` of ``X`` then describes ``annotations.tasks[i]``; a task nobody labeled
         is there without annotations. ``truth`` and ``items`` are cut to the same tasks.
         """
         parts = [] if self.split is None else list(self.split.unique())
@@ -94,7 +97,7 @@ class Crowd:
         )
 
 
-def with_tasks(annotations: Annotations, tasks: Any) -> Annotations:
+def with_tasks(annotations: Annotations, tasks: ArrayLike) -> Annotations:
     """The annotations of these tasks, in this order; the rest is left out."""
     place = locate(np.asarray(tasks), annotations.tasks)[annotations.task]
     kept = place >= 0
@@ -111,5 +114,5 @@ def with_tasks(annotations: Annotations, tasks: Any) -> Annotations:
     )
 
 
-def _cut(table: Any, tasks: pd.Index) -> Any:
+def _cut(table: Table | None, tasks: pd.Index) -> Table | None:
     return None if table is None else table.loc[tasks[tasks.isin(table.index)]]

@@ -1,4 +1,4 @@
-"""The one way a file comes in: fetched once, checked, then put in place whole.
+"""The one way a file comes in: downloaded once, verified, then put in place whole.
 
 A file is written under a temporary name of its own, so that two processes never share one,
 checked against its size and sha256, and only then moved to its final name. Whatever goes
@@ -11,10 +11,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from secrets import token_hex
-from typing import IO, Any
+from typing import IO
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -69,7 +69,7 @@ def fetch(file: RemoteFile, bar: Bar) -> Path:
     target = path_of(file)
     if is_intact(file):
         return target
-    with replacing(target) as handle:
+    with filling_cache(target) as handle:
         problems = []
         for url in addresses(file):
             problem = _fetch_from(url, file, handle, bar)
@@ -100,13 +100,13 @@ def addresses(file: RemoteFile) -> list[str]:
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[IO[bytes]]:
-    """A file of our own beside ``target``; it becomes ``target`` if all goes well."""
+def filling_cache(target: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside ``target``, which becomes ``target`` if all goes well."""
     part = target.with_name(f"{target.name}.{os.getpid()}-{token_hex(4)}.part")
     try:
         with _explaining():
             target.parent.mkdir(parents=True, exist_ok=True)
-            _sweep(target)
+            _remove_stale(target)
             with part.open("x+b") as handle:
                 yield handle
                 handle.flush()
@@ -117,7 +117,7 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
             part.unlink(missing_ok=True)
 
 
-def _sweep(target: Path) -> None:
+def _remove_stale(target: Path) -> None:
     """Remove what a process that was killed left behind."""
     for part in target.parent.glob(f"{target.name}.*.part"):
         try:
@@ -129,7 +129,7 @@ def _sweep(target: Path) -> None:
 
 @contextmanager
 def _explaining() -> Iterator[None]:
-    """Say what it means for the cache if writing to it fails."""
+    """Explain it if writing to the cache fails."""
     try:
         yield
     except CrowdwiseError:
@@ -162,19 +162,19 @@ def _fetch_from(url: str, file: RemoteFile, handle: IO[bytes], bar: Bar) -> str:
 
 
 def _attempt(url: str, file: RemoteFile, received: "_Received") -> tuple[str, bool]:
-    """Ask once: what is wrong, if anything, and whether to ask again."""
+    """Try once: what is wrong, if anything, and whether to try again."""
     try:
         _receive(url, file, received)
     except FileError:  # the disk, not the network
         raise
     except HTTPError as error:
         error.close()
-        if error.code == 416:  # all that the server has came before
+        if error.code == 416:  # the server has sent all it has
             return received.fault(file), False
         return f"{error.code} {error.reason}", error.code >= 500 or error.code in (408, 429)
     except URLError as error:
         return _reason(error.reason), isinstance(error.reason, TimeoutError | ConnectionError)
-    except ValueError as error:  # an address that is none
+    except ValueError as error:  # a malformed address
         return str(error), False
     except (HTTPException, OSError) as error:
         return _reason(error), True
@@ -182,7 +182,7 @@ def _attempt(url: str, file: RemoteFile, received: "_Received") -> tuple[str, bo
 
 
 class _Received:
-    """What has come of a file so far: on disk, hashed, and counted."""
+    """What was received of a file so far: on disk, hashed, and counted."""
 
     def __init__(self, handle: IO[bytes], bar: Bar) -> None:
         self.handle = handle
@@ -206,11 +206,11 @@ class _Received:
         self.hash = hashlib.sha256()
 
     def fault(self, file: RemoteFile) -> str:
-        """How what came differs from what was promised; empty if it does not."""
+        """How what was received differs from what was promised; empty if it does not."""
         if self.size != file.size:
-            return f"{self.size:,} bytes came"
+            return f"received {self.size:,} bytes"
         if self.hash.hexdigest() != file.sha256:
-            return f"other contents came, with sha256 {self.hash.hexdigest()}"
+            return f"received other contents, with sha256 {self.hash.hexdigest()}"
         return ""
 
 
@@ -224,16 +224,16 @@ def _receive(url: str, file: RemoteFile, received: _Received) -> None:
             received.restart()
         while block := answer.read(BLOCK):
             received.add(block)
-            if received.size > file.size:  # not ours, and maybe endless
+            if received.size > file.size:  # not the file, and maybe endless
                 return
 
 
-def _continues(answer: Any, start: int) -> bool:
+def _continues(answer: HTTPResponse, start: int) -> bool:
     """Whether the server sends the part that was asked for."""
     return str(answer.headers.get("Content-Range", "")).startswith(f"bytes {start}-")
 
 
-def _reason(error: Any) -> str:
+def _reason(error: object) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {TIMEOUT:g} seconds"
     return str(error) or type(error).__name__

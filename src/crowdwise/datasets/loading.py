@@ -1,4 +1,4 @@
-"""From a name to a crowd: fetch what is missing, parse it, hide who people are."""
+"""From a name to a crowd: download what is missing, parse it, anonymize people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crowdwise.datasets import download as cached
 from crowdwise.datasets.registry import Info, info
-from crowdwise.errors import DownloadError, explain
+from crowdwise.errors import DownloadError, explain, plural
 from crowdwise.progress import bar, hidden, shown
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def load(
     variant : str, optional
         Which variant to take, where there are several; see ``info(name).variants``.
     download : bool, default=True
-        Whether files may be fetched. What is fetched, and that a licence is not stated, is
-        said by the logger ``crowdwise.datasets``.
+        Whether files may be downloaded. The logger ``crowdwise.datasets`` reports downloads,
+        and licenses that are not stated.
     progress : bool, optional
         Whether to draw a bar on standard error; by default, inside
         :func:`crowdwise.progress.shown`.
@@ -56,13 +56,13 @@ def load(
     <digits: 0 annotations of 1,797 tasks by 0 workers, 10 classes; truth of 1,797; X 1,797 x 64>
     """
     from crowdwise.datasets.assemble import assemble
-    from crowdwise.datasets.parsers import parser
+    from crowdwise.datasets.parsers import find_parser
 
     about = info(name)
     choices = {**about.choose("truth", truth), **about.choose("variant", variant)}
     files = _obtain(about, choices.get("variant"), download, progress)
     how = {"download": download} if about.openml else {}
-    return assemble(about, parser(about.parser)(files, **about.options, **choices, **how))
+    return assemble(about, find_parser(about.parser)(files, **about.options, **choices, **how))
 
 
 def fetch(
@@ -87,8 +87,8 @@ def _obtain(
     about: Info, variant: str | None, download: bool, progress: bool | None
 ) -> dict[str, Path]:
     """The paths of all files of a variant, by file name; what is missing is fetched."""
-    if not about.licence_stated:
-        logger.warning("%s: its licence: %s", about.name, about.licence)
+    if not about.license_stated:
+        logger.warning("%s: license: %s", about.name, about.license)
     files = about.files_of(variant)
     missing = [file for file in files if not cached.is_intact(file)]
     size = sum(file.size for file in missing)
@@ -96,18 +96,18 @@ def _obtain(
         raise DownloadError(
             explain(
                 f"{about.name} is not in the cache, and download=False.",
-                first=f"{len(missing)} of {len(files)} files are missing ({megabytes(size)})",
-                expected=f"them in {cached.cache_folder()}",
+                first=f"{len(missing)} of {plural(len(files), 'file')} missing ({megabytes(size)})",
+                expected=f"all of them in {cached.cache_folder()}",
                 fix=f"allow the download, or run: crowdwise datasets fetch {about.name}",
             )
         )
     if missing:
         # A warning, because nothing should be fetched without a user seeing it.
         logger.warning(
-            "%s: fetching %s in %d file(s) into %s, first of all %s",
+            "%s: downloading %s in %s into %s, first %s",
             about.name,
             megabytes(size),
-            len(missing),
+            plural(len(missing), "file"),
             cached.cache_folder(),
             cached.addresses(missing[0])[0],
         )

@@ -20,7 +20,7 @@ class RemoteFile:
     url: str
     size: int
     sha256: str
-    licence: str
+    license: str
     citation: str
 
     @property
@@ -35,28 +35,28 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Info:
-    """What is known about a set without fetching it.
+    """What is known about a set without downloading it.
 
     Attributes
     ----------
     name, title, about : str
         What it is called, and what was asked of whom.
-    licence : str
+    license : str
         What its publishers state; ``"not stated"`` where they state nothing.
     citation : tuple of str
         Works to cite.
     counts : dict
         ``tasks``, ``workers``, ``annotations``, ``classes``, ``truths``, ``features``.
     warnings : tuple of str
-        Its traps. Read them before using it.
+        Its pitfalls. Read them before using it.
     workers : {"people", "slots", "none"}
-        Whether a worker is a person. People's ids become running numbers.
+        Whether a worker is a person. People's ids are replaced by numbers.
     features : str
-        What ``X`` is, or where it could be had.
+        What ``X`` is, or where to get it.
     truths, variants : dict
         Choices for ``load``, and what they mean; the first is the default.
     files : tuple of RemoteFile
-        What would be fetched, for all variants.
+        What would be downloaded, for all variants.
     home : str
         Where the authors present it.
     labels : {"classes", "numbers"}
@@ -64,13 +64,13 @@ class Info:
     openml : bool
         Whether scikit-learn fetches it from OpenML, rather than this package its files.
     parser, options, variant_files
-        Who reads the files and how, and which ones where variants differ.
+        How the files are parsed, and which ones where variants differ.
     """
 
     name: str
     title: str
     about: str
-    licence: str
+    license: str
     citation: tuple[str, ...]
     counts: dict[str, int]
     warnings: tuple[str, ...]
@@ -87,8 +87,8 @@ class Info:
     variant_files: dict[str, tuple[RemoteFile, ...]]
 
     @property
-    def licence_stated(self) -> bool:
-        return "not stated" not in self.licence
+    def license_stated(self) -> bool:
+        return "not stated" not in self.license
 
     @property
     def size(self) -> int:
@@ -119,7 +119,7 @@ def names() -> list[str]:
 
 @cache
 def info(name: str) -> Info:
-    """What is known about a set, without fetching anything."""
+    """What is known about a set, without downloading anything."""
     sets = _registry()["sets"]
     if name not in sets:
         close = get_close_matches(str(name), sets, n=3) or sorted(sets)[:5]
@@ -141,7 +141,7 @@ def _info(name: str, row: dict[str, Any]) -> Info:
         name=name,
         title=row["title"],
         about=row["about"],
-        licence=row.get("licence") or _licence(files),
+        license=row.get("license") or _license(files),
         citation=tuple(dict.fromkeys([*row.get("citation", []), *(f.citation for f in files)])),
         counts=row["counts"],
         warnings=tuple(row.get("warnings", ())),
@@ -173,17 +173,17 @@ def _matching(pattern: str) -> Iterator[RemoteFile]:
                 row["base"] + path,
                 facts["size"],
                 facts["sha256"],
-                row["licence"],
+                row["license"],
                 row["citation"],
             )
 
 
-def _licence(files: tuple[RemoteFile, ...]) -> str:
-    """One licence, or each repository's where they differ."""
-    stated = {file.licence: "/".join(file.url.split("/")[3:5]) for file in files}
+def _license(files: tuple[RemoteFile, ...]) -> str:
+    """One license, or each repository's where they differ."""
+    stated = {file.license: "/".join(file.url.split("/")[3:5]) for file in files}
     if len(stated) == 1:
         return next(iter(stated))
-    return "; ".join(f"{repository}: {licence}" for licence, repository in stated.items())
+    return "; ".join(f"{repository}: {license}" for license, repository in stated.items())
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a parser hands over: the published tables, still with their published ids."""
+"""What a parser returns: the published tables, still with their published ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from crowdwise.typing import Array
 
@@ -25,7 +26,7 @@ class Tables:
     annotations: pd.DataFrame | None = None
     truth: pd.Series | None = None
     X: Array | None = None
-    X_tasks: Any = None
+    X_tasks: Array | None = None
     items: pd.DataFrame | None = None
     split: pd.Series | None = None
     workers: pd.DataFrame | None = None
@@ -33,11 +34,11 @@ class Tables:
 
 
 def read_table(source: Path | IO[bytes], **options: Any) -> pd.DataFrame:
-    """Read a delimited file as text; nothing is taken for a number or a gap."""
+    """Read a delimited file as text; nothing is parsed as a number or a missing value."""
     return pd.read_csv(source, dtype=str, keep_default_na=False, **options)
 
 
-def by_task(tasks: Any, values: Any, name: str) -> pd.Series:
+def by_task(tasks: ArrayLike, values: ArrayLike, name: str) -> pd.Series:
     """A series of one value per task."""
     return pd.Series(values, index=pd.Index(tasks, name="task"), name=name)
 

@@ -109,6 +109,6 @@ def simulate_dataset(
 ABOUT = About(
     name="simulated",
     title="A simulated crowd",
-    about="Tasks labelled by simulated workers.",
-    features="Simulated: hidden factors, normal around a centre for each class.",
+    about="Tasks labeled by simulated workers.",
+    features="Simulated: hidden factors, normal around a center for each class.",
 )

@@ -1,4 +1,4 @@
-"""A simulated classroom: clips of lessons, labelled by teachers of very different quality."""
+"""A simulated classroom: clips of lessons, labeled by teachers of very different quality."""
 
 from dataclasses import replace
 from typing import Any
@@ -127,7 +127,7 @@ def _items(tasks: list[str], lesson: Array, X: Floats) -> pd.DataFrame:
 ABOUT = About(
     name="classroom_simulated",
     title="A simulated classroom",
-    about="300 clips of lessons: is the class engaged, listening or off task? Each is labelled "
+    about="300 clips of lessons: is the class engaged, listening or off task? Each is labeled "
     "by five of nine simulated teachers of very different quality.",
     features="Eight simulated measurements; extra['feature_names'] names them.",
     warnings=("Simulated for demonstrations: no clip, pupil or teacher is real.",),

@@ -162,8 +162,8 @@ def label_by_crowd(
     rng = check_random_state(random_state)
     behavior = override(Behavior.of_confusion(confusion), activity, None, rng)
     truth = check_truth(truth, behavior.first.shape[1])
-    labelled = label_tasks(truth, behavior, per_task, np.ones(len(truth)), rng)
-    return replace(labelled, time=None)
+    labeled = label_tasks(truth, behavior, per_task, np.ones(len(truth)), rng)
+    return replace(labeled, time=None)
 
 
 def draw_realistic(

@@ -21,7 +21,7 @@ def class_features(
 ) -> Floats:
     """Draw features of tasks whose truth is known, shape (n_tasks, n_features).
 
-    A few hidden factors, normal around a centre for each class, are mixed into many
+    A few hidden factors, normal around a center for each class, are mixed into many
     features, so that these are correlated like measured ones.
 
     Parameters
@@ -31,11 +31,11 @@ def class_features(
     n_features : int, default=10
         How many features.
     separation : float, default=2
-        Distance between the centres of two classes, in standard deviations of the factors:
+        Distance between the centers of two classes, in standard deviations of the factors:
         0 tells nothing, and the best classifier of two even classes is right with
         probability Phi(separation / 2) before ``noise``.
     bend : float, default=0
-        Splits each class into two clusters, this far to both sides of its centre: a part of
+        Splits each class into two clusters, this far to both sides of its center: a part of
         the class that no linear classifier sees.
     n_factors : int, optional
         How many factors, twice the number of classes or more; by default that, and 10 at
@@ -72,7 +72,7 @@ def class_features(
 def margin_difficulty(X: Any, truth: Any, *, spread: float = 0.5) -> Floats:
     """Difficulty of tasks that their features explain, shape (n_tasks,).
 
-    A task is hard when it is not much closer to the centre of its own class than to the next
+    A task is hard when it is not much closer to the center of its own class than to the next
     one. Its logarithm has mean 0 and standard deviation ``spread``.
 
     Examples
@@ -93,12 +93,12 @@ def margin_difficulty(X: Any, truth: Any, *, spread: float = 0.5) -> Floats:
 
 
 def distances(X: Floats, number: Ints) -> tuple[Floats, Floats]:
-    """How far each task is from the centre of its class, and from the next centre."""
+    """How far each task is from the center of its class, and from the next center."""
     count = np.bincount(number)
-    centres = np.zeros((len(count), X.shape[1]))
-    np.add.at(centres, number, X)
-    centres /= count[:, None]
-    square = (X**2).sum(axis=1)[:, None] - 2 * X @ centres.T + (centres**2).sum(axis=1)
+    centers = np.zeros((len(count), X.shape[1]))
+    np.add.at(centers, number, X)
+    centers /= count[:, None]
+    square = (X**2).sum(axis=1)[:, None] - 2 * X @ centers.T + (centers**2).sum(axis=1)
     distance = np.sqrt(np.maximum(square, 0))
     own = np.take_along_axis(distance, number[:, None], axis=1)[:, 0]
     np.put_along_axis(distance, number[:, None], np.inf, axis=1)

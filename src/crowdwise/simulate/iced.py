@@ -82,7 +82,7 @@ def iced(
         Bounds of the accuracies: those that fit the published share of tasks on which
         workers agree, drawn again until the expected share is within two points of it and
         either class is labeled right more often than wrong; 0.6 to 0.95; 0.5 to 0.9; or
-        0.5 to 0.9 with 30 % of workers below chance.
+        0.5 to 0.9 with 30% of workers below chance.
     minority : label, optional
         Another minority class. The paper does not name its own.
     random_state : int or RandomState, optional

@@ -61,7 +61,7 @@ def copy_leaders(
     difficulty: Floats,
     rng: RandomState,
 ) -> Ints:
-    """The labels after some were copied from a leader, who may not have labelled the task."""
+    """The labels after some were copied from a leader, who may not have labeled the task."""
     n_tasks = len(truth)
     copied = np.flatnonzero(rng.random_sample(len(task)) < behavior.copying[worker])
     pair = behavior.leader[worker[copied]] * n_tasks + task[copied]

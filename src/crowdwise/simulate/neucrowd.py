@@ -111,12 +111,12 @@ def _about(name: str) -> About:
     return About(
         name=f"neucrowd_{name}_simulated",
         title=f"NeuCrowd {name.capitalize()}, drawn again",
-        about=f"1,500 tasks of two classes, labelled by {WORKERS[name]} simulated workers.",
+        about=f"1,500 tasks of two classes, labeled by {WORKERS[name]} simulated workers.",
         features="1,200 normal features in two clusters a class, all informative.",
         warnings=(
             "Drawn by the paper's recipe, not the authors' files: compare means over seeds.",
-            "In the one part that is published, errors gather on some tasks: 17 % of its labels "
-            "are wrong, and the majority on 6.5 % of tasks. By the recipe that is about 1 %.",
+            "In the one part that is published, errors gather on some tasks: 17% of its labels "
+            "are wrong, and the majority on 6.5% of tasks. By the recipe that is about 1%.",
         ),
         citation=(PAPER,),
     )

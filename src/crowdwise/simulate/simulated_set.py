@@ -14,7 +14,7 @@ from crowdwise.datasets.registry import Info
 from crowdwise.simulate.crowds import Crowd
 from crowdwise.typing import Array, Floats
 
-LICENCE = "none needed: drawn by this package"
+LICENSE = "none needed: drawn by this package"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class About:
             name=self.name,
             title=self.title,
             about=self.about,
-            licence=LICENCE,
+            license=LICENSE,
             citation=self.citation,
             counts={
                 "tasks": annotations.n_tasks,

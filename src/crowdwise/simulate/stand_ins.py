@@ -47,7 +47,7 @@ def _folds(n_tasks: int) -> dict[str, int]:
 FEATURES_ASSUMED = "50 features (the number is not published)"
 STAND_INS = {
     "oral": StandIn(
-        "Oral maths questions of RLL",
+        "Oral math questions of RLL",
         _folds(880),
         50,
         5,
@@ -111,7 +111,7 @@ def stand_in(name: str, *, bend: float = BEND, random_state: Any = None) -> load
         The two sets of RLL, split into five folds; the two of NeuCrowd, split into ``train``,
         ``valid`` and ``test``.
     bend : float, default=1
-        How far the two clusters of each class lie to both sides of its centre. More leaves
+        How far the two clusters of each class lie to both sides of its center. More leaves
         linear classifiers where they are, and gives others more to find: at 3 they can be
         right on almost every task.
     random_state : int or RandomState, optional
@@ -163,7 +163,7 @@ def _about(name: str) -> About:
     return About(
         name=f"stand_in_{name}",
         title=f"Stand-in for: {set_.title}",
-        about=f"{sum(set_.sizes.values()):,} simulated tasks of two classes, each labelled by "
+        about=f"{sum(set_.sizes.values()):,} simulated tasks of two classes, each labeled by "
         f"all {set_.n_workers} simulated workers; Fleiss' kappa {set_.kappa:.2f}.",
         features=f"{set_.n_features:,} simulated features.",
         warnings=tuple(warnings),

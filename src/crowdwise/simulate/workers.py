@@ -201,7 +201,7 @@ class Drifter(Worker):
 class Colluder(OneCoinWorker):
     """Copies a leader with probability ``copying``, and otherwise labels on its own.
 
-    ``leader`` is the leader's place among the workers. Where the leader has not labelled a
+    ``leader`` is the leader's place among the workers. Where the leader has not labeled a
     task, all who copy it there give the one label that it would have given.
     """
 

@@ -1,12 +1,12 @@
-"""Ten batches standardised, eight raw."""
+"""Ten batches standardized, eight raw."""
 
 from crowdwise.datasets.parsers import gsad
 
 
-def test_standardised_batches_are_stacked(published):
+def test_standardized_batches_are_stacked(published):
     files = {f"batch{b}_ext__txt": f"{b}.5 -1\n" * (2 if b == 1 else 1) for b in range(1, 11)}
     files |= {f"batch{b}_lab__txt": f"{b % 6 + 1}\r\n" * (2 if b == 1 else 1) for b in range(1, 11)}
-    tables = gsad.parse(published(**files), variant="standardised")
+    tables = gsad.parse(published(**files), variant="standardized")
     assert tables.X_tasks.tolist()[:3] == ["b01-0000", "b01-0001", "b02-0000"]
     assert tables.X_tasks[-1] == "b10-0000"
     assert tables.X[:3].tolist() == [[1.5, -1], [1.5, -1], [2.5, -1]]

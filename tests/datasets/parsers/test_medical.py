@@ -95,7 +95,7 @@ def test_four_truths(files, rule, expected):
     assert medical.parse(files, relation="cause", truth=rule).truth.to_dict() == expected
 
 
-def test_what_lia_scored_is_labelled_even_outside_the_known_sentences(files):
+def test_what_lia_scored_is_labeled_even_outside_the_known_sentences(files):
     tables = medical.parse(files, relation="treat", truth="lia_paper")
     assert set(tables.annotations["task"]) == {"801", "802", "899"}
 
@@ -130,10 +130,10 @@ def test_of_the_workers_only_country_and_channel_are_taken(files):
     workers = medical.relations(files).workers
     assert workers.columns.tolist() == ["country", "channel", "n_labels"]
     assert workers.loc[7].tolist() == ["CAN", "elite", 3]  # where most labels came from
-    assert "10.0.0" not in str(medical.judgements(files).to_numpy().tolist())
-    assert "Reno" not in str(medical.judgements(files).to_numpy().tolist())
+    assert "10.0.0" not in str(medical.judgments(files).to_numpy().tolist())
+    assert "Reno" not in str(medical.judgments(files).to_numpy().tolist())
 
 
-def test_published_judgements_come_along_as_they_are(files):
+def test_published_judgments_come_along_as_they_are(files):
     truth = medical.relations(files).extra["truth_cause"]
     assert truth.loc["803"].tolist() == ["", "", "-1", "0.2", "cause of"]

@@ -16,7 +16,7 @@ def test_every_task_gets_all_its_labels_and_every_slot_one(n_workers):
     grid = rows.pivot(index="task", columns="worker", values="label").loc[tasks]
     assert grid.columns.tolist() == [f"v{k + 1}" for k in range(n_workers)]
     assert grid.sum(axis=1).tolist() == counts.tolist()
-    shares = grid.mean(axis=0)  # no slot is favoured
+    shares = grid.mean(axis=0)  # no slot is favored
     assert shares.between(0.35, 0.65).all()
     in_order = np.array([[1] * n + [0] * (n_workers - n) for n in counts])
     assert_array_equal(grid, np.random.default_rng(0).permuted(in_order, axis=1))

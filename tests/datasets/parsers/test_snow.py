@@ -27,7 +27,7 @@ def test_labels_and_gold(published):
     assert tables.truth.to_dict() == {"2": "1", "1": "2.5"}
 
 
-def test_entailment_pairs_are_those_that_were_labelled(published):
+def test_entailment_pairs_are_those_that_were_labeled(published):
     pairs = 'id\tvalue\ttask\ttext\thypothesis\n1\tTRUE\tCD\tHe said "no\tHe spoke\n'
     pairs += "9\tTRUE\tCD\tunused\tunused\n2\tFALSE\tIE\tRain\tSun\n"
     items = snow.rte(published(a__tsv=ROWS, rte1__tsv=pairs), file="a.tsv").items

@@ -1,4 +1,4 @@
-"""One module a publisher: the published bytes in, :class:`~crowdwise.datasets.tables.Tables` out.
+"""One module per publisher, from its files to :class:`~crowdwise.datasets.tables.Tables`.
 
 A parser is a function ``(files, **options)``; ``files`` maps file names to paths. The registry
 names it as ``module`` (its function ``parse``) or ``module:function`` and gives the options.
@@ -10,7 +10,7 @@ from importlib import import_module
 from crowdwise.datasets.tables import Tables
 
 
-def parser(name: str) -> Callable[..., Tables]:
+def find_parser(name: str) -> Callable[..., Tables]:
     """The parser that the registry calls ``name``."""
     module, _, function = name.partition(":")
     found: Callable[..., Tables] = getattr(

@@ -14,7 +14,7 @@ LONG = 1000  # characters; names and formats are shorter, arrays are longer
 
 
 def counts(files: Files) -> Tables:
-    """CIFAR-10H: how often each class was chosen; one nameless worker, counts as weights."""
+    """CIFAR-10H: how often each class was chosen; one anonymous worker, counts as weights."""
     table = np.load(files["cifar10h-counts.npy"])
     task, label = np.nonzero(table)
     rows = {"task": task, "worker": "crowd", "label": label, "weight": table[task, label]}
@@ -24,7 +24,7 @@ def counts(files: Files) -> Tables:
 
 
 def slots(files: Files) -> Tables:
-    """CIFAR-10N: three labels of each training image, by people who are not told apart."""
+    """CIFAR-10N: three labels of each training image, by people who cannot be told apart."""
     found = arrays_in(files["CIFAR-10_human.pt"])
     labels = np.stack([found[f"random_label{k}"] for k in (1, 2, 3)], axis=1)
     tasks = np.arange(len(labels))

@@ -33,7 +33,7 @@ def parse(files: Files) -> Tables:
 
 
 def split_by(lesson: pd.Series) -> pd.Series:
-    """60 % of the lessons for training, 15 % for validation, the rest for testing."""
+    """60% of the lessons for training, 15% for validation, the rest for testing."""
     lessons = lesson.unique()
     order = np.random.default_rng(0).permutation(lessons)
     edges = [round(0.6 * len(lessons)), round(0.75 * len(lessons))]

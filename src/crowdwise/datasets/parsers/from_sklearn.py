@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import fetch_openml, load_digits
 
-from crowdwise.datasets.download import cache_folder, replacing
+from crowdwise.datasets.download import cache_folder, filling_cache
 from crowdwise.datasets.tables import Files, Tables, by_task
 from crowdwise.errors import DownloadError, explain
 from crowdwise.typing import Array
@@ -60,7 +60,7 @@ def _keep_mnist49(path: Path, download: bool) -> None:
                 expected=f"the first {PER_CLASS:,} fours and nines with sha256 {PIXELS}",
             )
         )
-    with replacing(path) as handle:
+    with filling_cache(path) as handle:
         np.savez_compressed(handle, X=X, y=y, row=row)
 
 

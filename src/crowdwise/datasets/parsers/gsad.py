@@ -1,4 +1,4 @@
-"""Gas Sensor Array Drift: 128 features a sample, ten batches, no workers."""
+"""Gas Sensor Array Drift: 128 features per sample, ten batches, no workers."""
 
 from io import StringIO
 
@@ -13,8 +13,8 @@ RAW_BATCHES = (1, 2, 3, 4, 5, 6, 8, 9)
 
 
 def parse(files: Files, variant: str) -> Tables:
-    """``standardised`` within each batch (all ten), or ``raw`` (all but 7 and 10)."""
-    read, batches = (_raw, RAW_BATCHES) if variant == "raw" else (_standardised, BATCHES)
+    """``standardized`` within each batch (all ten), or ``raw`` (all but 7 and 10)."""
+    read, batches = (_raw, RAW_BATCHES) if variant == "raw" else (_standardized, BATCHES)
     parts = [read(files, number) for number in batches]
     sizes = [len(y) for _, y in parts]
     tasks = [
@@ -28,7 +28,7 @@ def parse(files: Files, variant: str) -> Tables:
     )
 
 
-def _standardised(files: Files, number: int) -> tuple[Array, Ints]:
+def _standardized(files: Files, number: int) -> tuple[Array, Ints]:
     X = pd.read_csv(files[f"batch{number}_ext.txt"], sep=r"\s+", header=None, dtype=np.float32)
     y = pd.read_csv(files[f"batch{number}_lab.txt"], header=None)
     return X.to_numpy(), y[0].to_numpy()

@@ -27,7 +27,7 @@ NUMBER_CELL = re.compile(r'<c r="([AEF])(\d+)"[^>]*t="n"[^>]*><v>([^<]*)</v>')
 
 def relations(files: Files) -> Tables:
     """All relations: a label is the set of those a worker ticked."""
-    rows = judgements(files)
+    rows = judgments(files)
     known = {relation: ground_truth(files, relation) for relation in ("cause", "treat")}
     texts = pd.concat([known["cause"].rename(columns={"sentence": "text"}), sentences(rows)])
     texts = (
@@ -49,7 +49,7 @@ def parse(files: Files, relation: str, truth: str) -> Tables:
     """One relation, ticked (1) or not (0), on the sentences of the ground truth."""
     known = ground_truth(files, relation)
     scored = truth_by(files, relation, truth, known)
-    everything = judgements(files)
+    everything = judgments(files)
     rows = everything[everything["task"].isin(known.index.union(scored.index))]
     ticked = rows["label"].str.contains(rf"\b{relation.upper()}S\b")
     split = workbook_split(files, relation) if relation == "treat" else None
@@ -73,7 +73,7 @@ def truth_by(files: Files, relation: str, rule: str, known: pd.DataFrame) -> pd.
     return (sign == "1").astype(int).rename("truth")
 
 
-def judgements(files: Files) -> pd.DataFrame:
+def judgments(files: Files) -> pd.DataFrame:
     """Each worker's first answer to each sentence."""
     parts = [read_table(files[name], usecols=list(COLUMNS)) for name in files if "RelEx" in name]
     rows = pd.concat(parts, ignore_index=True).rename(columns=COLUMNS)
@@ -106,7 +106,7 @@ def _usual(rows: pd.DataFrame, column: str) -> pd.Series:
 
 
 def ground_truth(files: Files, relation: str) -> pd.DataFrame:
-    """The published judgements of experts and of distant supervision, by task."""
+    """The published judgments of experts and of distant supervision, by task."""
     return read_table(files[f"ground_truth_{relation}.csv"]).set_index("SID").rename_axis("task")
 
 

@@ -1,4 +1,4 @@
-"""POPQUORN: how offensive is a comment, 1 to 5, and who says so."""
+"""POPQUORN: how offensive is a comment, 1 to 5, and who rated it."""
 
 from crowdwise.datasets.tables import Files, Tables, read_table
 

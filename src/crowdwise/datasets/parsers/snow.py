@@ -1,4 +1,4 @@
-"""Snow et al. (2008): one table a task type, with Mechanical Turk ids and gold."""
+"""Snow et al. (2008): one table per type of task, with Mechanical Turk ids and gold."""
 
 from csv import QUOTE_NONE
 

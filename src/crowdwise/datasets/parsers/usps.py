@@ -1,4 +1,4 @@
-"""USPS digits: 16 x 16 grey values, the official training and test parts, no workers."""
+"""USPS digits: 16 x 16 gray values, the official training and test parts, no workers."""
 
 import numpy as np
 from scipy.io import loadmat

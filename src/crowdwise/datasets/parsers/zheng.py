@@ -1,4 +1,4 @@
-"""Sets of the truth inference survey of Zheng et al. (2017): one archive, one folder a set."""
+"""Sets of the truth inference survey of Zheng et al. (2017): one archive, one folder per set."""
 
 from ast import literal_eval
 from zipfile import ZipFile
@@ -31,7 +31,7 @@ def product(files: Files, folder: str) -> Tables:
     """The same, and the product records; a task id is ``<record>_<record>_<truth>``."""
     with ZipFile(files[ARCHIVE]) as archive:
         text = archive.read(f"datasets/{folder}/data_product").decode()
-    header, *rows = map(literal_eval, text.splitlines())  # one Python list a line
+    header, *rows = map(literal_eval, text.splitlines())  # one Python list per line
     records = pd.DataFrame(rows, columns=header).astype({"id": str}).set_index("id")
     truth = truth_in(files, folder)
     id_a, id_b, _ = zip(*truth.index.str.split("_"), strict=True)
