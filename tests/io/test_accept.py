@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 
 from crowdwise import Annotations
 from crowdwise.errors import AnnotationError
-from crowdwise.io import as_annotations, as_gold, content
+from crowdwise.io import as_annotations, as_gold, document
 from crowdwise.io.accept import align_to_model
 
 VOTES = {"q1": {"ann": "x", "bob": "y"}, "q2": {"bob": "y"}}
@@ -102,8 +102,10 @@ class TestAsAnnotations:
 
     def test_a_frame_is_looked_at_once(self, monkeypatch):
         looks = []
-        as_dicts = content.as_dicts
-        monkeypatch.setattr(content, "as_dicts", lambda *own: looks.append(1) or as_dicts(*own))
+        to_records = document.to_records
+        monkeypatch.setattr(
+            document, "to_records", lambda *own: looks.append(1) or to_records(*own)
+        )
         as_annotations(pd.DataFrame({"ann": [1, 2], "bob": [1, 1]}))
         assert len(looks) == 1
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import crowdwise as cw
 from crowdwise import CrowdwiseError
-from crowdwise.io import reader
+from crowdwise.io import reader, recognize
 
 EXPORTS = sorted(p for p in (Path(__file__).parent / "exports").rglob("*") if p.is_file())
 TREES = [p for p in EXPORTS if p.suffix in (".json", ".jsonl")]
@@ -64,11 +64,12 @@ def survives(data, suffix, **options):
 def without_a_net(monkeypatch):
     """Let errors of the parsers through that ``read`` would word as errors of the file."""
     monkeypatch.setattr(reader, "MALFORMED", ())
+    monkeypatch.setattr(recognize, "MALFORMED", ())
 
 
 @pytest.fixture(autouse=True)
 def little_room(monkeypatch):
-    monkeypatch.setattr("crowdwise.io.files.ROOM", 1 << 20)
+    monkeypatch.setattr("crowdwise.io.open.ROOM", 1 << 20)
 
 
 @EXAMPLES

@@ -149,7 +149,7 @@ def _path(value: object) -> Path | None:
 
 def _reads(path: Path, file: Path) -> bool:
     """Whether reading a path reads the file: it is the file, or a folder it is read from."""
-    from crowdwise.io.files import is_readable
+    from crowdwise.io.open import is_readable
 
     inside = path.is_dir() and file.parent.samefile(path)
     return file.samefile(path) or (inside and is_readable(file.name.removesuffix(".gz")))

@@ -12,9 +12,9 @@ import pandas as pd
 from crowdwise.annotations.frames import shorten_columns
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import AnnotationError, FormatError, explain
-from crowdwise.io.content import Table
+from crowdwise.io.document import Table
 from crowdwise.io.recognize import list_candidates
-from crowdwise.io.text_table import TextTable
+from crowdwise.io.text import TextTable
 from crowdwise.typing import Array, Floats
 
 INDEX = ("", "Unnamed: 0", "__index_level_0__", "index")  # columns that pandas writes unasked

@@ -13,10 +13,9 @@ import pandas as pd
 
 from crowdwise.errors import AnnotationError, FileError, FormatError, explain, listing
 from crowdwise.io.atomic import replace_file
-from crowdwise.io.containers import open_content
-from crowdwise.io.content import Table
+from crowdwise.io.document import File, Table
 from crowdwise.io.feature_columns import cells, feature_columns, id_column, once, texts
-from crowdwise.io.files import File, find_files
+from crowdwise.io.open import find_files, open_document
 from crowdwise.io.write import write_labels
 from crowdwise.typing import Array, Floats
 
@@ -108,7 +107,7 @@ def read_features(
     files = find_files(path)
     if all(file.suffix == ".npy" for file in files) or files[0].read(6) == b"\x93NUMPY":
         return _from_arrays({file.stem: file for file in files}, str(path))
-    table = open_content(files[0])
+    table = open_document(files[0])
     if not isinstance(table, Table):
         raise FormatError(
             explain(f"{table.name} is no table.", expected="a row a task, a column a feature")

@@ -11,11 +11,10 @@ import pandas as pd
 from crowdwise.annotations.frames import as_narwhals, take_series
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import AnnotationError, FormatError, explain, listing
-from crowdwise.io.containers import open_content
-from crowdwise.io.content import Content, Table, Tree
-from crowdwise.io.files import find_files
+from crowdwise.io.build import encode_values, is_whole, parse_names, parse_whole
+from crowdwise.io.document import Document, Table, Tree
+from crowdwise.io.open import find_files, open_document
 from crowdwise.io.recognize import recognize_columns
-from crowdwise.io.values import as_whole, coded, is_whole, parse_names
 from crowdwise.typing import Ints
 
 
@@ -27,7 +26,7 @@ def add_gold_file(
     Names are compared as text, in which 1.0 and true are 1. Truths of tasks that are not in
     ``annotations`` are passed over; labels that no worker gave are added to the classes.
     """
-    content = open_content(find_files(path)[0])
+    content = open_document(find_files(path)[0])
     tasks, truths = _pairs(content, task, label)
     place = _places(annotations.tasks.tolist(), tasks)
     told = truths.codes >= 0
@@ -53,7 +52,7 @@ def add_gold_file(
 
 
 def _pairs(
-    content: Content, task: str | None, label: str | None
+    content: Document, task: str | None, label: str | None
 ) -> tuple[pd.Categorical, pd.Categorical]:
     """Tasks and their truths, row by row."""
     where = content.name
@@ -68,7 +67,7 @@ def _pairs(
         rows = [frame[name].astype(object).tolist() for name in columns]
     else:
         raise FormatError(explain(f"{where} is no table.", expected="task and label"))
-    return coded(rows[0], "task", where), coded(rows[1], "label", where)
+    return encode_values(rows[0], "task", where), encode_values(rows[1], "label", where)
 
 
 def _places(names: Sequence[Any], column: pd.Categorical) -> Ints:
@@ -82,7 +81,7 @@ def _places(names: Sequence[Any], column: pd.Categorical) -> Ints:
 def _plain(name: Any) -> str:
     """A name as text that is the same for 1, 1.0 and true."""
     text = str(int(name)) if isinstance(name, bool | np.bool_) else str(name)
-    return str(as_whole(text)) if is_whole(text) else text
+    return str(parse_whole(text)) if is_whole(text) else text
 
 
 def _all_classes(annotations: Annotations, truths: pd.Categorical) -> list[Any]:

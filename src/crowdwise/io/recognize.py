@@ -1,10 +1,107 @@
-"""Which column is which: the words other tools use for task, worker and label."""
+"""Recognize: which format a document has, and which column plays which part."""
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from crowdwise.annotations.frames import refuse_absent, shorten_columns
 from crowdwise.errors import AnnotationError
+from crowdwise.io.build import LongTable
+from crowdwise.io.document import Document, ReadOptions, Tree
+
+# What a parser raises on content that only looks like its format.
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+Kind = TypeVar("Kind", bound=Document)
+
+
+def always(_: Document) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Format(Generic[Kind]):
+    """A way to lay out annotations in a file.
+
+    Attributes
+    ----------
+    name : str
+        What to call it.
+    doc : str
+        One line that says what it is: the docstring of its module.
+    kind : type
+        What kind of document holds it.
+    parse : callable
+        Turns such a document and the caller's options into a long table.
+    marks : tuple of sets of str
+        Columns that give it away: all those of one set are there. Shell patterns are
+        allowed. An empty tuple asks for none.
+    any_case : bool
+        Whether upper and lower case are the same in ``marks``.
+    lists : bool
+        Whether some of the first cells must hold several values.
+    matches : callable
+        Looks at a document that passes the above, and decides.
+    """
+
+    name: str
+    doc: str | None
+    kind: type[Any]  # a Kind, which mypy would not take where it is abstract
+    parse: Callable[[Kind, ReadOptions], LongTable]
+    marks: tuple[set[str], ...] = ()
+    any_case: bool = False
+    lists: bool = False
+    matches: Callable[[Kind], bool] = always
+
+    @property
+    def about(self) -> str:
+        return (self.doc or "").strip().rstrip(".")
+
+    def recognizes(self, document: Document) -> bool:
+        """Whether a document looks like this format."""
+        try:
+            return (
+                isinstance(document, self.kind)
+                and (not self.marks or self._has_marks(document.columns))
+                and (not self.lists or _has_lists(document))
+                and self.matches(document)
+            )
+        except MALFORMED:
+            return False
+
+    def _has_marks(self, columns: Iterable[object]) -> bool:
+        names = {str(name).lower() if self.any_case else str(name) for name in columns}
+        return any(all(_names_one(mark, names) for mark in marks) for marks in self.marks)
+
+
+def _names_one(pattern: str, names: set[str]) -> bool:
+    if "*" in pattern:
+        return any(fnmatchcase(name, pattern) for name in names)
+    return pattern in names
+
+
+def holds_several(cell: Any) -> bool:
+    """Whether a cell holds several values: a list, a dict, or text written like one."""
+    if isinstance(cell, str):
+        return "," in cell or cell[:1] in ("[", "{")
+    return isinstance(cell, list | tuple | np.ndarray | Mapping)
+
+
+def _has_lists(document: Document) -> bool:
+    if isinstance(document, Tree):  # has no columns, and a format looks at all of it
+        return True
+    return any(holds_several(cell) for row in document.sample for cell in row.values())
+
+
+def recognize_format(document: Document, formats: Sequence[Format[Any]]) -> Format[Any] | None:
+    """The first format that a document looks like, if there is one."""
+    return next((form for form in formats if form.recognizes(document)), None)
+
 
 # Compared in lower case without spaces, dots, dashes and underscores at either end or inside.
 SYNONYMS = {

@@ -13,7 +13,7 @@ import numpy as np
 import crowdwise
 from crowdwise.errors import FileError, FormatError, MissingExtraError, ParameterError, explain
 from crowdwise.io.atomic import replace_file
-from crowdwise.io.files import explain_read_errors
+from crowdwise.io.document import explain_read_errors
 from crowdwise.typing import Array
 
 FORMAT = "crowdwise model"

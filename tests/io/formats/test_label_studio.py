@@ -21,7 +21,7 @@ def test_reads_one_question_of_the_export(export, triples, gold):
     assert set(annotations.notes) >= {
         "read as label_studio",
         "label from question 'animal'",
-        "cancelled annotations left out: 1",
+        "canceled annotations left out: 1",
         "ground-truth annotations taken as gold: 1",
         "annotations of several labels, joined with ' + ': 1",
     }

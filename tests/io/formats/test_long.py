@@ -119,7 +119,7 @@ def test_gold_that_is_none_matters_only_if_asked_for(read):
     with pytest.raises(AnnotationError, match="two different gold labels"):
         read(clash, gold="gold")
     strange = "task,worker,label,gold\n1,2,a,TRUE\n"
-    assert "gold left out: no label in use" in read(strange).notes
+    assert "gold left out: no worker gave these labels" in read(strange).notes
     assert read("task,worker,label,gold\n1,2,a,\n").gold is None
 
 

@@ -24,5 +24,5 @@ def test_refuses_a_task_without_workers():
 
 
 def test_an_object_of_anything_else_is_of_no_known_format():
-    with pytest.raises(FormatError, match="no known format"):
+    with pytest.raises(FormatError, match="not of a known format"):
         cw.read({"q1": {"a": "x"}, "q2": 3})

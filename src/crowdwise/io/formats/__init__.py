@@ -1,15 +1,10 @@
-"""The formats that can be read, most particular first; a format is a file and a line here.
+"""The formats that can be read, most particular first; a format is a file and its name here.
 
-Each file has a one-line docstring that says what the format is, ``matches(content)``,
-which recognises it, and ``parse(content, options)``, which turns it into a long table.
+Each file has a one-line docstring that says what the format is, a function ``parse(document,
+options)`` that turns a document into a long table, and a ``FORMAT`` that says how to
+recognize it. :mod:`crowdwise.io.formats.collect` holds what several of them need.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, Self
-
-from crowdwise.io.content import Content, Long, Options
 from crowdwise.io.formats import (
     appen,
     argilla,
@@ -26,38 +21,18 @@ from crowdwise.io.formats import (
     wrench,
 )
 
-
-@dataclass(frozen=True)
-class Format:
-    """A way to lay out annotations in a file."""
-
-    name: str
-    about: str
-    matches: Callable[[Content], bool]
-    parse: Callable[[Any, Options], Long]
-
-    @classmethod
-    def of(cls, module: ModuleType) -> Self:
-        """The format that a module describes."""
-        about = (module.__doc__ or "").strip().rstrip(".")
-        return cls(module.__name__.rpartition(".")[2], about, module.matches, module.parse)
-
-
-FORMATS = tuple(
-    Format.of(module)
-    for module in (
-        label_studio,
-        prodigy,
-        argilla,
-        mturk,
-        appen,
-        toloka,
-        hugging_face,
-        doccano,
-        wrench,
-        nested,
-        matrix,
-        long,
-        wide,
-    )
+FORMATS = (
+    label_studio.FORMAT,
+    prodigy.FORMAT,
+    argilla.FORMAT,
+    mturk.FORMAT,
+    appen.FORMAT,
+    toloka.FORMAT,
+    hugging_face.FORMAT,
+    doccano.FORMAT,
+    wrench.FORMAT,
+    nested.FORMAT,
+    matrix.FORMAT,
+    long.FORMAT,
+    wide.FORMAT,
 )

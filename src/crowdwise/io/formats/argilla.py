@@ -3,40 +3,43 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from crowdwise.io.content import Content, Long, Options, Table
-from crowdwise.io.formats._rows import Rows, choose, field, first_field
+from crowdwise.io.build import LongTable
+from crowdwise.io.document import ReadOptions, Record, Table
+from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
+from crowdwise.io.recognize import Format
 
 TASK = ("id", "external_id", "_server_id")
 TAKEN = ("submitted", None)
 
 
-def matches(content: Content) -> bool:
+def matches(document: Table) -> bool:
     """Whether there are columns such as ``label.responses``, or nested responses."""
-    if any(str(name).endswith(".responses") for name in content.columns):
+    if any(str(name).endswith(".responses") for name in document.columns):
         return True
-    return "responses" in content.columns and any(
-        isinstance(row.get("fields"), Mapping) for row in content.sample
+    return "responses" in document.columns and any(
+        isinstance(row.get("fields"), Mapping) for row in document.sample
     )
 
 
-def parse(content: Table, options: Options) -> Long:
+def parse(document: Table, options: ReadOptions) -> LongTable:
     """One row for each submitted response to one question."""
-    records = content.records()
-    names = (name for record in records for name, *_ in _responses(record))
-    question = choose(options.asked, names, content.name)
+    records = document.records()
+    names = (name for record in records for name, *_ in _list_responses(record))
+    question = choose_question(options.asked, names, document.name)
     places = (options.task, f"fields.{options.task}") if options.task else TASK
-    rows = Rows(content.name)
+    rows = Collector(document.name)
     for record in records:
-        task = first_field(record, places)
-        for name, value, worker, status in _responses(record):
+        task = get_first(record, places)
+        for name, value, worker, status in _list_responses(record):
             if name == question and status not in TAKEN:
-                rows.leave_out(f"{status} responses")
+                rows.count_left_out(f"{status} responses")
             elif name == question:
-                rows.add(task, worker, value, field(record, options.time) if options.time else None)
-    return rows.long(f"label from question {question!r}")
+                time = get_field(record, options.time) if options.time else None
+                rows.add(task, worker, value, time)
+    return rows.to_long(f"label from question {question!r}")
 
 
-def _responses(record: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
+def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
     """Every response as question, value, worker and status."""
     nested = record.get("responses")
     if isinstance(nested, Mapping):  # {question: [{value, user_id}]}
@@ -52,8 +55,8 @@ def _responses(record: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]
                 yield str(name), plain, one.get("user_id"), one.get("status")
     for key, given in record.items():
         if str(key).endswith(".responses") and _is_list(given):
-            users = _padded(record.get(f"{key}.users"), len(given))
-            status = _padded(record.get(f"{key}.status"), len(given))
+            users = _pad(record.get(f"{key}.users"), len(given))
+            status = _pad(record.get(f"{key}.status"), len(given))
             name = str(key).removesuffix(".responses")
             yield from ((name, *one) for one in zip(given, users, status, strict=True))
 
@@ -62,6 +65,10 @@ def _is_list(value: Any) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
-def _padded(values: Any, size: int) -> list[Any]:
+def _pad(values: Any, size: int) -> list[Any]:
     known = list(values)[:size] if _is_list(values) else []
     return known + [None] * (size - len(known))
+
+
+MARKS = ({"*.responses"}, {"responses", "fields"})
+FORMAT = Format("argilla", __doc__, Table, parse, MARKS, matches=matches)

@@ -8,10 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from crowdwise.io.content import Content, Long, Options, Table
-from crowdwise.io.formats._rows import choose
-from crowdwise.io.formats._tables import present, take
-from crowdwise.io.values import as_coded, coded, is_true, joined
+from crowdwise.io.build import (
+    LongTable,
+    encode_column,
+    encode_values,
+)
+from crowdwise.io.document import ReadOptions, Table
+from crowdwise.io.formats.collect import choose_question, find_present, find_true, join_labels
+from crowdwise.io.recognize import Format
 
 INPUT, ANSWER, FORM = "Input.", "Answer.", "Answer.taskAnswers"
 ROLES = {"task": "HITId", "time": "SubmitTime"}
@@ -19,94 +23,92 @@ ZONES = {"PST": "-08:00", "PDT": "-07:00", "UTC": "+00:00", "GMT": "+00:00"}
 STAMP = re.compile(r"\w{3} (\w{3}) +(\d+) (\d\d:\d\d:\d\d) (\w{3}) (\d{4})").fullmatch
 
 
-def matches(content: Content) -> bool:
-    """Whether there are columns for the worker and an answer, as Amazon writes them."""
-    columns = {str(name).lower() for name in content.columns}
-    return "workerid" in columns and any(name.startswith("answer.") for name in columns)
-
-
-def parse(content: Table, options: Options) -> Long:
+def parse(document: Table, options: ReadOptions) -> LongTable:
     """One row for each assignment that was not rejected."""
-    roles = _roles(content, options)
-    if options.asked not in content.columns:
-        questions = _questions(content)
-        question = choose(_asked(options, questions), questions, content.name)
+    roles = _find_roles(document, options)
+    if options.asked not in document.columns:
+        questions = _collect_questions(document)
+        asked = _normalize_question(options, questions)
+        question = choose_question(asked, questions, document.name)
         note = f"label from answer {question!r}"
-        long = take(content, roles, (note,), label=questions[question])
+        long = LongTable.from_columns(document, roles, (note,), label=questions[question])
     else:
-        long = take(content, roles)
+        long = LongTable.from_columns(document, roles)
     if "time" in long.frame:
-        long = replace(long, frame=long.frame.assign(time=_times(long.frame["time"])))
-    if options.rejected or "AssignmentStatus" not in content.columns:
+        long = replace(long, frame=long.frame.assign(time=_parse_times(long.frame["time"])))
+    if options.rejected or "AssignmentStatus" not in document.columns:
         return long
-    status = content.frame(["AssignmentStatus"])["AssignmentStatus"]
-    return long.without(status.isin(["Rejected"]).to_numpy(bool), "rejected assignments")
+    status = document.frame(["AssignmentStatus"])["AssignmentStatus"]
+    return long.drop_rows(status.isin(["Rejected"]).to_numpy(bool), "rejected assignments")
 
 
-def _roles(table: Table, options: Options) -> dict[str, str]:
+def _find_roles(table: Table, options: ReadOptions) -> dict[str, str]:
     """The columns of an assignment; without a HIT, its only input is the task."""
     worker = next(name for name in table.columns if name.lower() == "workerid")
-    roles = present(ROLES, table) | {"worker": worker} | options.columns
+    roles = find_present(ROLES, table) | {"worker": worker} | options.columns
     if "task" not in roles:
         inputs = [name for name in table.columns if name.startswith(INPUT)]
-        roles["task"] = choose(None, inputs, table.name, "input column", "task")
+        roles["task"] = choose_question(None, inputs, table.name, "input column", "task")
     return roles
 
 
-def _asked(options: Options, questions: Mapping[str, Any]) -> str | None:
+def _normalize_question(options: ReadOptions, questions: Mapping[str, Any]) -> str | None:
     asked = options.asked.removeprefix(ANSWER) if options.asked else None
     return f"{asked}.label" if asked and f"{asked}.label" in questions else asked
 
 
-def _questions(table: Table) -> dict[str, Any]:
+def _collect_questions(table: Table) -> dict[str, Any]:
     """The labels of each question; ticks such as ``Answer.mood.good`` make one question."""
     names = [name for name in table.columns if name.startswith(ANSWER)]
     if names == [FORM]:
-        return _forms(table)
+        return _parse_forms(table)
     frame = table.frame(names)
     ticks: dict[str, dict[str, Any]] = {}
     questions: dict[str, Any] = {}
     for name in names:
         question, _, option = name.removeprefix(ANSWER).rpartition(".")
-        column = as_coded(frame[name], "label", table.name)
+        column = encode_column(frame[name], "label", table.name)
         values = {str(cell).lower() for cell in column.cat.categories}
         if question and values <= {"true", "false"}:
-            ticks.setdefault(question, {})[option] = is_true(column)
+            ticks.setdefault(question, {})[option] = find_true(column)
         else:
             questions[name.removeprefix(ANSWER)] = column
     for question, chosen in ticks.items():
         rows = zip(*chosen.values(), strict=True)
         picked = [[name for name, yes in zip(chosen, row, strict=True) if yes] for row in rows]
-        questions[question] = coded(map(joined, picked), "label", table.name)
+        questions[question] = encode_values(map(join_labels, picked), "label", table.name)
     return questions
 
 
-def _forms(table: Table) -> dict[str, Any]:
+def _parse_forms(table: Table) -> dict[str, Any]:
     """The labels of each question of answers written as JSON."""
-    forms = [_form(cell) for cell in table.frame([FORM])[FORM].astype(object)]
+    forms = [_parse_form(cell) for cell in table.frame([FORM])[FORM].astype(object)]
     names = dict.fromkeys(name for form in forms for name in form)
-    return {n: coded([form.get(n) for form in forms], "label", table.name) for n in names}
+    return {n: encode_values([form.get(n) for form in forms], "label", table.name) for n in names}
 
 
-def _form(cell: Any) -> dict[str, Any]:
+def _parse_form(cell: Any) -> dict[str, Any]:
     try:
         form = json.loads(cell)
     except (TypeError, ValueError, RecursionError):
         return {}
     form = form[0] if isinstance(form, list) and form else form
-    return {k: _answer(v) for k, v in form.items()} if isinstance(form, dict) else {}
+    return {k: _parse_answer(v) for k, v in form.items()} if isinstance(form, dict) else {}
 
 
-def _answer(value: Any) -> Any:
+def _parse_answer(value: Any) -> Any:
     if isinstance(value, dict):
         ticked = [name for name, yes in value.items() if yes is True]
         value = value.get("label", ticked)
-    return joined(value)
+    return join_labels(value)
 
 
-def _times(column: pd.Series) -> pd.Series:
+def _parse_times(column: pd.Series) -> pd.Series:
     """Times as Amazon writes them, with zones that can be read."""
     stamps = column.astype(object).map(lambda cell: STAMP(cell) if isinstance(cell, str) else None)
     if not stamps.map(lambda stamp: stamp is not None and stamp[4] in ZONES).any():
         return column
     return stamps.map(lambda s: s and f"{s[2]} {s[1]} {s[5]} {s[3]} {ZONES.get(s[4], '+00:00')}")
+
+
+FORMAT = Format("mturk", __doc__, Table, parse, marks=({"workerid", "answer.*"},), any_case=True)

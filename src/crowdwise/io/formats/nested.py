@@ -3,31 +3,36 @@
 from collections.abc import Mapping
 
 from crowdwise.errors import FormatError, explain
-from crowdwise.io.content import Content, Long, Options, Tree
-from crowdwise.io.formats._rows import Rows
+from crowdwise.io.build import LongTable
+from crowdwise.io.document import ReadOptions, Tree
+from crowdwise.io.formats.collect import Collector
+from crowdwise.io.recognize import Format
 
 
-def matches(content: Content) -> bool:
+def matches(document: Tree) -> bool:
     """Whether all values are objects, and their values are plain."""
-    return isinstance(content, Tree) and all(
+    return all(
         isinstance(labels, Mapping) and not any(isinstance(x, list | dict) for x in labels.values())
-        for labels in content.value.values()
+        for labels in document.value.values()
     )
 
 
-def parse(content: Tree, _: Options) -> Long:
+def parse(document: Tree, _: ReadOptions) -> LongTable:
     """One row for each pair; tasks keep their order, and may have no label at all."""
-    rows = Rows(content.name)
-    for task, labels in content.value.items():
+    rows = Collector(document.name)
+    for task, labels in document.value.items():
         if not isinstance(labels, Mapping):
             raise FormatError(
                 explain(
-                    f"{content.name} has no labels by worker for task {task!r}.",
+                    f"{document.name} has no labels by worker for task {task!r}.",
                     expected="{task: {worker: label}}",
                 )
             )
         for worker, label in labels.items():
             rows.add(task, worker, label)
-    long = rows.long(untyped=("task", "worker"))
-    long.names["tasks"] = list(content.value)
+    long = rows.to_long(untyped=("task", "worker"))
+    long.names["tasks"] = list(document.value)
     return long
+
+
+FORMAT = Format("nested", __doc__, Tree, parse, matches=matches)

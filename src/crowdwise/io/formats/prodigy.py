@@ -1,60 +1,56 @@
 """Prodigy: JSONL of choices, or of accepted and rejected labels."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from crowdwise.io.content import Content, Long, Options, Records
-from crowdwise.io.formats._rows import Rows, choose, field, first_field
+from crowdwise.io.build import LongTable
+from crowdwise.io.document import ReadOptions, Record, RecordTable
+from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
+from crowdwise.io.recognize import Format
 
 TASK = ("_input_hash", "_task_hash", "id", "text")
+OWN = ("_input_hash", "_task_hash", "_session_id", "_annotator_id", "_view_id")
+MARKS = tuple({"answer", name} for name in OWN)
 WORKER = ("_annotator_id", "_session_id")
 
 
-def matches(content: Content) -> bool:
-    """Whether records have an answer and Prodigy's hashes or session."""
-    marks = {"_input_hash", "_task_hash", "_session_id", "_annotator_id", "_view_id"}
-    return (
-        isinstance(content, Records)
-        and "answer" in content.columns
-        and bool(marks & set(content.columns))
-    )
-
-
-def parse(content: Records, options: Options) -> Long:
+def parse(document: RecordTable, options: ReadOptions) -> LongTable:
     """Choices where records offer options; else accept or reject of one label."""
-    records = content.records()
+    records = document.records()
     chosen = [row for row in records if isinstance(row.get(options.label or "accept"), list)]
     if chosen:
-        return _parse_choices(content, options)
-    return _parse_verdicts(content, options)
+        return _parse_choices(document, options)
+    return _parse_verdicts(document, options)
 
 
-def _parse_choices(content: Records, options: Options) -> Long:
-    rows = Rows(content.name)
+def _parse_choices(document: RecordTable, options: ReadOptions) -> LongTable:
+    rows = Collector(document.name)
     name = options.label or "accept"
-    for record in content.records():
+    for record in document.records():
         if record.get("answer") != "accept":
-            rows.leave_out(f"records with answer {record.get('answer')!r}")
+            rows.count_left_out(f"records with answer {record.get('answer')!r}")
         else:
             _add(rows, record, record.get(name), options)
-    return rows.long(f"label from {name!r}")
+    return rows.to_long(f"label from {name!r}")
 
 
-def _parse_verdicts(content: Records, options: Options) -> Long:
-    named = [str(row["label"]) for row in content.records() if row.get("label") is not None]
-    label = choose(options.asked, named, content.name, "label") if named else None
-    rows = Rows(content.name)
-    for record in content.records():
+def _parse_verdicts(document: RecordTable, options: ReadOptions) -> LongTable:
+    named = [str(row["label"]) for row in document.records() if row.get("label") is not None]
+    label = choose_question(options.asked, named, document.name, "label") if named else None
+    rows = Collector(document.name)
+    for record in document.records():
         if label is not None and str(record.get("label")) != label:
             continue
         if record.get("answer") not in ("accept", "reject"):
-            rows.leave_out(f"records with answer {record.get('answer')!r}")
+            rows.count_left_out(f"records with answer {record.get('answer')!r}")
         else:
             _add(rows, record, record["answer"], options)
-    return rows.long("label from 'answer'" + (f" to {label!r}" if label is not None else ""))
+    return rows.to_long("label from 'answer'" + (f" to {label!r}" if label is not None else ""))
 
 
-def _add(rows: Rows, record: Mapping[str, Any], label: Any, options: Options) -> None:
-    task = first_field(record, (options.task,) if options.task else TASK)
-    worker = first_field(record, (options.worker,) if options.worker else WORKER)
-    rows.add(task, worker, label, field(record, options.time or "_timestamp"))
+def _add(rows: Collector, record: Record, label: Any, options: ReadOptions) -> None:
+    task = get_first(record, (options.task,) if options.task else TASK)
+    worker = get_first(record, (options.worker,) if options.worker else WORKER)
+    rows.add(task, worker, label, get_field(record, options.time or "_timestamp"))
+
+
+FORMAT = Format("prodigy", __doc__, RecordTable, parse, MARKS)

@@ -1,4 +1,4 @@
-"""A wide table, one row a task and one column a worker."""
+"""A wide table, one row per task and one column per worker."""
 
 from collections import Counter
 from dataclasses import replace
@@ -12,68 +12,71 @@ from pandas.api.types import is_numeric_dtype
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.wide import find_scale
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.io.content import Content, Long, Options, Table
-from crowdwise.io.formats.matrix import long_of
-from crowdwise.io.recognize import SYNONYMS, normalize_name, recognize_columns, require_columns
-from crowdwise.io.values import as_coded, typed
+from crowdwise.io.build import LongTable, encode_column, parse_numbers
+from crowdwise.io.document import ReadOptions, Table
+from crowdwise.io.recognize import (
+    SYNONYMS,
+    Format,
+    normalize_name,
+    recognize_columns,
+    require_columns,
+)
 
 UNNAMED = ("", "Unnamed: 0", "index")
-MOST_LABELS = 100  # more distinct labels in the first rows are no labels
+MOST_LABELS = 100  # more distinct values in the first rows are not labels
 
 
-def matches(content: Content) -> bool:
+def matches(document: Table) -> bool:
     """Whether columns that are not the task share their values, as workers do."""
-    return isinstance(content, Table) and not _long_words(content) and _shares(content)
+    return not _find_long_roles(document) and _share_values(document)
 
 
 def may_be_wide(table: Table) -> bool:
-    """Whether the names of columns leave it open, or what is in them speaks for workers.
+    """Whether the names of columns leave it open, or their values look like workers' labels.
 
     Some words for a worker or a label, such as "model", may be a worker's own name.
     """
-    words, task = _long_words(table), _task(table, Options())
+    words, task = _find_long_roles(table), _find_task(table, ReadOptions())
     if len(words) != 1:
         return not words
     once = task is None or table.frame([task])[task].is_unique
-    return once and _shares(table)
+    return once and _share_values(table)
 
 
-def _long_words(content: Content) -> set[str]:
+def _find_long_roles(document: Table) -> set[str]:
     """The roles that only a long table has a column for."""
-    return {"worker", "label"} & recognize_columns(content.columns, {"task": content.task}).keys()
+    return {"worker", "label"} & recognize_columns(document.columns, {"task": document.task}).keys()
 
 
-def _shares(table: Table) -> bool:
-    values = (_values(table, name) for name in _workers(table, Options()))
+def _share_values(table: Table) -> bool:
+    values = (_sample_values(table, name) for name in _find_workers(table, ReadOptions()))
     known = [own for own in values if own]
     times = Counter(value for own in known for value in own)
     shared = all(any(times[value] > 1 for value in own) for own in known)
     return len(known) > 1 and shared and len(times) <= MOST_LABELS
 
 
-def parse(content: Table, options: Options) -> Long:
+def parse(document: Table, options: ReadOptions) -> LongTable:
     """One row for each cell with a label."""
-    task, gold, workers = (
-        _task(content, options),
-        _gold(content, options),
-        _workers(content, options),
-    )
+    task, gold = _find_task(document, options), _find_gold(document, options)
+    workers = _find_workers(document, options)
     named = {role: name for role, name in (("task", task), ("gold", gold)) if name is not None}
     if not workers and options.worker is None:
-        _refuse(content)
+        _refuse_no_workers(document)
     worker = next(iter(workers), options.worker or "")
-    require_columns(named | {"worker": worker}, content.columns, content.name, ())
-    frame = content.frame([*workers, *named.values()])
-    labels = _columns(content, frame, [*workers, gold] if gold else workers, "label")
+    require_columns(named | {"worker": worker}, document.columns, document.name, ())
+    frame = document.frame([*workers, *named.values()])
+    labels = _take_columns(document, frame, [*workers, gold] if gold else workers, "label")
     grid, scale = frame[workers], find_scale(frame[workers]) is not None
     if not scale:
         grid = pd.DataFrame(dict(enumerate(labels[: len(workers)]))).to_numpy()
-    own = np.arange(len(frame)) if task is None else _columns(content, frame, [task], "task")[0]
-    titles = dict(zip(content.columns, content.titles, strict=True))
+    named_tasks = [] if task is None else _take_columns(document, frame, [task], "task")
+    own = named_tasks[0] if named_tasks else np.arange(len(frame))
+    titles = dict(zip(document.columns, document.titles, strict=True))
     names = [titles[worker] for worker in workers]
     built = Annotations.from_matrix(grid, options.missing, tasks=own, workers=names)
     whence = "row number" if task is None else f"column {task!r}"
-    long = long_of(built, (f"task from {whence}",), scale=scale)
+    long = LongTable.from_annotations(built, (f"task from {whence}",), scale=scale)
     if gold is None:
         return long
     truths = labels[-1].array.take(built.task)
@@ -81,57 +84,61 @@ def parse(content: Table, options: Options) -> Long:
     return replace(long, frame=long.frame.assign(gold=truths), notes=notes, guessed=True)
 
 
-def _refuse(table: Table) -> NoReturn:
+def _refuse_no_workers(table: Table) -> NoReturn:
     raise AnnotationError(
         explain(
             f"{table.name} has no columns left for workers.",
             found=", ".join(table.columns),
-            expected="one column a worker, beside those for the task and the truth",
+            expected="one column per worker, beside those for the task and the truth",
             fix="name them: worker='rater_*', or task=, worker=, label= of a long table",
         )
     )
 
 
-def _columns(table: Table, frame: pd.DataFrame, names: list[str], role: str) -> list[pd.Series]:
+def _take_columns(
+    table: Table, frame: pd.DataFrame, names: list[str], role: str
+) -> list[pd.Series]:
     """Columns of one role, all of one type: numbers, or else objects."""
     numbers = all(map(is_numeric_dtype, frame[names].dtypes))
     if numbers and not table.untyped:
         return [frame[name] for name in names]
-    columns = [as_coded(frame[name], role, table.name) for name in names]
-    plain = typed(*columns) if table.untyped else columns
+    columns = [encode_column(frame[name], role, table.name) for name in names]
+    plain = parse_numbers(*columns) if table.untyped else columns
     return [column.astype(object) for column in plain]
 
 
-def _task(table: Table, options: Options) -> str | None:
-    """The column of task names: as given, recognised, or the first if nothing in it repeats.
+def _find_task(table: Table, options: ReadOptions) -> str | None:
+    """The column of task names: as given, recognized, or the first if nothing in it repeats.
 
-    In one row nothing can repeat, so that the first column tells nothing there.
+    In a single row nothing can repeat, so there the first column is not taken.
     """
     known = recognize_columns(table.columns, {"task": options.task or table.task}).get("task")
     first = next(iter(table.columns), "")
     if known is not None or first in UNNAMED:
         return first if known is None else known
-    own = _values(table, first)
+    own = _sample_values(table, first)
     if len(own) < 2:
         return None
-    others = set().union(*(_values(table, name) for name in table.columns[1:]))
+    others = set().union(*(_sample_values(table, name) for name in table.columns[1:]))
     return first if len(own) == len(table.sample) and not own & others else None
 
 
-def _gold(table: Table, options: Options) -> str | None:
+def _find_gold(table: Table, options: ReadOptions) -> str | None:
     return recognize_columns(table.columns, {"gold": options.gold}).get("gold")
 
 
-def _workers(table: Table, options: Options) -> list[str]:
+def _find_workers(table: Table, options: ReadOptions) -> list[str]:
     """The columns of workers: those that a pattern such as ``rater_*`` names, or the rest."""
     if options.worker:
         return [name for name in table.columns if fnmatchcase(name, options.worker)]
-    aside = {_task(table, options), _gold(table, options), table.task}
+    aside = {_find_task(table, options), _find_gold(table, options), table.task}
     about = set(SYNONYMS["task"])  # a text beside its id
-    return [
-        name for name in table.columns if name not in aside and normalize_name(name) not in about
-    ]
+    left = [name for name in table.columns if name not in aside]
+    return [name for name in left if normalize_name(name) not in about]
 
 
-def _values(table: Table, name: str) -> set[Any]:
+def _sample_values(table: Table, name: str) -> set[Any]:
     return {str(cell) for row in table.sample if (cell := row.get(name)) is not None}
+
+
+FORMAT = Format("wide", __doc__, Table, parse, matches=matches)

@@ -16,8 +16,7 @@ import pandas as pd
 from pandas.errors import ParserError, ParserWarning
 
 from crowdwise.errors import FormatError, explain
-from crowdwise.io.content import SAMPLE, Table
-from crowdwise.io.files import File, explain_read_errors, not_utf8
+from crowdwise.io.document import SAMPLE, File, Record, Table, explain_read_errors, not_utf8
 from crowdwise.typing import Array, Ints
 
 DELIMITERS = ",\t;|"
@@ -39,23 +38,23 @@ class TextTable(Table):
     def __init__(self, file: File, delimiter: str | None = None) -> None:
         super().__init__(file.name, file.stem)
         self.file = file
-        whole = _head(file)
+        whole = _read_head(file)
         text = whole.lstrip("\r\n")
         self._blank = len(whole[: len(whole) - len(text)].splitlines())  # lines before the header
         likely = delimiter if delimiter and delimiter in text.split("\n", 1)[0] else None
-        self.delimiter = likely or _delimiter(text)
-        rows = _cells(text, self.delimiter)
+        self.delimiter = likely or _guess_delimiter(text)
+        rows = _split_cells(text, self.delimiter)
         self.columns = [name.strip() for name in rows[0]]
         self._rows = rows[1:]
         self._refuse_ragged()
 
     @cached_property
-    def sample(self) -> list[dict[str, Any]]:
+    def sample(self) -> list[Record]:
         cells = [[cell or None for cell in row] for row in self._rows]
         return [dict(zip(self.columns, row, strict=False)) for row in cells]
 
     def frame(self, columns: list[str]) -> pd.DataFrame:
-        self.refuse_twins(columns)
+        self.refuse_duplicates(columns)
         place = {name: number for number, name in enumerate(self.columns)}
         wanted = {name: place[name] for name in columns}
         if self.file.size >= BIG and (parsed := self._with_arrow(wanted)) is not None:
@@ -65,9 +64,13 @@ class TextTable(Table):
     def numbers(self, columns: list[str], name: str | None = None) -> pd.DataFrame:
         """These columns, as numbers where all cells are, and the text in column ``name``."""
         wanted = columns if name is None else [name, *columns]
-        self.refuse_twins(wanted)
+        self.refuse_duplicates(wanted)
         place = {own: number for number, own in enumerate(self.columns)}
-        with explain_read_errors(self.name), _parsing(self), self.file.open_shown() as handle:
+        with (
+            explain_read_errors(self.name),
+            _explain_errors(self),
+            self.file.open_shown() as handle,
+        ):
             frame = pd.read_csv(
                 handle,
                 sep=self.delimiter,
@@ -83,7 +86,7 @@ class TextTable(Table):
             )
         return frame.rename(columns=dict(enumerate(self.columns)))[wanted]
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Record]:
         frame = self._with_pandas({str(k): k for k in range(len(self.columns))}).astype(object)
         rows = frame.where(frame.notna(), None).to_numpy()
         return [dict(zip(self.columns, row, strict=True)) for row in rows.tolist()]
@@ -91,12 +94,16 @@ class TextTable(Table):
     def _refuse_ragged(self) -> None:
         for number, row in enumerate(self._rows, start=1):
             if any(row[len(self.columns) :]):
-                raise _ragged(self, f"row {number} has {len(row)} cells")
+                raise _ragged_error(self, f"row {number} has {len(row)} cells")
 
     def _with_pandas(self, wanted: dict[str, int]) -> pd.DataFrame:
         """Parse with pandas, some rows at a time, keeping each distinct text once."""
         parts: dict[str, list[tuple[Ints, Array]]] = {name: [] for name in wanted}
-        with explain_read_errors(self.name), _parsing(self), self.file.open_shown() as handle:
+        with (
+            explain_read_errors(self.name),
+            _explain_errors(self),
+            self.file.open_shown() as handle,
+        ):
             chunks = pd.read_csv(
                 handle,
                 sep=self.delimiter,
@@ -113,7 +120,7 @@ class TextTable(Table):
             for chunk in chunks:
                 for name, place in wanted.items():
                     parts[name].append(pd.factorize(chunk[place].to_numpy()))
-        return pd.DataFrame({name: _merged(part) for name, part in parts.items()})
+        return pd.DataFrame({name: _merge_pieces(part) for name, part in parts.items()})
 
     def _with_arrow(self, wanted: dict[str, int]) -> pd.DataFrame | None:
         """Parse with Arrow, on all cores; None where it is not installed or gives up."""
@@ -143,30 +150,30 @@ class TextTable(Table):
             return None
         columns = {}
         for name, place in zip(wanted, places, strict=True):
-            columns[name] = _from_arrow(table[place])
+            columns[name] = _take_arrow(table[place])
             table = table.drop_columns([place])  # to free its memory
         return pd.DataFrame(columns)
 
 
-def _from_arrow(column: Any) -> pd.Categorical:
+def _take_arrow(column: Any) -> pd.Categorical:
     whole = column.dictionary_encode().combine_chunks()
     codes = whole.indices.fill_null(-1).to_numpy()
-    return _categories(codes, whole.dictionary.to_numpy(zero_copy_only=False))
+    return _to_categorical(codes, whole.dictionary.to_numpy(zero_copy_only=False))
 
 
-def _categories(codes: Any, texts: Any) -> pd.Categorical:
+def _to_categorical(codes: Any, texts: Any) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
 
 
-def _merged(parts: list[tuple[Ints, Array]]) -> pd.Categorical:
+def _merge_pieces(parts: list[tuple[Ints, Array]]) -> pd.Categorical:
     """One column from the codes and texts of its pieces."""
     place, texts = pd.factorize(np.concatenate([own for _, own in parts]))
     pieces = np.split(place, np.cumsum([len(own) for _, own in parts])[:-1])
     codes = [np.append(new, -1)[old] for new, (old, _) in zip(pieces, parts, strict=True)]
-    return _categories(np.concatenate(codes), texts)
+    return _to_categorical(np.concatenate(codes), texts)
 
 
-def _head(file: File) -> str:
+def _read_head(file: File) -> str:
     """The header and the lines around it that fit into the first bytes."""
     with explain_read_errors(file.name), file.open() as handle:
         head = handle.read(HEAD)
@@ -177,7 +184,7 @@ def _head(file: File) -> str:
         raise not_utf8(file.name, error, head) from None
 
 
-def _cells(text: str, delimiter: str) -> list[list[str]]:
+def _split_cells(text: str, delimiter: str) -> list[list[str]]:
     """The first rows that are not blank, the header among them."""
     usual = csv.field_size_limit(max(len(text), csv.field_size_limit()))  # a cell may be long
     rows = (row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
@@ -188,13 +195,13 @@ def _cells(text: str, delimiter: str) -> list[list[str]]:
     return found[:-1] if len(text) >= HEAD and 2 < len(found) <= SAMPLE else found
 
 
-def _delimiter(text: str) -> str:
+def _guess_delimiter(text: str) -> str:
     """The one that cuts the header into most columns; a comma if none does."""
-    return max(DELIMITERS, key=lambda mark: len(_cells(text, mark)[0]))
+    return max(DELIMITERS, key=lambda mark: len(_split_cells(text, mark)[0]))
 
 
 @contextmanager
-def _parsing(table: TextTable) -> Iterator[None]:
+def _explain_errors(table: TextTable) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ParserWarning)  # a delimiter at the end of each row
@@ -202,15 +209,17 @@ def _parsing(table: TextTable) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise not_utf8(table.name, error) from None
     except ParserError as error:
-        raise _ragged(table, str(error).strip().removeprefix("Error tokenizing data. ")) from None
+        raise _ragged_error(
+            table, str(error).strip().removeprefix("Error tokenizing data. ")
+        ) from None
 
 
-def _ragged(table: TextTable, first: str) -> FormatError:
+def _ragged_error(table: TextTable, first: str) -> FormatError:
     return FormatError(
         explain(
             f"{table.name} has a row that does not fit its {len(table.columns)} columns.",
             first=first,
             expected=f"one cell per column, quotes around text that has {table.delimiter!r} in it",
-            fix="mend that row, or write the file again with quotes",
+            fix="correct that row, or write the file again with quotes",
         )
     )

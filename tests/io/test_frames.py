@@ -7,7 +7,7 @@ import pytest
 import crowdwise as cw
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
-from crowdwise.io.index import with_index
+from crowdwise.io.frames import from_pandas
 
 READERS = [as_annotations, cw.read]
 
@@ -90,5 +90,5 @@ def test_a_column_comes_before_an_index_of_its_name(long):
 
 def test_what_tells_nothing_is_left_alone():
     frame = pd.DataFrame(np.eye(2), columns=["a", "b"])
-    assert with_index(frame).whole is frame
-    assert with_index(frame, always=True).columns == ["index", "a", "b"]
+    assert from_pandas(frame).whole is frame
+    assert from_pandas(frame, always=True).columns == ["index", "a", "b"]

@@ -6,14 +6,11 @@ import pytest
 
 from crowdwise.annotations.frames import to_floats
 from crowdwise.errors import FormatError
-from crowdwise.io.values import (
-    as_integers,
-    coded,
-    is_true,
-    joined,
+from crowdwise.io.build import (
+    encode_values,
+    map_values,
     parse_names,
-    renamed,
-    typed,
+    parse_numbers,
 )
 
 
@@ -23,7 +20,7 @@ def listed(column):
 
 @pytest.mark.parametrize("text", ["0", "7", "-7", "120", "7.0", "0.0", "1" * 18])
 def test_whole_numbers(text):
-    assert listed(typed(pd.Series([text], dtype=object))[0]) == [
+    assert listed(parse_numbers(pd.Series([text], dtype=object))[0]) == [
         int(float(text)) if len(text) < 9 else int(text)
     ]
 
@@ -32,23 +29,25 @@ def test_whole_numbers(text):
     "text", ["007", "-0", "1.5", "1e3", "", "+1", " 1", "1_0", "1" * 19, "\u0661", "1\n"]
 )
 def test_no_whole_numbers(text):
-    assert listed(typed(pd.Series([text, "1"], dtype=object))[0]) == [text, "1"]
+    assert listed(parse_numbers(pd.Series([text, "1"], dtype=object))[0]) == [text, "1"]
 
 
 def test_one_that_is_none_keeps_all_as_text():
-    first, second = typed(pd.Series(["1", None], dtype=object), pd.Series(["x"], dtype=object))
+    first, second = parse_numbers(
+        pd.Series(["1", None], dtype=object), pd.Series(["x"], dtype=object)
+    )
     assert listed(first) == ["1", None]
     assert listed(second) == ["x"]
 
 
 def test_two_ways_to_write_a_number_are_one_value():
-    column = typed(pd.Series(["1", "1.0", "2"], dtype=object))[0]
+    column = parse_numbers(pd.Series(["1", "1.0", "2"], dtype=object))[0]
     assert listed(column) == [1, 1, 2]
     assert column.cat.categories.tolist() == [1, 2]
 
 
 def test_distinct_values_are_kept_once():
-    column = coded(["b", None, "a", "b", float("nan")])
+    column = encode_values(["b", None, "a", "b", float("nan")])
     assert column.categories.tolist() == ["b", "a"]
     assert column.codes.tolist() == [0, -1, 1, 0, -1]
 
@@ -56,17 +55,17 @@ def test_distinct_values_are_kept_once():
 @pytest.mark.parametrize("nested", [[1], {"a": 1}, ([1],), np.array([1])])
 def test_nested_values_are_refused(nested):
     with pytest.raises(FormatError, match="where the label should be"):
-        coded(["a", nested])
+        encode_values(["a", nested])
 
 
 def test_integers_that_do_not_fit_stay_objects():
-    assert as_integers(np.array([1, 2], dtype=object)).dtype == np.int64
-    assert as_integers(np.array([1, 2**63], dtype=object)).dtype == object
-    assert as_integers(np.array([True, 2], dtype=object)).dtype == object
+    assert encode_values([1, 2]).categories.dtype == np.int64
+    assert encode_values([1, 2**63]).categories.dtype == object
+    assert encode_values([True, 2]).categories.dtype == object
 
 
 def test_values_can_be_renamed_away():
-    column = renamed(pd.Series(["a", "b", "A", None]), lambda x: None if x == "b" else x.lower())
+    column = map_values(pd.Series(["a", "b", "A", None]), lambda x: None if x == "b" else x.lower())
     assert listed(column) == ["a", None, "a", None]
 
 
@@ -87,23 +86,8 @@ def test_what_is_no_number():
     assert to_floats(pd.Series(["1", "x"]).astype("category")) is None
 
 
-def test_yes_and_no():
-    assert is_true(pd.Series(["TRUE", "true", "1", "no", None, "FALSE"])).tolist() == [
-        True, True, True, False, False, False,
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("values", "label"),
-    [("a", "a"), ([], None), (["a"], "a"), (["b", "a"], "a + b"), (["a", "a"], "a"),
-     (np.array([2, 1]), "1 + 2"), ([[1]], [[1]])],
-)  # fmt: skip
-def test_several_labels_are_one(values, label):
-    assert joined(values) == label
-
-
 def test_an_order_outlives_new_names():
     column = pd.Series(pd.Categorical(["a", "b"], categories=["b", "a"], ordered=True))
-    new = renamed(column, str.upper)
+    new = map_values(column, str.upper)
     assert new.cat.ordered
     assert new.cat.categories.tolist() == ["B", "A"]

@@ -1,4 +1,4 @@
-"""Files on disk, plain or packed, and what can be wrong with them."""
+"""Open: from a path, folder, archive or stream to documents."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import gzip
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import Any
 
-from crowdwise import progress
 from crowdwise.errors import FileError, FormatError, ParameterError, explain
+from crowdwise.io.document import Document, File, Matrix, explain_read_errors
+from crowdwise.io.text import TextTable
+from crowdwise.io.typed_files import (
+    ParquetTable,
+    parse_integers,
+    parse_json,
+    parse_jsonl,
+    parse_npy,
+)
 
 # A packed file may unpack to this many times its size, or to this many bytes if that is more.
 RATIO = 200
@@ -24,50 +31,25 @@ STEP = 1 << 20
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".npy")
+BINARY = {b"PAR1": "parquet", b"\x93NUM": "npy"}
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
+    ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy",
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class File:
-    """The bytes of one file: still on disk, or unpacked in memory."""
-
-    name: str
-    path: Path | None = None
-    data: bytes = b""
-
-    @property
-    def stem(self) -> str:
-        """The file's name without folders and without what follows the first dot."""
-        return PurePath(self.name).name.split(".")[0]
-
-    @property
-    def suffix(self) -> str:
-        name = self.name.lower().removesuffix(".gz")
-        return PurePath(name).suffix
-
-    @property
-    def size(self) -> int:
-        return len(self.data) if self.path is None else self.path.stat().st_size
-
-    def open(self) -> BinaryIO:
-        return io.BytesIO(self.data) if self.path is None else self.path.open("rb")
-
-    @contextmanager
-    def open_shown(self) -> Iterator[BinaryIO]:
-        """The file, open; whoever asked for progress sees how much of it was read."""
-        what = f"reading {PurePath(self.name).name}"
-        with self.open() as handle, progress.reading(handle, what, self.size) as counted:
-            yield counted
-
-    def read(self, most: int = -1) -> bytes:
-        with explain_read_errors(self.name), self.open() as handle:
-            return handle.read(most)
-
-    def text(self) -> str:
-        data = self.read()
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise not_utf8(self.name, error, data) from None
+def open_document(file: File, container: str | None = None) -> Document:
+    """Parse a file; what it is shows in its first bytes, then in its name."""
+    start = file.read(1 << 12)
+    if not start.removeprefix(b"\xef\xbb\xbf").strip():
+        raise FormatError(
+            explain(f"{file.name} is empty.", expected="a table, or the export of a labeling tool")
+        )
+    kind = container or BINARY.get(start[:4]) or SUFFIXES.get(file.suffix)
+    kind = kind or _guess_container(start, file)
+    if kind == "jsonl" and start.lstrip().startswith(b"["):
+        kind = "json"
+    return CONTAINERS[kind](file)
 
 
 def find_files(source: Any) -> list[File]:
@@ -101,38 +83,6 @@ def find_files(source: Any) -> list[File]:
         if start[:2] == GZIP or start == ZIP:
             return _unpacked(path.read_bytes(), str(path))
     return [File(str(path), path)]
-
-
-@contextmanager
-def explain_read_errors(name: Any) -> Iterator[None]:
-    """Turn what the operating system says about a file into a :class:`FileError`."""
-    try:
-        yield
-    except FileError:
-        raise
-    except OSError as error:
-        what = error.strerror or str(error)
-        raise FileError(
-            explain(
-                f"{name} cannot be read.",
-                first=what,
-                expected="a file that this user may read",
-                fix="check the path and its permissions",
-            )
-        ) from error
-
-
-def not_utf8(name: str, error: UnicodeDecodeError, start: bytes = b"") -> FormatError:
-    """The error for text in another encoding."""
-    seen = "UTF-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "not UTF-8"
-    return FormatError(
-        explain(
-            f"The text of {name} is {seen}.",
-            first=f"byte {error.object[error.start]:#04x} at {error.start:,}",
-            expected="text in UTF-8",
-            fix="save it again with the encoding UTF-8",
-        )
-    )
 
 
 def _missing(path: Path) -> str:
@@ -252,3 +202,31 @@ def _damage(name: str) -> Iterator[None]:
                 fix="download or copy it again; it may have been cut short",
             )
         ) from error
+
+
+def _guess_container(start: bytes, file: File) -> str:
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if b"\0" in start and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+        raise FormatError(
+            explain(
+                f"{file.name} is a binary file of an unknown kind.",
+                first=f"it begins with {start[:8]!r}",
+                expected=f"one of {', '.join(CONTAINERS)}, plain, gzip or zip",
+            )
+        )
+    return "json" if text[:1] in (b"{", b"[") else "csv"
+
+
+def _open_csv(file: File) -> Document:
+    numbers = parse_integers(file) if file.suffix in (".txt", "") else None
+    return TextTable(file) if numbers is None else Matrix(numbers, file.name, file.stem)
+
+
+CONTAINERS: dict[str, Callable[[File], Document]] = {
+    "csv": _open_csv,
+    "tsv": lambda file: TextTable(file, "\t"),
+    "json": parse_json,
+    "jsonl": parse_jsonl,
+    "parquet": ParquetTable,
+    "npy": parse_npy,
+}

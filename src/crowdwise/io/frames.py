@@ -1,48 +1,61 @@
-"""A frame's index, which may say which task a row is about."""
+"""Frames in memory, read as a file with the same columns would be."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
-from crowdwise.io.content import Frame
+from crowdwise.annotations.frames import as_narwhals, take_series
+from crowdwise.io.document import FrameTable
 from crowdwise.io.formats.wide import UNNAMED
 from crowdwise.io.recognize import SYNONYMS, normalize_name, recognize_columns
 
 
-def with_index(frame: pd.DataFrame, *, always: bool = False) -> Frame:
-    """The frame with its index in columns, as far as that tells more than the columns do.
+def as_pandas(source: Any) -> Any:
+    """A frame of any library as a pandas frame; anything else as it is."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    frame = as_narwhals(source)  # of polars or Arrow, else perhaps of Hugging Face
+    if frame is not None:
+        return pd.DataFrame({name: take_series(frame, name) for name in frame.columns})
+    return source.to_pandas() if hasattr(source, "to_pandas") else source
 
-    An index that only counts the rows tells nothing; ``always`` takes its numbers for the
+
+def from_pandas(frame: pd.DataFrame, *, always: bool = False) -> FrameTable:
+    """The frame as a table, with its index among the columns where that adds something.
+
+    An index that only counts the rows adds nothing; ``always`` takes its numbers as the
     tasks' names even so, unless a column names the tasks.
     """
     index, columns = frame.index, list(map(str, frame.columns))
     levels = ["" if name is None else str(name) for name in index.names]
     roles = recognize_columns([*levels, *columns], {})
-    own = [k for k, name in enumerate(levels) if name in _roles_of_rows(roles) - set(columns)]
-    task = [] if roles.get("task") in columns else _of_task(index, levels, roles, own)
+    own = [k for k, name in enumerate(levels) if name in _find_row_roles(roles) - set(columns)]
+    task = [] if roles.get("task") in columns else _find_task_levels(index, levels, roles, own)
     hinted = any(normalize_name(name) in SYNONYMS["task"] for name in levels)
     numbers = always and not set(columns[:1]) & set(UNNAMED)
-    if _counts(index) and not hinted and not numbers:
+    if _counts_rows(index) and not hinted and not numbers:
         task = []
     parts = [pd.Series(index.get_level_values(k), name=levels[k]) for k in own]
     name = ", ".join(levels[k] for k in task if levels[k]) or "index"
     while name in columns:
         name += "_"
     if task:
-        parts.insert(0, pd.Series(_joined(index, task), name=name))
+        parts.insert(0, pd.Series(_join_levels(index, task), name=name))
     known = name if task and not (hinted and len(task) == 1) else None
     whole = pd.concat([*parts, frame.reset_index(drop=True)], axis=1) if parts else frame
-    return Frame(whole, task=known)
+    return FrameTable(whole, task=known)
 
 
-def _roles_of_rows(roles: dict[str, str]) -> set[str]:
+def _find_row_roles(roles: dict[str, str]) -> set[str]:
     """The columns beside the task, where one for the worker or the label makes a table long."""
     if not {"worker", "label"} & roles.keys():
         return set()
     return {name for role, name in roles.items() if role != "task"}
 
 
-def _of_task(
+def _find_task_levels(
     index: pd.Index, levels: list[str], roles: dict[str, str], own: list[int]
 ) -> list[int]:
     """The levels that together name the task; in a long table, the number of a row does not."""
@@ -53,11 +66,11 @@ def _of_task(
     return left if not named and index.has_duplicates else named
 
 
-def _counts(index: pd.Index) -> bool:
+def _counts_rows(index: pd.Index) -> bool:
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
-def _joined(index: pd.Index, levels: list[int]) -> pd.Index:
+def _join_levels(index: pd.Index, levels: list[int]) -> pd.Index:
     """One level of an index, or several as tuples."""
     values = [index.get_level_values(k) for k in levels]
     if len(values) == 1:

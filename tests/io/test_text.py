@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import crowdwise as cw
 from crowdwise.errors import FormatError
-from crowdwise.io import text_table
-from crowdwise.io.files import File
-from crowdwise.io.text_table import TextTable
+from crowdwise.io import text as text_module
+from crowdwise.io.document import File
+from crowdwise.io.text import TextTable
 
 
 def table(text, name="t.csv", **options):
@@ -65,7 +65,7 @@ def test_short_rows_are_missing_their_last_cells():
 def test_long_rows_are_refused_wherever_they_are(monkeypatch):
     with pytest.raises(FormatError, match=r"does not fit its 2 columns(.|\n)*row 2 has 3 cells"):
         table("a,b\n1,2\n1,2,3\n")
-    monkeypatch.setattr(text_table, "HEAD", 8)
+    monkeypatch.setattr(text_module, "HEAD", 8)
     with pytest.raises(FormatError, match=r"line 3, saw 3"):
         table("a,b\n1,2\n1,2,3\n4,5\n").frame(["a"])
 
@@ -90,13 +90,13 @@ def test_other_encodings_are_refused(data):
 
 
 def test_other_encodings_are_refused_after_the_head(monkeypatch):
-    monkeypatch.setattr(text_table, "HEAD", 8)
+    monkeypatch.setattr(text_module, "HEAD", 8)
     with pytest.raises(FormatError, match="UTF-8"):
         table(b"a,b\n1,2\n3,4\n5,\xff\n").frame(["a"])
 
 
 def test_a_long_header_is_read_whole(monkeypatch):
-    monkeypatch.setattr(text_table, "HEAD", 8)
+    monkeypatch.setattr(text_module, "HEAD", 8)
     names = [f"worker-{k}" for k in range(50)]
     assert table(",".join(names) + "\n" + ",".join("1" * 50) + "\n").columns == names
 
@@ -107,7 +107,7 @@ def test_records_keep_columns_of_the_same_name_apart_from_the_rest():
 
 def test_rows_in_several_pieces(monkeypatch):
     whole = table("a\nx\ny\nx\n\nz\ny\n").frame(["a"])
-    monkeypatch.setattr(text_table, "ROWS", 2)
+    monkeypatch.setattr(text_module, "ROWS", 2)
     pieces = table("a\nx\ny\nx\n\nz\ny\n").frame(["a"])
     assert rows(pieces) == rows(whole) == [["x"], ["y"], ["x"], ["z"], ["y"]]
 
@@ -136,20 +136,20 @@ def test_big_files_give_the_same_annotations_either_way(monkeypatch, tmp_path):
     ]
     path.write_text("task,worker,label\n" + "\n".join(lines) + "\n")
     plain = cw.read(path)
-    monkeypatch.setattr(text_table, "BIG", 0)
+    monkeypatch.setattr(text_module, "BIG", 0)
     assert cw.read(path).equals(plain)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert cw.read(path).equals(plain)
 
 
 def test_arrow_gives_up_where_pandas_goes_on(monkeypatch):
-    monkeypatch.setattr(text_table, "BIG", 0)
+    monkeypatch.setattr(text_module, "BIG", 0)
     assert rows(table("a,b\n1\n2,3\n").frame(["a", "b"])) == [["1", None], ["2", "3"]]
 
 
 @pytest.mark.parametrize("blank", ["\n", "\r\n\r\n", "\n\n\n"])
 def test_blank_lines_before_the_header_of_a_big_file(blank, monkeypatch):
-    monkeypatch.setattr(text_table, "BIG", 0)
+    monkeypatch.setattr(text_module, "BIG", 0)
     parsed = table(blank + "a,b\n1,2\n\n3,4\n")
     assert parsed._with_arrow({"a": 0}) is not None
     assert rows(parsed.frame(["a", "b"])) == [["1", "2"], ["3", "4"]]

@@ -10,16 +10,15 @@ import pytest
 
 import crowdwise as cw
 from crowdwise.errors import FormatError, MissingExtraError
-from crowdwise.io.containers import open_content
-from crowdwise.io.content import Matrix, Records, Table, Tree
-from crowdwise.io.files import File
-from crowdwise.io.text_table import TextTable
+from crowdwise.io.document import File, Matrix, RecordTable, Table, Tree
+from crowdwise.io.open import open_document
+from crowdwise.io.text import TextTable
 
 ROW = {"task": 1, "worker": 2, "label": 3}
 
 
 def content(data, name="file", **options):
-    return open_content(
+    return open_document(
         File(name, data=data if isinstance(data, bytes) else data.encode()), **options
     )
 
@@ -48,12 +47,12 @@ def test_one_column(tmp_path):
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (json.dumps([ROW]), Records),
-        (json.dumps(ROW) + "\n" + json.dumps(ROW), Records),
+        (json.dumps([ROW]), RecordTable),
+        (json.dumps(ROW) + "\n" + json.dumps(ROW), RecordTable),
         (json.dumps({"q": {"a": 1}}), Tree),
         ("[[1, 0]]", Matrix),
         ("task,worker,label\n1,2,3\n", TextTable),
-        ("\ufeff" + json.dumps([ROW]), Records),
+        ("\ufeff" + json.dumps([ROW]), RecordTable),
     ],
 )
 def test_is_known_by_its_first_bytes(data, kind):
@@ -61,7 +60,7 @@ def test_is_known_by_its_first_bytes(data, kind):
 
 
 def test_a_list_in_a_file_that_should_have_lines():
-    assert isinstance(content(json.dumps([ROW], indent=1), "votes.jsonl"), Records)
+    assert isinstance(content(json.dumps([ROW], indent=1), "votes.jsonl"), RecordTable)
 
 
 def test_lines_in_a_file_that_should_be_one_value():
@@ -97,7 +96,7 @@ def test_text_in_another_encoding():
 
 
 def test_binary_junk():
-    with pytest.raises(FormatError, match=r"binary file of a kind that is not known(.|\n)*parquet"):
+    with pytest.raises(FormatError, match=r"binary file of an unknown kind(.|\n)*parquet"):
         content(b"\x7fELF\0\0\0\1\0\0", "votes")
 
 

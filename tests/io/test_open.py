@@ -10,8 +10,9 @@ import pytest
 
 import crowdwise as cw
 from crowdwise.errors import FileError, FormatError, ParameterError
-from crowdwise.io import files
-from crowdwise.io.files import File, find_files
+from crowdwise.io import open as opening
+from crowdwise.io.document import File
+from crowdwise.io.open import find_files
 
 TABLE = "task,worker,label\n1,2,3\n1,4,5\n"
 
@@ -132,7 +133,7 @@ def test_an_excel_workbook(tmp_path):
 
 @pytest.mark.parametrize("kind", ["gz", "zip"])
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(files, "ROOM", 1 << 16)
+    monkeypatch.setattr(opening, "ROOM", 1 << 16)
     path = tmp_path / f"bomb.csv.{kind}"
     zeros = b"0" * (1 << 22)
     if kind == "gz":
@@ -145,7 +146,7 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch, kind):
 
 
 def test_many_small_bombs_in_one_archive(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "ROOM", 1 << 20)
+    monkeypatch.setattr(opening, "ROOM", 1 << 20)
     path = tmp_path / "bombs.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(8):

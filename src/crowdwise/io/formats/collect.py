@@ -1,4 +1,4 @@
-"""Annotations gathered one by one from the records of an export."""
+"""What formats share: collecting annotations one by one, fields of records, one question."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from crowdwise.errors import FormatError, explain, listing
-from crowdwise.io.content import Long
-from crowdwise.io.values import coded, joined, refuse_nested
+from crowdwise.io.build import SCALARS, LongTable, encode_values, refuse_nested
+from crowdwise.io.document import Record, Table
+from crowdwise.typing import Array
+
+TRUE = ("true", "1", "1.0", "yes", "t")
 
 
-class Rows:
+class Collector:
     """Collects annotations, and counts why others are left out."""
 
     def __init__(self, where: str) -> None:
@@ -27,7 +31,7 @@ class Rows:
 
     def add(self, task: Any, worker: Any, label: Any, time: Any = None) -> None:
         """Take one annotation; several labels at once become one label of their names."""
-        single = joined(label)
+        single = join_labels(label)
         if isinstance(label, list) and len(label) > 1:
             self.count("annotations of several labels, joined with ' + '")
         self.tasks.append(refuse_nested(task, "task", self.where))
@@ -35,11 +39,11 @@ class Rows:
         self.labels.append(single)
         self.times.append(time)
 
-    def know(self, task: Any, truth: Any) -> bool:
-        """Take a truth that the export has for a task; returns whether it says both."""
-        single = refuse_nested(joined(truth), "label", self.where)
+    def add_truth(self, task: Any, truth: Any) -> bool:
+        """Take a truth that the export has for a task; returns whether both are there."""
+        single = refuse_nested(join_labels(truth), "label", self.where)
         if task is None or single is None:
-            self.leave_out("truths without a task or a label")
+            self.count_left_out("truths without a task or a label")
             return False
         self.truths.setdefault(refuse_nested(task, "task", self.where), set()).add(single)
         return True
@@ -48,15 +52,15 @@ class Rows:
         """Note something that happens to many annotations."""
         self.counts[what] += 1
 
-    def leave_out(self, what: str) -> None:
+    def count_left_out(self, what: str) -> None:
         self.count(f"{what} left out")
 
-    def long(self, *notes: str, untyped: tuple[str, ...] = ()) -> Long:
+    def to_long(self, *notes: str, untyped: tuple[str, ...] = ()) -> LongTable:
         """The table of what was taken, with notes on what was not.
 
         A task that has a truth and no annotation has a row of its own.
         """
-        gold, labeled = self._gold(), set(self.tasks)
+        gold, labeled = self._single_truths(), set(self.tasks)
         for task in [task for task in gold if task not in labeled]:
             self.add(task, None, None)
             self.count("tasks with a truth and no annotation")
@@ -65,19 +69,19 @@ class Rows:
             columns["time"] = self.times
         if gold:
             columns["gold"] = [gold.get(task) for task in self.tasks]
-        frame = pd.DataFrame({k: coded(v, k, self.where) for k, v in columns.items()})
+        frame = pd.DataFrame({k: encode_values(v, k, self.where) for k, v in columns.items()})
         counted = (f"{what}: {n:,}" for what, n in self.counts.items())
-        return Long(frame, (*notes, *counted), untyped)
+        return LongTable(frame, (*notes, *counted), untyped)
 
-    def _gold(self) -> dict[Any, Any]:
-        """The truth of each task that has one; two different ones are none."""
+    def _single_truths(self) -> dict[Any, Any]:
+        """The truth of each task that has one; a task with two different ones has none."""
         single = {task: next(iter(own)) for task, own in self.truths.items() if len(own) == 1}
         for _ in range(len(self.truths) - len(single)):
             self.count("tasks with two different truths, left without one")
         return single
 
 
-def field(record: Mapping[str, Any], path: str) -> Any:
+def get_field(record: Record, path: str) -> Any:
     """A value of a record, by its key or by a path such as ``meta.id``; None if absent."""
     if path in record:
         return record[path]
@@ -87,12 +91,17 @@ def field(record: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def first_field(record: Mapping[str, Any], paths: Iterable[str]) -> Any:
+def get_first(record: Record, paths: Iterable[str]) -> Any:
     """The first of these values that the record has."""
-    return next((value for path in paths if (value := field(record, path)) is not None), None)
+    return next((value for path in paths if (value := get_field(record, path)) is not None), None)
 
 
-def choose(
+def find_present(roles: Mapping[str, str], table: Table) -> dict[str, str]:
+    """The roles whose column the table has."""
+    return {role: name for role, name in roles.items() if name in table.columns}
+
+
+def choose_question(
     asked: str | None,
     choices: Iterable[str],
     where: str,
@@ -117,3 +126,20 @@ def choose(
             fix=f"name one: {option}='…' in Python, --{option} … on the command line",
         )
     )
+
+
+def find_true(column: pd.Series) -> Array:
+    """Which cells of a column of yes and no say yes."""
+    return column.astype(object).map(lambda cell: str(cell).strip().lower() in TRUE).to_numpy(bool)
+
+
+def join_labels(values: Any) -> Any:
+    """Several labels in one annotation as one label; none as None."""
+    if not isinstance(values, list | tuple | np.ndarray):
+        return values
+    if all(isinstance(value, SCALARS) for value in values):
+        distinct = list(dict.fromkeys(values))
+        if len(distinct) < 2:
+            return distinct[0] if distinct else None
+        return " + ".join(sorted(map(str, distinct)))
+    return values

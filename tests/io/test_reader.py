@@ -1,5 +1,7 @@
 """The one door in: which format, which question, which columns."""
 
+from dataclasses import replace
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -7,7 +9,7 @@ import pytest
 import crowdwise as cw
 from crowdwise.errors import FormatError, ParameterError
 from crowdwise.io import reader
-from crowdwise.io.formats import FORMATS
+from crowdwise.io.formats import FORMATS, long
 
 ROWS = [{"task": 1, "worker": "a", "label": "x"}, {"task": 1, "worker": "b", "label": "y"}]
 
@@ -35,12 +37,10 @@ def test_another_format_than_the_file_has(export):
 
 
 def test_what_trips_a_parser_up_is_an_error_about_the_file(monkeypatch):
-    broken = next(form for form in FORMATS if form.name == "long")
-
     def trip(*_):
         raise KeyError("oops")
 
-    changed = type(broken)("long", "A long table", broken.matches, trip)
+    changed = replace(long.FORMAT, parse=trip)
     monkeypatch.setattr(reader, "FORMATS", (changed,))
     with pytest.raises(FormatError, match=r"cannot be read as long(.|\n)*KeyError: 'oops'"):
         cw.read(ROWS)
@@ -50,7 +50,7 @@ def test_what_trips_a_detector_up_is_another_format(monkeypatch):
     def trip(_):
         raise TypeError
 
-    broken = type(FORMATS[0])("broken", "never", trip, FORMATS[0].parse)
+    broken = replace(long.FORMAT, name="broken", matches=trip)
     monkeypatch.setattr(reader, "FORMATS", (broken, *FORMATS))
     assert cw.read(ROWS).n_annotations == 2
 

@@ -1,0 +1,291 @@
+"""Build: the long table that every format becomes, and the annotations that it becomes."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from reprlib import repr as shorten
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.frames import refuse_absent, to_floats
+from crowdwise.annotations.names import is_hashable
+from crowdwise.errors import AnnotationError, FormatError, explain
+from crowdwise.io.document import ReadOptions, Table
+from crowdwise.typing import Array
+
+NAMES = {"tasks": "task", "workers": "worker", "classes": "label"}
+ROLES = ("task", "worker", "label", "gold")
+SCALARS = (str, int, float, bool, np.generic, pd.Timestamp, type(None), type(pd.NA))
+is_whole_number = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?").fullmatch
+
+
+@dataclass(frozen=True)
+class LongTable:
+    """One row per annotation: columns task, worker, label; weight, time and gold if known."""
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    untyped: tuple[str, ...] = ()  # columns whose text may stand for whole numbers
+    names: dict[str, Any] = field(default_factory=dict)  # tasks and workers in their own order
+    soft: dict[Hashable, str] | None = None  # the column of each class's probability
+    guessed: bool = False  # whether columns were taken by their names alone
+
+    @classmethod
+    def from_columns(
+        cls, table: Table, roles: Mapping[str, str], notes: tuple[str, ...] = (), **computed: Any
+    ) -> LongTable:
+        """The columns that play the roles, and columns computed from others."""
+        columns = {role: name for role, name in roles.items() if role not in computed}
+        refuse_absent(columns, table.columns, table.name)
+        frame = table.frame(list(columns.values()))
+        cells = {role: frame[name] for role, name in columns.items()} | computed
+        worth = {r: n for r, n in columns.items() if n != r or r in ("weight", "time", "gold")}
+        taken = (f"{role} from column {name!r}" for role, name in worth.items())
+        return cls(pd.DataFrame(cells), (*taken, *notes), ROLES if table.untyped else ())
+
+    @classmethod
+    def from_annotations(
+        cls, annotations: Annotations, notes: tuple[str, ...] = (), *, scale: bool = False
+    ) -> LongTable:
+        """Annotations as a long table again, which keeps tasks and workers without any label.
+
+        ``scale`` says that the order of the classes is their own, and stays.
+        """
+        columns = {
+            "task": (annotations.task, annotations.tasks, False),
+            "worker": (annotations.worker, annotations.workers, False),
+            "label": (annotations.label, annotations.classes, scale),
+        }
+        frame = pd.DataFrame(
+            {
+                role: pd.Categorical.from_codes(
+                    codes, pd.Index(names, tupleize_cols=False), ordered=ordered
+                )
+                for role, (codes, names, ordered) in columns.items()
+            }
+        )
+        declared = {"tasks": annotations.tasks, "workers": annotations.workers}
+        return cls(frame, notes, names=declared)
+
+    def drop_rows(self, rows: Array, what: str) -> LongTable:
+        """The table less these rows, with a note that says how many there were."""
+        if not rows.any():
+            return self
+        note = f"{what} left out: {int(rows.sum()):,}"
+        kept = self.frame.loc[~rows].reset_index(drop=True)
+        return replace(self, frame=kept, notes=(*self.notes, note))
+
+
+def build_annotations(
+    long: LongTable, options: ReadOptions, names: Mapping[str, ArrayLike], repeats: str, where: str
+) -> Annotations:
+    """Give the columns their types, drop what is missing, and encode the rest."""
+    long = _drop_blank_rows(_parse_types(_refuse_lists(long, where)))
+    long = _drop_missing(long, options.missing)
+    long = _parse_times(long, where, asked=options.time is not None)
+    long = _check_gold(long, asked=options.gold is not None)
+    frame, declared = long.frame, {**long.names, **names}
+    for key, known in names.items():
+        if long.soft is None or key != "classes":
+            frame = frame.assign(**{NAMES[key]: _spell_as_declared(frame[NAMES[key]], known)})
+    optional = {role: role for role in ("weight", "time", "gold") if role in frame}
+    return Annotations.from_frame(
+        frame, **optional, **declared, soft=long.soft, repeats=repeats, where=where,
+        notes=long.notes,
+    )  # fmt: skip
+
+
+def join_tables(tables: list[LongTable], format: str) -> LongTable:
+    """The rows of several files of one format as one table, with notes that say so."""
+    first = tables[0]
+    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+    opening = f"read as {format}"
+    if len(tables) == 1:
+        return replace(first, notes=(opening, *notes))
+    roles = [role for role in first.frame if all(role in table.frame for table in tables)]
+    cells = {r: [x for table in tables for x in table.frame[r].astype(object)] for r in roles}
+    frame = pd.DataFrame({role: encode_values(values, role) for role, values in cells.items()})
+    names = {
+        key: list(dict.fromkeys(name for table in tables for name in table.names[key]))
+        for key in first.names
+    }
+    notes = (f"{opening}, {len(tables)} files", *notes)
+    return replace(first, frame=frame, notes=notes, names=names)
+
+
+def _refuse_lists(long: LongTable, where: str) -> LongTable:
+    """Refuse lists and dicts in cells."""
+    cells = {r: encode_column(c, r, where) for r, c in long.frame.items() if c.dtype == object}
+    return replace(long, frame=long.frame.assign(**cells))
+
+
+def _parse_types(long: LongTable) -> LongTable:
+    """Integers where a whole column of text is made of them; labels and gold alike."""
+    frame, names = long.frame.copy(deep=False), dict(long.names)
+    for key, role in (("tasks", "task"), ("workers", "worker")):
+        if role in long.untyped and key in names:
+            frame[role], own = parse_numbers(frame[role], pd.Series(names[key], dtype=object))
+            names[key] = own.tolist()
+        elif role in long.untyped:
+            frame[role] = parse_numbers(frame[role])[0]
+    if "label" in long.untyped:
+        both = [role for role in ("label", "gold") if role in frame]
+        for role, column in zip(both, parse_numbers(*(frame[role] for role in both)), strict=True):
+            frame[role] = column
+    return replace(long, frame=frame, names=names)
+
+
+def _drop_blank_rows(long: LongTable) -> LongTable:
+    blank = long.frame[["task", "worker", "label"]].isna().all(axis=1).to_numpy(bool)
+    return long.drop_rows(blank, "blank rows")
+
+
+def _drop_missing(long: LongTable, missing: Any) -> LongTable:
+    if isinstance(missing, str):  # "auto": only empty cells, which are missing already
+        return long
+    label = map_values(long.frame["label"], lambda name: None if name in missing else name)
+    return replace(long, frame=long.frame.assign(label=label))
+
+
+def _parse_times(long: LongTable, where: str, *, asked: bool) -> LongTable:
+    if "time" not in long.frame:
+        return long
+    column = long.frame["time"]
+    times = to_floats(column)
+    if times is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a zone that is not known, say
+            try:
+                times = _to_times(encode_column(column))
+            except (ValueError, TypeError, OverflowError, Warning) as error:
+                return _drop_times(long, where, error, asked)
+    return replace(long, frame=long.frame.assign(time=times))
+
+
+def _to_times(column: pd.Series) -> pd.Series:
+    distinct = pd.to_datetime(pd.Series(column.cat.categories), utc=True, format="mixed")
+    codes = column.cat.codes.to_numpy()
+    return pd.Series(distinct.reindex(codes).to_numpy(), index=column.index)
+
+
+def _drop_times(long: LongTable, where: str, error: Exception, asked: bool) -> LongTable:
+    if asked:
+        raise AnnotationError(
+            explain(
+                f"{where} has times that cannot be read.",
+                first=str(error).splitlines()[0],
+                expected="numbers, or dates such as 2024-05-31T12:00:00",
+            )
+        ) from None
+    note = "times left out: they cannot be read"
+    return replace(long, frame=long.frame.drop(columns="time"), notes=(*long.notes, note))
+
+
+def _check_gold(long: LongTable, *, asked: bool) -> LongTable:
+    """Leave out gold that nobody asked for and that is not one label per task."""
+    if asked or "gold" not in long.frame:
+        return long
+    known = long.frame.loc[long.frame["gold"].notna(), ["task", "gold"]].astype(object)
+    clash = known.drop_duplicates().duplicated("task").any()
+    in_use = long.frame["label"].dropna().isin(known["gold"].unique()).any() or not long.guessed
+    if len(known) and not clash and in_use:
+        return long
+    why = "more than one for a task" if clash else "no worker gave these labels"
+    notes = (*long.notes, f"gold left out: {why}") if len(known) else long.notes
+    return replace(long, frame=long.frame.drop(columns="gold"), notes=notes)
+
+
+def _spell_as_declared(column: pd.Series, names: Any) -> pd.Series:
+    """Values as the caller spells them: 1 for "1", or "1" for 1."""
+    known = list(names)
+    by_text = {str(name): name for name in known}
+    exact = set(known)
+    return map_values(column, lambda own: own if own in exact else by_text.get(str(own), own))
+
+
+# -- values as files hold them: text without types, or whatever JSON allows ----------------
+
+
+def encode_values(
+    values: Iterable[Any], role: str = "label", where: str = "The file"
+) -> pd.Categorical:
+    """Values of any plain type, each distinct one kept once; None and NaN are missing."""
+    if not isinstance(values, np.ndarray):
+        values = np.fromiter(values := list(values), dtype=object, count=len(values))
+    try:
+        codes, distinct = pd.factorize(values)
+    except TypeError:
+        for value in values:
+            refuse_nested(value, role, where)
+        raise
+    names = pd.Index(_as_integers(distinct), tupleize_cols=False)
+    return pd.Categorical.from_codes(codes, categories=names)
+
+
+def encode_column(column: pd.Series, role: str = "label", where: str = "The file") -> pd.Series:
+    """A column that keeps each distinct value once."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    return pd.Series(encode_values(column.to_numpy(dtype=object), role, where), index=column.index)
+
+
+def refuse_nested(value: Any, role: str, where: str) -> Any:
+    """The value itself, unless it is a list or a dict."""
+    if isinstance(value, SCALARS) or is_hashable(value):
+        return value
+    raise FormatError(
+        explain(
+            f"{where} has a {type(value).__name__} where the {role} should be.",
+            first=shorten(value),
+            expected=f"one number or word as the {role}",
+            fix="say which field holds it: task=, worker=, label= or question=",
+        )
+    )
+
+
+def _as_integers(distinct: Array) -> Array:
+    """An array of integers where all objects are, else the objects."""
+    kinds = {type(value) for value in distinct}
+    fits = all(abs(value) < 2**63 for value in distinct) if kinds == {int} else False
+    return distinct.astype(np.int64) if fits else distinct
+
+
+def map_values(column: pd.Series, rule: Callable[[Any], Any]) -> pd.Series:
+    """The column with ``rule`` applied to every distinct value; None makes it missing."""
+    column = encode_column(column)
+    new = encode_values(map(rule, column.cat.categories))
+    codes = np.append(new.codes, -1)[column.cat.codes.to_numpy()]
+    own = pd.Categorical.from_codes(codes, new.categories, ordered=column.cat.ordered)
+    return pd.Series(own, index=column.index)
+
+
+def parse_numbers(*columns: pd.Series) -> list[pd.Series]:
+    """Columns of text as integers where every value of all of them is a whole number.
+
+    Whole numbers are written as 12 or 12.0, without leading zeros.
+    """
+    texts = [encode_column(column) for column in columns]
+    if not all(is_whole(name) for column in texts for name in column.cat.categories):
+        return texts
+    return [map_values(column, parse_whole) for column in texts]
+
+
+def is_whole(text: Any) -> bool:
+    """Whether a value is text that stands for a whole number."""
+    return isinstance(text, str) and is_whole_number(text) is not None
+
+
+def parse_whole(text: str) -> int:
+    return int(text.removesuffix(".0"))
+
+
+def parse_names(names: Sequence[Any]) -> list[Any]:
+    """Names that came as text, as integers if all of them are whole numbers."""
+    return [parse_whole(name) for name in names] if all(map(is_whole, names)) else list(names)

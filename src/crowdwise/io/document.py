@@ -1,0 +1,262 @@
+"""One file: its bytes, what the caller said about it, and what it holds once parsed."""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+
+from crowdwise import progress
+from crowdwise.errors import FileError, FormatError, explain
+from crowdwise.typing import Array
+
+SAMPLE = 200  # rows looked at to recognize a format
+Record = Mapping[str, Any]  # one row, whose cells may be anything that JSON allows
+
+
+@dataclass(frozen=True)
+class File:
+    """The bytes of one file: still on disk, or unpacked in memory."""
+
+    name: str
+    path: Path | None = None
+    data: bytes = b""
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folders and without what follows the first dot."""
+        return PurePath(self.name).name.split(".")[0]
+
+    @property
+    def suffix(self) -> str:
+        name = self.name.lower().removesuffix(".gz")
+        return PurePath(name).suffix
+
+    @property
+    def size(self) -> int:
+        return len(self.data) if self.path is None else self.path.stat().st_size
+
+    def open(self) -> BinaryIO:
+        return io.BytesIO(self.data) if self.path is None else self.path.open("rb")
+
+    @contextmanager
+    def open_shown(self) -> Iterator[BinaryIO]:
+        """The file, open; whoever asked for progress sees how much of it was read."""
+        what = f"reading {PurePath(self.name).name}"
+        with self.open() as handle, progress.reading(handle, what, self.size) as counted:
+            yield counted
+
+    def read(self, most: int = -1) -> bytes:
+        with explain_read_errors(self.name), self.open() as handle:
+            return handle.read(most)
+
+    def read_text(self) -> str:
+        data = self.read()
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise not_utf8(self.name, error, data) from None
+
+
+@contextmanager
+def explain_read_errors(name: str | Path) -> Iterator[None]:
+    """Turn what the operating system says about a file into a :class:`FileError`."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(
+            explain(
+                f"{name} cannot be read.",
+                first=error.strerror or str(error),
+                expected="a file that this user may read",
+                fix="check the path and its permissions",
+            )
+        ) from error
+
+
+def not_utf8(name: str, error: UnicodeDecodeError, start: bytes = b"") -> FormatError:
+    """The error for text in another encoding."""
+    seen = "UTF-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "not UTF-8"
+    return FormatError(
+        explain(
+            f"The text of {name} is {seen}.",
+            first=f"byte {error.object[error.start]:#04x} at {error.start:,}",
+            expected="text in UTF-8",
+            fix="save it again with the encoding UTF-8",
+        )
+    )
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the caller said about a file; it overrules whatever is recognized."""
+
+    task: str | None = None
+    worker: str | None = None
+    label: str | None = None
+    weight: str | None = None
+    time: str | None = None
+    gold: str | None = None
+    question: str | None = None
+    missing: Any = "auto"
+    rejected: bool = False
+
+    @property
+    def asked(self) -> str | None:
+        """The question or column that holds the labels."""
+        return self.question or self.label
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that are named, by their role."""
+        named = {
+            "task": self.task,
+            "worker": self.worker,
+            "weight": self.weight,
+            "time": self.time,
+            "gold": self.gold,
+            "label": self.asked,
+        }
+        return {role: name for role, name in named.items() if name is not None}
+
+
+class Document:
+    """One of a table, records, a tree or a matrix; ``name`` and ``stem`` are its file's."""
+
+    untyped = False  # whether all values are text that may stand for numbers
+    columns: Sequence[str] = ()
+    task: str | None = None  # the column that names the tasks, where its own name does not say so
+
+    def __init__(self, name: str, stem: str) -> None:
+        self.name, self.stem = name, stem
+
+    @property
+    def sample(self) -> Sequence[Record]:
+        """The first rows, with None for an empty cell."""
+        return []
+
+
+class Table(Document, ABC):
+    """Rows and named columns."""
+
+    @property
+    def titles(self) -> Sequence[Any]:
+        """The names of the columns as they are, which need not be text."""
+        return self.columns
+
+    @abstractmethod
+    def frame(self, columns: list[str]) -> pd.DataFrame:
+        """These columns of all rows."""
+
+    @abstractmethod
+    def records(self) -> list[Record]:
+        """All rows as dicts."""
+
+    def refuse_duplicates(self, columns: list[str]) -> None:
+        """Refuse to take a column whose name another one has too."""
+        times = Counter(self.columns)
+        twice = [name for name in columns if times[name] > 1]
+        if twice:
+            raise FormatError(
+                explain(
+                    f"{self.name} has the column {twice[0]!r} more than once.",
+                    expected="a different name for every column that is used",
+                    fix="rename or remove one of them",
+                )
+            )
+
+
+class FrameTable(Table):
+    """A pandas frame."""
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        name: str = "The frame",
+        stem: str = "frame",
+        *,
+        task: str | None = None,
+    ) -> None:
+        super().__init__(name, stem)
+        self.whole, self.task = frame, task
+        self.columns = list(map(str, frame.columns))
+
+    @property
+    def titles(self) -> Sequence[Any]:
+        return list(self.whole.columns)
+
+    @cached_property
+    def sample(self) -> list[Record]:
+        return to_records(self.whole.head(SAMPLE), self.columns)
+
+    def frame(self, columns: list[str]) -> pd.DataFrame:
+        self.refuse_duplicates(columns)
+        place = {name: number for number, name in enumerate(self.columns)}
+        places = [place[name] for name in dict.fromkeys(columns)]
+        chosen = self.whole.iloc[:, places].reset_index(drop=True)
+        return chosen.set_axis(list(dict.fromkeys(columns)), axis=1)
+
+    def records(self) -> list[Record]:
+        return to_records(self.whole, self.columns)
+
+
+class RecordTable(Table):
+    """A list of dicts, which need not all have the same keys."""
+
+    def __init__(self, rows: list[Record], name: str, stem: str) -> None:
+        super().__init__(name, stem)
+        self.rows = rows
+        self.columns = list(dict.fromkeys(str(key) for row in rows for key in row))
+
+    @property
+    def sample(self) -> list[Record]:
+        return self.rows[:SAMPLE]
+
+    def frame(self, columns: list[str]) -> pd.DataFrame:
+        cells = {}
+        for name in dict.fromkeys(columns):
+            cells[name] = np.empty(len(self.rows), dtype=object)
+            cells[name][:] = [row.get(name) for row in self.rows]
+        return pd.DataFrame(cells)
+
+    def records(self) -> list[Record]:
+        return self.rows
+
+
+class Tree(Document):
+    """A JSON object that is not a list of records."""
+
+    def __init__(self, value: dict[str, Any], name: str, stem: str) -> None:
+        super().__init__(name, stem)
+        self.value = value
+
+    @property
+    def sample(self) -> list[Record]:
+        values = list(self.value.values())[:SAMPLE]
+        return [value for value in values if isinstance(value, dict)]
+
+
+class Matrix(Document):
+    """An array of labels, one row per task and one column per worker."""
+
+    def __init__(self, array: Array, name: str, stem: str) -> None:
+        super().__init__(name, stem)
+        self.array = array
+
+
+def to_records(frame: pd.DataFrame, columns: Sequence[str]) -> list[Record]:
+    """The rows as dicts, with None for an empty cell."""
+    cells = frame.astype(object).to_numpy(copy=True)
+    cells[pd.isna(cells)] = None
+    return [dict(zip(columns, row, strict=True)) for row in cells.tolist()]
