@@ -36,8 +36,11 @@ check: $(READY)  ## Lint and check types
 	@echo "==> Types (mypy, strict)"
 	@$(BIN)/mypy
 
+# Tests run side by side: more threads for each would only compete.
+quick test: export OMP_NUM_THREADS := 1
+
 # One file of tests per package, the README, and the laws on a few methods.
-SMOKE := annotations/test_table.py io/test_read.py inference/test_sweep.py base/test_aggregator.py \
+SMOKE := annotations/test_table.py io/test_read.py inference/test_stopping.py base/test_aggregator.py \
 	aggregate/test_dawid_skene.py aggregate/test_majority_vote.py learn/test_objectives.py learn/test_two_stage.py \
 	embed/test_losses.py evaluate/test_scores.py datasets/test_registry.py simulate/test_crowds.py \
 	persist/test_values.py plot/test_confusions.py report/test_data_facts.py \
@@ -59,7 +62,7 @@ walk: $(READY)  ## Count the files and functions behind the main calls
 mutants: $(READY)  ## Break 50 random lines of code, one at a time, and count how many the tests notice
 	@$(BIN)/python benchmarks/mutants.py $(MUTANTS)
 
-bench: bench-same bench-speed bench-reading  ## Measure agreement with crowd-kit, speed and reading again
+bench: bench-same bench-speed bench-reading  ## Rerun bench-same, bench-speed and bench-reading
 
 bench-same: $(READY) $(PEERS)/.ready  ## Compare our results with crowd-kit's on every real crowd
 	$(BIN)/python benchmarks/same_as_crowdkit.py --peer $(PEERS)/bin/python
