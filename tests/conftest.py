@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import real_crowds
 
-from crowdwise import Annotations
+from crowdwise import Annotations, compiled
 from crowdwise.inference import tied
 from crowdwise.simulate import confused_crowd
 
@@ -66,6 +66,13 @@ def chromium():
         pytest.skip("no Chromium here: apt-get install chromium, or set CHROMIUM to its path")
     with page_checks.launched(path) as browser:
         yield browser
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def either_loop(request, monkeypatch):
+    """Run a test with the compiled loops, and with the plain ones."""
+    if request.param == "plain":
+        monkeypatch.setattr(compiled, "native", None)
 
 
 @pytest.fixture(scope="session")

@@ -61,9 +61,8 @@ def same(model, expected):
     assert_allclose(model.objective_, objective)
 
 
-@pytest.mark.parametrize("native", ["1", "0"], ids=["compiled", "plain"])
-def test_equals_the_plain_loops(crowd, native, monkeypatch):
-    monkeypatch.setenv("CROWDWISE_NATIVE", native)
+@pytest.mark.usefixtures("either_loop")
+def test_equals_the_plain_loops(crowd):
     model = DawidSkene(smoothing=0.5, max_iter=3, tol=0.0).fit(crowd.annotations)
     same(model, slow_fit(crowd.annotations, 0.5, 3))
 

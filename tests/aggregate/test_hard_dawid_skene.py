@@ -55,9 +55,8 @@ def same(model, expected):
     assert_allclose(model.objective_, objective)
 
 
-@pytest.mark.parametrize("native", ["1", "0"], ids=["compiled", "plain"])
-def test_equals_the_plain_loops(voters, native, monkeypatch):
-    monkeypatch.setenv("CROWDWISE_NATIVE", native)
+@pytest.mark.usefixtures("either_loop")
+def test_equals_the_plain_loops(voters):
     model = HardDawidSkene(smoothing=0.5, max_iter=3, tol=0.0).fit(voters.annotations)
     same(model, slow_fit(voters.annotations, 3, 0.5))
 

@@ -73,7 +73,7 @@ class TestFromCodes:
         assert annotations.n_repeats == 0
 
     def test_either_way_of_sorting_gives_the_same(self, votes, monkeypatch):
-        monkeypatch.setattr("crowdwise.annotations.grouping.native", lambda: None)
+        monkeypatch.setattr("crowdwise.compiled.native", None)
         task, worker, label = np.array(ROWS).T
         assert rows(Annotations.from_codes(task, worker, label)) == rows(votes)
 

@@ -11,9 +11,8 @@ from crowdwise.inference import MemoryEngine
 WEIGHTS = np.array([2.0, 0.5, 1.0, 0.0, 0.3, -0.2, -1.5])
 
 
-@pytest.mark.parametrize("native", ["1", "0"], ids=["compiled", "plain"])
-def test_agreement_equals_the_plain_loops(voters, slow_vote, native, monkeypatch):
-    monkeypatch.setenv("CROWDWISE_NATIVE", native)
+@pytest.mark.usefixtures("either_loop")
+def test_agreement_equals_the_plain_loops(voters, slow_vote):
     for weights in (np.ones(7), WEIGHTS):
         found = agreement(MemoryEngine(voters.annotations), weights)
         assert_allclose(found, slow_vote(voters.annotations, weights))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from crowdwise import compiled
 from crowdwise.annotations import Annotations
-from crowdwise.compiled import native
 from crowdwise.inference.engines import memory
 from crowdwise.inference.engines.memory import block_edges, count, sweep
 from crowdwise.simulate import simulate_crowd
@@ -65,22 +65,17 @@ def slow_pass(annotations, log_prior, log_confusion, offset, hard):
     return evidence, truths, counts, np.array(posterior)
 
 
-@pytest.fixture(params=["1", "0"], ids=["compiled", "plain"])
-def either(request, monkeypatch):
-    monkeypatch.setenv("CROWDWISE_NATIVE", request.param)
-
-
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
 def test_the_compiled_loops_are_there():
-    assert native() is not None, "build them: pip install -e . needs a C compiler"
+    assert compiled.native is not None, "build them: pip install -e . needs a C compiler"
 
 
 def test_the_compiled_loops_can_be_turned_off(monkeypatch):
     monkeypatch.setenv("CROWDWISE_NATIVE", "0")
-    assert native() is None
+    assert compiled.load() is None
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("either_loop")
 @pytest.mark.parametrize("hard", [False, True], ids=["soft EM", "hard EM"])
 @pytest.mark.parametrize("kind", ["plain", "weighted", "soft", "both"])
 @pytest.mark.parametrize("n_classes", [2, 3, 7, 20])
@@ -97,7 +92,7 @@ def test_equals_the_plain_loops(n_classes, kind, hard):
         assert_allclose(ours, plain, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("either_loop")
 def test_there_may_be_more_truths_than_labels():
     annotations = crowd(50, 3)
     log_prior, log_confusion = tables(6, 3)
@@ -107,7 +102,7 @@ def test_there_may_be_more_truths_than_labels():
     assert_allclose(found.posterior, expected[3])
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("either_loop")
 def test_counts_of_a_given_posterior():
     annotations = crowd(60, 3, weighted=True)
     posterior = np.random.default_rng(3).dirichlet(np.ones(3), annotations.n_tasks)
@@ -118,7 +113,7 @@ def test_counts_of_a_given_posterior():
     assert_allclose(count(annotations.cells, posterior, 12, 3), expected)
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("either_loop")
 def test_blocks_add_up_to_the_whole(monkeypatch):
     annotations = crowd(2000, 3)
     log_prior, log_confusion = tables(3, 3)
@@ -145,7 +140,7 @@ def test_blocks_cover_every_task_once(monkeypatch):
     assert all(stop == start for (_, stop), (start, _) in pairwise(edges))
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("either_loop")
 def test_a_task_with_thousands_of_labels_does_not_underflow():
     rng = np.random.default_rng(0)
     votes = Annotations.from_codes(

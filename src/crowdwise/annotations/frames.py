@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from crowdwise.annotations.grouping import Columns, group_by_task
+from crowdwise.annotations.columns import Columns
+from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import as_names, encode, is_scale, locate, note_spaces, show_cell
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.typing import Array, Floats, Ints

@@ -1,74 +1,17 @@
-"""The columns of the table: integers grouped by task, and the names that they stand for."""
+"""Columns as people give them, checked, grouped by task and named."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crowdwise import compiled
+from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.names import as_names, require_unique
-from crowdwise.compiled import native
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.typing import Array, Floats, Ints
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Columns:
-    """What :class:`~crowdwise.Annotations` stores; its docstring explains each column."""
-
-    tasks: Array
-    workers: Array
-    classes: Array
-    indptr: Ints
-    worker: Ints
-    label: Ints
-    weight: Floats | None = None
-    time: Array | None = None
-    soft: Floats | None = None
-    gold: Ints | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def n_tasks(self) -> int:
-        return len(self.tasks)
-
-    @property
-    def n_workers(self) -> int:
-        return len(self.workers)
-
-    @property
-    def n_classes(self) -> int:
-        return len(self.classes)
-
-    @property
-    def n_annotations(self) -> int:
-        return len(self.label)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.n_tasks, self.n_workers
-
-    @property
-    def redundancy(self) -> Ints:
-        """Annotations per task."""
-        return np.diff(self.indptr)
-
-    @property
-    def task(self) -> Ints:
-        """Running number of each annotation's task."""
-        return np.repeat(np.arange(self.n_tasks, dtype=np.int32), self.redundancy)
-
-    def per_annotation(self) -> dict[str, Array | None]:
-        """The columns that have one entry per annotation."""
-        return {
-            "worker": self.worker,
-            "label": self.label,
-            "weight": self.weight,
-            "time": self.time,
-            "soft": self.soft,
-        }
+from crowdwise.typing import Array, Ints
 
 
 def group_by_task(
@@ -231,9 +174,8 @@ def _as_floats(columns: dict[str, Array], n_classes: int) -> dict[str, Array]:
 
 
 def _order_by(task: Ints, indptr: Ints) -> Ints:
-    compiled = native()
-    if compiled is None or len(task) > np.iinfo(np.uint32).max:
+    if compiled.native is None or len(task) > np.iinfo(np.uint32).max:
         return np.argsort(task, kind="stable")
     order = np.empty(len(task), dtype=np.uint32)
-    compiled.group(np.ascontiguousarray(task), indptr[:-1].copy(), order)
+    compiled.native.group(np.ascontiguousarray(task), indptr[:-1].copy(), order)
     return order

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from crowdwise.annotations.grouping import Columns, freeze
+from crowdwise.annotations.columns import Columns
+from crowdwise.annotations.grouping import freeze
 from crowdwise.errors import ParameterError
 from crowdwise.typing import Array, Floats, Indices, Ints, RandomState
 

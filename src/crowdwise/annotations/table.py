@@ -12,11 +12,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, DTypeLike
 
 from crowdwise.annotations import frames, parts, wide
-from crowdwise.annotations.cells import Cells, count_votes, normalize_votes, to_cells
-from crowdwise.annotations.grouping import Columns, group_by_task
+from crowdwise.annotations.columns import Columns
+from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.typing import Array, Floats, Indices, Ints, RandomState
+from crowdwise.typing import Array, Indices, Ints, RandomState
 
 REPEATS = ("all", "first", "last", "majority")
 STORED = [field.name for field in fields(Columns) if field.name != "notes"]
@@ -226,21 +226,6 @@ class Annotations(Columns):
             _equal(getattr(self, name), getattr(other, name)) for name in STORED
         )
 
-    # -- what the maths works on -------------------------------------------------------
-
-    @cached_property
-    def cells(self) -> Cells:
-        """The sparse matrix tasks x (worker, label) that every aggregator works on."""
-        return to_cells(self)
-
-    def votes(self) -> Floats:
-        """Weight of the labels of each class, shape (n_tasks, n_classes)."""
-        return count_votes(self)
-
-    def shares(self) -> Floats:
-        """Each task's share of labels, uniform where it has none."""
-        return normalize_votes(self.votes())
-
     # -- parts of them -----------------------------------------------------------------
 
     def __getitem__(self, rows: Indices) -> Self:
@@ -323,23 +308,3 @@ def _equal(a: Array | None, b: Array | None) -> bool:
     if a is None or b is None:
         return a is b
     return np.array_equal(a, b)
-
-
-def refuse_empty(data: Annotations, purpose: str = "learn from") -> None:
-    """Refuse annotations of which none counts."""
-    if not data.n_annotations or (data.weight is not None and not (data.weight > 0).any()):
-        raise AnnotationError(
-            explain(
-                f"There are no annotations to {purpose}.",
-                found=f"{data.n_annotations:,} of weight 0" if data.n_annotations else "",
-                expected="at least one (task, worker, label) that counts",
-            )
-        )
-
-
-def find_labeled(data: Annotations) -> Array:
-    """Which tasks have a label that counts."""
-    if data.weight is None:
-        return data.redundancy > 0
-    weight: Array = np.bincount(data.task, data.weight, minlength=data.n_tasks)
-    return weight > 0

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.frames import as_narwhals, refuse_missing, take_series
-from crowdwise.annotations.grouping import Columns, group_by_task
+from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import as_names, encode, is_scale, unmask
 from crowdwise.annotations.parts import count_repeats
 from crowdwise.errors import AnnotationError, explain

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import aggregate
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.cells import count_votes
 from crowdwise.compat._crowdkit_base import Voting, Weighted
 from crowdwise.compat._crowdkit_tables import accuracy_of, annotations_of
 from crowdwise.typing import Floats
@@ -127,7 +126,7 @@ class MMSR(Weighted):
     def _shares(self, votes: Annotations, weights: Floats | None) -> Floats:
         """Sums of weights, which may be negative."""
         assert weights is not None
-        sums = count_votes(replace(votes, weight=weights[votes.worker]))
+        sums = replace(votes, weight=weights[votes.worker]).votes()
         tasks, labels = pd.Index(votes.tasks, name="task"), pd.Index(votes.classes, name="label")
         self.scores_ = pd.DataFrame(sums, index=tasks, columns=labels)
         return sums

@@ -19,8 +19,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from crowdwise import compiled
 from crowdwise.annotations import Annotations, Cells
-from crowdwise.compiled import native
 from crowdwise.inference.engines.engine import Engine, Spread, Sums, Sweep
 from crowdwise.inference.simplex import TIE, clamp, gold_mask, normalize
 from crowdwise.typing import Array, Floats, Ints
@@ -174,10 +174,11 @@ def sweep_block(tables: Tables, truths: Floats, counts: Floats, start: int, stop
     """Sweep the tasks from ``start`` to ``stop``: add to the sums, return the evidence."""
     cells, prior, table = tables.cells, tables.log_prior, tables.log_label
     offset, posterior, hard = tables.offset, tables.posterior, tables.hard
-    compiled = native()
-    if compiled:
+    if compiled.native:
         columns = (cells.indptr, cells.code, cells.value, prior, table, offset)
-        return float(compiled.em_pass(*columns, posterior, truths, counts, start, stop, hard))
+        return float(
+            compiled.native.em_pass(*columns, posterior, truths, counts, start, stop, hard)
+        )
     block = cells.matrix(start, stop, len(table))
     joint = block @ table + prior  # (task, truth)
     if offset is not None:
@@ -202,13 +203,12 @@ def count(cells: Cells, posterior: Floats, n_workers: int, n_labels: int) -> Flo
     shape = (n_workers * n_labels, n_truths)
     blocks = block_edges(cells, shape[0] * n_truths)
     sums = [np.zeros(shape) for _ in blocks]
-    compiled = native()
 
     def work(number: int) -> None:
         start, stop = blocks[number]
-        if compiled:
+        if compiled.native:
             columns = (cells.indptr, cells.code, cells.value)
-            compiled.count(*columns, posterior, sums[number], start, stop, n_truths)
+            compiled.native.count(*columns, posterior, sums[number], start, stop, n_truths)
         else:
             block = cells.matrix(start, stop, shape[0])
             sums[number] += block.T @ posterior[start:stop]

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from crowdwise import Annotations
-from crowdwise.annotations import cells
-from crowdwise.annotations.cells import count_votes, normalize_votes, to_cells
+from crowdwise.annotations import columns
+from crowdwise.annotations.columns import normalize_votes, to_cells
 from crowdwise.errors import AnnotationError
 
 
@@ -48,8 +48,8 @@ def test_cells_equal_the_plain_loops(crowd):
 
 @pytest.mark.parametrize("at_once", [1 << 20, 7, 1])
 def test_votes_equal_the_plain_loops_in_any_blocks(crowd, at_once, monkeypatch):
-    monkeypatch.setattr(cells, "ROWS_AT_ONCE", at_once)
-    assert_allclose(count_votes(crowd), slow_cells(crowd).sum(axis=1), rtol=1e-6)
+    monkeypatch.setattr(columns, "ROWS_AT_ONCE", at_once)
+    assert_allclose(crowd.votes(), slow_cells(crowd).sum(axis=1), rtol=1e-6)
 
 
 def test_shares_are_uniform_where_there_is_no_vote():
