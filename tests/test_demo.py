@@ -58,7 +58,7 @@ def test_without_torch_it_says_so_and_goes_on(tmp_path, capsys, monkeypatch):
 def test_a_file_in_the_way_is_named(tmp_path, capsys):
     (tmp_path / "taken").write_text("precious")
     assert main(["demo", "-o", str(tmp_path / "taken")]) == 1
-    assert f"The folder {tmp_path / 'taken'} cannot be made" in capsys.readouterr().err
+    assert f"The folder {tmp_path / 'taken'} cannot be created" in capsys.readouterr().err
     assert (tmp_path / "taken").read_text() == "precious"
 
 

@@ -58,7 +58,9 @@ def test_a_summary_for_machines(capsys, tmp_path):
 
 
 def test_warnings_are_said(capsys, tmp_path):
-    assert "results on it are no results" in said(capsys, "class", "-o", tmp_path)[2]
+    assert (
+        "results on it say nothing about the real one" in said(capsys, "class", "-o", tmp_path)[2]
+    )
 
 
 def test_features_as_arrays(capsys, tmp_path):

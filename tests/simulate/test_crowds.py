@@ -141,7 +141,7 @@ class TestLaws:
 
     def test_soft_labels_are_surest_of_the_label_and_unbiased(self):
         crowd = simulate_crowd(
-            6000, n_classes=3, per_task=1, workers=[OneCoinWorker(0.6)], sureness=0.7,
+            6000, n_classes=3, per_task=1, workers=[OneCoinWorker(0.6)], soft_confidence=0.7,
             random_state=0,
         )  # fmt: skip
         votes = crowd.annotations
@@ -187,7 +187,7 @@ class TestSeeds:
         ({"difficulty": [1.0, 2.0]}, "does not fit 30 tasks"),
         ({"difficulty": np.zeros(30)}, "above 0"),
         ({"abstention": 2.0}, "abstention=2.0"),
-        ({"sureness": 0.3}, "0.5 to 1"),
+        ({"soft_confidence": 0.3}, "0.5 to 1"),
         ({"per_task": 0}, "per_task=0"),
         ({"activity": [1, 2]}, "6 finite numbers"),
         ({"workers": []}, "no workers"),
@@ -201,4 +201,4 @@ def test_what_makes_no_sense_is_refused(options, told):
 
 def test_a_crowd_is_shown_in_a_line():
     crowd = simulate_crowd(20, 5, per_task=3, random_state=0)
-    assert repr(crowd) == "<Crowd: 60 annotations of 20 tasks by 5 workers, 4 classes>"
+    assert repr(crowd) == "<SimulatedCrowd: 60 annotations of 20 tasks by 5 workers, 4 classes>"

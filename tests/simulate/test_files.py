@@ -70,5 +70,5 @@ def test_files_of_an_earlier_set_do_not_stay_behind(lessons, tmp_path):
 
 def test_a_file_in_place_of_the_folder_is_one_clear_error(lessons, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="cannot be made"):
+    with pytest.raises(FileError, match="cannot be created"):
         write_set(lessons, tmp_path / "file" / "folder")

@@ -200,8 +200,8 @@ class TestModels:
     [
         (lambda: OneCoinWorker(1.2), "accuracy=1.2"),
         (lambda: OneCoinWorker((0.9, 0.6)), "low, high"),
-        (lambda: OneCoinWorker((0.5, 0.6, 0.7)), "no probability"),
-        (lambda: OneCoinWorker("good"), "no probability"),
+        (lambda: OneCoinWorker((0.5, 0.6, 0.7)), "not a probability"),
+        (lambda: OneCoinWorker("good"), "not a probability"),
         (lambda: DirichletWorker(0.7, concentration=0.0), "more than 0"),
         (lambda: DirichletWorker(-0.1), "accuracy=-0.1"),
         (lambda: Spammer("rude"), "random, one label, prior"),
@@ -227,5 +227,5 @@ def test_one_coin_matrices_are_distributions():
     assert one_coin_confusion([0.7], 1).tolist() == [[[1.0]]]
     assert one_coin_confusion(0.7, 3).shape == (1, 3, 3)
     for accuracy in ([1.2], [0.5, -0.1], [float("nan")]):
-        with pytest.raises(ParameterError, match="no probability"):
+        with pytest.raises(ParameterError, match="probabilities"):
             one_coin_confusion(accuracy, 2)

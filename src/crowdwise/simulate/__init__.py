@@ -1,10 +1,10 @@
-"""Crowds with known truth: workers of many kinds, papers' sets, stand-ins, a classroom."""
+"""Crowds with known truth: workers of many kinds, sets of papers, stand-ins, a classroom."""
 
 from crowdwise.inference.confusion import one_coin_confusion
 from crowdwise.simulate.behavior import Behavior
 from crowdwise.simulate.catalog import SETS, make, simulate_dataset
 from crowdwise.simulate.classroom import classroom
-from crowdwise.simulate.crowds import Crowd, confused_crowd, label_by_crowd, simulate_crowd
+from crowdwise.simulate.crowds import SimulatedCrowd, confused_crowd, label_by_crowd, simulate_crowd
 from crowdwise.simulate.features import class_features, margin_difficulty
 from crowdwise.simulate.files import write_set
 from crowdwise.simulate.iced import ImbalancedCrowd, iced
@@ -29,12 +29,12 @@ __all__ = [
     "Behavior",
     "Colluder",
     "ConfusedWorker",
-    "Crowd",
     "DirichletWorker",
     "Drifter",
     "ImbalancedCrowd",
     "ModelWorker",
     "OneCoinWorker",
+    "SimulatedCrowd",
     "Spammer",
     "Worker",
     "class_features",

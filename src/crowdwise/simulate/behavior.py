@@ -1,11 +1,11 @@
-"""How all workers of a crowd behave, as arrays with one row a worker."""
+"""How all workers of a crowd behave, as arrays with one row per worker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.typing import ArrayLike
 
 from crowdwise.errors import ParameterError, explain
 from crowdwise.simulate.workers import Worker, is_distribution
@@ -14,7 +14,7 @@ from crowdwise.typing import Array, Floats, Ints
 
 @dataclass(frozen=True)
 class Behavior:
-    """P(label | truth, worker, progress, difficulty), and who copies and leaves what.
+    """P(label | truth, worker, progress, difficulty), and who copies and who abstains.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class Behavior:
     leader, copying : ndarray of shape (n_workers,)
         Whom a worker copies (-1: nobody), and how often.
     abstention : ndarray of shape (n_workers, n_classes)
-        How likely a worker leaves a task of a class.
+        How likely a worker is to skip a task of a class.
     activity : ndarray of shape (n_workers,)
         How often a worker is drawn for a task.
     on_tasks : dict from worker to ndarray of shape (n_tasks, n_classes)
-        P(label) of those who go by the task itself, such as models.
+        P(label) of those who look at the task itself, such as models.
     """
 
     kinds: Array
@@ -45,24 +45,24 @@ class Behavior:
     on_tasks: dict[int, Floats] = field(default_factory=dict)
 
     @classmethod
-    def of_confusion(cls, confusion: Any, kinds: Any = "confused") -> Self:
+    def of_confusion(cls, confusion: ArrayLike, kinds: ArrayLike = "confused") -> Self:
         """Workers who are nothing but their confusion matrices."""
-        confusion = np.asarray(confusion, dtype=np.float64)
-        square = confusion.ndim == 3 and confusion.shape[1] == confusion.shape[2]
-        if not square or not is_distribution(confusion):
+        table = np.asarray(confusion, dtype=np.float64)
+        square = table.ndim == 3 and table.shape[1] == table.shape[2]
+        if not square or not is_distribution(table):
             raise ParameterError(
                 explain(
-                    f"The confusion of shape {confusion.shape} holds no P(label | truth).",
+                    f"The confusion of shape {table.shape} does not hold P(label | truth).",
                     expected="the shape (worker, truth, label), and rows that sum to 1",
                 )
             )
-        n_workers, n_classes, _ = confusion.shape
-        kinds = np.broadcast_to(np.asarray(kinds, dtype=object), n_workers)
+        n_workers, n_classes, _ = table.shape
+        kind: Array = np.broadcast_to(np.asarray(kinds, dtype=object), n_workers)
         return cls(
-            kinds,
-            confusion,
-            confusion,
-            kinds != "spammer",
+            kind,
+            table,
+            table,
+            kind != "spammer",
             np.full(n_workers, -1),
             np.zeros(n_workers),
             np.zeros((n_workers, n_classes)),
@@ -70,7 +70,9 @@ class Behavior:
         )
 
     @classmethod
-    def of_workers(cls, workers: Sequence[Worker], prior: Floats, rng: RandomState) -> Self:
+    def of_workers(
+        cls, workers: Sequence[Worker], prior: Floats, rng: np.random.RandomState
+    ) -> Self:
         """Draw what is left open about these workers, and stack them."""
         check_workers(workers)
         ends = np.array([worker.draw(prior, rng) for worker in workers])
@@ -95,14 +97,14 @@ class Behavior:
     def confusion(self) -> Floats:
         """P(label | truth) at difficulty one, averaged over a worker's annotations.
 
-        Of one who copies: what comes out, the leader's labels among its own.
+        For one who copies: of the labels that result, the leader's among its own.
         """
         own = (self.first + self.last) / 2
         share = self.copying[:, None, None]
         return np.where(share > 0, share * own[self.leader] + (1 - share) * own, own)
 
     def chances(
-        self, worker: Ints, task: Ints, truth: Ints, progress: Any, difficulty: Floats
+        self, worker: Ints, task: Ints, truth: Ints, progress: ArrayLike, difficulty: Floats
     ) -> Floats:
         """P(label) of each annotation, before any copying; (annotation, label).
 
@@ -119,7 +121,7 @@ class Behavior:
         return rows
 
     def stays(self, worker: Ints, truth: Ints, difficulty: Floats) -> Floats:
-        """How likely each assigned annotation is given at all."""
+        """How likely each assigned annotation is to be given at all."""
         stay: Floats = (1 - self.abstention[worker, truth]) ** difficulty
         return stay
 
@@ -133,7 +135,7 @@ def temper(rows: Floats, strength: Floats) -> Floats:
     return scaled
 
 
-def check_abstention(share: Any, n_classes: int) -> Floats:
+def check_abstention(share: ArrayLike, n_classes: int) -> Floats:
     """One probability for every class, from one for all or one for each."""
     shares = np.asarray(share, dtype=np.float64)
     if shares.shape not in {(), (n_classes,)} or not ((shares >= 0) & (shares <= 1)).all():
@@ -147,13 +149,13 @@ def check_abstention(share: Any, n_classes: int) -> Floats:
 
 
 def check_workers(workers: Sequence[Worker]) -> None:
-    """Refuse a crowd of nobody, of no workers, or with a leader who is none."""
-    strangers = [worker for worker in workers if not isinstance(worker, Worker)]
-    if strangers or not workers:
+    """Refuse a crowd that is empty, holds other things than workers, or has invalid leaders."""
+    others = [worker for worker in workers if not isinstance(worker, Worker)]
+    if others or not workers:
         raise ParameterError(
             explain(
-                "Some workers are none." if strangers else "There are no workers.",
-                first=repr(strangers[0]) if strangers else "",
+                "Some of the workers are not a Worker." if others else "There are no workers.",
+                first=repr(others[0]) if others else "",
                 expected="a list of workers, such as 5 * [OneCoinWorker(0.8)]",
             )
         )

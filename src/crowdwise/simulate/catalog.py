@@ -1,30 +1,32 @@
-"""Every simulated set by its name, and one to order."""
+"""Every simulated set by its name, and sets of any workers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Unpack
 
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crowdwise.datasets import crowd as loaded
+from crowdwise.datasets.crowd import Crowd
 from crowdwise.errors import ParameterError, explain
 from crowdwise.simulate.classroom import classroom
-from crowdwise.simulate.crowds import check_prior, simulate_crowd
+from crowdwise.simulate.crowds import LabelOptions, check_prior, simulate_crowd
 from crowdwise.simulate.features import class_features, margin_difficulty
 from crowdwise.simulate.neucrowd import WORKERS as NEUCROWD_SETS
 from crowdwise.simulate.neucrowd import neucrowd
-from crowdwise.simulate.simulated_set import About, as_dataset
+from crowdwise.simulate.simulated_set import Description, as_dataset
 from crowdwise.simulate.stand_ins import STAND_INS, stand_in
 from crowdwise.simulate.workers import Worker
+from crowdwise.typing import RandomState
 
-SETS: dict[str, Callable[..., loaded.Crowd]] = {
+SETS: dict[str, Callable[..., Crowd]] = {
     "classroom": classroom,
     **{name: partial(neucrowd, name) for name in NEUCROWD_SETS},
     **{name: partial(stand_in, name) for name in STAND_INS},
 }
 
 
-def make(name: str, *, random_state: Any = None) -> loaded.Crowd:
+def make(name: str, *, random_state: RandomState = None) -> Crowd:
     """Draw a simulated set by its name, as ``crowdwise.datasets.load`` loads a real one.
 
     Parameters
@@ -52,14 +54,14 @@ def simulate_dataset(
     n_tasks: int = 300,
     *,
     n_classes: int = 2,
-    prior: Any = None,
+    prior: ArrayLike | None = None,
     n_features: int = 10,
     separation: float = 2.0,
     difficulty: float = 0.0,
-    random_state: Any = None,
-    **options: Any,
-) -> loaded.Crowd:
-    """Draw a set of these workers with features, in the same form.
+    random_state: RandomState = None,
+    **options: Unpack[LabelOptions],
+) -> Crowd:
+    """Draw a set labeled by these workers, with features, in the same form.
 
     Parameters
     ----------
@@ -76,7 +78,8 @@ def simulate_dataset(
     random_state : int or RandomState, optional
         The seed.
     **options
-        ``per_task`` and whatever else :func:`simulate_crowd` takes.
+        ``per_task``, ``activity``, ``abstention`` and ``soft_confidence`` of
+        :func:`simulate_crowd`.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def simulate_dataset(
     return as_dataset(ABOUT, crowd, X, tasks=tasks)
 
 
-ABOUT = About(
+ABOUT = Description(
     name="simulated",
     title="A simulated crowd",
     about="Tasks labeled by simulated workers.",

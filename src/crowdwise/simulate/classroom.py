@@ -1,16 +1,15 @@
 """A simulated classroom: clips of lessons, labeled by teachers of very different quality."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from crowdwise.datasets import crowd as loaded
+from crowdwise.datasets.crowd import Crowd
 from crowdwise.simulate.crowds import simulate_crowd
 from crowdwise.simulate.features import margin_difficulty
-from crowdwise.simulate.simulated_set import About, as_dataset
+from crowdwise.simulate.simulated_set import Description, as_dataset
 from crowdwise.simulate.workers import (
     Colluder,
     ConfusedWorker,
@@ -19,7 +18,7 @@ from crowdwise.simulate.workers import (
     Spammer,
     Worker,
 )
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import Array, Floats, Ints, RandomState
 
 N_CLIPS = 300
 CLASSES = ("engaged", "listening", "off task")
@@ -51,7 +50,7 @@ FIRST_DAY = np.datetime64("2024-09-02T08:00:00")
 SECONDS_BETWEEN = 20.0  # two labels, on average
 
 
-def classroom(*, random_state: Any = 0) -> loaded.Crowd:
+def classroom(*, random_state: RandomState = 0) -> Crowd:
     """Draw a small set for demonstrations: teachers say whether a class is engaged.
 
     300 clips with eight named features, each shown to five of nine teachers: four who are
@@ -124,7 +123,7 @@ def _items(tasks: list[str], lesson: Array, X: Floats) -> pd.DataFrame:
     return pd.DataFrame({"lesson": names, "minute": minute}, pd.Index(tasks, name="task"))
 
 
-ABOUT = About(
+ABOUT = Description(
     name="classroom_simulated",
     title="A simulated classroom",
     about="300 clips of lessons: is the class engaged, listening or off task? Each is labeled "

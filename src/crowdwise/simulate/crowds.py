@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
@@ -13,46 +13,66 @@ from crowdwise.errors import ParameterError, explain
 from crowdwise.simulate.behavior import Behavior, check_abstention
 from crowdwise.simulate.labeling import draw_power_law, label_tasks
 from crowdwise.simulate.workers import Worker, is_distribution
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import Array, Floats, Ints, RandomState
 
 
 @dataclass(frozen=True, repr=False)
-class Crowd:
+class SimulatedCrowd:
     """Annotations and all that they were drawn from."""
 
     annotations: Annotations
     truth: Ints  # (task,): class number
     confusion: Floats  # (worker, truth, label), at difficulty one
     kinds: Array | None = None  # (worker,): what each one is
-    difficulty: Floats | None = None  # (task,): 1 is plain, more is harder
+    difficulty: Floats | None = None  # (task,): 1 is ordinary, more is harder
     behavior: Behavior | None = None  # the rest of what there is to know about workers
 
     def __repr__(self) -> str:
-        return str(self.annotations).replace("<Annotations:", "<Crowd:")
+        return str(self.annotations).replace("<Annotations:", "<SimulatedCrowd:")
+
+
+class LabelOptions(TypedDict, total=False):
+    """How tasks are given to workers; see :func:`simulate_crowd`."""
+
+    per_task: ArrayLike
+    activity: ArrayLike | None
+    abstention: ArrayLike | None
+    soft_confidence: float | None
+
+
+class CrowdOptions(LabelOptions, total=False):
+    """Who the workers are, too; see :func:`simulate_crowd`."""
+
+    n_workers: int
+    n_classes: int
+    workers: Sequence[Worker] | None
+    accuracy: tuple[float, float]
+    spammers: float
+    prior: ArrayLike | None
 
 
 def simulate_crowd(
     n_tasks: int = 1000,
     n_workers: int = 50,
     n_classes: int = 4,
-    per_task: Any = 5,
+    per_task: ArrayLike = 5,
     *,
     workers: Sequence[Worker] | None = None,
     accuracy: tuple[float, float] = (0.45, 0.95),
     spammers: float = 0.1,
-    prior: Any = None,
-    truth: Any = None,
-    activity: Any = None,
-    difficulty: Any = None,
-    abstention: Any = None,
-    sureness: float | None = None,
-    random_state: Any = None,
-) -> Crowd:
-    """Draw a crowd: like a real one, or of the workers that are given.
+    prior: ArrayLike | None = None,
+    truth: ArrayLike | None = None,
+    activity: ArrayLike | None = None,
+    difficulty: ArrayLike | None = None,
+    abstention: ArrayLike | None = None,
+    soft_confidence: float | None = None,
+    random_state: RandomState = None,
+) -> SimulatedCrowd:
+    """Draw a crowd: like a real one, or of given workers.
 
-    By default a few workers do most (a power law), their accuracy is uniform between the
-    bounds, their errors lean towards one other class, and some label at random. Every
-    annotation has a ``time``: its place in the order in which all were given.
+    By default a few workers do most of the work (a power law), their accuracy is uniform
+    between the bounds, their errors lean toward one other class, and some label at random.
+    Every annotation has a ``time``: its place in the order in which all were given.
 
     Parameters
     ----------
@@ -61,7 +81,7 @@ def simulate_crowd(
     n_workers, accuracy, spammers
         Of the default crowd: how many, the bounds, and the share that labels at random.
     per_task : int or array of shape (n_tasks,)
-        How many workers are drawn for a task; at most all of them.
+        How many workers are drawn for a task; all of them at most.
     workers : list of Worker, optional
         Who labels, instead of the default crowd: :class:`OneCoinWorker`,
         :class:`DirichletWorker`, :class:`Spammer` and others, in any mix.
@@ -71,17 +91,17 @@ def simulate_crowd(
         Class numbers of tasks, instead of drawing them.
     activity : float or array of shape (n_workers,), optional
         How often each worker is drawn; a number is the exponent of a power law. Default:
-        0.8 for the default crowd, else what the workers say.
+        0.8 for the default crowd, else each worker's own.
     difficulty : float or array of shape (n_tasks,), optional
-        How hard each task is: log-odds of labels are divided by it, so 1 is plain and a
-        large one makes everybody guess. A number is the spread of its logarithm.
+        How hard each task is: log-odds of labels are divided by it, so 1 is ordinary and a
+        large value makes everybody guess. A number is the spread of its logarithm.
     abstention : float or array of shape (n_classes,), optional
-        How likely any worker leaves a task, or one value for each true class: labels are then
-        missing because of what they would have been. More likely on hard tasks. Default:
-        what the workers say.
-    sureness : float, optional
+        How likely any worker is to skip a task, or one value for each true class: labels are
+        then missing because of what they would have been. More likely on hard tasks. Default:
+        each worker's own.
+    soft_confidence : float, optional
         From 0.5 to 1: adds soft labels, which put this much on the label that was given and
-        the rest on what the worker might have said.
+        the rest on what the worker might have answered.
     random_state : int or RandomState, optional
         The seed.
 
@@ -107,19 +127,19 @@ def simulate_crowd(
         truth = rng.choice(n_classes, size=n_tasks, p=None if prior is None else shares)
     truth = check_truth(truth, n_classes)
     hard = draw_difficulty(difficulty, len(truth), rng)
-    annotations = label_tasks(truth, behavior, per_task, hard, rng, sureness)
-    return Crowd(annotations, truth, behavior.confusion, behavior.kinds, hard, behavior)
+    annotations = label_tasks(truth, behavior, per_task, hard, rng, soft_confidence)
+    return SimulatedCrowd(annotations, truth, behavior.confusion, behavior.kinds, hard, behavior)
 
 
 def confused_crowd(
-    confusion: Any,
+    confusion: ArrayLike,
     n_tasks: int,
     per_task: int,
     *,
-    prior: Any = None,
-    activity: Any = None,
-    random_state: Any = None,
-) -> Crowd:
+    prior: ArrayLike | None = None,
+    activity: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> SimulatedCrowd:
     """Draw a crowd whose workers have known confusion matrices.
 
     Parameters
@@ -146,16 +166,20 @@ def confused_crowd(
     rng = check_random_state(random_state)
     behavior = Behavior.of_confusion(confusion)
     truth = rng.choice(behavior.first.shape[1], size=n_tasks, p=prior)
-    options = {"activity": activity, "random_state": rng}
-    annotations = label_by_crowd(truth, confusion, per_task, **options)
+    annotations = label_by_crowd(truth, confusion, per_task, activity=activity, random_state=rng)
     plain = np.ones(n_tasks)
-    return Crowd(annotations, truth, behavior.first, behavior.kinds, plain, behavior)
+    return SimulatedCrowd(annotations, truth, behavior.first, behavior.kinds, plain, behavior)
 
 
 def label_by_crowd(
-    truth: Any, confusion: Any, per_task: int, *, activity: Any = None, random_state: Any = None
+    truth: ArrayLike,
+    confusion: ArrayLike,
+    per_task: ArrayLike,
+    *,
+    activity: ArrayLike | None = None,
+    random_state: RandomState = None,
 ) -> Annotations:
-    """Labels of tasks whose truth is known, by workers with known confusion matrices.
+    """Draw labels of tasks whose truth is known, by workers with known confusion matrices.
 
     The parameters are those of :func:`confused_crowd`; ``truth`` holds class numbers.
     """
@@ -171,9 +195,9 @@ def draw_realistic(
     n_classes: int,
     accuracy: tuple[float, float],
     spammers: float,
-    rng: RandomState,
+    rng: np.random.RandomState,
 ) -> Behavior:
-    """Workers of uneven skill whose errors lean to one class, some of them spammers."""
+    """Draw workers of uneven skill whose errors lean to one class, some of them spammers."""
     skill = rng.uniform(*accuracy, size=n_workers)
     lean = rng.dirichlet(np.full(n_classes, 0.5), size=(n_workers, n_classes))
     lean[:, np.arange(n_classes), np.arange(n_classes)] = 0.0
@@ -187,22 +211,28 @@ def draw_realistic(
     return Behavior.of_confusion(confusion, kinds)
 
 
-def override(behavior: Behavior, activity: Any, abstention: Any, rng: RandomState) -> Behavior:
-    """The same workers, with other activity and abstention where they are given."""
+def override(
+    behavior: Behavior,
+    activity: ArrayLike | None,
+    abstention: ArrayLike | None,
+    rng: np.random.RandomState,
+) -> Behavior:
+    """Replace the activity and abstention of all workers, where they are given."""
     n_workers, n_classes = behavior.abstention.shape
     if activity is not None:
-        drawn = (
-            draw_power_law(n_workers, float(activity), rng) if np.ndim(activity) == 0 else activity
-        )
-        behavior = replace(behavior, activity=np.asarray(drawn, dtype=np.float64))
+        given = np.asarray(activity, dtype=np.float64)
+        drawn = draw_power_law(n_workers, float(given), rng) if given.ndim == 0 else given
+        behavior = replace(behavior, activity=drawn)
     if abstention is not None:
         share = check_abstention(abstention, n_classes)
         behavior = replace(behavior, abstention=np.broadcast_to(share, (n_workers, n_classes)))
     return behavior
 
 
-def draw_difficulty(difficulty: Any, n_tasks: int, rng: RandomState) -> Floats:
-    """One for each task: 1 by default, as given, or log-normal of the given spread."""
+def draw_difficulty(
+    difficulty: ArrayLike | None, n_tasks: int, rng: np.random.RandomState
+) -> Floats:
+    """Difficulty of each task: 1 by default, as given, or log-normal with the given spread."""
     if difficulty is None:
         return np.ones(n_tasks)
     given = np.asarray(difficulty, dtype=np.float64)
@@ -217,7 +247,7 @@ def draw_difficulty(difficulty: Any, n_tasks: int, rng: RandomState) -> Floats:
     return hard
 
 
-def check_prior(prior: Any, n_classes: int) -> Floats:
+def check_prior(prior: ArrayLike | None, n_classes: int) -> Floats:
     """P(truth), uniform by default."""
     if n_classes < 2:
         raise ParameterError(f"n_classes={n_classes}.\n  expected: 2 or more")
@@ -225,22 +255,22 @@ def check_prior(prior: Any, n_classes: int) -> Floats:
     if shares.shape != (n_classes,) or not is_distribution(shares):
         raise ParameterError(
             explain(
-                f"prior={prior!r} is no distribution over the classes.",
+                f"prior={prior!r} is not a distribution over the classes.",
                 expected=f"{n_classes} numbers of 0 or more that sum to 1",
             )
         )
     return shares
 
 
-def check_truth(truth: Any, n_classes: int) -> Ints:
+def check_truth(truth: ArrayLike, n_classes: int) -> Ints:
     """Class numbers of at least one task."""
-    truth = np.asarray(truth)
-    whole = truth.ndim == 1 and truth.dtype.kind in "iu" and truth.size > 0
-    if not whole or truth.min() < 0 or truth.max() >= n_classes:
+    codes = np.asarray(truth)
+    whole = codes.ndim == 1 and codes.dtype.kind in "iu" and codes.size > 0
+    if not whole or codes.min() < 0 or codes.max() >= n_classes:
         raise ParameterError(
             explain(
-                f"The truth has shape {truth.shape} and type {truth.dtype}.",
+                f"The truth has shape {codes.shape} and type {codes.dtype}.",
                 expected=f"at least one task, and class numbers from 0 to {n_classes - 1}",
             )
         )
-    return truth
+    return codes

@@ -1,23 +1,22 @@
-"""Features that tell the classes of tasks apart, and how hard they make a task."""
-
-from typing import Any
+"""Features that separate the classes of tasks, and how hard they make a task."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Floats, Ints, RandomState
 
 
 def class_features(
-    truth: Any,
+    truth: ArrayLike,
     n_features: int = 10,
     *,
     separation: float = 2.0,
     bend: float = 0.0,
     n_factors: int | None = None,
     noise: float = 0.5,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Floats:
     """Draw features of tasks whose truth is known, shape (n_tasks, n_features).
 
@@ -32,8 +31,8 @@ def class_features(
         How many features.
     separation : float, default=2
         Distance between the centers of two classes, in standard deviations of the factors:
-        0 tells nothing, and the best classifier of two even classes is right with
-        probability Phi(separation / 2) before ``noise``.
+        0 carries no information, and the best classifier of two equally frequent classes is
+        right with probability Phi(separation / 2) before ``noise``.
     bend : float, default=0
         Splits each class into two clusters, this far to both sides of its center: a part of
         the class that no linear classifier sees.
@@ -51,8 +50,8 @@ def class_features(
     (4, 5)
     """
     rng = check_random_state(random_state)
-    truth = np.asarray(truth)
-    n_tasks, n_classes = len(truth), int(truth.max()) + 1
+    codes = np.asarray(truth)
+    n_tasks, n_classes = len(codes), int(codes.max()) + 1
     n_factors = max(2 * n_classes, 10) if n_factors is None else n_factors
     if n_features < 1 or n_factors < 2 * n_classes:
         raise ParameterError(
@@ -63,13 +62,13 @@ def class_features(
         )
     factors = rng.standard_normal((n_tasks, n_factors))
     rows = np.arange(n_tasks)
-    factors[rows, truth] += separation / np.sqrt(2)  # corners of a simplex
-    factors[rows, n_classes + truth] += bend * rng.choice([-1, 1], size=n_tasks)
+    factors[rows, codes] += separation / np.sqrt(2)  # corners of a simplex
+    factors[rows, n_classes + codes] += bend * rng.choice([-1, 1], size=n_tasks)
     mixing = rng.standard_normal((n_factors, n_features)) / np.sqrt(n_factors)
     return factors @ mixing + noise * rng.standard_normal((n_tasks, n_features))
 
 
-def margin_difficulty(X: Any, truth: Any, *, spread: float = 0.5) -> Floats:
+def margin_difficulty(X: ArrayLike, truth: ArrayLike, *, spread: float = 0.5) -> Floats:
     """Difficulty of tasks that their features explain, shape (n_tasks,).
 
     A task is hard when it is not much closer to the center of its own class than to the next
@@ -81,13 +80,13 @@ def margin_difficulty(X: Any, truth: Any, *, spread: float = 0.5) -> Floats:
     >>> margin_difficulty(X, [0, 0, 0, 1, 1]).argmax()  # the one in the middle
     np.int64(2)
     """
-    X, truth = np.asarray(X, dtype=np.float64), np.asarray(truth)
-    classes, number = np.unique(truth, return_inverse=True)
+    table = np.asarray(X, dtype=np.float64)
+    classes, number = np.unique(np.asarray(truth), return_inverse=True)
     if spread < 0:
         raise ParameterError(f"The spread of difficulties is {spread}.\n  expected: 0 or more")
     if len(classes) < 2:
         raise ParameterError("All tasks are of one class.\n  expected: at least two classes")
-    own, other = distances(X, number)
+    own, other = distances(table, number)
     margin = other - own
     return np.exp(-spread * (margin - margin.mean()) / max(margin.std(), 1e-12))
 

@@ -2,12 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from crowdwise.datasets import crowd as loaded
+from crowdwise.datasets.crowd import Crowd
 from crowdwise.errors import FileError, explain
 from crowdwise.io import write_annotations, write_labels
 from crowdwise.io.atomic import replace_file
@@ -17,14 +16,14 @@ NAMES = ("votes.csv", "truth.csv", "features.csv", "features.npz", "workers.csv"
 
 
 def write_set(
-    made: loaded.Crowd, folder: str | Path, *, npz: bool = False, replace: bool = False
+    dataset: Crowd, folder: str | Path, *, npz: bool = False, replace: bool = False
 ) -> list[Path]:
     """Write a set into a folder; return the paths of its files.
 
     ``votes.csv`` holds the annotations, ``truth.csv`` a label for every task,
     ``features.csv`` a column for every feature (``features.npz``: the arrays ``X`` and
     ``ids``), ``workers.csv`` what the workers are, ``split.csv`` the part of every task.
-    Files of these names that are there already are refused, or replaced if that is asked.
+    Files of these names that exist already are an error, unless ``replace`` is true.
 
     Examples
     --------
@@ -46,17 +45,17 @@ def write_set(
             )
         )
     make_folder(home)
-    tables = collect_tables(made)
-    write_annotations(home / "votes.csv", made.annotations)
+    tables = collect_tables(dataset)
+    write_annotations(home / "votes.csv", dataset.annotations)
     for name, table in tables.items():
         if name != "features.csv" or not npz:
             write_labels(home / name, table)
     if npz:
-        write_arrays(home / "features.npz", made)
+        write_arrays(home / "features.npz", dataset)
     written = ["votes.csv", *tables]
     if npz:
         written[written.index("features.csv")] = "features.npz"
-    for path in old:  # what the new set does not have would be taken for a part of it
+    for path in old:  # what the new set does not have would be mistaken for a part of it
         if path.name not in written:
             path.unlink()
     if old:
@@ -64,20 +63,20 @@ def write_set(
     return [home / name for name in written]
 
 
-def collect_tables(made: loaded.Crowd) -> dict[str, pd.DataFrame]:
+def collect_tables(dataset: Crowd) -> dict[str, pd.DataFrame]:
     """All tables but the annotations, by the names of their files."""
-    X = np.asarray(made.X)
-    names = made.extra.get("feature_names") or [f"x_{k}" for k in range(X.shape[1])]
+    X = np.asarray(dataset.X)
+    names = dataset.extra.get("feature_names") or [f"x_{k}" for k in range(X.shape[1])]
     features = pd.DataFrame(X, columns=names)
-    features.insert(0, "task", np.asarray(made.X_tasks))
-    tables: dict[str, Any] = {
-        "truth.csv": made.truth,
+    features.insert(0, "task", np.asarray(dataset.X_tasks))
+    tables: dict[str, pd.DataFrame | pd.Series | None] = {
+        "truth.csv": dataset.truth,
         "features.csv": features,
-        "workers.csv": made.workers,
-        "split.csv": made.split,
+        "workers.csv": dataset.workers,
+        "split.csv": dataset.split,
     }
-    if made.truth is not None:
-        tables["truth.csv"] = made.truth.rename("label")
+    if dataset.truth is not None:
+        tables["truth.csv"] = dataset.truth.rename("label")
     return {
         name: table if name == "features.csv" else table.reset_index()
         for name, table in tables.items()
@@ -85,10 +84,12 @@ def collect_tables(made: loaded.Crowd) -> dict[str, pd.DataFrame]:
     }
 
 
-def write_arrays(path: Path, made: loaded.Crowd) -> None:
+def write_arrays(path: Path, dataset: Crowd) -> None:
     """The features as the arrays ``X`` and ``ids``."""
     with replace_file(path, binary=True) as file:
-        np.savez_compressed(file, X=np.asarray(made.X), ids=np.asarray(made.X_tasks).astype(str))
+        np.savez_compressed(
+            file, X=np.asarray(dataset.X), ids=np.asarray(dataset.X_tasks).astype(str)
+        )
 
 
 def make_folder(folder: Path) -> None:
@@ -98,7 +99,7 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise FileError(
             explain(
-                f"The folder {folder} cannot be made.",
+                f"The folder {folder} cannot be created.",
                 first=error.strerror or str(error),
                 fix="choose another folder",
             )

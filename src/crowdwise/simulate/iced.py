@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
-from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
+from crowdwise import datasets
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.simulate.crowds import label_by_crowd
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import Array, Floats, Ints, RandomState
 
+Choice = TypeVar("Choice")
 TOLERANCE = 0.02  # how far from the published one a crowd's share of agreed tasks may be
 MOST_DRAWS = 20_000
 
@@ -55,15 +57,15 @@ class ImbalancedCrowd:
     y_test: Ints
     confusion: Floats  # (worker, truth, label): what the labels were drawn from
     agreed: float  # expected share of tasks with at most two dissenting labels
-    classes: tuple[Any, Any]
+    classes: tuple[Hashable, Hashable]
 
 
 def iced(
     name: str,
     *,
     difficulty: str = "published",
-    minority: Any = None,
-    random_state: Any = None,
+    minority: Hashable | None = None,
+    random_state: RandomState = None,
     download: bool = True,
 ) -> ImbalancedCrowd:
     """Re-create one of ICED's synthetic sets: ten to one, and a balanced test part.
@@ -86,27 +88,23 @@ def iced(
     minority : label, optional
         Another minority class. The paper does not name its own.
     random_state : int or RandomState, optional
-        The seed: one seed, one crowd.
+        The seed; the same seed gives the same crowd.
     download : bool, default=True
-        Whether the set may be fetched.
+        Whether the set may be downloaded.
 
     References
     ----------
     Wang, Thekinen, Liu, Liu and Tang (2021). Learning from imbalanced crowdsourced labeled
     data. SIAM International Conference on Data Mining.
     """
-    from crowdwise.datasets import load
-
-    source = _choice(name, SOURCES, "name")
-    bounds = source.accuracy if difficulty == "published" else None
-    bounds = bounds or _choice(difficulty, {"published": None, **DIFFICULTIES}, "difficulty")
+    source = _choose(name, SOURCES, "name")
+    bounds = _choose(difficulty, {"published": source.accuracy, **DIFFICULTIES}, "difficulty")
     rng = check_random_state(random_state)
-    found = load(source.dataset, download=download)
+    found = datasets.load(source.dataset, download=download)
     assert found.truth is not None
     assert found.X is not None
-    y, pair = found.truth.to_numpy(), (source.majority, source.minority)
-    if minority is not None:
-        pair = (source.majority, minority)
+    y = found.truth.to_numpy()
+    pair = source.majority, source.minority if minority is None else minority
     train, test = split(y, pair, rng)
     X, y = found.X[np.concatenate([train, test])], y[np.concatenate([train, test])]
     X = gisette_features(X, rng) if name == "gisette_like" else X
@@ -130,7 +128,9 @@ def iced(
     )
 
 
-def split(y: Array, pair: tuple[Any, Any], rng: RandomState) -> tuple[Ints, Ints]:
+def split(
+    y: Array, pair: tuple[Hashable, Hashable], rng: np.random.RandomState
+) -> tuple[Ints, Ints]:
     """Rows of the training and the test part, by the paper's counts, in random order."""
     large, small = (rng.permutation(np.flatnonzero(y == name)) for name in pair)
     n_test = int(0.2 * len(large))
@@ -154,9 +154,9 @@ def draw_workers(
     minority_share: float,
     agreed: float | None,
     below_chance: bool,
-    rng: RandomState,
+    rng: np.random.RandomState,
 ) -> Floats:
-    """P(right | truth) of each worker, (worker, truth), drawn until the crowd is as asked."""
+    """Draw P(right | truth) of each worker, (worker, truth), until the crowd is as asked."""
     for _ in range(MOST_DRAWS):
         accuracy = rng.uniform(*bounds, size=(n_workers, 2))
         if below_chance:
@@ -188,7 +188,7 @@ def binary_confusion(accuracy: Floats) -> Floats:
     return np.where(np.eye(2, dtype=bool), right, 1.0 - right)
 
 
-def gisette_features(pixels: Array, rng: RandomState, n_features: int = 5000) -> Floats:
+def gisette_features(pixels: Array, rng: np.random.RandomState, n_features: int = 5000) -> Floats:
     """Pixels, products of pixels and as many probes, from 0 to 999, after Gisette's recipe.
 
     Half of the features are pixels that vary and products of two of them; the other half
@@ -209,7 +209,7 @@ def gisette_features(pixels: Array, rng: RandomState, n_features: int = 5000) ->
     return np.round(999 * both).astype(np.float32)
 
 
-def _choice(value: str, choices: dict[str, Any], name: str) -> Any:
+def _choose(value: str, choices: dict[str, Choice], name: str) -> Choice:
     if value not in choices:
         raise ParameterError(
             explain(f"{name}={value!r} is unknown.", expected=listing(list(choices), len(choices)))

@@ -1,9 +1,7 @@
 """From behavior to labels: who labels what, in which order, and how."""
 
-from typing import Any
-
 import numpy as np
-from numpy.random import RandomState
+from numpy.typing import ArrayLike
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
@@ -17,10 +15,10 @@ MOST_ROUNDS = 1000
 def label_tasks(
     truth: Ints,
     behavior: Behavior,
-    per_task: Any,
+    per_task: ArrayLike,
     difficulty: Floats,
-    rng: RandomState,
-    sureness: float | None = None,
+    rng: np.random.RandomState,
+    soft_confidence: float | None = None,
 ) -> Annotations:
     """Draw who labels what, in which order, and how."""
     n_tasks, (n_workers, n_classes, _) = len(truth), behavior.first.shape
@@ -34,10 +32,10 @@ def label_tasks(
         stay = behavior.stays(worker, truth[task], difficulty[task])
         given = rng.random_sample(len(task)) < stay
         task, worker = task[given], worker[given]
-    luck, time = rng.random_sample(len(task)), rng.permutation(len(task))
+    draw, time = rng.random_sample(len(task)), rng.permutation(len(task))
     progress = measure_progress(worker, time)
     chances = behavior.chances(worker, task, truth, progress, difficulty)
-    label = pick_labels(chances, luck)
+    label = pick_labels(chances, draw)
     if (behavior.leader >= 0).any():
         label = copy_leaders(label, task, worker, truth, behavior, difficulty, rng)
     return Annotations.from_codes(
@@ -48,7 +46,7 @@ def label_tasks(
         workers=np.arange(n_workers),
         classes=np.arange(n_classes),
         time=time,
-        soft=None if sureness is None else soften(label, chances, sureness),
+        soft=None if soft_confidence is None else soften(label, chances, soft_confidence),
     )
 
 
@@ -59,41 +57,49 @@ def copy_leaders(
     truth: Ints,
     behavior: Behavior,
     difficulty: Floats,
-    rng: RandomState,
+    rng: np.random.RandomState,
 ) -> Ints:
-    """The labels after some were copied from a leader, who may not have labeled the task."""
+    """Copy some labels from a leader, who may not have labeled the task."""
     n_tasks = len(truth)
     copied = np.flatnonzero(rng.random_sample(len(task)) < behavior.copying[worker])
     pair = behavior.leader[worker[copied]] * n_tasks + task[copied]
     wanted, place = np.unique(pair, return_inverse=True)
     leader, asked = np.divmod(wanted, n_tasks)
     chances = behavior.chances(leader, asked, truth, 0.5, difficulty)
-    said = pick_labels(chances, rng.random_sample(len(wanted)))
+    copied_label = pick_labels(chances, rng.random_sample(len(wanted)))
     _, known, found = np.intersect1d(
         worker * n_tasks + task, wanted, assume_unique=True, return_indices=True
     )
-    said[found] = label[known]
+    copied_label[found] = label[known]
     label = label.copy()
-    label[copied] = said[place]
+    label[copied] = copied_label[place]
     return label
 
 
-def pick_labels(chances: Floats, luck: Floats) -> Ints:
+def pick_labels(chances: Floats, draw: Floats) -> Ints:
     """The label that each draw from 0 to 1 falls on."""
-    picks: Ints = (luck[:, None] >= chances.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    picks: Ints = (draw[:, None] >= chances.cumsum(axis=1)[:, :-1]).sum(axis=1)
     return picks
 
 
-def soften(label: Ints, chances: Floats, sureness: float) -> Floats:
-    """Soft labels: mostly what was said, the rest what might have been."""
-    if not 0.5 <= sureness <= 1:
-        raise ParameterError(f"sureness={sureness}.\n  expected: a number from 0.5 to 1")
-    soft: Floats = sureness * np.eye(chances.shape[1])[label] + (1 - sureness) * chances
+def soften(label: Ints, chances: Floats, soft_confidence: float) -> Floats:
+    """Soft labels: mostly the label that was given, the rest what might have been."""
+    if not 0.5 <= soft_confidence <= 1:
+        raise ParameterError(
+            f"soft_confidence={soft_confidence}.\n  expected: a number from 0.5 to 1"
+        )
+    soft: Floats = (
+        soft_confidence * np.eye(chances.shape[1])[label] + (1 - soft_confidence) * chances
+    )
     return soft
 
 
 def assign(
-    n_tasks: int, n_workers: int, per_task: Any, activity: Any, rng: RandomState
+    n_tasks: int,
+    n_workers: int,
+    per_task: ArrayLike,
+    activity: ArrayLike | None,
+    rng: np.random.RandomState,
 ) -> tuple[Ints, Ints]:
     """Draw ``per_task`` different workers for every task: the columns task and worker.
 
@@ -110,7 +116,7 @@ def assign(
     return np.repeat(np.arange(n_tasks), size), worker[taken]
 
 
-def check_sizes(per_task: Any, n_tasks: int, n_workers: int) -> Ints:
+def check_sizes(per_task: ArrayLike, n_tasks: int, n_workers: int) -> Ints:
     """How many labels each task gets: no more than there are workers."""
     size = np.asarray(per_task)
     if size.dtype.kind not in "iu" or size.shape not in {(), (n_tasks,)} or (size < 1).any():
@@ -123,8 +129,8 @@ def check_sizes(per_task: Any, n_tasks: int, n_workers: int) -> Ints:
     return np.broadcast_to(np.minimum(size, n_workers), n_tasks)
 
 
-def check_activity(activity: Any, n_workers: int, most: int) -> Floats:
-    """How often each worker is drawn, evenly by default."""
+def check_activity(activity: ArrayLike | None, n_workers: int, most: int) -> Floats:
+    """How often each worker is drawn, equally by default."""
     weight = np.ones(n_workers) if activity is None else np.asarray(activity, dtype=np.float64)
     if weight.shape != (n_workers,) or not ((weight >= 0) & np.isfinite(weight)).all():
         raise ParameterError(
@@ -143,7 +149,7 @@ def check_activity(activity: Any, n_workers: int, most: int) -> Floats:
     return weight
 
 
-def draw_power_law(n_workers: int, exponent: float, rng: RandomState) -> Floats:
+def draw_power_law(n_workers: int, exponent: float, rng: np.random.RandomState) -> Floats:
     """Activities of which a few are large: rank to the power of ``-exponent``, shuffled."""
     return rng.permutation((1.0 + np.arange(n_workers)) ** -exponent)
 
@@ -158,7 +164,7 @@ def measure_progress(worker: Ints, time: Ints) -> Floats:
     return done
 
 
-def _draw_by_arrival(weight: Floats, shape: tuple[int, int], rng: RandomState) -> Ints:
+def _draw_by_arrival(weight: Floats, shape: tuple[int, int], rng: np.random.RandomState) -> Ints:
     """The first to come when arrivals are exponential, at a rate of ``weight``."""
     waiting = -np.log1p(-rng.random_sample((shape[0], len(weight))))
     arrival = np.full_like(waiting, np.inf)
@@ -166,7 +172,7 @@ def _draw_by_arrival(weight: Floats, shape: tuple[int, int], rng: RandomState) -
     return np.argsort(arrival, axis=1)[:, : shape[1]]
 
 
-def _draw_with_redraws(weight: Floats, shape: tuple[int, int], rng: RandomState) -> Ints:
+def _draw_with_redraws(weight: Floats, shape: tuple[int, int], rng: np.random.RandomState) -> Ints:
     """Draws with replacement in which every repeat is drawn again; needs little memory."""
     edges = np.cumsum(weight) / weight.sum()
 

@@ -1,18 +1,15 @@
 """The two synthetic sets of NeuCrowd, drawn again by their recipe."""
 
-from typing import Any
-
 import numpy as np
-from numpy.random import RandomState
 from scipy.stats import truncnorm
 from sklearn.utils import check_random_state
 
-from crowdwise.datasets import crowd as loaded
+from crowdwise.datasets.crowd import Crowd
 from crowdwise.errors import ParameterError, explain
 from crowdwise.simulate.crowds import simulate_crowd
-from crowdwise.simulate.simulated_set import About, as_dataset, parts
+from crowdwise.simulate.simulated_set import Description, as_dataset, name_parts
 from crowdwise.simulate.workers import OneCoinWorker
-from crowdwise.typing import Floats
+from crowdwise.typing import Floats, RandomState
 
 SIZES = {"train": 800, "valid": 200, "test": 500}
 N_FEATURES = 1200
@@ -26,10 +23,12 @@ PAPER = (
 )
 
 
-def neucrowd(name: str, *, kappa: Any = None, random_state: Any = None) -> loaded.Crowd:
+def neucrowd(
+    name: str, *, kappa: float | str | None = None, random_state: RandomState = None
+) -> Crowd:
     """Draw Syn1 or Syn2 of NeuCrowd: 1,500 tasks, 1,200 features, 7 or 11 workers.
 
-    Features are two normal clusters a class in 1,200 dimensions. Every worker mislabels with
+    Features are two normal clusters per class in 1,200 dimensions. Every worker mislabels with
     a probability of its own, drawn from a normal distribution of mean 0.1 and standard
     deviation 0.1 that is cut at 0.01 and 0.5, and labels all tasks.
 
@@ -71,16 +70,16 @@ def neucrowd(name: str, *, kappa: Any = None, random_state: Any = None) -> loade
         flip_y=0.01,
         random_state=rng,
     )
-    wanted = KAPPA[name] if kappa == "published" else kappa
+    wanted = KAPPA[name] if kappa == "published" else None if kappa is None else float(kappa)
     workers = [OneCoinWorker(1 - error) for error in error_rates(WORKERS[name], wanted, rng)]
     crowd = simulate_crowd(
         n_classes=2, per_task=len(workers), workers=workers, truth=truth, random_state=rng
     )
-    tasks, split = parts(SIZES)
+    tasks, split = name_parts(SIZES)
     return as_dataset(_about(name), crowd, X.astype(np.float32), tasks=tasks, split=split)
 
 
-def error_rates(n_workers: int, kappa: float | None, rng: RandomState) -> Floats:
+def error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomState) -> Floats:
     """One for each worker; if a kappa is wanted, of the crew that comes closest to it."""
     bounds = (LOW - MEAN) / DEVIATION, (HIGH - MEAN) / DEVIATION
     law = truncnorm(*bounds, loc=MEAN, scale=DEVIATION)
@@ -107,12 +106,12 @@ def expected_kappa(error: Floats) -> Floats:
     return pairs / (n_workers * (n_workers - 1))
 
 
-def _about(name: str) -> About:
-    return About(
+def _about(name: str) -> Description:
+    return Description(
         name=f"neucrowd_{name}_simulated",
         title=f"NeuCrowd {name.capitalize()}, drawn again",
         about=f"1,500 tasks of two classes, labeled by {WORKERS[name]} simulated workers.",
-        features="1,200 normal features in two clusters a class, all informative.",
+        features="1,200 normal features in two clusters per class, all informative.",
         warnings=(
             "Drawn by the paper's recipe, not the authors' files: compare means over seeds.",
             "In the one part that is published, errors gather on some tasks: 17% of its labels "

@@ -1,25 +1,24 @@
 """Simulated sets in the same form as the real ones of :mod:`crowdwise.datasets`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import as_names
-from crowdwise.datasets import crowd as loaded
+from crowdwise.datasets.crowd import Crowd
 from crowdwise.datasets.registry import Info
-from crowdwise.simulate.crowds import Crowd
+from crowdwise.simulate.crowds import SimulatedCrowd
 from crowdwise.typing import Array, Floats
 
 LICENSE = "none needed: drawn by this package"
 
 
 @dataclass(frozen=True)
-class About:
-    """What is to be said about a simulated set, beyond what can be counted."""
+class Description:
+    """What to say about a simulated set, beyond what can be counted."""
 
     name: str
     title: str
@@ -60,18 +59,18 @@ class About:
 
 
 def as_dataset(
-    about: About,
-    crowd: Crowd,
+    about: Description,
+    crowd: SimulatedCrowd,
     X: Array,
     *,
     tasks: Sequence[str],
     split: Sequence[str] | None = None,
     workers: Sequence[str] | None = None,
-    classes: Sequence[Any] | None = None,
-    extra: Mapping[str, Any] | None = None,
-    **tables: Any,
-) -> loaded.Crowd:
-    """A simulated crowd with names, as the same kind of object that ``load`` gives.
+    classes: Sequence[Hashable] | None = None,
+    extra: Mapping[str, object] | None = None,
+    items: pd.DataFrame | None = None,
+) -> Crowd:
+    """Name a simulated crowd, as the same kind of object that ``load`` returns.
 
     ``extra["simulated"]`` is the crowd it was made of, with its confusion, kinds and
     difficulties; ``workers`` has each one's kind and accuracy.
@@ -85,8 +84,8 @@ def as_dataset(
         notes=(f"simulated set {about.name}: {about.title}",),
     )
     index = pd.Index(named.tasks, name="task")
-    about_workers = {"kind": crowd.kinds, "accuracy": expected_accuracy(crowd).round(4)}
-    return loaded.Crowd(
+    about_workers = {"kind": crowd.kinds, "accuracy": true_accuracy(crowd).round(4)}
+    return Crowd(
         about.name,
         named,
         about.info(named, X.shape[1]),
@@ -96,18 +95,18 @@ def as_dataset(
         split=None if split is None else pd.Series(split, index, name="split"),
         workers=pd.DataFrame(about_workers, pd.Index(named.workers, name="worker")),
         extra={"simulated": crowd, **(extra or {})},
-        **tables,
+        items=items,
     )
 
 
-def expected_accuracy(crowd: Crowd) -> Floats:
+def true_accuracy(crowd: SimulatedCrowd) -> Floats:
     """How often each worker is right on tasks of difficulty one."""
     share = np.bincount(crowd.truth, minlength=crowd.confusion.shape[1]) / len(crowd.truth)
     right: Floats = crowd.confusion.diagonal(axis1=1, axis2=2) @ share
     return right
 
 
-def parts(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
+def name_parts(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
     """Task ids such as ``train-0007``, and the part that each task belongs to."""
     split = [part for part, size in sizes.items() for _ in range(size)]
     tasks = [f"{part}-{i:04d}" for part, size in sizes.items() for i in range(size)]

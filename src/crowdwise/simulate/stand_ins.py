@@ -1,18 +1,18 @@
 """Stand-ins for private sets: simulated, with the statistics that are published."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from crowdwise.datasets import crowd as loaded
+from crowdwise.datasets.crowd import Crowd
 from crowdwise.errors import ParameterError, explain
 from crowdwise.simulate.features import class_features, margin_difficulty
 from crowdwise.simulate.neucrowd import PAPER as NEUCROWD
-from crowdwise.simulate.simulated_set import About, as_dataset, parts
+from crowdwise.simulate.simulated_set import Description, as_dataset, name_parts
 from crowdwise.simulate.target_kappa import crowd_with_kappa
 from crowdwise.simulate.workers import DirichletWorker
+from crowdwise.typing import RandomState
 
 RLL = (
     "G. Xu, W. Ding, J. Tang, S. Yang, G. Y. Huang, Z. Liu. Learning effective embeddings from "
@@ -97,7 +97,7 @@ STAND_INS = {
 }
 
 
-def stand_in(name: str, *, bend: float = BEND, random_state: Any = None) -> loaded.Crowd:
+def stand_in(name: str, *, bend: float = BEND, random_state: RandomState = None) -> Crowd:
     """Draw a stand-in for a private set of the RLL or NeuCrowd paper.
 
     It has the published numbers of tasks, workers and features, the class ratio, the split
@@ -147,20 +147,20 @@ def stand_in(name: str, *, bend: float = BEND, random_state: Any = None) -> load
         difficulty=margin_difficulty(X, truth, spread=SPREAD),
         random_state=rng,
     )
-    tasks, split = parts(set_.sizes)
+    tasks, split = name_parts(set_.sizes)
     return as_dataset(_about(name), crowd, X.astype(np.float32), tasks=tasks, split=split)
 
 
-def _about(name: str) -> About:
+def _about(name: str) -> Description:
     set_ = STAND_INS[name]
     warnings = [
-        "A simulated stand-in for a private set: results on it are no results on the real one.",
+        "A simulated stand-in for a private set: results on it say nothing about the real one.",
         "Made up: all features, who errs where, and that hard tasks lie between the classes. "
         "Logistic regression on true labels is right on {:.0%} to {:.0%}.".format(*set_.band),
     ]
     if set_.assumed:
         warnings.append(f"Assumed: {set_.assumed}.")
-    return About(
+    return Description(
         name=f"stand_in_{name}",
         title=f"Stand-in for: {set_.title}",
         about=f"{sum(set_.sizes.values()):,} simulated tasks of two classes, each labeled by "

@@ -1,24 +1,32 @@
 """Crowds whose workers agree exactly as much as they should."""
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.simulate.crowds import Crowd, simulate_crowd
+from crowdwise.evaluate import fleiss_kappa
+from crowdwise.simulate.crowds import CrowdOptions, SimulatedCrowd, simulate_crowd
+from crowdwise.typing import RandomState
 
 LEVELS = (np.log(1e-2), np.log(1e2))  # of the common difficulty, from very easy to very hard
 
 
 def crowd_with_kappa(
-    kappa: float, *, truth: Any, difficulty: Any = None, random_state: Any = None, **options: Any
-) -> Crowd:
+    kappa: float,
+    *,
+    truth: ArrayLike,
+    difficulty: ArrayLike | None = None,
+    random_state: RandomState = None,
+    **options: Unpack[CrowdOptions],
+) -> SimulatedCrowd:
     """Draw a crowd whose Fleiss' kappa is ``kappa``.
 
-    All difficulties are multiplied by one number, solved for with everything else drawn
-    alike; kappa is met up to the change of a single label.
+    All difficulties are multiplied by one number, solved for while all else is drawn
+    the same way; kappa is met up to the change of a single label.
 
     Parameters
     ----------
@@ -27,7 +35,7 @@ def crowd_with_kappa(
     truth : array of shape (n_tasks,)
         Class numbers of the tasks.
     difficulty : array of shape (n_tasks,), optional
-        How hard tasks are compared to each other, evenly by default.
+        How hard tasks are relative to each other, equally by default.
     random_state : int or RandomState, optional
         The seed.
     **options
@@ -43,13 +51,11 @@ def crowd_with_kappa(
     >>> print(f"{float(fleiss_kappa(crowd.annotations)):.2f}")
     0.40
     """
-    from crowdwise.evaluate import fleiss_kappa  # which needs aggregators, and they need this
-
     rng = check_random_state(random_state)
     seed = rng.randint(np.iinfo(np.int32).max)
-    relative = np.ones(len(truth)) if difficulty is None else np.asarray(difficulty)
+    relative = np.ones(len(np.asarray(truth))) if difficulty is None else np.asarray(difficulty)
 
-    def crowd_at(level: float) -> Crowd:
+    def crowd_at(level: float) -> SimulatedCrowd:
         hard = relative * np.exp(level)
         return simulate_crowd(truth=truth, difficulty=hard, random_state=seed, **options)
 

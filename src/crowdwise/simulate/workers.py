@@ -1,13 +1,13 @@
-"""Kinds of workers: each says with which probability it gives which label."""
+"""Kinds of workers: with what probability each gives which label."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.random import RandomState
+from numpy.typing import ArrayLike
 
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.confusion import one_coin_confusion
@@ -29,7 +29,7 @@ class Worker(ABC):
     activity : float, default=1
         How often this worker is drawn for a task, relative to the others.
     abstention : float or sequence of float, default=0
-        How likely it leaves a task that it was given, or one value per true class. On a
+        How likely it is to skip a task that it was given, or one value per true class. On a
         task of difficulty ``d`` it stays with probability ``(1 - abstention) ** d``.
     """
 
@@ -39,7 +39,7 @@ class Worker(ABC):
     heeds_difficulty: ClassVar[bool] = True
 
     @abstractmethod
-    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+    def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         """P(label | truth) on its first and on its last annotation, each (truth, label)."""
 
     def copies(self) -> tuple[int, float]:
@@ -47,17 +47,17 @@ class Worker(ABC):
         return -1, 0.0
 
     def on_tasks(self) -> Floats | None:
-        """P(label) on every task, (task, label), of one who goes by the task itself."""
+        """P(label) on every task, (task, label), of one who looks at the task itself."""
         return None
 
 
 @dataclass(frozen=True)
 class OneCoinWorker(Worker):
-    """Is right with the same probability on every class, and errs evenly.
+    """Is right with the same probability on every class, and errs uniformly.
 
     Examples
     --------
-    >>> first, last = OneCoinWorker(0.8).draw(np.ones(3) / 3, RandomState(0))
+    >>> first, last = OneCoinWorker(0.8).draw(np.ones(3) / 3, np.random.RandomState(0))
     >>> first[1].round(2).tolist()
     [0.1, 0.8, 0.1]
     """
@@ -68,7 +68,7 @@ class OneCoinWorker(Worker):
     def __post_init__(self) -> None:
         check_share("accuracy", self.accuracy)
 
-    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+    def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         return _constant(one_coin_confusion([draw_share(self.accuracy, rng)], len(prior))[0])
 
 
@@ -76,10 +76,10 @@ class OneCoinWorker(Worker):
 class ConfusedWorker(Worker):
     """Has the confusion matrix ``confusion``: P(label | truth), the axes truth and label."""
 
-    confusion: Any
+    confusion: ArrayLike
     kind: ClassVar[str] = "confused"
 
-    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+    def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         matrix = np.asarray(self.confusion, dtype=np.float64)
         if matrix.shape != (len(prior), len(prior)) or not is_distribution(matrix):
             raise ParameterError(
@@ -96,7 +96,7 @@ class ConfusedWorker(Worker):
 class DirichletWorker(Worker):
     """Errs in a way of its own: every row of its confusion is drawn around a diagonal.
 
-    Row ``k`` is Dirichlet with mean ``accuracy`` on class ``k`` and the rest spread evenly;
+    Row ``k`` is Dirichlet with mean ``accuracy`` on class ``k`` and the rest spread uniformly;
     a high ``concentration`` keeps rows near that mean, a low one makes habits of errors.
     """
 
@@ -109,7 +109,7 @@ class DirichletWorker(Worker):
         if not self.concentration > 0:
             raise ParameterError(f"concentration={self.concentration}.\n  expected: more than 0")
 
-    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+    def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         mean = one_coin_confusion([draw_share(self.accuracy, rng)], len(prior))[0]
         # A gamma per cell, scaled by row, is a Dirichlet; the tiny share keeps zeros legal.
         weight = rng.gamma(self.concentration * mean + 1e-9) + 1e-300
@@ -120,7 +120,7 @@ class DirichletWorker(Worker):
 class Spammer(Worker):
     """Labels without looking: no label depends on the truth.
 
-    ``style`` is ``random`` (every class alike), ``one label`` (always ``label``) or
+    ``style`` is ``random`` (every class equally likely), ``one label`` (always ``label``) or
     ``prior`` (classes as often as they truly are, the hardest to detect).
     """
 
@@ -139,7 +139,7 @@ class Spammer(Worker):
                 )
             )
 
-    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+    def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         n_classes = len(prior)
         if not 0 <= self.label < n_classes:
             raise ParameterError(
@@ -162,13 +162,13 @@ class Adversary(Worker):
         if self.accuracy is not None:
             check_share("accuracy", self.accuracy)
 
-    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+    def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         chance = 1 / len(prior)
         accuracy = 0.5 * chance if self.accuracy is None else draw_share(self.accuracy, rng)
         if accuracy >= chance:
             raise ParameterError(
                 explain(
-                    f"An adversary of accuracy {accuracy:.3g} is none.",
+                    f"An adversary cannot have an accuracy of {accuracy:.3g}.",
                     expected=f"less than chance, {chance:.3g} of {len(prior)} classes",
                 )
             )
@@ -177,10 +177,10 @@ class Adversary(Worker):
 
 @dataclass(frozen=True)
 class Drifter(Worker):
-    """Changes on the way: accuracy goes straight from ``first`` to ``last``.
+    """Changes over time: accuracy moves linearly from ``first`` to ``last``.
 
-    Falling accuracy is fatigue, rising accuracy is learning. The way is the worker's own
-    sequence of annotations in the order of time.
+    Falling accuracy is fatigue, rising accuracy is learning. Time is the worker's own
+    sequence of annotations.
     """
 
     first: Share = 0.95
@@ -191,7 +191,7 @@ class Drifter(Worker):
         check_share("first", self.first)
         check_share("last", self.last)
 
-    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+    def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         ends = [draw_share(self.first, rng), draw_share(self.last, rng)]
         first, last = one_coin_confusion(ends, len(prior))
         return first, last
@@ -223,16 +223,16 @@ class ModelWorker(Worker):
     """A classifier among the workers: draws labels from its probabilities for each task.
 
     ``proba`` is what ``predict_proba`` gives, a row for every task; ``truth`` holds the class
-    numbers of the same tasks, to know the confusion that comes out. Probabilities of 0 and 1
-    give the model's own labels, unlike others' the same in every crowd.
+    numbers of the same tasks, from which its confusion follows. Probabilities of 0 and 1
+    give the model's own labels, which are the same in every crowd.
     """
 
-    proba: Any
-    truth: Any
+    proba: ArrayLike
+    truth: ArrayLike
     kind: ClassVar[str] = "model"
     heeds_difficulty: ClassVar[bool] = False
 
-    def draw(self, prior: Floats, rng: RandomState) -> tuple[Floats, Floats]:
+    def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         rows, truth = self.on_tasks(), np.asarray(self.truth)
         if rows.shape != (len(truth), len(prior)) or not is_distribution(rows):
             raise ParameterError(
@@ -250,19 +250,19 @@ class ModelWorker(Worker):
         return np.asarray(self.proba, dtype=np.float64)
 
 
-def draw_share(share: Share, rng: RandomState) -> float:
-    """The number itself, or one drawn evenly from a range."""
+def draw_share(share: Share, rng: np.random.RandomState) -> float:
+    """The number itself, or one drawn uniformly from a range."""
     return float(rng.uniform(*share)) if isinstance(share, tuple) else float(share)
 
 
 def check_share(name: str, share: Share) -> None:
-    """Refuse what is neither a probability nor a range of them."""
+    """Refuse anything but a probability or a range of them."""
     ends = share if isinstance(share, tuple) else (share, share)
     numbers = len(ends) == 2 and all(isinstance(end, Real) for end in ends)
     if not numbers or not 0 <= ends[0] <= ends[1] <= 1:
         raise ParameterError(
             explain(
-                f"{name}={share!r} is no probability.",
+                f"{name}={share!r} is not a probability.",
                 expected="a number from 0 to 1, or a pair (low, high) of them",
             )
         )
