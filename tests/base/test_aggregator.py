@@ -103,7 +103,7 @@ def test_gold_comes_in_any_shape(gold):
 @pytest.mark.parametrize(
     ("gold", "message"),
     [
-        ({"elsewhere": "no"}, "None of the 1 gold labels"),
+        ({"elsewhere": "no"}, "No truth is for a task of the annotations"),
         ({"q1": "maybe"}, "unknown label"),
         (["yes"], "shape"),
         (pd.DataFrame({"x": [1]}), "no column"),

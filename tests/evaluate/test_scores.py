@@ -241,7 +241,7 @@ def test_a_learner_is_scored_by_its_posterior(learner):
 @pytest.mark.parametrize(
     ("predicted", "truth", "what"),
     [
-        (pd.Series({"a": 0}), {"b": 0}, "None of the 1 truths"),
+        (pd.Series({"a": 0}), {"b": 0}, "No truth is for a task that was predicted"),
         (pd.Series({1: "x"}), {"1": "x"}, "same type"),
         (pd.Series({"a": 0}), {"a": "0"}, "None of the true labels"),
         (pd.Series({"a": 0}), pd.DataFrame({"task": ["a"], "x": [1]}), "no column for the label"),

@@ -1,11 +1,13 @@
-"""Truths from a file of their own."""
+"""Known truths, in memory and in a file."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from crowdwise import Annotations
 from crowdwise.errors import AnnotationError, FormatError
-from crowdwise.io.gold import add_gold_file
+from crowdwise.io.gold import add_gold_file, as_gold, collect_truths
 
 
 @pytest.fixture
@@ -61,9 +63,9 @@ def test_soft_labels_get_the_new_classes_too(file):
 
 
 def test_truths_of_other_tasks_only(votes, file):
-    with pytest.raises(AnnotationError, match=r"None of the 2 truths(.|\n)*'q1', 'q2'"):
+    with pytest.raises(AnnotationError, match=r"No truth in (.|\n)*2 truths, for 'q1', 'q2'"):
         add_gold_file(votes, file("task,label\nq0,\nq1,0\nq2,1\n3,\n"))
-    with pytest.raises(AnnotationError, match=r"None of the 0 truths(.|\n)*names no truth at all"):
+    with pytest.raises(AnnotationError, match=r"No truth in (.|\n)*found: +no truths"):
         add_gold_file(votes, file("task,label\n1,\n2,\n"))
 
 
@@ -79,7 +81,7 @@ def test_a_column_is_missing(header, role, votes, file):
 
 
 def test_files_that_are_no_table(votes, file):
-    with pytest.raises(FormatError, match="is no table"):
+    with pytest.raises(FormatError, match="is not a table"):
         add_gold_file(votes, file("[[1, 0]]", "t.json"))
     with pytest.raises(FormatError, match="has a list where the label should be"):
         add_gold_file(votes, file('{"1": [1], "2": 0}', "t.json"))
@@ -99,6 +101,134 @@ def test_one_truth_a_task(votes, file, gold):
     assert gold(add_gold_file(votes, file("task,label\n1,1\n1,1.0\n2,\n"))) == {1: 1}
     with pytest.raises(
         AnnotationError,
-        match=r"truth\.csv has two different truths for 1 tasks(.|\n)*task=1: 1 and 0(.|\n)*keep",
+        match=r"truth\.csv has two different truths for 1 task\.(.|\n)*task=1: 1 and 0(.|\n)*keep",
     ):
         add_gold_file(votes, file("task,label\n1,1\n2,0\n1,0\n"))
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        {"a": 1, "b": 2, "c": None},
+        pd.Series({"a": 1, "b": 2}),
+        pd.Series([1, 2, 1], index=["a", "b", "a"]),
+        pd.DataFrame({"task": ["a", "b"], "label": [7, 7], "gold": [1, 2]}),
+        pl.DataFrame({"item": ["a", "b", "b"], "truth": [1, 2, None]}),
+        pl.LazyFrame({"task": ["a", "b"], "label": [1, 2]}),
+    ],
+    ids=["dict", "series", "repeated", "pandas", "polars", "lazy"],
+)
+def test_takes_any_shape(truth):
+    assert collect_truths(truth).to_dict() == {"a": 1, "b": 2}
+
+
+def test_two_truths_of_a_task():
+    truth = pd.Series([1, 2, 3, 3], index=[("q", 1), ("q", 1), "c", "c"])
+    with pytest.raises(
+        AnnotationError, match=r"two different truths for 1 task\.(.|\n)*\('q', 1\): 1 and 2"
+    ):
+        collect_truths(truth)
+
+
+def test_values_without_tasks():
+    with pytest.raises(AnnotationError, match=r"A list does not say which task"):
+        collect_truths([1, 2])
+
+
+class TestAsGold:
+    @pytest.fixture
+    def votes(self):
+        return Annotations.from_dict({"q1": {"ann": "x", "bob": "y"}, "q2": {"bob": "y"}})
+
+    @pytest.mark.parametrize(
+        "gold",
+        [
+            {"q2": "y", "q9": "x"},
+            pd.Series({"q2": "y", "q1": None}),
+            pd.DataFrame({"question": ["q2"], "truth": ["y"]}),
+            pl.DataFrame({"task": ["q2"], "label": ["y"]}),
+            [None, "y"],
+            np.array([None, "y"], dtype=object),
+        ],
+        ids=["dict", "series", "pandas", "polars", "list", "array"],
+    )
+    def test_takes_any_shape(self, gold, votes):
+        assert as_gold(gold, votes).tolist() == [-1, 1]
+
+    @pytest.mark.parametrize("make", [np.array, pd.Series, lambda gold: dict(enumerate(gold))])
+    def test_a_minus_one_is_unknown(self, make):
+        numbers = Annotations.from_matrix([[0, 1], [1, 1], [0, 0]])
+        assert as_gold(make([1, -1, 0]), numbers).tolist() == [1, -1, 0]
+        signs = Annotations.from_matrix([[-1, 1], [1, 1], [1, 1]], missing=None)
+        assert as_gold(make([1, -1, 1]), signs).tolist() == [1, 0, 1]
+
+    def test_a_mask_is_unknown(self, votes):
+        gold = np.ma.array(["x", "y"], mask=[True, False])
+        assert as_gold(gold, votes).tolist() == [-1, 1]
+
+    def test_the_gold_of_annotations_holds_numbers(self):
+        frame = pd.DataFrame(
+            {"task": [10, 20, 30], "worker": 1, "label": [1, 2, 3], "gold": [2, 3, None]}
+        )
+        known = Annotations.from_frame(frame, gold="gold")
+        assert as_gold(known.gold, known).tolist() == known.gold.tolist() == [1, 2, -1]
+        assert as_gold(known.gold_labels, known).tolist() == [1, 2, -1]
+        assert known.gold_labels.to_dict() == {10: 2, 20: 3}
+        assert Annotations.from_frame(frame).gold_labels is None
+
+    @pytest.mark.parametrize("names", [[1, 2, 3], ["a", "b", "c"]])
+    def test_a_copy_of_those_numbers_is_refused(self, names):
+        known = Annotations.from_codes(
+            [0, 1, 2], [0, 0, 0], [0, 1, 2], classes=names, gold=[1, 2, -1]
+        )
+        for gold in (known.gold.copy(), list(known.gold), known.gold.tolist()):
+            with pytest.raises(
+                AnnotationError, match=r"first: +1, which stands for (2|'b')(.|\n)*gold_labels"
+            ):
+                as_gold(gold, known)
+        with pytest.raises(AnnotationError, match=r"class numbers in annotations\.gold"):
+            as_gold(known.gold[:2], known[[0, 1]])
+        assert as_gold([names[1], names[2], None], known).tolist() == [1, 2, -1]
+
+    def test_numbers_that_are_the_names_are_taken(self):
+        known = Annotations.from_codes([0, 1], [0, 0], [0, 1], classes=[0, 1, 5], gold=[1, -1])
+        assert as_gold(known.gold.copy(), known).tolist() == [1, -1]
+
+    def test_gold_comes_before_label(self, votes):
+        frame = pd.DataFrame({"task": ["q1"], "label": ["x"], "gold": ["y"]})
+        assert as_gold(frame, votes).tolist() == [1, -1]
+        assert as_gold(frame.assign(gold=None), votes).tolist() == [0, -1]
+
+    @pytest.mark.parametrize("make", [pd.DataFrame, lambda frame: frame.set_index("task")["label"]])
+    def test_two_truths_of_a_task(self, make, votes):
+        frame = pd.DataFrame({"task": ["q2", "q1", "q1", "q1"], "label": ["y", "x", "y", "x"]})
+        with pytest.raises(
+            AnnotationError, match=r"two different truths for 1 task\.(.|\n)*'q1': 'x' and 'y'"
+        ):
+            as_gold(make(frame), votes)
+        assert as_gold(make(frame.drop(index=2)), votes).tolist() == [0, 1]
+
+    def test_other_tasks_only(self, votes):
+        with pytest.raises(
+            AnnotationError,
+            match=r"a task of the annotations(.|\n)*1 truth, for(.|\n)*same ids",
+        ):
+            as_gold({"Q1": "x"}, votes)
+
+    def test_unknown_labels(self, votes):
+        with pytest.raises(AnnotationError, match=r"unknown label(.|\n)*'z'(.|\n)*classes="):
+            as_gold({"q1": "z"}, votes)
+
+    @pytest.mark.parametrize(
+        ("columns", "role"), [(["task", "x"], "label"), (["x", "label"], "task")]
+    )
+    def test_a_column_is_missing(self, columns, role, votes):
+        with pytest.raises(AnnotationError, match=f"no column for the {role}"):
+            as_gold(pd.DataFrame([["q1", "x"]], columns=columns), votes)
+
+    def test_wrong_length(self, votes):
+        with pytest.raises(AnnotationError, match=r"shape \(3,\)(.|\n)*one per task \(2\)"):
+            as_gold(["x", "y", "x"], votes)
+
+    def test_no_gold_at_all(self, votes):
+        assert as_gold({}, votes).tolist() == [-1, -1]

@@ -12,7 +12,7 @@ import pandas as pd
 from crowdwise.annotations.names import as_names, encode, locate
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.inference.simplex import tied
-from crowdwise.io.gold import collect_truths
+from crowdwise.io.gold import align_truths, collect_truths
 from crowdwise.typing import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -62,17 +62,11 @@ def align_truth(predicted: Predictions, truth: Truths) -> ScoredTasks:
         )
     refuse_repeats(frame)
     known = collect_truths(truth)
-    place = locate(as_names(frame.index), known.index)
-    if not (place >= 0).any():
-        raise AnnotationError(
-            explain(
-                f"None of the {len(known):,} truths is for a task that was predicted.",
-                first=f"truth names {listing(as_names(known.index), 3)}",
-                expected=f"tasks such as {listing(as_names(frame.index), 3)}",
-                fix="check that both use the same ids, and the same type (numbers or text)",
-            )
-        )
-    chosen, known = frame.iloc[place[place >= 0]], known[place >= 0]
+    if not len(known):
+        fix = "give the true label of at least one task that was predicted"
+        raise AnnotationError(explain("There are no truths to score by.", fix=fix))
+    place, known = align_truths(known, as_names(frame.index), "that was predicted")
+    chosen = frame.iloc[place]
     hard = isinstance(chosen, pd.Series)
     names = chosen.dropna() if hard else chosen.columns
     classes = _merge_classes(as_names(names), as_names(known))

@@ -1,7 +1,8 @@
 """Annotations in and out: files, frames and labeling tools."""
 
-from crowdwise.io.accept import as_annotations, as_gold
+from crowdwise.io.accept import as_annotations
 from crowdwise.io.consensus import consensus_frame, to_argilla, to_label_studio
+from crowdwise.io.gold import as_gold
 from crowdwise.io.reader import read
 from crowdwise.io.write import write_annotations, write_labels
 

@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.frames import as_narwhals
-from crowdwise.annotations.names import as_names, locate, unmask
+from crowdwise.annotations.names import locate
 from crowdwise.annotations.table import Annotations
-from crowdwise.errors import AnnotationError, explain, listing
-from crowdwise.io.gold import collect_truths
+from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.reader import read, read_frame
 from crowdwise.typing import Array, Ints
 
@@ -44,43 +43,6 @@ def as_annotations(data: Any) -> Annotations:
             expected="Annotations, a frame, a wide array, {task: {worker: label}} or a path",
         )
     )
-
-
-def as_gold(gold: Any, annotations: Annotations) -> Ints:
-    """Class number of each task's known truth, ``-1`` where it is unknown.
-
-    Takes a mapping or series by task, a frame with the columns task and label, or one
-    value for each task. Truths of tasks that are not in ``annotations`` are passed over, and
-    so is a truth of ``-1`` where that is no class. ``annotations.gold`` itself is taken for
-    the class numbers that it holds; a copy of it is refused, as its numbers look like names.
-    """
-    if annotations.gold is not None and gold is annotations.gold:
-        return annotations.gold.copy()
-    tasks, labels = _pairs(gold, annotations)
-    place = locate(annotations.tasks, tasks)
-    if len(place) and (place < 0).all():
-        raise AnnotationError(
-            explain(
-                f"None of the {len(place):,} gold labels is for a task of the annotations.",
-                first=f"gold names {listing(tasks, 3)}",
-                expected=f"tasks such as {listing(annotations.tasks, 3)}",
-                fix="check that both use the same ids, and the same type (numbers or text)",
-            )
-        )
-    known = place >= 0
-    code = locate(annotations.classes, labels[known])
-    if (code < 0).any():
-        raise AnnotationError.unknown(
-            "label",
-            n_bad=int((code < 0).sum()),
-            n_rows=len(code),
-            first=f"gold label {labels[known][int((code < 0).argmax())]!r}",
-            known=list(annotations.classes),
-            fix="declare all classes when the annotations are made, with classes=[…]",
-        )
-    codes = np.full(annotations.n_tasks, -1, dtype=np.int32)
-    codes[place[known]] = code
-    return codes
 
 
 def align_to_model(
@@ -133,48 +95,4 @@ def _refuse(codes: Ints, role: str, annotations: Annotations, known: Array) -> N
             first=", ".join(f"{name}={value!r}" for name, value in cell.items()),
             known=list(known),
             fix=f"fit again with these {role}s, or drop the rows that name them",
-        )
-
-
-def _pairs(gold: Any, annotations: Annotations) -> tuple[Array, Array]:
-    """The tasks whose truth is known, and their truths."""
-    if isinstance(gold, Mapping | pd.Series) or as_narwhals(gold) is not None:
-        known = collect_truths(gold)
-    else:
-        known = pd.Series(_one_each(gold, annotations), index=annotations.tasks).dropna()
-    if -1 not in annotations.classes:
-        known = known[(known != -1).to_numpy(bool)]
-    return as_names(known.index), as_names(known)
-
-
-def _one_each(gold: Any, annotations: Annotations) -> Array:
-    """Truths that are in the order of the tasks."""
-    values = unmask(gold)
-    if values.shape != (annotations.n_tasks,):
-        raise AnnotationError(
-            explain(
-                f"The gold labels have shape {values.shape}.",
-                expected=f"one per task ({annotations.n_tasks:,}), or a mapping by task",
-            )
-        )
-    _refuse_numbers(values, annotations)
-    return values
-
-
-def _refuse_numbers(values: Array, annotations: Annotations) -> None:
-    """Refuse a copy of ``annotations.gold``, whose class numbers would be read as names."""
-    own = annotations.gold
-    if own is None or values.dtype.kind not in "iu" or not np.array_equal(values, own):
-        return
-    known = own[own >= 0]
-    other = annotations.classes[known] != known
-    if other.any():
-        number = int(known[other.argmax()])
-        raise AnnotationError(
-            explain(
-                "The gold labels are the class numbers in annotations.gold, not names of classes.",
-                first=f"{number}, which stands for {listing(annotations.classes[[number]])}",
-                expected="labels as workers give them",
-                fix="use annotations.gold_labels",
-            )
         )

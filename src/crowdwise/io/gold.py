@@ -1,21 +1,186 @@
-"""Known truths from a file of their own."""
+"""Known truths, in memory or in a file, aligned with tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import as_narwhals, take_series
-from crowdwise.annotations.table import Annotations
-from crowdwise.errors import AnnotationError, FormatError, explain, listing
+from crowdwise.annotations.names import as_names, locate, unmask
+from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
 from crowdwise.io.build import encode_values, is_whole, parse_names, parse_whole
 from crowdwise.io.document import Document, Table, Tree
 from crowdwise.io.open import find_files, open_document
 from crowdwise.io.recognize import recognize_columns
-from crowdwise.typing import Ints
+from crowdwise.typing import Array, GoldLike, Ints
+
+
+def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
+    """Class number of each task's known truth, ``-1`` where it is unknown.
+
+    Takes a mapping or series by task, a frame with the columns task and label, or one
+    value for each task. Truths of tasks that are not in ``annotations`` are ignored, and
+    so is a truth of ``-1`` where that is not a class. ``annotations.gold`` itself is taken
+    for the class numbers that it holds; a copy of it is refused, as its numbers look like
+    names.
+    """
+    if annotations.gold is not None and gold is annotations.gold:
+        return annotations.gold.copy()
+    if isinstance(gold, Mapping | pd.Series) or as_narwhals(gold) is not None:
+        known = collect_truths(gold)
+    else:
+        known = pd.Series(_check_one_each(gold, annotations), index=annotations.tasks).dropna()
+    if -1 not in annotations.classes:
+        known = known[(known != -1).to_numpy(bool)]
+    place, known = align_truths(known, annotations.tasks)
+    labels = as_names(known)
+    code = locate(annotations.classes, labels)
+    if (code < 0).any():
+        raise AnnotationError.unknown(
+            "label",
+            n_bad=int((code < 0).sum()),
+            n_rows=len(code),
+            first=f"gold label {labels[int((code < 0).argmax())]!r}",
+            known=list(annotations.classes),
+            fix="declare all classes when the annotations are made, with classes=[…]",
+        )
+    codes = np.full(annotations.n_tasks, -1, dtype=np.int32)
+    codes[place] = code
+    return codes
+
+
+def align_truths(
+    known: pd.Series, tasks: Array, whose: str = "of the annotations"
+) -> tuple[Ints, pd.Series]:
+    """Where the tasks with a known truth stand among ``tasks``, and these truths.
+
+    ``known`` is by task, as from :func:`collect_truths`. Truths of other tasks are ignored,
+    unless there are no others; ``whose`` says in that error whose tasks these are.
+    """
+    place = locate(tasks, known.index)
+    if len(known) and (place < 0).all():
+        raise _no_shared_task(f"No truth is for a task {whose}.", as_names(known.index), tasks)
+    return place[place >= 0], known[place >= 0]
+
+
+def _no_shared_task(fact: str, named: Array, tasks: Array) -> AnnotationError:
+    found = f"{plural(len(named), 'truth')}, for {listing(named, 3)}" if len(named) else "no truths"
+    return AnnotationError(
+        explain(
+            fact,
+            found=found,
+            expected=f"tasks such as {listing(tasks, 3)}",
+            fix="check that both use the same ids, and the same type (numbers or text)",
+        )
+    )
+
+
+def _check_one_each(gold: GoldLike, annotations: Annotations) -> Array:
+    """Truths that are in the order of the tasks."""
+    values = unmask(gold)
+    if values.shape != (annotations.n_tasks,):
+        raise AnnotationError(
+            explain(
+                f"The gold labels have shape {values.shape}.",
+                expected=f"one per task ({annotations.n_tasks:,}), or a mapping by task",
+            )
+        )
+    _refuse_class_numbers(values, annotations)
+    return values
+
+
+def _refuse_class_numbers(values: Array, annotations: Annotations) -> None:
+    """Refuse a copy of ``annotations.gold``, whose class numbers would be read as names."""
+    own = annotations.gold
+    if own is None or values.dtype.kind not in "iu" or not np.array_equal(values, own):
+        return
+    known = own[own >= 0]
+    other = annotations.classes[known] != known
+    if other.any():
+        number = int(known[other.argmax()])
+        raise AnnotationError(
+            explain(
+                "The gold labels are the class numbers in annotations.gold, not names of classes.",
+                first=f"{number}, which stands for {listing(annotations.classes[[number]])}",
+                expected="labels as workers give them",
+                fix="use annotations.gold_labels",
+            )
+        )
+
+
+def collect_truths(truth: GoldLike) -> pd.Series:
+    """Known truths as a series by task, each task once; a table's gold comes before its label."""
+    if isinstance(truth, Mapping):
+        truth = pd.Series(truth)
+    if not isinstance(truth, pd.Series):
+        truth = _take_columns(truth)
+    truth = truth.dropna()
+    if truth.index.has_duplicates:
+        truth = truth[~find_repeats(truth.index, truth)]
+    return truth
+
+
+def find_repeats(
+    tasks: Iterable[Any], labels: Iterable[Any], where: str = "The table of truths"
+) -> Array:
+    """Which rows repeat a truth; a task that has two different ones is refused."""
+    columns = {"task": pd.Index(tasks).tolist(), "label": pd.Series(labels).tolist()}
+    pairs = pd.DataFrame(columns, dtype=object)
+    distinct = pairs.drop_duplicates()
+    twice = distinct[distinct["task"].duplicated()]
+    if len(twice):
+        task = twice["task"].iloc[0]
+        found = distinct["label"][[own == task for own in distinct["task"]]]
+        raise AnnotationError(
+            explain(
+                f"{where} has two different truths for {plural(twice['task'].nunique(), 'task')}.",
+                first=f"task={task!r}: {' and '.join(map(repr, found))}",
+                expected="one truth per task",
+                fix="keep one of them, or remove the truth of such a task",
+            )
+        )
+    return pairs.duplicated().to_numpy()
+
+
+def _find_truth_columns(
+    columns: Sequence[str],
+    where: str,
+    given: Mapping[str, str | None],
+    take: Callable[[str], pd.Series],
+) -> tuple[str, str]:
+    """The columns that hold the task and its truth: gold, or label where gold is empty."""
+    roles = recognize_columns(columns, given)
+    label, gold = roles.get("label"), roles.get("gold")
+    if gold and not given.get("label") and (label is None or take(gold).notna().any()):
+        label = gold
+    if "task" not in roles or label is None:
+        raise AnnotationError.missing_column(
+            "label" if "task" in roles else "task",
+            where=where,
+            found=columns,
+            fix="give a table with the columns task and label",
+        )
+    return roles["task"], label
+
+
+def _take_columns(table: Any) -> pd.Series:
+    frame = as_narwhals(table)
+    if frame is None:
+        raise AnnotationError(
+            explain(
+                f"A {type(table).__name__} does not say which task a truth is for.",
+                expected="a mapping or series by task, or a frame with task and label",
+            )
+        )
+    where = "The table of truths"
+    take = partial(take_series, frame)
+    task, label = _find_truth_columns(frame.columns, where, {}, take)
+    return pd.Series(take(label).array, index=pd.Index(take(task)))
 
 
 def add_gold_file(
@@ -24,76 +189,69 @@ def add_gold_file(
     """The annotations with the truths of a table of task and label, in any kind of file.
 
     Names are compared as text, in which 1.0 and true are 1. Truths of tasks that are not in
-    ``annotations`` are passed over; labels that no worker gave are added to the classes.
+    ``annotations`` are ignored; labels that no worker gave are added to the classes.
     """
-    content = open_document(find_files(path)[0])
-    tasks, truths = _pairs(content, task, label)
-    place = _places(annotations.tasks.tolist(), tasks)
-    told = truths.codes >= 0
-    known = (place >= 0) & told
+    document = open_document(find_files(path)[0])
+    tasks, truths = _read_pairs(document, task, label)
+    place = _locate_text(annotations.tasks.tolist(), tasks)
+    given = truths.codes >= 0
+    known = (place >= 0) & given
     if not known.any():
-        named = tasks[told].unique()
-        raise AnnotationError(
-            explain(
-                f"None of the {len(named):,} truths in {content.name} is for a task of "
-                "the annotations.",
-                first=f"the file names {listing(named, 3) or 'no truth at all'}",
-                expected=f"tasks such as {listing(annotations.tasks, 3)}",
-            )
-        )
+        fact = f"No truth in {document.name} is for a task of the annotations."
+        raise _no_shared_task(fact, np.asarray(tasks[given].unique()), annotations.tasks)
     place, truths = place[known], truths[known].remove_unused_categories()
-    classes = _all_classes(annotations, truths)
-    code = _places(classes, truths)
-    repeated(annotations.tasks[place], [classes[own] for own in code], content.name)
+    classes = _list_classes(annotations, truths)
+    code = _locate_text(classes, truths)
+    find_repeats(annotations.tasks[place], [classes[own] for own in code], document.name)
     gold = np.full(annotations.n_tasks, -1, dtype=np.int32)
     gold[place] = code
-    note = f"gold of {int((gold >= 0).sum()):,} tasks from {content.name}"
-    return _with_classes(annotations, classes, gold, note)
+    note = f"gold of {plural(int((gold >= 0).sum()), 'task')} from {document.name}"
+    return _replace_gold(annotations, classes, gold, note)
 
 
-def _pairs(
-    content: Document, task: str | None, label: str | None
+def _read_pairs(
+    document: Document, task: str | None, label: str | None
 ) -> tuple[pd.Categorical, pd.Categorical]:
     """Tasks and their truths, row by row."""
-    where = content.name
-    if isinstance(content, Tree):
-        rows = [list(content.value), list(content.value.values())]
-    elif isinstance(content, Table):
+    where = document.name
+    if isinstance(document, Tree):
+        rows = [list(document.value), list(document.value.values())]
+    elif isinstance(document, Table):
         given = {"task": task, "label": label}
-        columns = truth_columns(
-            content.columns, where, given, lambda name: content.frame([name])[name]
+        columns = _find_truth_columns(
+            document.columns, where, given, lambda name: document.frame([name])[name]
         )
-        frame = content.frame(list(columns))
+        frame = document.frame(list(columns))
         rows = [frame[name].astype(object).tolist() for name in columns]
     else:
-        raise FormatError(explain(f"{where} is no table.", expected="task and label"))
+        raise FormatError(explain(f"{where} is not a table.", expected="task and label"))
     return encode_values(rows[0], "task", where), encode_values(rows[1], "label", where)
 
 
-def _places(names: Sequence[Any], column: pd.Categorical) -> Ints:
+def _locate_text(names: Sequence[Any], column: pd.Categorical) -> Ints:
     """Where each value of a column stands among names, -1 where it does not."""
     exact = {str(name): number for number, name in enumerate(names)}
-    alike = {_plain(name): number for number, name in enumerate(names)}
-    found = [exact.get(str(own), alike.get(_plain(own), -1)) for own in column.categories]
+    alike = {_normalize_text(name): number for number, name in enumerate(names)}
+    found = [exact.get(str(own), alike.get(_normalize_text(own), -1)) for own in column.categories]
     return np.array([*found, -1])[column.codes]
 
 
-def _plain(name: Any) -> str:
+def _normalize_text(name: Any) -> str:
     """A name as text that is the same for 1, 1.0 and true."""
     text = str(int(name)) if isinstance(name, bool | np.bool_) else str(name)
     return str(parse_whole(text)) if is_whole(text) else text
 
 
-def _all_classes(annotations: Annotations, truths: pd.Categorical) -> list[Any]:
-    """The classes, and after them the truths that are no class yet."""
+def _list_classes(annotations: Annotations, truths: pd.Categorical) -> list[Any]:
+    """The classes, and after them the truths that are not a class yet."""
     own = annotations.classes.tolist()
-    strange = truths[_places(own, truths) < 0].unique()
+    unseen = truths[_locate_text(own, truths) < 0].unique()
     numbers = all(isinstance(name, int) for name in own)
-    new = sorted({_plain(name) if numbers else str(name) for name in strange})
+    new = sorted({_normalize_text(name) if numbers else str(name) for name in unseen})
     return own + (parse_names(new) if numbers else new)
 
 
-def _with_classes(
+def _replace_gold(
     annotations: Annotations, classes: list[Any], gold: Any, note: str
 ) -> Annotations:
     soft = annotations.soft
@@ -112,67 +270,3 @@ def _with_classes(
         gold=gold,
         notes=(*annotations.notes, note),
     )
-
-
-def collect_truths(truth: Any) -> pd.Series:
-    """Known truths as a series by task, each task once; a table's gold comes before its label."""
-    if isinstance(truth, Mapping):
-        truth = pd.Series(truth)
-    if not isinstance(truth, pd.Series):
-        truth = _from_table(truth)
-    truth = truth.dropna()
-    if truth.index.has_duplicates:
-        truth = truth[~repeated(truth.index, truth)]
-    return truth
-
-
-def repeated(tasks: Any, labels: Any, where: str = "The table of truths") -> Any:
-    """Which rows repeat a truth; a task that has two different ones is refused."""
-    columns = {"task": pd.Index(tasks).tolist(), "label": pd.Series(labels).tolist()}
-    pairs = pd.DataFrame(columns, dtype=object)
-    distinct = pairs.drop_duplicates()
-    twice = distinct[distinct["task"].duplicated()]
-    if len(twice):
-        task = twice["task"].iloc[0]
-        found = distinct["label"][[own == task for own in distinct["task"]]]
-        raise AnnotationError(
-            explain(
-                f"{where} has two different truths for {twice['task'].nunique():,} tasks.",
-                first=f"task={task!r}: {' and '.join(map(repr, found))}",
-                expected="one truth per task",
-                fix="keep one of them, or take the truth of such a task out",
-            )
-        )
-    return pairs.duplicated().to_numpy()
-
-
-def truth_columns(
-    columns: Any, where: str, given: Mapping[str, str | None], column: Callable[[str], pd.Series]
-) -> tuple[str, str]:
-    """The columns that hold the task and its truth: gold, or label where gold is empty."""
-    roles = recognize_columns(columns, given)
-    label, gold = roles.get("label"), roles.get("gold")
-    if gold and not given.get("label") and (label is None or column(gold).notna().any()):
-        label = gold
-    if "task" not in roles or label is None:
-        raise AnnotationError.missing_column(
-            "label" if "task" in roles else "task",
-            where=where,
-            found=columns,
-            fix="give a table with the columns task and label",
-        )
-    return roles["task"], label
-
-
-def _from_table(table: Any) -> pd.Series:
-    frame = as_narwhals(table)
-    if frame is None:
-        raise AnnotationError(
-            explain(
-                f"A {type(table).__name__} does not say which task a truth is for.",
-                expected="a mapping or series by task, or a frame with task and label",
-            )
-        )
-    where = "The table of truths"
-    task, label = truth_columns(frame.columns, where, {}, lambda name: take_series(frame, name))
-    return pd.Series(take_series(frame, label).array, index=pd.Index(take_series(frame, task)))
