@@ -23,7 +23,8 @@ from results_files import provenance, save, table
 
 from crowdbench.sets import learning_set
 from crowdwise import Annotations
-from crowdwise.embed import Encoder, GroupSoftmax, HardnessNet, NeuCrowd, robust_anchor
+from crowdwise.embed import Encoder, EuclideanSoftmax, NeuCrowd, robust_anchor
+from crowdwise.embed.hard_groups import HardnessNet
 from crowdwise.learn import Training
 
 BATCH, HARD_RATE, N_NEGATIVES = 256, 2, 3
@@ -104,7 +105,7 @@ def loop(
     ]
     encoder = Encoder().build(x.shape[1]).to(device)
     hardness = HardnessNet(Encoder(dropout=0.0).build(x.shape[1]), 5, 32).to(device)
-    softmax = GroupSoftmax(similarity="euclidean")
+    softmax = EuclideanSoftmax()
     optimizer = torch.optim.Adam([*encoder.parameters(), *hardness.parameters()], lr=1e-3)
     members = torch.arange(5, device=device)[None]
     for first in range(0, len(groups), HARD_RATE * batch):
@@ -119,7 +120,7 @@ def loop(
         anchor = robust_anchor(anchors, weight, kind, 2)[:1]
         total = torch.zeros((), device=device)
         for group, vector in zip(picked, vectors, strict=True):
-            loss = softmax(anchor, vector[None, 1:], sure[group[1:]][None])[0]
+            loss = softmax.compare(anchor, vector[None, 1:], sure[group[1:]][None])[0]
             total = total + loss + (hardness(x[group], members)[0] - loss.detach()) ** 2
         optimizer.zero_grad()
         total.backward()

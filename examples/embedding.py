@@ -13,13 +13,13 @@ from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 
 from crowdwise.aggregate import DawidSkene
-from crowdwise.embed import RLL, CrowdLabels
+from crowdwise.embed import RLL, Bayesian, CrowdLabels, EveryClass, RandomGroups
 from crowdwise.learn import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 N_LABELED = 400
 SETTINGS = {
-    "anchors": "all",
+    "groups": RandomGroups(anchors=EveryClass()),
     "groups_per_epoch": 10_000,
     "training": Training(learning_rate=3e-3, batch_size=256, epochs=4),
     "random_state": 0,
@@ -33,19 +33,19 @@ def main() -> dict[str, float]:
     skills = [0.95, 0.9, 0.65, 0.6, 0.55]
     votes = label_by_crowd(truth, one_coin_confusion(skills, 2), per_task=5, random_state=0)
 
-    weighed = RLL(aggregator=DawidSkene(), evidence="posterior", **SETTINGS)
+    weighted = RLL(aggregator=DawidSkene(), confidence=Bayesian(evidence="posterior"), **SETTINGS)
     models = {
         "pixels": CrowdLabels(),
         "RLL": make_pipeline(RLL(**SETTINGS), CrowdLabels()),
-        "RLL, workers weighed": make_pipeline(weighed, CrowdLabels(aggregator=DawidSkene())),
+        "RLL, workers weighted": make_pipeline(weighted, CrowdLabels(aggregator=DawidSkene())),
     }
     found = {}
     for name, model in models.items():
         model.fit(X[:N_LABELED], votes[:N_LABELED])
         found[name] = model.score(X[N_LABELED:], truth[N_LABELED:])
-        print(f"{name:>21}: {found[name]:.3f} of {len(X) - N_LABELED:,} new images are right")
-    assert found["RLL, workers weighed"] > found["pixels"]
-    draw(weighed, X[:N_LABELED], truth[:N_LABELED])
+        print(f"{name:>22}: {found[name]:.3f} of {len(X) - N_LABELED:,} new images are right")
+    assert found["RLL, workers weighted"] > found["pixels"]
+    draw(weighted, X[:N_LABELED], truth[:N_LABELED])
     return found
 
 

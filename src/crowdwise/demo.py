@@ -104,7 +104,7 @@ def embedded(
     lessons: Crowd, train: Crowd, test: Crowd, random_state: int, say: Say
 ) -> tuple[Any, dict[str, Any]]:
     """Places of all clips in a learned space, and how well a plain classifier does there."""
-    from crowdwise.embed import RLL
+    from crowdwise.embed import RLL, Bayesian
     from crowdwise.learn import Training, TwoStage
 
     say("Learning an embedding: RLL")
@@ -112,7 +112,7 @@ def embedded(
     brief = Training(epochs=EPOCHS["RLL"], batch_size=512, learning_rate=3e-3)
     space = RLL(
         aggregator=aggregate.IBCC(),
-        evidence="posterior",
+        confidence=Bayesian(evidence="posterior"),
         groups_per_epoch=GROUPS,
         training=brief,
         random_state=random_state,

@@ -19,7 +19,7 @@ from crowdbench.tables._why import (
     parts_of,
     safety,
 )
-from crowdwise.embed import RLL, NeuCrowd
+from crowdwise.embed import RLL, CosineSoftmax, NeuCrowd, OneClass, RandomGroups
 from crowdwise.learn import NetClassifier
 from crowdwise.simulate import stand_in
 
@@ -92,10 +92,10 @@ def test_cosine_across_classes():
     ("changes", "wanted"),
     [
         ({}, np.exp(9) / (np.exp(9) + 3 * np.exp(4))),
-        ({"n_negatives": 1}, np.exp(9) / (np.exp(9) + np.exp(4))),
-        ({"temperature": 1.0}, np.exp(0.9) / (np.exp(0.9) + 3 * np.exp(0.4))),
-        ({"positive": 0}, np.exp(4) / (np.exp(4) + 3 * np.exp(9))),
-        ({"form": "multiplier"}, 0.9 / (0.9 + 3 * 0.4)),
+        ({"groups": RandomGroups(negatives=1)}, np.exp(9) / (np.exp(9) + np.exp(4))),
+        ({"loss": CosineSoftmax(eta=1.0)}, np.exp(0.9) / (np.exp(0.9) + 3 * np.exp(0.4))),
+        ({"groups": RandomGroups(anchors=OneClass(0))}, np.exp(4) / (np.exp(4) + 3 * np.exp(9))),
+        ({"loss": CosineSoftmax(form="multiplier")}, 0.9 / (0.9 + 3 * 0.4)),
     ],
 )
 def test_chance_by_confidence_alone(changes, wanted):
@@ -106,7 +106,9 @@ def test_chance_by_confidence_alone(changes, wanted):
     found = confidences(rll, label)
     assert found["given chance"] == pytest.approx(wanted)
     assert (found["confidence in 1"], found["confidence in 0"]) == pytest.approx((0.9, 0.4))
-    assert given_chance(rll, np.ones(20), label) == pytest.approx(1 / (1 + rll.n_negatives))
+    assert given_chance(rll, np.ones(20), label) == pytest.approx(
+        1 / (1 + rll.parts().groups.negatives)
+    )
 
 
 def test_safety_of_right_and_wrong_labels():

@@ -8,15 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from crowdwise import Annotations
 from crowdwise.aggregate import DawidSkene, MajorityVote
-from crowdwise.embed.confidence import (
-    Belief,
-    assurance,
-    believed,
-    class_prior,
-    confidence_of,
-    pseudo_labels,
-    refreshed,
-)
+from crowdwise.embed import MLE, Assurance, Bayesian, Certain
+from crowdwise.embed.confidence import Belief, refresh
 from crowdwise.errors import ParameterError
 
 # Lopsided on purpose: unequal numbers of labels, a tie, a task without any.
@@ -34,7 +27,7 @@ LABELS = [
 def belief_of(labels, n_classes, gold=None):
     votes = Annotations.from_matrix(labels, classes=np.arange(n_classes))
     shares = votes.shares()
-    return believed(votes, shares, shares.argmax(axis=1), gold)
+    return Belief.of(votes, shares, shares.argmax(axis=1), gold)
 
 
 @pytest.fixture
@@ -64,63 +57,71 @@ def slow(labels, kind, prior, positive=None):
     return found
 
 
+def part(kind, prior, **more):
+    kinds = {"none": Certain, "mle": MLE, "assurance": Assurance}
+    return Bayesian(prior, **more) if kind == "bayesian" else kinds[kind](**more)
+
+
 @pytest.mark.parametrize("kind", ["none", "mle", "bayesian", "assurance"])
 def test_equal_to_plain_loops(belief, kind):
     prior = np.array([2.0, 3.0])
-    assert_allclose(confidence_of(belief, kind, prior), slow(LABELS, kind, prior))
+    assert_allclose(part(kind, prior).of(belief, [0, 1]), slow(LABELS, kind, prior))
 
 
 @pytest.mark.parametrize("kind", ["mle", "bayesian"])
 def test_the_papers_equations_are_about_the_positive_class(belief, kind):
     prior = np.array([2.0, 3.0])
-    found = confidence_of(belief, kind, prior, positive=1)
+    found = part(kind, prior, in_class="yes").of(belief, ["no", "yes"])
     assert_allclose(found, slow(LABELS, kind, prior, positive=1))
+    with pytest.raises(ParameterError, match="no class 'maybe'"):
+        part(kind, prior, in_class="maybe").of(belief, ["no", "yes"])
 
 
 @pytest.mark.parametrize("kind", ["mle", "bayesian", "assurance"])
 def test_three_classes(kind):
     labels = [[0, 1, 2, 2, 2], [0, 0, 0, 1, -1], [1, 1, -1, -1, -1], [2, 0, 1, -1, -1]]
     prior = np.array([1.0, 2.0, 4.0])
-    found = confidence_of(belief_of(labels, 3), kind, prior)
+    found = part(kind, prior).of(belief_of(labels, 3), [0, 1, 2])
     assert_allclose(found, slow(labels, kind, prior), atol=1e-12)
 
 
 def test_assurance_of_two_classes_is_the_papers():
     for positive, d in ((5, 5), (3, 5), (2, 7), (2, 4)):
-        share = np.array([[1 - positive / d, positive / d]])
-        assert_allclose(assurance(share), abs(1 - 2 * positive / d), atol=1e-12)
+        belief = belief_of([[1] * positive + [0] * (d - positive)], 2)
+        found = Assurance().of(belief, [0, 1])
+        assert_allclose(found, abs(1 - 2 * positive / d), atol=1e-12)
 
 
-def test_the_prior_is_dealt_by_class(belief):
+def test_the_prior_is_divided_by_class(belief):
     assert_array_equal(belief.label, [1, 1, 0, 0, 0, -1, 1])
-    assert_allclose(class_prior(belief, 4.0), [2.0, 2.0])
-    assert_allclose(confidence_of(belief, "bayesian"), slow(LABELS, "bayesian", [2.5, 2.5]))
-    assert_allclose(pseudo_labels(belief, 3.0, 2.0, 9.0, 1), [2.0, 3.0])
-    assert_allclose(pseudo_labels(belief, 3.0, 2.0, 9.0, 0), [3.0, 2.0])
-    assert_allclose(pseudo_labels(belief, None, None, 12.0, 1), [6.0, 6.0])
-    for alpha, beta in ((3.0, None), (None, 2.0)):
-        with pytest.raises(ParameterError, match="both"):
-            pseudo_labels(belief, alpha, beta, 5.0, 1)
+    assert_allclose(belief.class_sizes, [3, 3])
+    assert_allclose(Bayesian(4.0).pseudo_labels(belief), [2.0, 2.0])
+    assert_allclose(Bayesian().of(belief, [0, 1]), slow(LABELS, "bayesian", [2.5, 2.5]))
+    assert_allclose(Bayesian((2.0, 3.0)).pseudo_labels(belief), [2.0, 3.0])
+    for prior in ((3.0,), (1.0, 2.0, 3.0), (3.0, -1.0)):
+        with pytest.raises(ParameterError, match="for 2 classes"):
+            Bayesian(prior).of(belief, [0, 1])
 
 
 def test_gold_is_certain():
     gold = np.array([0, -1, -1, 1, -1, 1, -1])
     belief = belief_of(LABELS, 2, gold)
     assert_array_equal(belief.label, [0, 1, 0, 1, 0, 1, 1])
-    assert_allclose(confidence_of(belief, "mle")[[0, 3, 5]], 1.0)
-    assert_allclose(confidence_of(belief, "mle", positive=1)[[0, 3, 5]], [0.0, 1.0, 1.0])
-    assert_allclose(confidence_of(belief, "assurance")[[0, 3, 5]], 1.0)
+    for confidence in (MLE(), Bayesian(), Assurance(), Certain()):
+        assert_allclose(confidence.of(belief, [0, 1])[[0, 3, 5]], 1.0)
+    for confidence in (MLE(in_class=1), Bayesian(in_class=1)):
+        assert_allclose(confidence.of(belief, [0, 1])[[0, 3, 5]], [0.0, 1.0, 1.0])
 
 
 def test_a_refresh_is_an_e_step_with_the_representation_as_prior(crowd):
     votes = crowd.votes.filter(crowd.votes.task > 4)  # five tasks without labels
     first = DawidSkene().fit(votes)
-    belief = believed(votes, first.posterior_, first.posterior_.argmax(axis=1), None)
-    found = refreshed(belief, crowd.X, votes)
-    told = np.flatnonzero(votes.redundancy)
-    rows = np.concatenate([told, told])
-    weight = np.concatenate([first.posterior_[told, 0], first.posterior_[told, 1]])
-    label = np.repeat([0, 1], len(told))
+    belief = Belief.of(votes, first.posterior_, first.posterior_.argmax(axis=1), None)
+    found = refresh(belief, crowd.X, votes)
+    labeled = np.flatnonzero(votes.redundancy)
+    rows = np.concatenate([labeled, labeled])
+    weight = np.concatenate([first.posterior_[labeled, 0], first.posterior_[labeled, 1]])
+    label = np.repeat([0, 1], len(labeled))
     kept = weight > 0
     model = LogisticRegression(max_iter=200)
     model.fit(crowd.X[rows[kept]], label[kept], sample_weight=weight[kept])
@@ -144,12 +145,12 @@ def test_a_belief_in_one_class_is_left_alone():
     share = np.array([[1.0, 0.0]] * 3)
     belief = Belief(np.zeros(3, dtype=int), share, np.ones(3), np.full(3, -1))
     votes = Annotations.from_matrix([[0], [0], [0]], classes=[0, 1])
-    assert refreshed(belief, np.eye(3), votes) is belief
+    assert refresh(belief, np.eye(3), votes) is belief
 
 
 def test_an_aggregator_that_abstains_leaves_a_task_out():
     votes = Annotations.from_matrix([[0, 1], [1, 1]])
     chosen = MajorityVote(ties="abstain").fit(votes)
     label = np.where(chosen.labels_.isna(), -1, 1)
-    belief = believed(votes, chosen.posterior_, label, None)
-    assert_array_equal(belief.told, [1])
+    belief = Belief.of(votes, chosen.posterior_, label, None)
+    assert_array_equal(belief.labeled, [1])

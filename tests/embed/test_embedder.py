@@ -16,8 +16,28 @@ from torch import nn
 
 import crowdwise
 from crowdwise.aggregate import GLAD, DawidSkene, MajorityVote
-from crowdwise.embed import RLL, CrowdLabels, Encoder, NeuCrowd, Triplet
-from crowdwise.embed.confidence import confidence_of
+from crowdwise.embed import (
+    MLE,
+    RLL,
+    Assurance,
+    Bayesian,
+    Certain,
+    CosineSoftmax,
+    CrowdEmbedder,
+    CrowdLabels,
+    Encoder,
+    EveryClass,
+    Example,
+    HardGroups,
+    NeuCrowd,
+    OneClass,
+    RandomGroups,
+    Robust,
+    SafeGroups,
+    Triplet,
+    TripletLoss,
+    TwoTowers,
+)
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn import Training
 from crowdwise.nets.loop import TrainingError
@@ -48,7 +68,7 @@ def test_grids_and_cross_validation_take_annotations(crowd):
     model = Pipeline([("embed", rll), ("clf", CrowdLabels(RandomForestClassifier(5)))])
     assert cross_val_score(model, crowd.X, crowd.votes, cv=3).shape == (3,)
     grid = {
-        "embed__confidence": ["none", "mle"],
+        "embed__confidence": [Certain(), MLE()],
         "clf__aggregator": [MajorityVote(), DawidSkene()],
         "clf__classifier__max_depth": [2],
     }
@@ -103,12 +123,12 @@ def test_labels_come_from_any_aggregator(crowd):
 
 def test_confidence_may_come_from_a_posterior(crowd):
     model = RLL(
-        confidence="mle", evidence="posterior", aggregator=DawidSkene(), groups_per_epoch=64
+        confidence=MLE(evidence="posterior"), aggregator=DawidSkene(), groups_per_epoch=64
     ).set_params(training=Training(epochs=1, batch_size=64, device="cpu"))
     model.fit(crowd.X, crowd.votes)
     posterior = DawidSkene().fit(crowd.votes).posterior_
     assert_allclose(model.confidence_, posterior.max(axis=1))
-    shares = model.set_params(evidence="labels").fit(crowd.X, crowd.votes).confidence_
+    shares = model.set_params(confidence__evidence="labels").fit(crowd.X, crowd.votes).confidence_
     label = posterior.argmax(axis=1)
     assert_allclose(shares, crowd.votes.shares()[np.arange(160), label])
 
@@ -178,7 +198,7 @@ def test_ensembles_and_unknown_workers_are_refused(crowd):
 def test_a_loss_that_is_not_finite_is_an_error(crowd):
     wild = Training(optimizer="sgd", learning_rate=1e30, batch_size=64, epochs=3, device="cpu")
     encoder = Encoder((4,), activation="none", dropout=0.0)
-    model = Triplet(unit_length=False, margin=1.0, encoder=encoder, training=wild)
+    model = Triplet(loss=TripletLoss(1.0, unit_length=False), encoder=encoder, training=wild)
     with pytest.raises(TrainingError, match="not finite"):
         model.fit(crowd.X, crowd.votes)
 
@@ -186,13 +206,13 @@ def test_a_loss_that_is_not_finite_is_an_error(crowd):
 def test_an_interrupted_training_keeps_what_it_has(crowd, monkeypatch):
     calls = []
 
-    def pick(self, _data, pool, n, generator):
+    def pick(self, _tasks, pool, n, generator):
         calls.append(n)
         if len(calls) > 5:
             raise KeyboardInterrupt
-        return self.sampler.draw(pool, n, generator)
+        return self.draw(pool, n, generator)
 
-    monkeypatch.setattr("crowdwise.embed._objective.EmbedObjective.pick", pick)
+    monkeypatch.setattr("crowdwise.embed.groups.Sampler.pick", pick)
     model = RLL(groups_per_epoch=256, training=crowd.brief, random_state=0)
     with pytest.warns(ConvergenceWarning, match="interrupted after 2 epochs"):
         model.fit(crowd.X, crowd.votes)
@@ -201,7 +221,7 @@ def test_an_interrupted_training_keeps_what_it_has(crowd, monkeypatch):
 
 def test_a_refresh_gives_tasks_without_labels_a_class(crowd):
     votes = crowd.votes.filter(crowd.votes.task >= 40)
-    model = RLL(confidence="mle", groups_per_epoch=1000, training=crowd.brief, random_state=0)
+    model = RLL(confidence=MLE(), groups_per_epoch=1000, training=crowd.brief, random_state=0)
     plain = clone(model).fit(crowd.X, votes)
     assert not plain.confidence_[:40].any()
     assert_allclose(plain.posterior_[:40], 0.5)
@@ -260,10 +280,93 @@ def test_a_device_that_is_not_there(crowd):
         RLL(training=Training(device="cuda")).fit(crowd.X, crowd.votes)
 
 
-def test_confidences_by_name(crowd):
-    for kind in ("none", "mle", "bayesian", "assurance"):
-        model = RLL(confidence=kind, groups_per_epoch=64)
+def test_confidences_of_the_tasks(crowd):
+    for confidence in (Certain(), MLE(), Bayesian(), Assurance()):
+        model = RLL(confidence=confidence, groups_per_epoch=64)
         model.set_params(training=Training(epochs=1, batch_size=64, device="cpu"))
         model.fit(crowd.X, crowd.votes)
         belief = model._aggregate(crowd.votes, None)
-        assert_allclose(model.confidence_, confidence_of(belief, kind))
+        assert_allclose(model.confidence_, confidence.of(belief, model.classes_))
+
+
+# -- composed of parts -----------------------------------------------------------------------
+
+PARTS = {
+    "groups": HardGroups(SafeGroups(RandomGroups(4, anchors=OneClass(0)), margin=0.1), rate=3),
+    "anchor": Robust(scale="batch"),
+    "confidence": Bayesian((1.0, 2.0)),
+    "loss": CosineSoftmax(eta=5.0),
+}
+
+
+def test_methods_are_choices_of_parts(crowd):
+    settings = {"groups_per_epoch": 256, "training": crowd.brief, "random_state": 0}
+    triplets = {
+        "groups": RandomGroups(negatives=1, anchors=EveryClass()),
+        "anchor": Example(),
+        "confidence": Certain(),
+        "loss": TripletLoss(),
+    }
+    for method, parts in ((RLL, {}), (Triplet, triplets)):
+        own = method(**settings).fit_transform(crowd.X, crowd.votes)
+        composed = CrowdEmbedder(**parts, **settings).fit_transform(crowd.X, crowd.votes)
+        assert_array_equal(own, composed)
+
+
+def test_a_new_method_is_composed_saved_and_brought_back(crowd, tmp_path):
+    model = CrowdEmbedder(**PARTS, groups_per_epoch=256, training=crowd.brief, random_state=0)
+    assert str(clone(model)) == str(model)
+    vectors = model.fit_transform(crowd.X, crowd.votes)
+    model.save(tmp_path / "model")
+    again = crowdwise.load(tmp_path / "model")
+    assert type(again) is CrowdEmbedder
+    assert str(again.get_params()) == str(model.get_params())
+    assert_allclose(again.transform(crowd.X), vectors, atol=1e-12)
+    assert model.set_params(groups__groups__margin=0.3).groups.groups.margin == 0.3
+
+
+def test_every_part_matters(crowd):
+    settings = {"groups_per_epoch": 256, "training": crowd.brief, "random_state": 0}
+    usual = RLL(**settings).fit_transform(crowd.X, crowd.votes)
+    for name, part in PARTS.items():
+        other = RLL(**{name: part}, **settings).fit_transform(crowd.X, crowd.votes)
+        assert np.abs(other - usual).max() > 1e-3, name
+
+
+def test_robust_anchors_stand_in_triplets_too(crowd):
+    settings = {"groups_per_epoch": 256, "training": crowd.brief, "random_state": 0}
+    usual, robust, towers = (
+        Triplet(**settings, **parts).fit_transform(crowd.X, crowd.votes)
+        for parts in ({}, {"anchor": Robust()}, {"encoder": TwoTowers()})
+    )
+    assert np.abs(usual - robust).max() > 1e-3
+    assert np.abs(usual - towers).max() > 1e-3
+
+
+def test_recipes_are_copies():
+    model = RLL.recipe("code").set_params(loss__eta=3.0)
+    assert model.loss.eta == 3.0
+    assert RLL.recipe("code").loss.eta == 10.0
+    assert RLL.recipe("code", scale=False).scale is False
+    with pytest.raises(ParameterError, match=r"(?s)no recipe 'paper'.*code"):
+        RLL.recipe("paper")
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        ({"groups": RandomGroups(0)}, "negatives"),
+        ({"groups": SafeGroups(RandomGroups(0))}, "negatives"),
+        ({"groups": SafeGroups(unsafe_share=2.0)}, "unsafe_share"),
+        ({"groups": HardGroups(rate=0)}, "rate"),
+        ({"anchor": Robust(scale="none")}, "scale"),
+        ({"confidence": MLE(evidence="votes")}, "evidence"),
+        ({"loss": CosineSoftmax(eta=0.0)}, "eta"),
+        ({"loss": CosineSoftmax(form="sum")}, "form"),
+        ({"confidence": "mle"}, "confidence"),
+        ({"encoder": 3}, "encoder"),
+    ],
+)
+def test_bad_parts_are_refused(crowd, part, name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        RLL(**part).fit(crowd.X, crowd.votes)

@@ -5,14 +5,8 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise.embed.groups import (
-    EpisodeSampler,
-    Pool,
-    TaskSampler,
-    TupleSampler,
-    distinct,
-    refuse_too_few,
-)
+from crowdwise.embed.groups import EpisodeSampler, TaskSampler, TupleSampler, distinct
+from crowdwise.embed.tasks import Pool, refuse_too_few
 from crowdwise.errors import AnnotationError
 
 LABEL = torch.tensor([2, 0, 1, 0, -1, 2, 0, 1, 0, 0, 2, 1])  # task 4 has none
@@ -73,7 +67,7 @@ def test_few_numbers_repeat():
 @pytest.mark.parametrize("anchor", [None, 1], ids=["all", "one"])
 @pytest.mark.parametrize("repeats", [False, True])
 def test_tuples_equal_to_lists_with_the_same_luck(pool, anchor, repeats):
-    found = TupleSampler(3, anchor, repeats).draw(pool, 40, seeded())
+    found = TupleSampler(3, anchor, repeats=repeats).draw(pool, 40, seeded())
     generator = seeded()
     chances = [5.0, 3.0, 2.0, 0.0] if anchor is None else [0.0, 3.0, 0.0, 0.0]
     weight = torch.tensor(chances, dtype=torch.float64)
@@ -111,7 +105,7 @@ def test_classes_of_one_task_do_not_anchor():
 
 def test_one_class_is_refused():
     pool = Pool.of(torch.arange(3), torch.zeros(3, dtype=torch.long), 2)
-    for sampler in (TupleSampler(1), TaskSampler(), EpisodeSampler(1, 1)):
+    for sampler in (TupleSampler(1), TaskSampler(), EpisodeSampler(2)):
         assert not sampler.allows(pool)
         with pytest.raises(AnnotationError, match="one class"):
             refuse_too_few(pool, sampler)
@@ -130,7 +124,7 @@ def test_tasks_come_from_all_classes_alike():
 
 
 def test_episodes_have_supports_and_queries_of_every_class(pool):
-    found = EpisodeSampler(1, 2).draw(pool, 30, seeded()).reshape(30, 3, 3)
+    found = EpisodeSampler(3).draw(pool, 30, seeded())
     luck = torch.rand(90, 3, generator=seeded(), dtype=torch.float64).reshape(30, 3, 3).tolist()
     for episode, chance in zip(found.tolist(), luck, strict=True):
         for k in range(3):

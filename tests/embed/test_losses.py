@@ -7,12 +7,13 @@ import torch
 from torch.nn.functional import cosine_similarity, normalize
 
 from crowdwise.embed import (
+    CenterLoss,
     ContrastiveLoss,
-    GroupSoftmax,
+    CosineSoftmax,
+    EuclideanSoftmax,
     LiftedStructureLoss,
     RelationLoss,
     SemiHardTripletLoss,
-    TripletCenterLoss,
     TripletLoss,
 )
 
@@ -30,12 +31,13 @@ LABEL = torch.tensor([0, 0, 0, 1, 1, 2, 0, 1])  # a class of one task
 def test_group_softmax(similarity, form):
     anchor, candidates = points(5, 3), points(5, 4, 3, seed=1)
     confidence = torch.rand(5, 4, generator=torch.Generator().manual_seed(2)).double()
-    loss = GroupSoftmax(2.5, similarity=similarity, form=form, offset=1.5)
-    found = loss(anchor, candidates, confidence)
+    cosine = similarity == "cosine"
+    kind = CosineSoftmax(2.5, form=form) if cosine else EuclideanSoftmax(2.5, form=form, offset=1.5)
+    found = kind.compare(anchor, candidates, confidence)
     for g in range(5):
         mass = []
         for c in range(4):
-            if similarity == "cosine":
+            if cosine:
                 like = float(cosine_similarity(anchor[g], candidates[g, c], dim=0))
             else:
                 like = 1.5 - math.dist(anchor[g].tolist(), candidates[g, c].tolist())
@@ -54,7 +56,7 @@ def test_where_confidence_enters_matters():
     candidates = torch.tensor([[[0.6, 0.8], [1.0, 0.0]]])
     confidence = torch.tensor([[1.0, 0.5]])
     scaled, weighed = (
-        GroupSoftmax(10.0, form=form)(anchor, candidates, confidence).item()
+        CosineSoftmax(10.0, form=form).compare(anchor, candidates, confidence).item()
         for form in ("exponent", "multiplier")
     )
     assert scaled < math.log(2) < weighed
@@ -63,7 +65,7 @@ def test_where_confidence_enters_matters():
 def test_no_confidence_is_finite():
     anchor, candidates = points(1, 3), points(1, 4, 3, seed=1)
     for form in ("exponent", "multiplier"):
-        loss = GroupSoftmax(form=form)(anchor, candidates, torch.zeros(1, 4).double())
+        loss = CosineSoftmax(form=form).compare(anchor, candidates, torch.zeros(1, 4).double())
         assert float(loss) == pytest.approx(math.log(4), rel=2.0)
         assert torch.isfinite(loss).all()
 
@@ -71,7 +73,7 @@ def test_no_confidence_is_finite():
 def test_contrastive():
     first, second = points(6, 3), points(6, 3, seed=1) * 0.4
     same = torch.tensor([True, False, True, False, False, True])
-    found = ContrastiveLoss(2.0)(first, second, same)
+    found = ContrastiveLoss(2.0).compare(first, second, same)
     for i in range(6):
         distance = math.dist(first[i].tolist(), second[i].tolist())
         expected = distance**2 if same[i] else max(0.0, 2.0 - distance) ** 2
@@ -81,7 +83,7 @@ def test_contrastive():
 @pytest.mark.parametrize("scale", [True, False])
 def test_triplet(scale):
     anchor, positive, negative = points(6, 3), points(6, 3, seed=1), points(6, 3, seed=2)
-    found = TripletLoss(0.7, scale=scale)(anchor, positive, negative)
+    found = TripletLoss(0.7, unit_length=scale).compare(anchor, positive, negative)
     for i in range(6):
         a, p, n = (
             (v[i] / v[i].norm() if scale else v[i]).tolist() for v in (anchor, positive, negative)
@@ -111,7 +113,7 @@ def test_semi_hard_triplet(scale):
             without += not farther
             chosen = min(farther) if farther else max(others)
             expected.append(max(0.0, near - chosen + 0.2))
-    found = SemiHardTripletLoss(0.2, scale=scale)(vectors, LABEL)
+    found = SemiHardTripletLoss(0.2, unit_length=scale).compare(vectors, LABEL)
     assert found.tolist() == pytest.approx(expected)
     assert without  # both branches of the rule are used
 
@@ -133,15 +135,15 @@ def test_lifted_structure():
                 if LABEL[n] != LABEL[a]
             )
             expected.append(0.5 * max(0.0, math.log(mass) + distance(i, j)) ** 2)
-    found = LiftedStructureLoss(1.5)(vectors, LABEL)
+    found = LiftedStructureLoss(1.5).compare(vectors, LABEL)
     assert found.tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("margin", [None, 1.3])
 def test_centers(margin):
     vectors = points(8, 3)
-    loss = TripletCenterLoss(3, 3, margin=margin).double()
-    found = loss(vectors, LABEL)
+    loss = CenterLoss(margin=margin).build(3, 3).double()
+    found = loss.compare(vectors, LABEL)
     for i in range(8):
         to = [0.5 * math.dist(vectors[i].tolist(), c.tolist()) ** 2 for c in loss.center.detach()]
         own = to.pop(int(LABEL[i]))
@@ -154,8 +156,8 @@ def test_centers(margin):
 def test_relation():
     support, query = points(2, 3, 4, 5), points(2, 6, 5, seed=1)
     label = torch.tensor([[0, 0, 1, 1, 2, 2]] * 2)
-    loss = RelationLoss(5, 7).double()
-    found = loss(support, query, label)
+    loss = RelationLoss(hidden=7).build(5, 3).double()
+    found = loss.compare(support, query, label)
     assert found.shape == (2, 6, 3)
     for e in range(2):
         for q in range(6):
@@ -169,10 +171,10 @@ def test_relation():
 @pytest.mark.parametrize(
     "loss",
     [
-        lambda v: GroupSoftmax(similarity="euclidean")(v[:1], v[None, :3], torch.ones(1, 3)),
-        lambda v: ContrastiveLoss()(v[:2], v[:2], torch.tensor([True, False])),
-        lambda v: SemiHardTripletLoss()(v, torch.tensor([0, 0, 1, 1])),
-        lambda v: LiftedStructureLoss()(v, torch.tensor([0, 0, 1, 1])),
+        lambda v: EuclideanSoftmax().compare(v[:1], v[None, :3], torch.ones(1, 3)),
+        lambda v: ContrastiveLoss().compare(v[:2], v[:2], torch.tensor([True, False])),
+        lambda v: SemiHardTripletLoss().compare(v, torch.tensor([0, 0, 1, 1])),
+        lambda v: LiftedStructureLoss().compare(v, torch.tensor([0, 0, 1, 1])),
     ],
     ids=["softmax", "contrastive", "semi-hard", "lifted"],
 )
@@ -184,4 +186,4 @@ def test_equal_vectors_have_finite_gradients(loss):
 
 def test_a_batch_of_one_class_has_no_triplets():
     for loss in (SemiHardTripletLoss(), LiftedStructureLoss()):
-        assert loss(points(4, 3), torch.zeros(4, dtype=torch.long)).numel() == 0
+        assert loss.compare(points(4, 3), torch.zeros(4, dtype=torch.long)).numel() == 0

@@ -7,45 +7,63 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise.embed import NeuCrowd, neucrowd
-from crowdwise.embed._data import GroupData
-from crowdwise.embed.groups import TupleSampler
-from crowdwise.embed.neucrowd import flipped
-from crowdwise.embed.safety import safe_tasks
+from crowdwise.embed import (
+    EveryClass,
+    Example,
+    FlippingShares,
+    HardGroups,
+    NeuCrowd,
+    RandomGroups,
+    Robust,
+    SafeGroups,
+    TupleSampler,
+    hard_groups,
+    published,
+    safe_tasks,
+)
+from crowdwise.embed.embedder import GroupObjective
+from crowdwise.embed.published import LenientSafeGroups
+from crowdwise.embed.tasks import GroupTasks
 from crowdwise.learn import Training
 
 BRIEF = Training(learning_rate=1e-2, batch_size=128, epochs=3, device="cpu")
 
 
-def made(**params):
-    return NeuCrowd(**{"groups_per_epoch": 512, "training": BRIEF, "random_state": 0, **params})
+def made(recipe=None, **params):
+    settings = {"groups_per_epoch": 512, "training": BRIEF, "random_state": 0, **params}
+    return NeuCrowd(**settings) if recipe is None else NeuCrowd.recipe(recipe, **settings)
 
 
 @pytest.fixture
-def objectives(monkeypatch):
-    """The objectives that are made while a test runs, and the data of each epoch."""
-    found = []
-    plain = GroupData.batches
+def fits(monkeypatch):
+    """The objective and the tasks of each epoch while a test runs."""
+    found, objectives = [], []
+    plain, build = GroupTasks.batches, GroupObjective.__init__
 
-    def watched(self, size, by, generator):
-        found.append(self)
-        return plain(self, size, by, generator)
+    def watched(self, size, generator):
+        found.append((objectives[-1], self))
+        return plain(self, size, generator)
 
-    monkeypatch.setattr(GroupData, "batches", watched)
+    def kept(self, *parts):
+        build(self, *parts)
+        objectives.append(self)
+
+    monkeypatch.setattr(GroupTasks, "batches", watched)
+    monkeypatch.setattr(GroupObjective, "__init__", kept)
     return found
 
 
 def test_classes_come_apart(crowd):
     model = made(training=Training(learning_rate=1e-2, batch_size=128, epochs=8, device="cpu"))
     vectors = model.fit(crowd.X, crowd.votes).transform(crowd.new_X)
-    centres = np.stack([vectors[crowd.new_truth == k].mean(axis=0) for k in range(2)])
-    to = np.linalg.norm(vectors[:, None] - centres, axis=2)
+    centers = np.stack([vectors[crowd.new_truth == k].mean(axis=0) for k in range(2)])
+    to = np.linalg.norm(vectors[:, None] - centers, axis=2)
     assert (to.argmin(axis=1) == crowd.new_truth).mean() > 0.85
     assert model.history_.loss[-1][0] < 0.5 * model.history_.loss[0][0]
 
 
 def test_safe_tasks_in_the_final_embedding(crowd):
-    model = made(n_neighbors=7, margin=0.3).fit(crowd.X, crowd.votes)
+    model = made(groups=HardGroups(SafeGroups(neighbors=7, margin=0.3))).fit(crowd.X, crowd.votes)
     label = crowd.votes.shares().argmax(axis=1)
     expected = safe_tasks(
         torch.as_tensor(model.transform(crowd.X)),
@@ -68,28 +86,27 @@ def test_unsafe_tasks_are_not_drawn_from_the_second_epoch_on(crowd, monkeypatch)
         return plain(self, pool, n, generator)
 
     monkeypatch.setattr(TupleSampler, "draw", watched)
-    model = made(unsafe_share=0.0, hard_rate=1, training=BRIEF).fit(crowd.X, crowd.votes)
+    made(groups=SafeGroups(unsafe_share=0.0)).fit(crowd.X, crowd.votes)
     n_batches = math.ceil(512 / 128)
     assert all(len(pool) == 160 for pool in pools[:n_batches])
     assert all(len(pool) < 160 for pool in pools[n_batches:])
     pools.clear()
-    made(safety=False, hard_rate=1).fit(crowd.X, crowd.votes)
+    made(groups=RandomGroups()).fit(crowd.X, crowd.votes)
     assert all(len(pool) == 160 for pool in pools)
     pools.clear()
-    made(unsafe_share=1.0, hard_rate=1).fit(crowd.X, crowd.votes)
+    made(groups=SafeGroups(unsafe_share=1.0)).fit(crowd.X, crowd.votes)
     assert all(len(pool) == 160 for pool in pools)
-    assert model._neighbors(160) == 11  # the root of a batch of 128
 
 
 def test_everything_is_drawn_where_too_few_are_safe(crowd):
-    model = made(margin=1e9, unsafe_share=0.0).fit(crowd.X, crowd.votes)
+    model = made(groups=SafeGroups(margin=1e9, unsafe_share=0.0)).fit(crowd.X, crowd.votes)
     assert not model.safe_.any()
     assert np.isfinite(model.transform(crowd.X)).all()
 
 
 def test_the_hardest_candidates_are_kept(crowd, monkeypatch):
     shown = []
-    plain = neucrowd.hardest
+    plain = hard_groups.largest
 
     def watched(score, n):
         kept = plain(score, n)
@@ -97,67 +114,69 @@ def test_the_hardest_candidates_are_kept(crowd, monkeypatch):
         shown.append((len(score), n, float(score[kept].min()), float(left.max())))
         return kept
 
-    monkeypatch.setattr(neucrowd, "hardest", watched)
-    made(hard_rate=3).fit(crowd.X, crowd.votes)
+    monkeypatch.setattr(hard_groups, "largest", watched)
+    made(groups=HardGroups(SafeGroups(), rate=3)).fit(crowd.X, crowd.votes)
     assert len(shown) == 2 * 4  # epochs after the first, four batches each
     for size, n, worst_kept, best_left in shown:
         assert size == 3 * n
         assert worst_kept >= best_left
     shown.clear()
-    made(hard_rate=1).fit(crowd.X, crowd.votes)
+    made(groups=HardGroups(SafeGroups(), rate=1)).fit(crowd.X, crowd.votes)
     assert not shown
 
 
-def test_predictions_correlate_with_the_loss_in_training(crowd, objectives):
+def test_predictions_correlate_with_the_loss_in_training(crowd, fits):
     found = {}
+    flat = NeuCrowd.recipe("code").groups.set_params(groups=RandomGroups(repeats=True))
     for legacy in (False, True):
         rates = {"encoder": 1e-3, "hardness": 1e-2, "": 1e-2}
         training = Training(learning_rate=rates, batch_size=128, epochs=20, device="cpu")
-        model = made(training=training, legacy=legacy, safety=False, groups_per_epoch=2000)
+        recipe, groups = ("code", flat) if legacy else (None, HardGroups())
+        model = made(recipe, training=training, groups=groups, groups_per_epoch=2000)
         model.fit(crowd.X, crowd.votes)
-        data = objectives[-1]
-        objective = data.objective.eval()
-        batch = data.batch(data.sampler.draw(data.pool(), 2000, torch.Generator().manual_seed(9)))
+        objective, tasks = fits[-1]
+        objective.eval()
+        generator = torch.Generator().manual_seed(9)
+        batch = tasks.batch(tasks.sampler.draw(tasks.pool(), 2000, generator))
         with torch.no_grad():
-            foretold = objective.hardness(objective.net.scaler(batch.x), batch.groups)
-            losses = objective.group_losses(batch)
+            x = objective.net.scaler(batch.x)
+            predicted = objective.sampler.hardness(x, batch.groups)
+            losses = objective.losses(batch)
         target = (-losses).exp() if legacy else losses
-        found[legacy] = np.corrcoef(foretold, target)[0, 1], float(foretold.std() / target.std())
+        found[legacy] = np.corrcoef(predicted, target)[0, 1], float(predicted.std() / target.std())
     assert found[False][0] > 0.6
     assert found[True][1] < 0.5 * found[False][1]  # with the bug, predictions shrink to the mean
 
 
-def test_the_loss_reported_is_the_representations(crowd, objectives):
+def test_the_loss_reported_is_the_representations(crowd, fits):
     made().fit(crowd.X, crowd.votes)
-    data = objectives[-1]
-    objective, batch = data.objective, data.whole()
+    objective, tasks = fits[-1]
+    batch = tasks.whole()
     for part in objective.modules():  # without dropout, and yet in training
         if isinstance(part, torch.nn.Dropout):
             part.p = 0.0
     objective.train()
     objective.zero_grad()
     loss = objective.loss(batch)
-    losses = objective.group_losses(batch)
+    losses = objective.losses(batch)
     assert loss.item() == pytest.approx(losses.mean().item(), rel=1e-5)
     loss.backward()
     own = torch.autograd.grad(losses.mean(), list(objective.net.encoder.parameters()))
     for parameter, expected in zip(objective.net.encoder.parameters(), own, strict=True):
         torch.testing.assert_close(parameter.grad, expected)
-    assert all(p.grad is not None for p in objective.hardness.parameters())
+    assert all(p.grad is not None for p in objective.sampler.hardness.parameters())
 
 
 @pytest.mark.parametrize("space", ["embedding", "input"])
 @pytest.mark.parametrize("scale", ["weights", "batch", "sum"])
-def test_robust_anchors_by_plain_loops(crowd, objectives, space, scale):
-    model = made(anchor_space=space, anchor_scale=scale, hard_rate=1, anchors="all")
-    model.fit(crowd.X, crowd.votes)
-    data = objectives[-1]
-    objective, batch = (
-        data.objective.eval(),
-        data.batch(data.sampler.draw(data.pool(), 12, torch.Generator().manual_seed(1))),
-    )
+def test_robust_anchors_by_plain_loops(crowd, fits, space, scale):
+    groups = SafeGroups(RandomGroups(anchors=EveryClass()))
+    made(anchor=Robust(space=space, scale=scale), groups=groups).fit(crowd.X, crowd.votes)
+    objective, tasks = fits[-1]
+    objective.eval()
+    batch = tasks.batch(tasks.sampler.draw(tasks.pool(), 12, torch.Generator().manual_seed(1)))
     with torch.no_grad():
-        found = objective.group_losses(batch)
+        found = objective.losses(batch)
         scaled = objective.net.scaler(batch.x)
         vectors = objective.net.encoder(scaled)
         anchors = {}
@@ -177,49 +196,69 @@ def test_robust_anchors_by_plain_loops(crowd, objectives, space, scale):
             assert loss.item() == pytest.approx(expected.item(), abs=1e-4)
 
 
-def test_without_its_parts_it_is_rll_with_distances(crowd, objectives):
-    model = made(safety=False, anchor="example", hard_rate=1).fit(crowd.X, crowd.votes)
-    objective = objectives[-1].objective
-    assert objective.hardness is None
-    assert objective.anchor == "example"
+def test_without_its_parts_it_is_rll_with_distances(crowd, fits):
+    model = made(groups=RandomGroups(), anchor=Example()).fit(crowd.X, crowd.votes)
+    assert isinstance(fits[-1][0].sampler, TupleSampler)
     assert model.history_.loss[-1][0] < model.history_.loss[0][0]
 
 
-def test_weights_turn_around_in_the_published_code(crowd, objectives):
+def test_weights_turn_around_in_the_published_code(crowd, fits):
     weight = torch.tensor([6 / 7, 4 / 7, 1.0, 0.0])
-    once = flipped(weight, 1)
+    part = FlippingShares()
+    once = part.in_epoch(weight, 1)
     assert_allclose(once, [1 / 7, 3 / 7, 1.0, 0.0], atol=1e-6)
-    assert_allclose(flipped(once, 2), weight, atol=1e-6)
-    assert_allclose(flipped(weight, 0), weight)
+    assert_allclose(part.in_epoch(once, 2), weight, atol=1e-6)
+    assert_allclose(part.in_epoch(weight, 0), weight)
     training = Training(batch_size=128, epochs=2, device="cpu")
-    model = made(legacy=True, training=training).fit(crowd.X, crowd.votes)
+    model = made("code", training=training).fit(crowd.X, crowd.votes)
     share = crowd.votes.shares().max(axis=1)
     assert_allclose(model.confidence_, share)
     turned = np.where(share < 1, 1 - share, 1.0)
-    assert_allclose(objectives[-1].confidence, turned, atol=1e-6)
+    assert_allclose(fits[-1][1].confidence, turned, atol=1e-6)
 
 
-def test_the_published_codes_ways(crowd, objectives):
-    model = made(legacy=True).fit(crowd.X, crowd.votes)
-    objective = objectives[-1].objective
-    assert objective.softmax.form == "multiplier"
-    assert objective.anchor_scale == "batch"
-    assert objective.sampler.repeats
-    assert objective.hardness.squash
-    assert dropouts(objective.hardness) == dropouts(objective.net) == [0.2, 0.2]
-    assert model._neighbors(160) == 13  # the root, and one more
-    assert model._encoder().bias == "normal"
-    assert made()._encoder().bias == "zero"
+def test_the_published_codes_ways(crowd, fits):
+    model = made("code").fit(crowd.X, crowd.votes)
+    objective, _ = fits[-1]
+    assert objective.criterion.form == "multiplier"
+    assert objective.anchor.scale == "batch"
+    assert objective.sampler.inner.inner.repeats
+    assert objective.sampler.hardness.squash
+    assert dropouts(objective.sampler.hardness) == dropouts(objective.net) == [0.2, 0.2]
+    assert model.encoder.bias == "normal"
+
+
+@pytest.mark.parametrize(
+    ("rule", "batch_size", "k"),
+    [
+        (SafeGroups(), 128, 11),  # the root of the batch size
+        (SafeGroups(), None, 12),  # of the number of tasks
+        (SafeGroups(neighbors=3), 128, 3),
+        (LenientSafeGroups(), 128, 13),  # of the number of tasks, and one more
+    ],
+)
+def test_how_many_neighbors_are_asked(monkeypatch, rule, batch_size, k):
+    asked = []
+
+    def support(*columns, **_):
+        asked.append(columns[-1])
+        return columns[2], columns[2]
+
+    for module in (hard_groups, published):
+        monkeypatch.setattr(module, "neighbor_support", support)
+    label = torch.zeros(160, dtype=torch.long)
+    rule.is_safe(torch.zeros(160, 2), label, torch.ones(160), batch_size)
+    assert asked == [k]
 
 
 def dropouts(module):
     return [part.p for part in module.modules() if isinstance(part, torch.nn.Dropout)]
 
 
-def test_the_picking_network_has_no_dropout(crowd, objectives):
+def test_the_picking_network_has_no_dropout(crowd, fits):
     made().fit(crowd.X, crowd.votes)
-    objective = objectives[-1].objective
-    assert dropouts(objective.hardness) == [0.0, 0.0]
+    objective, _ = fits[-1]
+    assert dropouts(objective.sampler.hardness) == [0.0, 0.0]
     assert dropouts(objective.net) == [0.2, 0.2]
 
 

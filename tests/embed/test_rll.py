@@ -1,4 +1,4 @@
-"""RLL: its variants, its switches, and the published code's ways."""
+"""RLL: its variants, its parts, and the published code's ways."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,23 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.embed import RLL
-from crowdwise.embed._data import GroupBatch
-from crowdwise.embed._objective import TupleObjective
+from crowdwise.embed import (
+    MLE,
+    RLL,
+    Bayesian,
+    Certain,
+    CosineSoftmax,
+    EveryClass,
+    Example,
+    OneClass,
+    RandomGroups,
+    TupleSampler,
+    TwoTowers,
+)
+from crowdwise.embed.embedder import GroupObjective
 from crowdwise.embed.encoder import EmbedNet
-from crowdwise.embed.groups import TupleSampler
-from crowdwise.embed.losses import GroupSoftmax
 from crowdwise.embed.rll import mean_cosine
+from crowdwise.embed.tasks import GroupBatch, GroupTasks
 from crowdwise.errors import ParameterError
 from crowdwise.learn import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
@@ -36,7 +46,7 @@ def test_the_loss_is_that_of_plain_loops(towers):
     x, label = torch.randn(6, 3).double(), torch.tensor([1, 1, 0, 0, 1, 0])
     sure = torch.rand(6).double()
     groups = torch.tensor([[0, 1, 2, 3], [4, 0, 5, 2], [1, 4, 3, 5]])
-    objective = TupleObjective(net, TupleSampler(2, 1), GroupSoftmax(4.0), 2)
+    objective = GroupObjective(net, TupleSampler(2, 1), Example(), CosineSoftmax(4.0), 2)
     found = objective.loss(GroupBatch(x, torch.arange(6), label, sure, groups))
     total = 0.0
     for anchor, *rest in groups.tolist():
@@ -50,7 +60,7 @@ def test_the_loss_is_that_of_plain_loops(towers):
     assert found.item() == pytest.approx(total / 3)
 
 
-@pytest.mark.parametrize("confidence", ["none", "mle", "bayesian"])
+@pytest.mark.parametrize("confidence", [Certain(), MLE(), Bayesian()], ids=str)
 def test_classes_come_apart(crowd, confidence):
     training = Training(learning_rate=1e-2, batch_size=128, epochs=6, device="cpu")
     model = RLL(confidence=confidence, groups_per_epoch=2000, training=training, random_state=0)
@@ -68,33 +78,38 @@ def test_every_class_may_anchor(crowd3):
 
 
 def test_which_class_anchors(crowd, crowd3):
-    def anchor(model, data):
-        model.set_params(groups_per_epoch=8, training=ONCE).fit(data.X, data.votes)
-        return model._objective(model.net_, None).sampler.anchor
+    def anchor(anchors, data):
+        model = RLL(groups=RandomGroups(anchors=anchors), groups_per_epoch=8, training=ONCE)
+        model.fit(data.X, data.votes)
+        return model._objective(model.net_, ONCE).sampler.anchor
 
-    assert anchor(RLL(), crowd) == 1
-    assert anchor(RLL(positive=0), crowd) == 0
-    assert anchor(RLL(anchors="all"), crowd) is None
-    assert anchor(RLL(), crowd3) is None
-    assert anchor(RLL(anchors="positive"), crowd3) == 2
-    with pytest.raises(ParameterError, match="none of the classes"):
-        RLL(positive="yes", training=ONCE).fit(crowd.X, crowd.votes)
+    assert anchor(None, crowd) == 1
+    assert anchor(OneClass(0), crowd) == 0
+    assert anchor(EveryClass(), crowd) is None
+    assert anchor(None, crowd3) is None
+    assert anchor(OneClass(), crowd3) == 2
+    with pytest.raises(ParameterError, match=r"(?s)no class 'yes'.*0, 1"):
+        anchor(OneClass("yes"), crowd)
 
 
-def test_an_epoch_has_every_ordered_pair(crowd):
-    model = RLL(training=ONCE).fit(crowd.X, crowd.votes)
-    belief = model._aggregate(crowd.votes, None)
-    positives = int((belief.label == 1).sum())
-    assert model._n_groups(belief) == positives * (positives - 1)
-    both = RLL(anchors="all", training=ONCE).fit(crowd.X, crowd.votes)
-    negatives = 160 - positives
-    expected = positives * (positives - 1) + negatives * (negatives - 1)
-    assert both._n_groups(belief) == expected
-    assert model.set_params(groups_per_epoch=7)._n_groups(belief) == 7
+def test_an_epoch_has_every_ordered_pair(crowd, monkeypatch):
+    positives = int((crowd.votes.shares().argmax(axis=1) == 1).sum())
+    negatives, drawn = 160 - positives, []
+
+    def watched(self, *_):
+        drawn.append(self.n_groups)
+        return iter([self.whole()])
+
+    monkeypatch.setattr(GroupTasks, "batches", watched)
+    every = RandomGroups(anchors=EveryClass())
+    for changes in ({}, {"groups": every}, {"groups_per_epoch": 7}):
+        RLL(training=ONCE, **changes).fit(crowd.X, crowd.votes)
+    pairs = positives * (positives - 1)
+    assert drawn == [pairs, pairs + negatives * (negatives - 1), 7]
 
 
 def test_two_towers(crowd):
-    model = RLL(towers="two", groups_per_epoch=256, training=crowd.brief, random_state=0)
+    model = RLL(encoder=TwoTowers(), groups_per_epoch=256, training=crowd.brief, random_state=0)
     model.fit(crowd.X, crowd.votes)
     x = torch.as_tensor(crowd.X[:3]).float()
     queries, documents = model.net_(x), model.net_.documents(x)
@@ -105,19 +120,19 @@ def test_two_towers(crowd):
 
 
 def test_negatives_by_the_papers_equation(crowd):
-    model = RLL(confidence="mle", negative_confidence="positive", groups_per_epoch=8)
+    model = RLL(confidence=MLE(in_class=1), groups_per_epoch=8)
     model.set_params(training=ONCE).fit(crowd.X, crowd.votes)
     assert_allclose(model.confidence_, crowd.votes.shares()[:, 1])
 
 
-def test_alpha_and_beta(crowd):
-    model = RLL(alpha=6.0, beta=1.0, groups_per_epoch=8, training=ONCE)
+def test_pseudo_labels(crowd):
+    model = RLL(confidence=Bayesian((1.0, 6.0)), groups_per_epoch=8, training=ONCE)
     model.fit(crowd.X, crowd.votes)
     counts = crowd.votes.votes()
     label = crowd.votes.shares().argmax(axis=1)
     expected = np.where(label == 1, counts[:, 1] + 6.0, counts[:, 0] + 1.0) / (4 + 7.0)
     assert_allclose(model.confidence_, expected)
-    strong = RLL(prior_strength=1e9, groups_per_epoch=8, training=ONCE)
+    strong = RLL(confidence=Bayesian(1e9), groups_per_epoch=8, training=ONCE)
     strong.fit(crowd.X, crowd.votes)
     share = (label == 1).mean()
     assert_allclose(strong.confidence_, np.where(label == 1, share, 1 - share), atol=1e-6)
@@ -133,7 +148,7 @@ def test_the_published_codes_ways(crowd, monkeypatch):
 
     monkeypatch.setattr(TupleSampler, "draw", watched)
     training = Training(epochs=3, batch_size=64, device="cpu")
-    model = RLL(legacy=True, groups_per_epoch=128, training=training, random_state=0)
+    model = RLL.recipe("code", groups_per_epoch=128, training=training, random_state=0)
     model.fit(crowd.X, crowd.votes)
     assert len(drawn) == 6
     for epoch in (1, 2):  # the same groups in every epoch
@@ -143,22 +158,10 @@ def test_the_published_codes_ways(crowd, monkeypatch):
     counts = crowd.votes.votes().max(axis=1)
     assert_allclose(model.confidence_, (counts + 3) / (4 + 5))  # 3 for either class
     assert model.net_.document is not None
-    assert model._objective(model.net_, None).softmax.form == "multiplier"
+    assert model._objective(model.net_, training).criterion.form == "multiplier"
     drawn.clear()
     RLL(groups_per_epoch=128, training=training, random_state=0).fit(crowd.X, crowd.votes)
     assert not torch.equal(drawn[0], drawn[2])
-
-
-def test_bad_parameters_are_refused(crowd):
-    for bad in (
-        {"n_negatives": 0},
-        {"temperature": 0.0},
-        {"form": "sum"},
-        {"confidence": "sure"},
-        {"encoder": 3},
-    ):
-        with pytest.raises(ValueError, match=next(iter(bad))):
-            RLL(**bad).fit(crowd.X, crowd.votes)
 
 
 def test_mean_cosine_is_that_of_all_pairs():
@@ -182,14 +185,20 @@ def mostly_positive():
 TRAINED = Training(learning_rate=1e-2, batch_size=256, epochs=8, device="cpu")
 
 
-def test_vectors_that_all_point_the_same_way_are_told_of(mostly_positive):
-    with pytest.warns(ConvergenceWarning, match=r"point the same way.*anchors='all'"):
+def test_vectors_that_all_point_the_same_way_are_warned_of(mostly_positive):
+    with pytest.warns(ConvergenceWarning, match=r"point the same way.*EveryClass"):
         RLL(groups_per_epoch=4000, training=TRAINED, random_state=0).fit(*mostly_positive)
 
 
 @pytest.mark.parametrize(
     "remedy",
-    [{"anchors": "all"}, {"alpha": 2.5, "beta": 2.5}, {"positive": 0}, {"form": "multiplier"}],
+    [
+        {"groups": RandomGroups(anchors=EveryClass())},
+        {"groups": RandomGroups(anchors=OneClass(0))},
+        {"confidence": Bayesian((2.5, 2.5))},
+        {"loss": CosineSoftmax(form="multiplier")},
+    ],
+    ids=str,
 )
 def test_what_the_warning_advises_helps(mostly_positive, remedy):
     RLL(**remedy, groups_per_epoch=4000, training=TRAINED, random_state=0).fit(*mostly_positive)

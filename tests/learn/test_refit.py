@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from crowdwise import Annotations, embed, learn
-from crowdwise.embed._base import Embedder
+from crowdwise.base import Embedder
 from crowdwise.laws.quick import quick
 from crowdwise.learn import LIA, LIAML, CrowdClassifier, CrowdLab, ResponseModel, SpeeLFC, Training
 from crowdwise.nets.loop import TrainingError
@@ -20,7 +20,7 @@ MODELS += [getattr(embed, name) for name in embed.EMBEDDERS]
 def breaks_late(method, monkeypatch):
     """Let the last of what a fit does be an interruption."""
     last = "_describe" if issubclass(method, CrowdClassifier) else "_fit"
-    last = "_settle" if issubclass(method, Embedder) else last
+    last = "_review" if issubclass(method, Embedder) else last
     whole = getattr(method, last)
 
     @wraps(whole)

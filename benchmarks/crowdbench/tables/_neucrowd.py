@@ -74,13 +74,17 @@ def paper(*pairs: Sequence[float]) -> dict[str, dict[str, Published]]:
     }
 
 
-def neucrowd(targets: str = "hard", **changes: Any) -> Callable[[str], Probe]:
+def neucrowd(
+    recipe: str | None = None, *, targets: str = "hard", **changes: Any
+) -> Callable[[str], Probe]:
     """NeuCrowd with 60,000 groups per epoch, as in the paper, for two epochs."""
-    return lambda column: Probe(
-        NeuCrowd(training=brief(2), **changes), targets=targets, choices=choices_on(column)
-    )
+    settings = {"training": brief(2), **changes}
+    model = NeuCrowd(**settings) if recipe is None else NeuCrowd.recipe(recipe, **settings)
+    bias = model.encoder.bias if isinstance(model.encoder, Encoder) else "zero"
+    return lambda column: Probe(model, targets=targets, choices=choices_on(column, bias))
 
 
-def choices_on(column: str) -> tuple[Any, ...]:
+def choices_on(column: str, bias: str = "zero") -> tuple[Any, ...]:
     """Two weight decays; on Hotel, which is small and fast, also a wide encoder."""
-    return (*DECAYS, (Encoder((256, 128), dropout=0.5), 1e-3)) if column == HOTEL else DECAYS
+    wide = Encoder((256, 128), dropout=0.5, bias=bias)
+    return (*DECAYS, (wide, 1e-3)) if column == HOTEL else DECAYS

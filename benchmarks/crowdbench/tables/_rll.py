@@ -102,6 +102,7 @@ def probe(embedder: Any = None, **settings: Any) -> Callable[[str], Probe]:
     return lambda _column: Probe(embedder, choices=(1e-3,), strengths=(1.0,), **settings)
 
 
-def rll(**changes: Any) -> Callable[[str], Probe]:
+def rll(recipe: str | None = None, **changes: Any) -> Callable[[str], Probe]:
     """RLL, Bayesian unless changed."""
-    return probe(RLL(groups_per_epoch=6000, training=brief(8), **changes))
+    settings = {"groups_per_epoch": 6000, "training": brief(8), **changes}
+    return probe(RLL(**settings) if recipe is None else RLL.recipe(recipe, **settings))

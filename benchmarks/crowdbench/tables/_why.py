@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from crowdbench.sets import LearningSet
 from crowdbench.tables._embed import Probe, binary_scores
 from crowdwise.datasets.crowd import Crowd, with_tasks
-from crowdwise.embed import CrowdLabels, GroupSoftmax, Pool, TupleSampler
-from crowdwise.embed._tuples import anchor_class
+from crowdwise.embed import CrowdLabels, Pool, RandomGroups, TupleSampler, find_groups
 from crowdwise.typing import Array, Floats, Ints
 
 GROUPS = 20_000  # drawn to see the effect of confidence alone on a group
@@ -120,14 +119,14 @@ def safety(embedder: Any, right: Array) -> dict[str, float]:
 def given_chance(embedder: Any, sure: Floats, label: Ints) -> float:
     """Mean probability of the partner when all vectors are equal, so that nothing is learned.
 
-    It is 1 / (1 + n_negatives) where confidence plays no part. If it is higher, the loss falls
+    It is 1 / (1 + negatives) where confidence plays no part. If it is higher, the loss falls
     when *all* similarities rise, including those across classes.
     """
     pool = Pool.of(torch.arange(len(label)), torch.as_tensor(label), n_classes=2)
-    sampler = TupleSampler(embedder.n_negatives, anchor_class(embedder))
+    parts = embedder.parts()
+    groups = find_groups(parts.groups, RandomGroups) or RandomGroups()
+    sampler = TupleSampler(groups.negatives, groups.anchor(embedder.classes_))
     candidates = sampler.draw(pool, GROUPS, torch.Generator().manual_seed(0))[:, 1:]
-    loss = GroupSoftmax(
-        embedder.temperature, similarity=embedder.similarity, form=embedder.form
-    ).double()
     same = torch.ones(*candidates.shape, 1, dtype=torch.float64)
-    return float(loss(same[:, 0], same, torch.as_tensor(sure)[candidates]).neg().exp().mean())
+    loss = parts.loss.compare(same[:, 0], same, torch.as_tensor(sure)[candidates])
+    return float(loss.neg().exp().mean())

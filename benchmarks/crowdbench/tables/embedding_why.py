@@ -11,7 +11,19 @@ from crowdbench.tables._neucrowd import HOTEL, SYN1, as_learning_set
 from crowdbench.tables._rll import CLASSROOM, ORAL, classroom, stand_in
 from crowdbench.tables._why import Case, measure_case
 from crowdwise import simulate
-from crowdwise.embed import RLL, Encoder, NeuCrowd
+from crowdwise.embed import (
+    MLE,
+    RLL,
+    Bayesian,
+    Certain,
+    CosineSoftmax,
+    Encoder,
+    EveryClass,
+    HardGroups,
+    NeuCrowd,
+    OneClass,
+    RandomGroups,
+)
 from crowdwise.learn import MLP, NetClassifier, Training
 
 BENT, ONE_LABEL = "oral (stand-in), bent", "Syn1, 1 label per task"
@@ -113,8 +125,8 @@ TABLE = Table(
         "LR, true labels": Row(case(gold=True), columns=ERRING),
         "network": Row(case(network=NETWORK)),
         "network, true labels": Row(case(network=NETWORK, gold=True), columns=ERRING),
-        "RLL": rll(confidence="none"),
-        "RLL+MLE": rll(CLASSROOM, confidence="mle"),
+        "RLL": rll(confidence=Certain()),
+        "RLL+MLE": rll(CLASSROOM, confidence=MLE()),
         "RLL+Bayesian": rll(),
         "1 epoch": rll(ORAL, HOTEL, epochs=1),
         "4 epochs": rll(ORAL, HOTEL, epochs=4),
@@ -124,14 +136,14 @@ TABLE = Table(
         "ReLU encoder": rll(ORAL, BENT, HOTEL, SYN1, encoder=RELU),
         "wide ReLU encoder": rll(HOTEL, SYN1, encoder=WIDE),
         "all labels behind it": rll(HOTEL, targets="soft"),
-        "even prior": rll(CLASSROOM, alpha=2.5, beta=2.5),
-        "every class anchors": rll(CLASSROOM, anchors="all"),
-        "the rarer class anchors": rll(CLASSROOM, positive=0),
-        "confidence as a multiplier": rll(CLASSROOM, form="multiplier"),
+        "even prior": rll(CLASSROOM, confidence=Bayesian((2.5, 2.5))),
+        "every class anchors": rll(CLASSROOM, groups=RandomGroups(anchors=EveryClass())),
+        "the rarer class anchors": rll(CLASSROOM, groups=RandomGroups(anchors=OneClass(0))),
+        "confidence as a multiplier": rll(CLASSROOM, loss=CosineSoftmax(form="multiplier")),
         "NeuCrowd": neucrowd(HOTEL, ONE_LABEL),
         "NeuCrowd, 1 epoch": neucrowd(HOTEL, ONE_LABEL, epochs=1),
-        "NeuCrowd, cosines": neucrowd(HOTEL, similarity="cosine"),
-        "NeuCrowd-SA": neucrowd(ONE_LABEL, safety=False),
+        "NeuCrowd, cosines": neucrowd(HOTEL, loss=CosineSoftmax()),
+        "NeuCrowd-SA": neucrowd(ONE_LABEL, groups=HardGroups()),
     },
     columns=COLUMNS,
     measure=measure_case,

@@ -4,7 +4,10 @@ from crowdbench.table import Row, Table
 from crowdbench.tables._embed import chosen_on_validation
 from crowdbench.tables._neucrowd import COLUMNS, HOTEL, SOURCE, neucrowd, paper
 from crowdwise.aggregate import DawidSkene
+from crowdwise.embed import Assurance, EveryClass, Example, HardGroups, RandomGroups, SafeGroups
 
+EVERY_ANCHOR = HardGroups(SafeGroups(RandomGroups(anchors=EveryClass())))
+BY_POSTERIOR = Assurance(evidence="posterior")
 FULL, NO_SA, NO_RA, NO_SN = "NeuCrowd", "-SA", "-SA-RA", "-SA-RA-SN"
 TABLE = Table(
     name="neucrowd-table3",
@@ -19,21 +22,23 @@ TABLE = Table(
     ),
     rows={
         NO_SN: Row(
-            neucrowd(safety=False, anchor="example", hard_rate=1),
+            neucrowd(groups=RandomGroups(), anchor=Example()),
             paper((0.65, 0.712), (0.674, 0.662), (0.77, 0.838)),
         ),
         NO_RA: Row(
-            neucrowd(safety=False, anchor="example"),
+            neucrowd(groups=HardGroups(), anchor=Example()),
             paper((0.665, 0.713), (0.664, 0.72), (0.850, 0.921)),
         ),
-        NO_SA: Row(neucrowd(safety=False), paper((0.67, 0.714), (0.68, 0.723), (0.857, 0.823))),
+        NO_SA: Row(
+            neucrowd(groups=HardGroups()), paper((0.67, 0.714), (0.68, 0.723), (0.857, 0.823))
+        ),
         FULL: Row(neucrowd(), paper((0.678, 0.729), (0.688, 0.751), (0.871, 0.928))),
-        "as the code does it": Row(neucrowd(legacy=True)),
+        "as the code does it": Row(neucrowd("code")),
         "soft labels behind it": Row(neucrowd(targets="soft")),
-        "every class anchors": Row(neucrowd(anchors="all")),
-        "posterior": Row(neucrowd(evidence="posterior", aggregator=DawidSkene())),
+        "every class anchors": Row(neucrowd(groups=EVERY_ANCHOR)),
+        "posterior": Row(neucrowd(confidence=BY_POSTERIOR, aggregator=DawidSkene())),
         "posterior, renewed": Row(
-            neucrowd(evidence="posterior", aggregator=DawidSkene(), refresh_every=1)
+            neucrowd(confidence=BY_POSTERIOR, aggregator=DawidSkene(), refresh_every=1)
         ),
     },
     columns=COLUMNS,

@@ -7,7 +7,7 @@ from crowdbench.table import Row, Table
 from crowdbench.tables._embed import brief, over_folds
 from crowdbench.tables._rll import ABOUT, CLASS, COLUMNS, SOURCE, paper, probe, rll
 from crowdwise.aggregate import GLAD, DawidSkene
-from crowdwise.embed import Contrastive, RelationNet, Triplet
+from crowdwise.embed import MLE, Bayesian, Certain, Contrastive, RelationNet, Triplet
 from crowdwise.learn import Training
 
 KINDS: dict[str, Callable[[Any], Any]] = {
@@ -15,7 +15,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
     "TripletNet": lambda aggregator: Triplet(aggregator=aggregator, training=brief(10)),
     "RelationNet": lambda aggregator: RelationNet(
         aggregator=aggregator,
-        episodes_per_epoch=160,
+        groups_per_epoch=160,
         training=Training(learning_rate=1e-3, batch_size=16, epochs=10, weight_decay=1e-3),
     ),
 }
@@ -50,11 +50,13 @@ TABLE = Table(
         "EM": Row(probe(aggregator=DawidSkene()), paper((0.843, 0.887), (0.606, 0.698))),
         "GLAD": Row(probe(aggregator=GLAD()), paper((0.831, 0.881), (0.697, 0.773))),
         **{name: two_stage(name) for name in PAPER},
-        "RLL": Row(rll(confidence="none"), paper((0.871, 0.901), (0.818, 0.880))),
-        "RLL+MLE": Row(rll(confidence="mle"), paper((0.871, 0.903), (0.848, 0.902))),
+        "RLL": Row(rll(confidence=Certain()), paper((0.871, 0.901), (0.818, 0.880))),
+        "RLL+MLE": Row(rll(confidence=MLE()), paper((0.871, 0.903), (0.848, 0.902))),
         "RLL+Bayesian": Row(rll(), paper((0.888, 0.915), (0.879, 0.920))),
-        "RLL+Bayesian, as the code does it": Row(rll(legacy=True)),
-        "RLL+Bayesian, posterior": Row(rll(evidence="posterior", aggregator=DawidSkene())),
+        "RLL+Bayesian, as the code does it": Row(rll("code")),
+        "RLL+Bayesian, posterior": Row(
+            rll(confidence=Bayesian(evidence="posterior"), aggregator=DawidSkene())
+        ),
     },
     columns=COLUMNS,
     measure=over_folds,

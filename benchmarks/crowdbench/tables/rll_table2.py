@@ -3,6 +3,7 @@
 from crowdbench.table import Row, Table
 from crowdbench.tables._embed import over_folds
 from crowdbench.tables._rll import ABOUT, CLASS, COLUMNS, SOURCE, paper, rll
+from crowdwise.embed import RandomGroups
 
 PAPER = {
     2: ((0.809, 0.852), (0.699, 0.813)),
@@ -15,7 +16,7 @@ TABLE = Table(
     title="RLL's Table II, on stand-ins: RLL-Bayesian with k negatives",
     source=SOURCE,
     about=ABOUT,
-    rows={f"k = {k}": Row(rll(n_negatives=k), paper(*PAPER[k])) for k in PAPER},
+    rows={f"k = {k}": Row(rll(groups=RandomGroups(negatives=k)), paper(*PAPER[k])) for k in PAPER},
     columns=COLUMNS,
     measure=over_folds,
     metrics=("accuracy", "F1"),

@@ -3,6 +3,7 @@
 from crowdbench.table import Column, Published, Row, Table
 from crowdbench.tables._embed import over_folds
 from crowdbench.tables._rll import ABOUT, CLASSROOM, SOURCE, classroom, probe, rll, stand_in
+from crowdwise.embed import Certain
 
 PAPER = {
     "oral": {1: (0.826, 0.873), 3: (0.876, 0.922), 5: (0.888, 0.915)},
@@ -20,7 +21,7 @@ TABLE = Table(
     about=ABOUT,
     rows={
         "SoftProb": Row(probe(targets="soft")),
-        "RLL": Row(rll(confidence="none")),
+        "RLL": Row(rll(confidence=Certain())),
         "RLL+Bayesian": Row(rll(), FIGURES),
     },
     columns={

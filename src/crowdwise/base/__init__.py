@@ -1,12 +1,14 @@
-"""What every method derives from: aggregators, learners, their traits and parameter checks."""
+"""What methods derive from: aggregators, learners, embedders; their traits, parameter checks."""
 
 from crowdwise.base.aggregator import Aggregator, ConfusionModel, Traits, by_worker
+from crowdwise.base.embedder import Embedder
 from crowdwise.base.params import at_least, between, checks_params, more_than, one_of
 from crowdwise.base.weighted_vote import RepeatedVote, WeightedVote
 
 __all__ = [
     "Aggregator",
     "ConfusionModel",
+    "Embedder",
     "RepeatedVote",
     "Traits",
     "WeightedVote",

@@ -27,7 +27,8 @@ KINDS = {
     "learn": ("crowdwise.learn", "LEARNERS"),
     "embed": ("crowdwise.embed", "EMBEDDERS"),
 }
-PARTS = ("training", "encoder")  # parameters that have parameters of their own
+# Parameters that have parameters of their own.
+PARTS = ("training", "encoder", "groups", "anchor", "confidence", "loss")
 
 
 def add_input_options(parser: ArgumentParser) -> None:

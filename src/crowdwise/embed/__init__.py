@@ -1,10 +1,9 @@
 """Representations from few, inconsistent labels.
 
-An embedder is a group sampler, an anchor, a confidence and a loss; each published method and each
-of its ablations is a choice of the four. ``EMBEDDERS`` lists the methods; the parts are plain
-functions and torch modules for anybody's own loop: :mod:`~crowdwise.embed.losses`,
-:mod:`~crowdwise.embed.groups`, :mod:`~crowdwise.embed.safety`, :mod:`~crowdwise.embed.anchors`,
-:mod:`~crowdwise.embed.confidence` and :mod:`~crowdwise.embed.hardness`.
+An embedder is ``groups`` (which tasks are compared), an ``anchor`` (with what), a ``confidence``
+(how certain their classes are) and a ``loss``. ``EMBEDDERS`` lists the published methods, each a
+choice of the four; :class:`CrowdEmbedder` takes any other. The parts are described by parameters,
+can be cloned and saved with a model, and work in anybody's own loop as well.
 """
 
 from crowdwise.errors import MissingExtraError
@@ -14,29 +13,47 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("crowdwise.embed", "PyTorch", "torch") from error
 
-from crowdwise.embed._base import Embedder
-from crowdwise.embed.anchors import robust_anchor
-from crowdwise.embed.center import Center, TripletCenter
-from crowdwise.embed.contrastive import Contrastive
+from crowdwise.base.embedder import Embedder
+from crowdwise.embed.center import Center, CenterLoss, TripletCenter
+from crowdwise.embed.confidence import MLE, Assurance, Bayesian, Certain, Confidence
+from crowdwise.embed.contrastive import Contrastive, ContrastiveLoss
 from crowdwise.embed.crowd_labels import CrowdLabels
-from crowdwise.embed.encoder import Encoder
-from crowdwise.embed.groups import EpisodeSampler, Pool, TaskSampler, TupleSampler
-from crowdwise.embed.hardness import HardnessNet, hardness_loss
-from crowdwise.embed.lifted import LiftedStructure
+from crowdwise.embed.embedder import CrowdEmbedder
+from crowdwise.embed.encoder import Encoder, TwoTowers
+from crowdwise.embed.groups import (
+    BalancedTasks,
+    Episodes,
+    EveryClass,
+    Groups,
+    OneClass,
+    RandomGroups,
+    TupleSampler,
+    find_groups,
+)
+from crowdwise.embed.hard_groups import HardGroups, SafeGroups, safe_tasks
+from crowdwise.embed.lifted import LiftedStructure, LiftedStructureLoss
 from crowdwise.embed.losses import (
-    ContrastiveLoss,
+    Anchor,
+    CosineSoftmax,
+    EuclideanSoftmax,
+    Example,
     GroupSoftmax,
-    LiftedStructureLoss,
-    RelationLoss,
-    SemiHardTripletLoss,
-    TripletCenterLoss,
-    TripletLoss,
+    Loss,
+    Robust,
+    robust_anchor,
 )
 from crowdwise.embed.neucrowd import NeuCrowd
-from crowdwise.embed.relation_net import RelationNet
+from crowdwise.embed.published import (
+    FixedGroups,
+    FlatHardGroups,
+    FlippingShares,
+    LenientSafeGroups,
+    OwnClassPrior,
+)
+from crowdwise.embed.relation_net import RelationLoss, RelationNet
 from crowdwise.embed.rll import RLL
-from crowdwise.embed.safety import safe_tasks
-from crowdwise.embed.triplet import SemiHardTriplet, Triplet
+from crowdwise.embed.tasks import Pool
+from crowdwise.embed.triplet import SemiHardTriplet, SemiHardTripletLoss, Triplet, TripletLoss
 
 EMBEDDERS = [
     "Center",
@@ -52,31 +69,54 @@ EMBEDDERS = [
 
 __all__ = [
     "EMBEDDERS",
+    "MLE",
     "RLL",
+    "Anchor",
+    "Assurance",
+    "BalancedTasks",
+    "Bayesian",
     "Center",
+    "CenterLoss",
+    "Certain",
+    "Confidence",
     "Contrastive",
     "ContrastiveLoss",
+    "CosineSoftmax",
+    "CrowdEmbedder",
     "CrowdLabels",
     "Embedder",
     "Encoder",
-    "EpisodeSampler",
+    "Episodes",
+    "EuclideanSoftmax",
+    "EveryClass",
+    "Example",
+    "FixedGroups",
+    "FlatHardGroups",
+    "FlippingShares",
     "GroupSoftmax",
-    "HardnessNet",
+    "Groups",
+    "HardGroups",
+    "LenientSafeGroups",
     "LiftedStructure",
     "LiftedStructureLoss",
+    "Loss",
     "NeuCrowd",
+    "OneClass",
+    "OwnClassPrior",
     "Pool",
+    "RandomGroups",
     "RelationLoss",
     "RelationNet",
+    "Robust",
+    "SafeGroups",
     "SemiHardTriplet",
     "SemiHardTripletLoss",
-    "TaskSampler",
     "Triplet",
     "TripletCenter",
-    "TripletCenterLoss",
     "TripletLoss",
     "TupleSampler",
-    "hardness_loss",
+    "TwoTowers",
+    "find_groups",
     "robust_anchor",
     "safe_tasks",
 ]

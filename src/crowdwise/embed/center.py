@@ -2,58 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from crowdwise.base.params import at_least
-from crowdwise.embed._batches import BatchEmbedder, CriterionObjective
-from crowdwise.embed._data import GroupBatch
-from crowdwise.embed.confidence import Belief
-from crowdwise.embed.encoder import EmbedNet
-from crowdwise.embed.groups import TaskSampler
-from crowdwise.embed.losses import TripletCenterLoss
+from crowdwise.embed.confidence import Certain
+from crowdwise.embed.embedder import CrowdEmbedder
+from crowdwise.embed.groups import BalancedTasks
+from crowdwise.embed.losses import EmbeddedGroups, Loss
 from crowdwise.nets.training import Training
 
+# Centers take larger steps than the encoder.
 RATES = Training(
     learning_rate={"encoder": 1e-3, "center": 1e-2, "": 1e-3}, batch_size=256, epochs=50
 )
 
 
-class CenterEmbedder(BatchEmbedder):
-    """A method with centers, whose steps are larger than the encoder's."""
-
-    default_training = RATES
-    margin: float | None
-    center_weight: float
-    _parameter_constraints = {
-        **BatchEmbedder._parameter_constraints,
-        "center_weight": [at_least(0.0)],
-    }
-
-    def _criterion(self) -> TripletCenterLoss:
-        margin = getattr(self, "margin", None)
-        return TripletCenterLoss(len(self.classes_), self.size_, margin=margin)
-
-    def _objective(self, net: EmbedNet, belief: Belief) -> CenterObjective:
-        return CenterObjective(net, self._criterion(), self.center_weight)
-
-
-class Center(CenterEmbedder):
-    """Learn a representation by classifying, with every task drawn to the center of its class.
-
-    Cross-entropy of a linear classifier plus half the squared distance to the class's center,
-    which is learned too. Takes the aggregator's classes at their word.
+class CenterLoss(Loss):
+    """Cross-entropy of a linear classifier, and the distance to a learned center of the class.
 
     Parameters
     ----------
-    center_weight : float, default=0.1
+    weight : float, default=0.1
         How much the centers count beside the classifier.
-    tasks_per_epoch : int, default=2560
-        Tasks drawn in an epoch.
-    encoder, aggregator, scale, refresh_every, training, random_state
-        As for :class:`RLL`; ``aggregator=DawidSkene()`` is a paper's "+EM".
+    margin : float, optional
+        By how much a task's own center must be nearer than any other, in half the squared
+        distance (the triplet-center loss). Without it, half the squared distance to the own
+        center itself.
+    """
+
+    _parameter_constraints = {"weight": [at_least(0.0)], "margin": [at_least(0.0), None]}
+
+    def __init__(self, weight: float = 0.1, *, margin: float | None = None) -> None:
+        self.weight = weight
+        self.margin = margin
+
+    def build(self, size: int, n_classes: int) -> Centers:
+        return Centers(size, n_classes, self.weight, self.margin)
+
+
+class Centers(nn.Module):
+    """The learned centers and the classifier of :class:`CenterLoss`."""
+
+    def __init__(self, size: int, n_classes: int, weight: float, margin: float | None) -> None:
+        super().__init__()
+        self.weight, self.margin = weight, margin
+        self.center = nn.Parameter(torch.randn(n_classes, size) / size**0.5)
+        self.head = nn.Linear(size, n_classes)
+
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        embedding, label = groups.anchors, groups.label
+        centers = self.compare(embedding, label).mean()
+        return cross_entropy(self.head(embedding), label) + self.weight * centers
+
+    def compare(self, embedding: Tensor, label: Tensor) -> Tensor:
+        """The loss of each task by its distances to the centers, (task,)."""
+        distance = 0.5 * ((embedding[:, None] - self.center) ** 2).sum(dim=-1)  # (task, class)
+        own = distance.gather(1, label[:, None])[:, 0]
+        if self.margin is None:
+            return own
+        other = distance.scatter(1, label[:, None], torch.inf).amin(dim=1)
+        return (own + self.margin - other).clamp_min(0)
+
+
+class Center(CrowdEmbedder):
+    """Learn a representation by classifying, with every task drawn to the center of its class.
+
+    Cross-entropy of a linear classifier plus half the squared distance to the class's center,
+    which is learned too. Takes the aggregator's classes for true.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Which tasks are compared; ``BalancedTasks()`` if not given.
+    loss : Loss, optional
+        What training lowers; ``CenterLoss(weight=0.1)`` if not given.
+    groups_per_epoch : int, optional
+        Tasks drawn in an epoch; 2,560 if not given.
+    anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
+        See :class:`CrowdEmbedder`; every class counts as certain, and
+        ``aggregator=DawidSkene()`` is what papers call "+EM".
 
     References
     ----------
@@ -64,49 +93,34 @@ class Center(CenterEmbedder):
     --------
     >>> import numpy as np
     >>> X, labels = np.eye(6), [[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 1]]
-    >>> Center(tasks_per_epoch=8, random_state=0).fit_transform(X, labels).shape
+    >>> Center(groups_per_epoch=8, random_state=0).fit_transform(X, labels).shape
     (6, 32)
     """
 
-    def __init__(
-        self,
-        *,
-        center_weight: float = 0.1,
-        tasks_per_epoch: int = 2560,
-        encoder: Any = None,
-        aggregator: Any = None,
-        scale: bool = True,
-        refresh_every: int | None = None,
-        training: Training | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.center_weight = center_weight
-        self.tasks_per_epoch = tasks_per_epoch
-        self.encoder = encoder
-        self.aggregator = aggregator
-        self.scale = scale
-        self.refresh_every = refresh_every
-        self.training = training
-        self.random_state = random_state
+    default_groups = BalancedTasks()
+    default_confidence = Certain()
+    default_loss = CenterLoss()
+    default_groups_per_epoch = 2560
+    default_training = RATES
 
 
-class TripletCenter(CenterEmbedder):
+class TripletCenter(CrowdEmbedder):
     """Learn a representation by classifying, with every task nearer to its center than to others.
 
-    Cross-entropy of a linear classifier plus what is missing to ``margin`` between a task's
-    distances to the nearest other center and to its own. Takes the aggregator's classes at their
-    word.
+    Cross-entropy of a linear classifier plus what is missing to a margin between a task's
+    distances to the nearest other center and to its own. Takes the aggregator's classes for true.
 
     Parameters
     ----------
-    margin : float, default=1
-        By how much, in half the squared distance.
-    center_weight : float, default=0.1
-        How much the centers count beside the classifier.
-    tasks_per_epoch : int, default=2560
-        Tasks drawn in an epoch.
-    encoder, aggregator, scale, refresh_every, training, random_state
-        As for :class:`RLL`; ``aggregator=DawidSkene()`` is a paper's "+EM".
+    groups : Groups, optional
+        Which tasks are compared; ``BalancedTasks()`` if not given.
+    loss : Loss, optional
+        What training lowers; ``CenterLoss(weight=0.1, margin=1.0)`` if not given.
+    groups_per_epoch : int, optional
+        Tasks drawn in an epoch; 2,560 if not given.
+    anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
+        See :class:`CrowdEmbedder`; every class counts as certain, and
+        ``aggregator=DawidSkene()`` is what papers call "+EM".
 
     References
     ----------
@@ -117,44 +131,12 @@ class TripletCenter(CenterEmbedder):
     --------
     >>> import numpy as np
     >>> X, labels = np.eye(6), [[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 1]]
-    >>> TripletCenter(tasks_per_epoch=8, random_state=0).fit_transform(X, labels).shape
+    >>> TripletCenter(groups_per_epoch=8, random_state=0).fit_transform(X, labels).shape
     (6, 32)
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 1.0,
-        center_weight: float = 0.1,
-        tasks_per_epoch: int = 2560,
-        encoder: Any = None,
-        aggregator: Any = None,
-        scale: bool = True,
-        refresh_every: int | None = None,
-        training: Training | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.margin = margin
-        self.center_weight = center_weight
-        self.tasks_per_epoch = tasks_per_epoch
-        self.encoder = encoder
-        self.aggregator = aggregator
-        self.scale = scale
-        self.refresh_every = refresh_every
-        self.training = training
-        self.random_state = random_state
-
-
-class CenterObjective(CriterionObjective):
-    """Cross-entropy of a linear classifier, and the centers' loss."""
-
-    def __init__(self, net: EmbedNet, criterion: TripletCenterLoss, weight: float) -> None:
-        super().__init__(net, TaskSampler(), criterion)
-        n_classes, size = criterion.center.shape
-        self.head, self.weight = nn.Linear(size, n_classes), weight
-
-    def loss(self, batch: GroupBatch) -> Tensor:
-        rows = batch.groups[:, 0]
-        embedding, label = self.net(batch.x)[rows], batch.label[rows]
-        centers = self.criterion(embedding, label).mean()
-        return cross_entropy(self.head(embedding), label) + self.weight * centers
+    default_groups = BalancedTasks()
+    default_confidence = Certain()
+    default_loss = CenterLoss(margin=1.0)
+    default_groups_per_epoch = 2560
+    default_training = RATES

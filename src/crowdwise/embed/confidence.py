@@ -1,132 +1,262 @@
-"""How sure one can be of each task's class: from labels, or from any aggregator's posterior."""
+"""How certain each task's class is: from its labels, or from any aggregator's posterior."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+import torch
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
+from torch import Tensor
 
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.learner import expect
+from crowdwise.base.params import Constraints, at_least, one_of
+from crowdwise.embed.groups import class_number
+from crowdwise.embed.tasks import GroupTasks, Pool
 from crowdwise.errors import ParameterError, explain
-from crowdwise.inference import pooled_confusion
-from crowdwise.learn._classifier import class_proba
-from crowdwise.typing import Floats, Ints
-
-CONFIDENCES = ("none", "mle", "bayesian", "assurance")
+from crowdwise.inference.confusion import pooled_confusion
+from crowdwise.typing import Array, Floats, Ints
 
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed of every task."""
+    """What is known of every task."""
 
-    label: Ints  # (task,): number of its class, -1 where nobody said anything
+    label: Ints  # (task,): number of its class, -1 where there are no labels
     share: Floats  # (task, class): shares of the labels, or a posterior
-    size: Floats  # (task,): how many labels it has, by weight
-    known: Ints  # (task,): the class that gold says, or -1
+    size: Floats  # (task,): number of its labels, by weight
+    known: Ints  # (task,): the class by gold, or -1
 
     @property
-    def told(self) -> Ints:
+    def labeled(self) -> Ints:
         """Numbers of the tasks that have a class."""
         return np.flatnonzero(self.label >= 0)
 
+    @property
+    def class_sizes(self) -> Ints:
+        """How many tasks each class has."""
+        return np.bincount(self.label[self.labeled], minlength=self.share.shape[1])
 
-def confidence_of(
-    belief: Belief, kind: str, prior: Floats | None = None, *, positive: int | None = None
-) -> Floats:
-    """Confidence in each task's class, (task,); 1 where gold says it, 0 where nobody does.
+    @classmethod
+    def of(cls, votes: Annotations, share: Floats, chosen: Ints, known: Ints | None) -> Belief:
+        """What an aggregator's choice of classes amounts to; gold goes first."""
+        size = votes.votes().sum(axis=1)
+        gold = np.full(votes.n_tasks, -1) if known is None else known
+        label = np.where(gold >= 0, gold, np.where(find_labeled(votes), chosen, -1))
+        return cls(label, share, size, gold)
 
-    ``kind`` is ``"none"`` (1 for every task), ``"mle"``, ``"bayesian"`` (with the pseudo-labels
-    ``prior``) or ``"assurance"``. With ``positive`` it is the confidence that a task is of that
-    class, whatever its own: what RLL's equations 1 and 2 say.
+
+class Confidence(BaseEstimator):
+    """The part of an embedder that says how certain each task's class is.
+
+    ``evidence`` is what it is computed from: ``"labels"``, the shares of a task's labels, or
+    ``"posterior"``, that of the aggregator, in which the quality of workers counts.
     """
-    label = belief.label.clip(min=0) if positive is None else np.full_like(belief.label, positive)
-    if kind == "none":
-        found = np.ones(len(label))
-    elif kind == "mle":
-        found = mle(belief.share, label)
-    elif kind == "bayesian":
-        strength = class_prior(belief) if prior is None else prior
-        found = bayesian(belief.share, belief.size, label, strength)
-    else:
-        found = assurance(belief.share)
-    if kind != "assurance" and positive is not None:
-        certain = (belief.known == positive).astype(np.float64)
-    else:
-        certain = np.ones(len(label))
-    found = np.where(belief.known >= 0, certain, found)
-    return np.where(belief.label >= 0, found, 0.0)
+
+    _parameter_constraints: ClassVar[Constraints] = {"evidence": [one_of("labels", "posterior")]}
+    evidence: str
+
+    @abstractmethod
+    def share(self, belief: Belief, label: Ints) -> Floats:
+        """Confidence that each task has the class ``label``, before gold is looked at."""
+
+    def of(self, belief: Belief, classes: Array) -> Floats:
+        """Confidence in each task's class, (task,); 1 by gold, 0 without labels."""
+        found = self.share(belief, belief.label.clip(min=0))
+        found = np.where(belief.known >= 0, 1.0, found)
+        return np.where(belief.label >= 0, found, 0.0)
+
+    def in_epoch(self, confidence: Tensor, epoch: int) -> Tensor:
+        """The confidences of an epoch, from those of the epoch before."""
+        return confidence
 
 
-def mle(share: Floats, label: Ints) -> Floats:
-    """Share of the labels that say ``label`` (RLL eq. 1)."""
-    return share[np.arange(len(label)), label]
+class Certain(Confidence):
+    """Every class counts as certain.
 
-
-def bayesian(share: Floats, size: Floats, label: Ints, prior: Floats) -> Floats:
-    """Mean of a Dirichlet with ``prior`` labels of each class beside those given (RLL eq. 2)."""
-    count = size * mle(share, label)
-    return (count + prior[label]) / (size + prior.sum())
-
-
-def assurance(share: Floats) -> Floats:
-    """0 for labels that are spread evenly, 1 for a single voice (NeuCrowd definition 2).
-
-    With two classes, the absolute value of 1 - 2 v / d; with K, (K max - 1) / (K - 1).
+    Parameters
+    ----------
+    evidence : {"posterior", "labels"}, default="posterior"
+        What classes are renewed from, where ``refresh_every`` asks for that.
     """
-    n_classes = share.shape[1]
-    return (n_classes * share.max(axis=1) - 1.0) / max(n_classes - 1, 1)
+
+    def __init__(self, *, evidence: str = "posterior") -> None:
+        self.evidence = evidence
+
+    def share(self, belief: Belief, label: Ints) -> Floats:
+        return np.ones(len(label))
 
 
-def class_prior(belief: Belief, strength: float = 5.0) -> Floats:
-    """``strength`` pseudo-labels, dealt to the classes by how many tasks are of each."""
-    counts = np.bincount(belief.label[belief.told], minlength=belief.share.shape[1])
-    return strength * counts / max(counts.sum(), 1)
+class ClassConfidence(Confidence):
+    """A confidence in a task's own class, or in a class that is given."""
+
+    in_class: object
+
+    def of(self, belief: Belief, classes: Array) -> Floats:
+        if self.in_class is None:
+            return super().of(belief, classes)
+        number = class_number(self.in_class, classes)
+        found = self.share(belief, np.full_like(belief.label, number))
+        found = np.where(belief.known >= 0, (belief.known == number).astype(np.float64), found)
+        return np.where(belief.label >= 0, found, 0.0)
 
 
-def pseudo_labels(
-    belief: Belief, alpha: float | None, beta: float | None, strength: float, positive: int
-) -> Floats:
-    """The Bayesian confidence's prior: RLL's alpha and beta, or the classes' own shares."""
-    if alpha is None and beta is None:
-        return class_prior(belief, strength)
-    if alpha is None or beta is None or belief.share.shape[1] != 2:
-        raise ParameterError(
-            explain(
-                f"alpha={alpha}, beta={beta} for {belief.share.shape[1]} classes.",
-                expected="both, for two classes; or neither, for the shares of the classes",
+class MLE(ClassConfidence):
+    """The share of a task's labels that agree with its class (RLL eq. 1).
+
+    Parameters
+    ----------
+    in_class : label, optional
+        The class that confidence is about, whatever the task's own: RLL's equations read as if it
+        were the positive one, which leaves sure negatives next to no confidence. By default each
+        task's own class, as in the published code.
+    evidence : {"labels", "posterior"}, default="labels"
+        Shares of the labels, or the aggregator's posterior, in which the quality of workers
+        counts.
+    """
+
+    def __init__(self, *, in_class: object = None, evidence: str = "labels") -> None:
+        self.in_class = in_class
+        self.evidence = evidence
+
+    def share(self, belief: Belief, label: Ints) -> Floats:
+        return belief.share[np.arange(len(label)), label]
+
+
+class Bayesian(MLE):
+    """The posterior mean of the share of labels that agree, with a Dirichlet prior (RLL eq. 2).
+
+    Parameters
+    ----------
+    prior : float or sequence of float, default=5
+        How many labels the prior is worth, divided among the classes by how many tasks each has;
+        or how many it is worth for each class, in the order of ``classes_``: RLL's beta, alpha.
+        More draws all confidences together.
+    in_class, evidence
+        As for :class:`MLE`.
+    """
+
+    _parameter_constraints = {
+        **MLE._parameter_constraints,
+        "prior": [at_least(0.0), tuple, list, np.ndarray],
+    }
+
+    def __init__(
+        self,
+        prior: float | Sequence[float] = 5.0,
+        *,
+        in_class: object = None,
+        evidence: str = "labels",
+    ) -> None:
+        self.prior = prior
+        self.in_class = in_class
+        self.evidence = evidence
+
+    def share(self, belief: Belief, label: Ints) -> Floats:
+        prior = self.pseudo_labels(belief)
+        count = belief.size * super().share(belief, label)
+        return (count + prior[label]) / (belief.size + prior.sum())
+
+    def pseudo_labels(self, belief: Belief) -> Floats:
+        """Labels that the prior is worth for each class."""
+        counts, prior = belief.class_sizes, np.asarray(self.prior, dtype=np.float64)
+        if prior.ndim == 0:
+            return float(prior) * counts / max(counts.sum(), 1)
+        if prior.shape != counts.shape or not (prior >= 0).all():
+            raise ParameterError(
+                explain(
+                    f"prior={self.prior} for {len(counts)} classes.",
+                    expected="one number, or a number of 0 or more for each class",
+                )
             )
-        )
-    prior = np.full(2, float(beta))
-    prior[positive] = alpha
-    return prior
+        return prior
 
 
-def believed(votes: Annotations, posterior: Floats, chosen: Ints, known: Ints | None) -> Belief:
-    """The belief that an aggregator's posterior and choice of classes amount to."""
-    size = votes.votes().sum(axis=1)
-    gold = np.full(votes.n_tasks, -1) if known is None else known
-    label = np.where(gold >= 0, gold, np.where(find_labeled(votes), chosen, -1))
-    return Belief(label, posterior, size, gold)
+class Assurance(Confidence):
+    """0 for labels that are spread evenly, 1 for unanimous ones (NeuCrowd definition 2).
 
+    With two classes, the absolute value of 1 - 2 v / d for v of d labels; with K,
+    (K max - 1) / (K - 1) for the largest share.
 
-def refreshed(belief: Belief, embedding: Floats, votes: Annotations) -> Belief:
-    """The belief once more, with a classifier on the representation as each task's prior.
-
-    A logistic regression learns the current belief, and workers are judged by it; what the
-    regression says of a task and what its workers say then make the new one, as in an E-step of
-    Raykar's. Tasks without labels get a class as well.
+    Parameters
+    ----------
+    evidence : {"labels", "posterior"}, default="labels"
+        As for :class:`MLE`.
     """
-    told, n_classes = belief.told, belief.share.shape[1]
-    row, label = np.nonzero(belief.share[told] > 0)
+
+    def __init__(self, *, evidence: str = "labels") -> None:
+        self.evidence = evidence
+
+    def share(self, belief: Belief, label: Ints) -> Floats:
+        n_classes = belief.share.shape[1]
+        return (n_classes * belief.share.max(axis=1) - 1.0) / max(n_classes - 1, 1)
+
+
+class Renewal:
+    """Classes and confidences as training goes on, brought up to date before each epoch.
+
+    Attributes
+    ----------
+    belief : Belief
+        What is known of every task now.
+    values : ndarray of shape (n_tasks,)
+        Confidence in the class of each task.
+    """
+
+    def __init__(
+        self, confidence: Confidence, belief: Belief, votes: Annotations, every: int | None
+    ) -> None:
+        self.confidence, self.votes, self.every = confidence, votes, every
+        self.first = self.belief = belief
+        self.values = confidence.of(belief, votes.classes)
+
+    def __call__(self, tasks: GroupTasks) -> None:
+        if self.every is not None and tasks.epoch and tasks.epoch % self.every == 0:
+            self.refresh(tasks)
+        tasks.confidence = self.confidence.in_epoch(tasks.confidence, tasks.epoch)
+
+    def refresh(self, tasks: GroupTasks) -> None:
+        """Infer classes from labels and the current representation together."""
+        everyone = torch.arange(len(tasks.label))
+        belief = refresh(self.belief, tasks.embedded(everyone).double().cpu().numpy(), self.votes)
+        label = torch.as_tensor(belief.label).long()
+        # Tasks without labels join; those held out stay out.
+        joining = everyone[(tasks.label.cpu() < 0) & (label >= 0)]
+        drawn = torch.cat([tasks.tasks, joining])
+        if not tasks.sampler.allows(Pool.of(drawn, label, tasks.n_classes)):
+            return  # all of one class, say: better to go on with the belief before
+        self.belief, self.values = belief, self.confidence.of(belief, self.votes.classes)
+        tasks.tasks, tasks.label = drawn, label.to(tasks.device)
+        tasks.confidence = torch.as_tensor(self.values, device=tasks.device).float()
+
+    def posterior(self, first: Floats) -> Floats:
+        """P(truth | labels, representation); ``first`` where it was never renewed."""
+        return first if self.belief is self.first else self.belief.share
+
+
+def refresh(belief: Belief, embedding: Floats, votes: Annotations) -> Belief:
+    """Infer all classes again, with a classifier on the representation as each task's prior.
+
+    A logistic regression learns the current belief, and workers are assessed by it; the
+    regression's prediction for a task and its workers' labels then give the new belief, as in an
+    E-step of Raykar's. Tasks without labels get a class as well.
+    """
+    labeled, n_classes = belief.labeled, belief.share.shape[1]
+    row, label = np.nonzero(belief.share[labeled] > 0)
     if len(np.unique(label)) < 2:
         return belief
-    weight = belief.share[told][row, label]
     classifier = LogisticRegression(max_iter=200)
-    classifier.fit(embedding[told][row], label, sample_weight=weight)
+    weight = belief.share[labeled][row, label]
+    classifier.fit(embedding[labeled][row], label, sample_weight=weight)
+    proba = np.zeros((len(embedding), n_classes))
+    proba[:, classifier.classes_] = classifier.predict_proba(embedding)
     with np.errstate(divide="ignore"):
-        log_class = np.log(class_proba(classifier, embedding, n_classes))
+        log_class = np.log(proba)
     confusion = pooled_confusion(votes, belief.share)
     posterior = expect(votes, log_class, confusion, belief.known).posterior
     return Belief(posterior.argmax(axis=1), posterior, belief.size, belief.known)

@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
-from crowdwise.embed._batches import TripletEmbedder, TripletObjective
-from crowdwise.embed._data import GroupBatch
-from crowdwise.embed.confidence import Belief
-from crowdwise.embed.encoder import EmbedNet
-from crowdwise.embed.groups import TupleSampler
-from crowdwise.embed.losses import ContrastiveLoss
-from crowdwise.nets.training import Training
+from crowdwise.base.params import at_least
+from crowdwise.embed.confidence import Certain
+from crowdwise.embed.embedder import CrowdEmbedder
+from crowdwise.embed.groups import EveryClass, RandomGroups
+from crowdwise.embed.losses import EmbeddedGroups, PlainLoss, triplets
 
 
-class Contrastive(TripletEmbedder):
-    """Learn a representation from pairs, as a Siamese network.
+class ContrastiveLoss(PlainLoss):
+    """Pull pairs of one class together, push pairs of two classes ``margin`` apart.
 
-    Pairs of one class are pulled together and pairs of two pushed ``margin`` apart; there are as
-    many of one kind as of the other. Takes the aggregator's classes at their word.
+    Takes groups of an anchor, a task of its class and one of another; both pairs count equally.
 
     Parameters
     ----------
     margin : float, default=1
-        Distance beyond which pairs of two classes are let be.
-    groups_per_epoch : int, default=6000
-        Comparisons in an epoch.
-    encoder, aggregator, scale, refresh_every, training, random_state
-        As for :class:`RLL`; ``aggregator=DawidSkene()`` is a paper's "+EM".
+        Distance beyond which pairs of two classes are left alone.
+    """
+
+    _parameter_constraints = {"margin": [at_least(0.0)]}
+
+    def __init__(self, margin: float = 1.0) -> None:
+        self.margin = margin
+
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        anchor, positive, negative = triplets(groups)
+        same = torch.ones(len(anchor), dtype=torch.bool, device=anchor.device)
+        near = self.compare(anchor, positive, same)
+        return 0.5 * (near + self.compare(anchor, negative, ~same))
+
+    def compare(self, first: Tensor, second: Tensor, same: Tensor) -> Tensor:
+        """The loss of each pair, (pair,)."""
+        distance = torch.linalg.vector_norm(first - second, dim=-1)
+        return torch.where(same, distance**2, (self.margin - distance).clamp_min(0) ** 2)
+
+
+class Contrastive(CrowdEmbedder):
+    """Learn a representation from pairs, as a Siamese network.
+
+    Pairs of one class are pulled together and pairs of two pushed apart; there are as many of one
+    kind as of the other. Takes the aggregator's classes for true.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Which tasks are compared; ``RandomGroups(negatives=1, anchors=EveryClass())`` if not
+        given.
+    loss : Loss, optional
+        What training lowers; ``ContrastiveLoss(margin=1.0)`` if not given.
+    groups_per_epoch : int, optional
+        Comparisons in an epoch; 6,000 if not given.
+    anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
+        See :class:`CrowdEmbedder`; every class counts as certain, and
+        ``aggregator=DawidSkene()`` is what papers call "+EM".
 
     References
     ----------
@@ -44,39 +72,7 @@ class Contrastive(TripletEmbedder):
     (6, 32)
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 1.0,
-        groups_per_epoch: int = 6000,
-        encoder: Any = None,
-        aggregator: Any = None,
-        scale: bool = True,
-        refresh_every: int | None = None,
-        training: Training | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.margin = margin
-        self.groups_per_epoch = groups_per_epoch
-        self.encoder = encoder
-        self.aggregator = aggregator
-        self.scale = scale
-        self.refresh_every = refresh_every
-        self.training = training
-        self.random_state = random_state
-
-    def _criterion(self) -> ContrastiveLoss:
-        return ContrastiveLoss(self.margin)
-
-    def _objective(self, net: EmbedNet, belief: Belief) -> PairObjective:
-        return PairObjective(net, TupleSampler(1), self._criterion())
-
-
-class PairObjective(TripletObjective):
-    """Each anchor with its positive, and with its negative."""
-
-    def loss(self, batch: GroupBatch) -> Tensor:
-        anchor, positive, negative = self.net(batch.x)[batch.groups].unbind(dim=1)
-        same = torch.ones(len(anchor), dtype=torch.bool, device=anchor.device)
-        near = self.criterion(anchor, positive, same)
-        return 0.5 * (near + self.criterion(anchor, negative, ~same)).mean()
+    default_groups = RandomGroups(negatives=1, anchors=EveryClass())
+    default_confidence = Certain()
+    default_loss = ContrastiveLoss()
+    default_groups_per_epoch = 6000

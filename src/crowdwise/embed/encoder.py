@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
@@ -14,7 +15,7 @@ from crowdwise.nets.modules import ACTIVATIONS
 
 
 class Encoder(BaseEstimator):
-    """A stack of layers, described; :meth:`build` makes it.
+    """A stack of layers, described; :meth:`build` builds it.
 
     Every layer, the last one too, is followed by the activation and by dropout, as in the
     published networks. Weights start as Glorot's.
@@ -26,9 +27,9 @@ class Encoder(BaseEstimator):
     activation : {"relu", "selu", "sigmoid", "tanh", "none"}, default="sigmoid"
         What follows each layer.
     dropout : float, default=0.2
-        Share of units silenced in training.
+        Share of units dropped in training.
     bias : {"zero", "normal"}, default="zero"
-        Whether biases start at 0, or at random with deviation 1 as in NeuCrowd's code.
+        Whether biases start at 0, or at random with standard deviation 1 as in NeuCrowd's code.
 
     Examples
     --------
@@ -55,6 +56,7 @@ class Encoder(BaseEstimator):
         self.bias = bias
 
     def build(self, n_in: int) -> nn.Module:
+        """Build the layers for so many features."""
         known = {**ACTIVATIONS, "none": None}
         if self.activation not in known or not self.sizes:
             raise ParameterError(
@@ -73,6 +75,25 @@ class Encoder(BaseEstimator):
                 layers.append(nn.Dropout(self.dropout))
             n_in = size
         return nn.Sequential(*layers)
+
+
+# A function of the number of features may give the network.
+EncoderLike: TypeAlias = "Encoder | nn.Module | Callable[[int | None], nn.Module]"
+
+
+class TwoTowers(BaseEstimator):
+    """An encoder for anchors and another one, of the same kind, for what they are compared with.
+
+    ``transform`` uses that of the anchors. As in RLL's published code.
+
+    Parameters
+    ----------
+    encoder : Encoder, torch.nn.Module or function, optional
+        What each of them is; ``Encoder()`` if not given.
+    """
+
+    def __init__(self, encoder: EncoderLike | None = None) -> None:
+        self.encoder = encoder
 
 
 class EmbedNet(nn.Module):
@@ -94,8 +115,16 @@ class EmbedNet(nn.Module):
         return tower(self.scaler(x)).flatten(start_dim=1)
 
 
-def build_encoder(encoder: Any, n_in: int | None) -> nn.Module:
-    """The encoder that is asked for.
+def build_towers(encoder: EncoderLike | TwoTowers, n_in: int | None) -> list[nn.Module]:
+    """One encoder, or two of them."""
+    if not isinstance(encoder, TwoTowers):
+        return [build_encoder(encoder, n_in)]
+    own = Encoder() if encoder.encoder is None else encoder.encoder
+    return [build_encoder(own, n_in) for _ in range(2)]
+
+
+def build_encoder(encoder: EncoderLike, n_in: int | None) -> nn.Module:
+    """Build the encoder that is asked for.
 
     An :class:`Encoder`, a ``torch.nn.Module`` from a batch of features to a batch of vectors
     (copied with its weights, so that one trained before is trained on), or a function of the
@@ -114,14 +143,14 @@ def build_encoder(encoder: Any, n_in: int | None) -> nn.Module:
 
 
 def size_of(net: EmbedNet, features: Features) -> int:
-    """Dimension of the representation, found by trying it."""
+    """The dimension of the representation, found by applying the network."""
     x = features.some()
     try:
         return int(tried(net, x).shape[1])
     except Exception as error:
         raise ParameterError(
             explain(
-                "encoder makes no vectors of these features.",
+                "encoder does not turn these features into vectors.",
                 first=f"{type(error).__name__}: {error}",
                 expected=f"a torch.nn.Module that takes features of shape {tuple(x.shape)}",
             )

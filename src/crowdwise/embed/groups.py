@@ -1,60 +1,178 @@
-"""Who is compared with whom: groups of tasks, drawn on the fly.
+"""Which tasks are compared: groups of tasks, drawn as they are needed.
 
-A sampler's ``draw(pool, n, generator)`` gives ``n`` rows of task numbers. Nothing is ever listed
-beyond the batch asked for, and there is no loop over tasks or groups.
+A part such as :class:`RandomGroups` describes the groups, and its sampler draws them during a
+fit: ``draw(pool, n, generator)`` gives ``n`` rows of task numbers. No group is ever listed beyond
+the batch asked for, and there is no loop over tasks or groups.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, TypeVar
 
+import numpy as np
 import torch
-from torch import Tensor
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
 
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.annotations.names import locate
+from crowdwise.base.params import Constraints, at_least
+from crowdwise.embed.encoder import EmbedNet
+from crowdwise.embed.tasks import GroupBatch, GroupTasks, Pool, several_classes
+from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.typing import Array, Ints
+
+G = TypeVar("G", bound="Groups")
+MOST_GROUPS = 60_000  # of an epoch, where the number of pairs would decide
 
 
 @dataclass(frozen=True)
-class Pool:
-    """The tasks that may be drawn, those of a class side by side."""
+class Setting:
+    """What a sampler is built for: the classes, and the network that learns from its groups."""
 
-    order: Tensor  # (place,): task numbers
-    start: Tensor  # (class,): place of the first task of each class
-    size: Tensor  # (class,)
-
-    @classmethod
-    def of(cls, tasks: Tensor, label: Tensor, n_classes: int) -> Pool:
-        """The given tasks, by the class that ``label`` gives each task of all."""
-        own = label[tasks]
-        order = torch.argsort(own, stable=True)
-        size = torch.bincount(own, minlength=n_classes)
-        return cls(tasks[order], size.cumsum(0) - size, size)
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def inside(self, kind: Tensor, place: Tensor) -> Tensor:
-        """Tasks by their places within their classes."""
-        return self.order[self.start[kind] + place]
-
-    def outside(self, kind: Tensor, place: Tensor) -> Tensor:
-        """Tasks by their places among those of all other classes."""
-        return self.order[place + torch.where(place < self.start[kind], 0, self.size[kind])]
+    classes: Array
+    net: EmbedNet
+    size: int  # dimension of the representation
+    batch_size: int | None
 
 
-class Sampler(Protocol):
-    """What draws groups."""
+class Sampler(nn.Module):
+    """Draws groups during one fit. A module, since some samplers learn which groups to draw."""
 
+    n_members: int
+
+    @abstractmethod
     def draw(self, pool: Pool, n: int, generator: torch.Generator) -> Tensor:
-        """Task numbers, (group, member)."""
+        """Draw ``n`` groups of task numbers, (group, member)."""
 
+    @abstractmethod
     def allows(self, pool: Pool) -> bool:
-        """Whether there are tasks enough to draw a group."""
+        """Whether there are enough tasks to draw a group."""
+
+    @abstractmethod
+    def n_groups(self, size: Ints) -> int:
+        """Groups in an epoch unless asked otherwise, from the number of tasks of each class."""
+
+    def begin(self, tasks: GroupTasks, generator: torch.Generator) -> Pool:
+        """Choose the tasks that may be drawn in this epoch."""
+        return tasks.pool()
+
+    def pick(self, tasks: GroupTasks, pool: Pool, n: int, generator: torch.Generator) -> Tensor:
+        """Choose the ``n`` groups to learn from next, (group, member)."""
+        return self.draw(pool, n, generator)
+
+    def loss(self, losses: Tensor, batch: GroupBatch, net: EmbedNet) -> Tensor:
+        """Average the groups' losses; a sampler that learns adds its own gradient."""
+        return losses.mean()
 
 
-@dataclass(frozen=True)
-class TupleSampler:
+class Groups(BaseEstimator):
+    """The part of an embedder that says which tasks are compared."""
+
+    _parameter_constraints: ClassVar[Constraints] = {}
+
+    @abstractmethod
+    def sampler(self, setting: Setting) -> Sampler:
+        """Build what draws the groups during one fit."""
+
+
+class EveryClass(BaseEstimator):
+    """Anchors are drawn from all classes."""
+
+    def number(self, classes: Array) -> int | None:
+        """The number of the one class that anchors; None for all of them."""
+        return None
+
+
+class OneClass(BaseEstimator):
+    """Anchors are drawn from a single class.
+
+    Parameters
+    ----------
+    name : label, optional
+        The class; the last of ``classes_`` if not given.
+    """
+
+    def __init__(self, name: object = None) -> None:
+        self.name = name
+
+    def number(self, classes: Array) -> int | None:
+        """The number of the one class that anchors; None for all of them."""
+        return len(classes) - 1 if self.name is None else class_number(self.name, classes)
+
+
+class RandomGroups(Groups):
+    """An anchor, another task of its class, and tasks of other classes, at random.
+
+    Parameters
+    ----------
+    negatives : int, default=3
+        Tasks of other classes in a group (k).
+    anchors : OneClass or EveryClass, optional
+        Which classes anchors are drawn from; by default ``OneClass()`` where there are two
+        classes, ``EveryClass()`` where there are more.
+    repeats : bool, default=False
+        Whether members of a group may be the same task, as in NeuCrowd's published code.
+
+    Examples
+    --------
+    >>> RandomGroups(negatives=5, anchors=OneClass("yes"))
+    RandomGroups(anchors=OneClass(name='yes'), negatives=5)
+    """
+
+    _parameter_constraints = {
+        "negatives": [at_least(1)],
+        "anchors": [OneClass, EveryClass, None],
+        "repeats": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        negatives: int = 3,
+        *,
+        anchors: OneClass | EveryClass | None = None,
+        repeats: bool = False,
+    ) -> None:
+        self.negatives = negatives
+        self.anchors = anchors
+        self.repeats = repeats
+
+    def sampler(self, setting: Setting) -> TupleSampler:
+        return TupleSampler(self.negatives, self.anchor(setting.classes), repeats=self.repeats)
+
+    def anchor(self, classes: Array) -> int | None:
+        """The number of the one class that anchors; None where every class does."""
+        usual = OneClass() if len(classes) == 2 else EveryClass()
+        return (self.anchors or usual).number(classes)
+
+
+class BalancedTasks(Groups):
+    """Single tasks, as many of each class, for losses that compare all tasks of a batch."""
+
+    def sampler(self, setting: Setting) -> TaskSampler:
+        return TaskSampler()
+
+
+class Episodes(Groups):
+    """Some tasks of every class, for losses that compare queries with supports.
+
+    Parameters
+    ----------
+    per_class : int, default=10
+        Tasks of each class in an episode, supports and queries together.
+    """
+
+    _parameter_constraints = {"per_class": [at_least(2)]}
+
+    def __init__(self, per_class: int = 10) -> None:
+        self.per_class = per_class
+
+    def sampler(self, setting: Setting) -> EpisodeSampler:
+        return EpisodeSampler(self.per_class)
+
+
+class TupleSampler(Sampler):
     """An anchor, another task of its class, and tasks of other classes: (group, 2 + negatives).
 
     Anchors are drawn evenly from all tasks of the classes that may anchor: ``anchor``, or every
@@ -62,20 +180,26 @@ class TupleSampler:
     from each other, as far as there are enough; ``repeats=True`` draws each without looking.
     """
 
-    n_negatives: int
-    anchor: int | None = None
-    repeats: bool = False
+    def __init__(self, negatives: int, anchor: int | None = None, *, repeats: bool = False) -> None:
+        super().__init__()
+        self.negatives, self.anchor, self.repeats = negatives, anchor, repeats
+        self.n_members = 2 + negatives
 
     def draw(self, pool: Pool, n: int, generator: torch.Generator) -> Tensor:
         kind = torch.multinomial(self._chances(pool), n, replacement=True, generator=generator)
         size = pool.size[kind]
         pair = distinct(size, 2, generator, repeats=self.repeats)  # (group, 2)
-        others = distinct(len(pool) - size, self.n_negatives, generator, repeats=self.repeats)
+        others = distinct(len(pool) - size, self.negatives, generator, repeats=self.repeats)
         near = pool.inside(kind[:, None], pair)
         return torch.cat([near, pool.outside(kind[:, None], others)], dim=1)
 
     def allows(self, pool: Pool) -> bool:
         return bool((self._chances(pool) > 0).any())
+
+    def n_groups(self, size: Ints) -> int:
+        """As many as there are ordered pairs of anchors, up to 60,000."""
+        own = size if self.anchor is None else size[[self.anchor]]
+        return max(1, min(int((own.astype(np.int64) * (own - 1)).sum()), MOST_GROUPS))
 
     def _chances(self, pool: Pool) -> Tensor:
         """Weight of each class as an anchor's: its size, if it has two tasks and others too."""
@@ -85,9 +209,10 @@ class TupleSampler:
         return torch.where(able, pool.size, 0).double()
 
 
-@dataclass(frozen=True)
-class TaskSampler:
-    """Single tasks, as many of each class that there is: (task, 1), none of them twice."""
+class TaskSampler(Sampler):
+    """Single tasks, as many of each class that occurs: (task, 1), none of them twice."""
+
+    n_members = 1
 
     def draw(self, pool: Pool, n: int, generator: torch.Generator) -> Tensor:
         there = torch.nonzero(pool.size)[:, 0]
@@ -98,63 +223,60 @@ class TaskSampler:
     def allows(self, pool: Pool) -> bool:
         return several_classes(pool)
 
+    def n_groups(self, size: Ints) -> int:
+        return 2560
 
-@dataclass(frozen=True)
-class EpisodeSampler:
-    """Supports and queries of every class: (episode, class x (support + query))."""
 
-    n_supports: int
-    n_queries: int
+class EpisodeSampler(Sampler):
+    """Tasks of every class that occurs: (episode, class, member)."""
+
+    def __init__(self, per_class: int) -> None:
+        super().__init__()
+        self.n_members = per_class
 
     def draw(self, pool: Pool, n: int, generator: torch.Generator) -> Tensor:
         there = torch.nonzero(pool.size)[:, 0]
         kind = there.repeat(n)  # (episode x class,)
-        place = distinct(pool.size[kind], self.n_supports + self.n_queries, generator)
-        return pool.inside(kind[:, None], place).reshape(n, -1)
+        place = distinct(pool.size[kind], self.n_members, generator)
+        return pool.inside(kind[:, None], place).reshape(n, len(there), -1)
 
     def allows(self, pool: Pool) -> bool:
         return several_classes(pool)
 
+    def n_groups(self, size: Ints) -> int:
+        return 600
+
 
 def distinct(size: Tensor, k: int, generator: torch.Generator, *, repeats: bool = False) -> Tensor:
-    """``k`` different numbers below each ``size``, in random order, (row, k).
+    """Draw ``k`` different numbers below each ``size``, in random order, (row, k).
 
     Drawn one after the other: a number among those left is moved up past the ones taken. Rows
     with fewer than ``k`` numbers get them with repeats.
     """
-    luck = torch.rand(len(size), k, generator=generator, dtype=torch.float64)
-    free = (luck * size[:, None]).long()
+    chance = torch.rand(len(size), k, generator=generator, dtype=torch.float64)
+    free = (chance * size[:, None]).long()
     if repeats:
         return free
     chosen = torch.empty(len(size), 0, dtype=torch.long)
     for turn in range(k):
-        pick = (luck[:, turn] * (size - turn)).long()
+        pick = (chance[:, turn] * (size - turn)).long()
         for taken in chosen.sort(dim=1).values.unbind(dim=1):
             pick = pick + (pick >= taken)
         chosen = torch.cat([chosen, pick[:, None]], dim=1)
     return torch.where((size >= k)[:, None], chosen, free)
 
 
-def several_classes(pool: Pool) -> bool:
-    """Whether there is anything to compare."""
-    return int((pool.size > 0).sum()) > 1
+def find_groups(groups: Groups, kind: type[G]) -> G | None:
+    """The first of a kind among groups that are wrapped around each other."""
+    parts = [groups, *groups.get_params().values()]
+    return next((part for part in parts if isinstance(part, kind)), None)
 
 
-def refuse_too_few(pool: Pool, sampler: Sampler) -> None:
-    """Comparing needs two classes, and enough tasks of them."""
-    if not several_classes(pool):
-        raise AnnotationError(
-            explain(
-                "All tasks with labels come out as one class, so there is nothing to compare.",
-                expected="tasks of two classes or more",
-                fix="choose another aggregator, or gather labels of the other classes",
-            )
+def class_number(name: object, classes: Array) -> int:
+    """Find a class by its name."""
+    found = int(locate(classes, np.array([name], dtype=object))[0])
+    if found < 0:
+        raise ParameterError(
+            explain(f"There is no class {name!r}.", expected=f"one of {listing(classes)}")
         )
-    if not sampler.allows(pool):
-        raise AnnotationError(
-            explain(
-                "There is no pair of tasks of one class to compare with those of another.",
-                expected="two tasks or more of a class that anchors, and one of another",
-                fix="gather more labels, or let every class anchor (anchors='all')",
-            )
-        )
+    return found

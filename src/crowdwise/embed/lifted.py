@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
+import torch
+from torch import Tensor
 
-from crowdwise.embed._batches import BatchEmbedder
-from crowdwise.embed.losses import LiftedStructureLoss
-from crowdwise.nets.training import Training
+from crowdwise.base.params import at_least
+from crowdwise.embed.confidence import Certain
+from crowdwise.embed.embedder import CrowdEmbedder
+from crowdwise.embed.groups import BalancedTasks
+from crowdwise.embed.losses import EmbeddedGroups, PlainLoss, average, pairs_of_one_class
 
 
-class LiftedStructure(BatchEmbedder):
-    """Learn a representation from all distances in a batch.
-
-    The distance of a pair of one class is weighed against the nearness of every task of another
-    class to either of the two. Takes the aggregator's classes at their word.
+class LiftedStructureLoss(PlainLoss):
+    """Every pair of one class against all negatives of both in the batch.
 
     Parameters
     ----------
     margin : float, default=1
-        Distance at which a negative counts for 1.
-    tasks_per_epoch : int, default=2560
-        Tasks drawn in an epoch.
-    encoder, aggregator, scale, refresh_every, training, random_state
-        As for :class:`RLL`; ``aggregator=DawidSkene()`` is a paper's "+EM".
+        Distance at which a negative counts 1.
+    """
+
+    _parameter_constraints = {"margin": [at_least(0.0)]}
+
+    def __init__(self, margin: float = 1.0) -> None:
+        self.margin = margin
+
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        return average(self.compare(groups.anchors, groups.label))
+
+    def compare(self, embedding: Tensor, label: Tensor) -> Tensor:
+        """The loss of each pair of one class, (pair,)."""
+        distance = distances(embedding)
+        other = label[:, None] != label
+        push = torch.where(other, self.margin - distance, -torch.inf).logsumexp(dim=1)  # (task,)
+        first, second = pairs_of_one_class(label, ordered=False)
+        both = torch.logaddexp(push[first], push[second])
+        found = 0.5 * (both + distance[first, second]).clamp_min(0) ** 2
+        return found[other.any(dim=1)[first]]
+
+
+class LiftedStructure(CrowdEmbedder):
+    """Learn a representation from all distances in a batch.
+
+    The distance of a pair of one class is compared with that of every task of another class to
+    either of the two. Takes the aggregator's classes for true.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Which tasks are compared; ``BalancedTasks()`` if not given.
+    loss : Loss, optional
+        What training lowers; ``LiftedStructureLoss(margin=1.0)`` if not given.
+    groups_per_epoch : int, optional
+        Tasks drawn in an epoch; 2,560 if not given.
+    anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
+        See :class:`CrowdEmbedder`; every class counts as certain, and
+        ``aggregator=DawidSkene()`` is what papers call "+EM".
 
     References
     ----------
@@ -33,30 +67,16 @@ class LiftedStructure(BatchEmbedder):
     --------
     >>> import numpy as np
     >>> X, labels = np.eye(6), [[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 1]]
-    >>> LiftedStructure(tasks_per_epoch=8, random_state=0).fit_transform(X, labels).shape
+    >>> LiftedStructure(groups_per_epoch=8, random_state=0).fit_transform(X, labels).shape
     (6, 32)
     """
 
-    def __init__(
-        self,
-        *,
-        margin: float = 1.0,
-        tasks_per_epoch: int = 2560,
-        encoder: Any = None,
-        aggregator: Any = None,
-        scale: bool = True,
-        refresh_every: int | None = None,
-        training: Training | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.margin = margin
-        self.tasks_per_epoch = tasks_per_epoch
-        self.encoder = encoder
-        self.aggregator = aggregator
-        self.scale = scale
-        self.refresh_every = refresh_every
-        self.training = training
-        self.random_state = random_state
+    default_groups = BalancedTasks()
+    default_confidence = Certain()
+    default_loss = LiftedStructureLoss()
+    default_groups_per_epoch = 2560
 
-    def _criterion(self) -> LiftedStructureLoss:
-        return LiftedStructureLoss(self.margin)
+
+def distances(points: Tensor) -> Tensor:
+    """Euclidean distances of all pairs, with a gradient of 0 where they are 0."""
+    return torch.linalg.vector_norm(points[:, None] - points, dim=-1)

@@ -1,202 +1,238 @@
-"""Losses on representations, as plain torch modules for anybody's loop and encoder.
+"""Losses on representations: what training lowers.
 
-Each one takes vectors and gives one number per comparison, to be averaged as you like.
+A loss describes itself; ``build(size, n_classes)`` gives what computes it, with parameters of its
+own where it learns any. ``compare`` takes plain tensors, for anybody's own loop.
 """
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
-from torch.nn.functional import cosine_similarity, normalize
+from abc import abstractmethod
+from typing import ClassVar, Protocol
 
-SIMILARITIES = ("cosine", "euclidean")
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+from crowdwise.base.params import Constraints, at_least, more_than, one_of
+from crowdwise.embed.encoder import EmbedNet
+from crowdwise.embed.tasks import GroupBatch
+from crowdwise.errors import ParameterError, explain
+
 TINY = 1e-7  # what the published code adds to a confidence of 0
 
 
-class GroupSoftmax(nn.Module):
-    """Minus the log-chance of picking the right candidate (RLL eq. 3, NeuCrowd section 3.3.3).
+class Anchor(BaseEstimator):
+    """The part of an embedder that says what the members of a group are compared with."""
 
-    Candidate ``c`` of a group is picked with a chance that grows with its similarity ``r`` to the
-    anchor and with the confidence in its class: as exp(temperature x confidence x r) with
-    ``form="exponent"``, as confidence x exp(temperature x r) with ``form="multiplier"``.
+    _parameter_constraints: ClassVar[Constraints] = {}
+
+    @abstractmethod
+    def vectors(self, first: Tensor, groups: EmbeddedGroups) -> Tensor:
+        """Anchors from the vectors of the groups' first members, (group, dimension)."""
+
+
+class EmbeddedGroups:
+    """Groups of tasks as the network represents them: what losses compare."""
+
+    def __init__(self, batch: GroupBatch, net: EmbedNet, anchor: Anchor, n_classes: int) -> None:
+        self.batch, self.net, self.anchor, self.n_classes = batch, net, anchor, n_classes
+        self.queries = net(batch.x)  # (row, dimension)
+        self.documents = self.queries if net.document is None else net.documents(batch.x)
+
+    @property
+    def anchors(self) -> Tensor:
+        """The anchor of each group, (group, dimension)."""
+        return self.anchor.vectors(self.queries[self.batch.groups[:, 0]], self)
+
+    @property
+    def candidates(self) -> Tensor:
+        """All members but the anchor, (group, member, dimension)."""
+        return self.documents[self.batch.groups[:, 1:]]
+
+    @property
+    def members(self) -> Tensor:
+        """All members, the anchor first, (group, member, dimension)."""
+        if self.net.document is not None:
+            return torch.cat([self.anchors[:, None], self.candidates], dim=1)
+        vectors = self.queries[self.batch.groups]
+        anchors = self.anchor.vectors(vectors[:, 0], self)
+        return torch.cat([anchors[:, None], vectors[:, 1:]], dim=1)
+
+    @property
+    def label(self) -> Tensor:
+        """Class number of each anchor, (group,)."""
+        return self.batch.label[self.batch.groups[:, 0]]
+
+    @property
+    def confidence(self) -> Tensor:
+        """Confidence in the class of each candidate, (group, member)."""
+        return self.batch.confidence[self.batch.groups[:, 1:]]
+
+
+class Example(Anchor):
+    """Every anchor is the task that was drawn."""
+
+    def vectors(self, first: Tensor, groups: EmbeddedGroups) -> Tensor:
+        return first
+
+
+class Robust(Anchor):
+    """The anchors of a batch are replaced by the weighted mean of their class.
+
+    Weights are confidences, so that a task with a doubtful class moves the anchor little
+    (NeuCrowd, definition 4).
 
     Parameters
     ----------
-    temperature : float, default=10
-        How much similarity counts (eta).
-    similarity : {"cosine", "euclidean"}, default="cosine"
-        The cosine, or ``offset`` minus the distance.
-    form : {"exponent", "multiplier"}, default="exponent"
-        Where confidence enters.
-    offset : float, default=1
-        What a distance of 0 is worth (C). Matters only where confidences differ.
+    scale : {"weights", "batch", "sum"}, default="weights"
+        What the weighted sum is divided by: the sum of the weights; the number of anchors, as in
+        the published code; or nothing, as the paper writes it.
+    space : {"embedding", "input"}, default="embedding"
+        Whether the mean is of vectors, as in the code, or of features, as the paper writes it.
     """
 
-    def __init__(
-        self,
-        temperature: float = 10.0,
-        *,
-        similarity: str = "cosine",
-        form: str = "exponent",
-        offset: float = 1.0,
-    ) -> None:
-        super().__init__()
-        self.temperature, self.similarity = temperature, similarity
-        self.form, self.offset = form, offset
+    _parameter_constraints = {
+        "scale": [one_of("weights", "batch", "sum")],
+        "space": [one_of("embedding", "input")],
+    }
 
-    def forward(self, anchor: Tensor, candidates: Tensor, confidence: Tensor) -> Tensor:
+    def __init__(self, *, scale: str = "weights", space: str = "embedding") -> None:
+        self.scale = scale
+        self.space = space
+
+    def vectors(self, first: Tensor, groups: EmbeddedGroups) -> Tensor:
+        batch, rows = groups.batch, groups.batch.groups[:, 0]
+        how = (batch.confidence[rows], batch.label[rows], groups.n_classes)
+        if self.space == "embedding":
+            return robust_anchor(first, *how, scale=self.scale)
+        inputs = groups.net.scaler(batch.x)[rows]
+        return groups.net.encoder(robust_anchor(inputs, *how, scale=self.scale)).flatten(1)
+
+
+class Criterion(Protocol):
+    """What computes the losses of groups."""
+
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        """The loss of each group, (group,); or one number for the batch."""
+
+
+class Loss(BaseEstimator):
+    """The part of an embedder that says what training lowers."""
+
+    _parameter_constraints: ClassVar[Constraints] = {}
+
+    @abstractmethod
+    def build(self, size: int, n_classes: int) -> Criterion:
+        """Build what computes the loss of vectors with ``size`` dimensions."""
+
+
+class PlainLoss(Loss):
+    """A loss that learns nothing itself."""
+
+    def build(self, size: int, n_classes: int) -> Criterion:
+        return self
+
+    @abstractmethod
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        """The loss of each group, (group,); or one number for the batch."""
+
+
+class GroupSoftmax(PlainLoss):
+    """Minus the log-probability of picking the right candidate, by a similarity to the anchor.
+
+    The probability of a candidate grows with its similarity ``r`` and with the confidence in its
+    class: as exp(eta x confidence x r) with ``form="exponent"``, as confidence x exp(eta x r)
+    with ``form="multiplier"`` (RLL eq. 3, NeuCrowd section 3.3.3).
+    """
+
+    _parameter_constraints = {
+        "eta": [more_than(0.0)],
+        "form": [one_of("exponent", "multiplier")],
+        "offset": [at_least(0.0)],
+    }
+    eta: float
+    form: str
+
+    @abstractmethod
+    def similarity(self, anchor: Tensor, candidates: Tensor) -> Tensor:
+        """Similarity of each candidate to the anchor of its group, (group, candidate)."""
+
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        anchors = groups.anchors
+        return self.compare(anchors, groups.candidates, groups.confidence)
+
+    def compare(self, anchor: Tensor, candidates: Tensor, confidence: Tensor) -> Tensor:
         """The loss of each group, (group,).
 
         ``anchor`` is (group, dimension), ``candidates`` (group, candidate, dimension) with the
         right one first, ``confidence`` (group, candidate).
         """
-        return -self.log_chances(anchor, candidates, confidence)[:, 0]
-
-    def log_chances(self, anchor: Tensor, candidates: Tensor, confidence: Tensor) -> Tensor:
-        """Log-chance of each candidate, (group, candidate)."""
-        if self.similarity == "cosine":
-            like = cosine_similarity(anchor[:, None], candidates, dim=-1)
-        else:
-            like = self.offset - torch.linalg.vector_norm(anchor[:, None] - candidates, dim=-1)
+        like = self.similarity(anchor, candidates)
         if self.form == "exponent":
-            score = self.temperature * confidence * like
+            score = self.eta * confidence * like
         else:
-            score = self.temperature * like + torch.log(confidence + TINY)
-        return torch.log_softmax(score, dim=-1)
+            score = self.eta * like + torch.log(confidence + TINY)
+        return -torch.log_softmax(score, dim=-1)[:, 0]
 
 
-class ContrastiveLoss(nn.Module):
-    """Pull pairs of one class together, push others ``margin`` apart, (pair,)."""
+class CosineSoftmax(GroupSoftmax):
+    """Pick the right candidate of a group by its cosine with the anchor (RLL eq. 3).
 
-    def __init__(self, margin: float = 1.0) -> None:
-        super().__init__()
-        self.margin = margin
-
-    def forward(self, first: Tensor, second: Tensor, same: Tensor) -> Tensor:
-        distance = torch.linalg.vector_norm(first - second, dim=-1)
-        return torch.where(same, distance**2, (self.margin - distance).clamp_min(0) ** 2)
-
-
-class TripletLoss(nn.Module):
-    """Keep the negative farther from the anchor than the positive, by ``margin``, (group,).
-
-    Distances are squared, of vectors of length 1 unless ``scale=False``.
+    Parameters
+    ----------
+    eta : float, default=10
+        How much similarity counts.
+    form : {"exponent", "multiplier"}, default="exponent"
+        Whether confidence scales a candidate's similarity, as in the paper, or its probability,
+        as in the published code.
     """
 
-    def __init__(self, margin: float = 0.2, *, scale: bool = True) -> None:
-        super().__init__()
-        self.margin, self.scale = margin, scale
+    def __init__(self, eta: float = 10.0, *, form: str = "exponent") -> None:
+        self.eta = eta
+        self.form = form
 
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        if self.scale:
-            anchor, positive, negative = (
-                normalize(v, dim=-1) for v in (anchor, positive, negative)
+    def similarity(self, anchor: Tensor, candidates: Tensor) -> Tensor:
+        return cosine_similarity(anchor[:, None], candidates, dim=-1)
+
+
+class EuclideanSoftmax(GroupSoftmax):
+    """Pick the right candidate of a group by its distance to the anchor (NeuCrowd sec. 3.3.3).
+
+    Parameters
+    ----------
+    eta, form
+        As for :class:`CosineSoftmax`; similarity is ``offset`` minus the distance.
+    offset : float, default=1
+        The similarity at distance 0 (C). Matters only where confidences differ.
+    """
+
+    def __init__(self, eta: float = 10.0, *, form: str = "exponent", offset: float = 1.0) -> None:
+        self.eta = eta
+        self.form = form
+        self.offset = offset
+
+    def similarity(self, anchor: Tensor, candidates: Tensor) -> Tensor:
+        return self.offset - torch.linalg.vector_norm(anchor[:, None] - candidates, dim=-1)
+
+
+def triplets(groups: EmbeddedGroups) -> tuple[Tensor, Tensor, Tensor]:
+    """Anchor, positive and negative of each group."""
+    members = groups.members
+    if members.shape[1] != 3:
+        raise ParameterError(
+            explain(
+                f"Groups have {members.shape[1]} members, and this loss compares three.",
+                expected="groups=RandomGroups(negatives=1)",
             )
-        near = ((anchor - positive) ** 2).sum(dim=-1)
-        far = ((anchor - negative) ** 2).sum(dim=-1)
-        return (near - far + self.margin).clamp_min(0)
-
-
-class SemiHardTripletLoss(nn.Module):
-    """A triplet for every pair of one class in a batch, with the semi-hard negative, (pair,).
-
-    The negative is the nearest one that is farther than the positive, or the farthest one if
-    none is.
-    """
-
-    def __init__(self, margin: float = 0.2, *, scale: bool = True) -> None:
-        super().__init__()
-        self.margin, self.scale = margin, scale
-
-    def forward(self, embedding: Tensor, label: Tensor) -> Tensor:
-        points = normalize(embedding, dim=-1) if self.scale else embedding
-        distance = squared_distances(points)  # (task, task)
-        anchor, positive = pairs_of_one_class(label)
-        other = label[anchor, None] != label  # (pair, task)
-        to_all, to_positive = distance[anchor], distance[anchor, positive]
-        farther = other & (to_all > to_positive[:, None])
-        nearest = torch.where(farther, to_all, torch.inf).amin(dim=1)
-        farthest = torch.where(other, to_all, -torch.inf).amax(dim=1)
-        negative = torch.where(farther.any(dim=1), nearest, farthest)
-        loss = (to_positive - negative + self.margin).clamp_min(0)
-        return loss[other.any(dim=1)]
-
-
-class LiftedStructureLoss(nn.Module):
-    """Every pair of one class against all negatives of both in the batch, (pair,)."""
-
-    def __init__(self, margin: float = 1.0) -> None:
-        super().__init__()
-        self.margin = margin
-
-    def forward(self, embedding: Tensor, label: Tensor) -> Tensor:
-        distance = distances(embedding)
-        other = label[:, None] != label
-        push = torch.where(other, self.margin - distance, -torch.inf).logsumexp(dim=1)  # (task,)
-        first, second = pairs_of_one_class(label, ordered=False)
-        both = torch.logaddexp(push[first], push[second])
-        found = 0.5 * (both + distance[first, second]).clamp_min(0) ** 2
-        return found[other.any(dim=1)[first]]
-
-
-class TripletCenterLoss(nn.Module):
-    """Keep every vector nearer to the center of its class than to any other, by ``margin``.
-
-    With ``margin=None``, the plain center loss: half the squared distance to the own center. The
-    centers are learned. Distances are half the squared Euclidean ones, (task,).
-    """
-
-    def __init__(self, n_classes: int, size: int, *, margin: float | None = 1.0) -> None:
-        super().__init__()
-        self.margin = margin
-        self.center = nn.Parameter(torch.randn(n_classes, size) / size**0.5)
-
-    def forward(self, embedding: Tensor, label: Tensor) -> Tensor:
-        distance = 0.5 * ((embedding[:, None] - self.center) ** 2).sum(dim=-1)  # (task, class)
-        own = distance.gather(1, label[:, None])[:, 0]
-        if self.margin is None:
-            return own
-        other = distance.scatter(1, label[:, None], torch.inf).amin(dim=1)
-        return (own + self.margin - other).clamp_min(0)
-
-
-class RelationLoss(nn.Module):
-    """Score how well a query goes with the sum of a class's supports; 1 for its own, else 0.
-
-    A small network scores the two vectors side by side; the loss is the squared error,
-    (episode, query, class).
-    """
-
-    def __init__(self, size: int, hidden: int = 16) -> None:
-        super().__init__()
-        self.relation = nn.Sequential(
-            nn.Linear(2 * size, hidden), nn.ReLU(), nn.Linear(hidden, 1), nn.Sigmoid()
         )
-
-    def forward(self, support: Tensor, query: Tensor, label: Tensor) -> Tensor:
-        """Supports (episode, class, support, dimension), queries (episode, query, dimension).
-
-        ``label`` is each query's class, as a place among the episode's classes.
-        """
-        summed = support.sum(dim=2)  # (episode, class, dimension)
-        n_queries, n_classes = query.shape[1], summed.shape[1]
-        left = summed[:, None].expand(-1, n_queries, -1, -1)
-        right = query[:, :, None].expand(-1, -1, n_classes, -1)
-        score = self.relation(torch.cat([left, right], dim=-1))[..., 0]
-        return (
-            score
-            - (label[..., None] == torch.arange(n_classes, device=label.device)).to(score.dtype)
-        ) ** 2
+    anchor, positive, negative = members.unbind(dim=1)
+    return anchor, positive, negative
 
 
-def squared_distances(points: Tensor) -> Tensor:
-    """Squared Euclidean distances of all pairs, never below 0."""
-    return ((points[:, None] - points) ** 2).sum(dim=-1)
-
-
-def distances(points: Tensor) -> Tensor:
-    """Euclidean distances of all pairs, with a gradient of 0 where they are 0."""
-    return torch.linalg.vector_norm(points[:, None] - points, dim=-1)
+def average(losses: Tensor) -> Tensor:
+    """The mean; 0 for a batch without any pair."""
+    return losses.sum() / max(len(losses), 1)
 
 
 def pairs_of_one_class(label: Tensor, *, ordered: bool = True) -> tuple[Tensor, Tensor]:
@@ -205,3 +241,23 @@ def pairs_of_one_class(label: Tensor, *, ordered: bool = True) -> tuple[Tensor, 
     same = same.fill_diagonal_(False) if ordered else same.triu(diagonal=1)
     first, second = torch.nonzero(same, as_tuple=True)
     return first, second
+
+
+def robust_anchor(
+    anchors: Tensor, weight: Tensor, kind: Tensor, n_classes: int, *, scale: str = "weights"
+) -> Tensor:
+    """Replace each anchor of a batch by the weighted mean of its class, (group, …).
+
+    ``kind`` is the class number of each anchor; for ``scale`` see :class:`Robust`. Anchors whose
+    weights are all 0 count equally.
+    """
+    flat = anchors.flatten(start_dim=1)  # (group, dimension)
+    member = torch.eye(n_classes, dtype=flat.dtype, device=flat.device)[kind]  # (group, class)
+    shares = member * weight[:, None]
+    weightless = shares.sum(dim=0) <= 0
+    shares = torch.where(weightless, member, shares)
+    if scale == "weights":
+        shares = shares / shares.sum(dim=0).clamp_min(torch.finfo(flat.dtype).tiny)
+    elif scale == "batch":
+        shares = shares / member.sum(dim=0).clamp_min(1.0)
+    return (shares.T @ flat)[kind].reshape(anchors.shape)

@@ -2,39 +2,100 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from crowdwise.base.params import at_least
-from crowdwise.embed._base import Embedder
-from crowdwise.embed._batches import CriterionObjective
-from crowdwise.embed._data import GroupBatch
-from crowdwise.embed.confidence import Belief
-from crowdwise.embed.encoder import EmbedNet, Encoder
-from crowdwise.embed.groups import EpisodeSampler
-from crowdwise.embed.losses import RelationLoss
+from crowdwise.embed.confidence import Certain
+from crowdwise.embed.embedder import CrowdEmbedder
+from crowdwise.embed.encoder import Encoder
+from crowdwise.embed.groups import Episodes
+from crowdwise.embed.losses import EmbeddedGroups, Loss
+from crowdwise.errors import ParameterError, explain
 from crowdwise.nets.training import Training
 
 
-class RelationNet(Embedder):
-    """Learn a representation in which a small network tells which class a task goes with.
+class RelationLoss(Loss):
+    """Score how well a query goes with the sum of a class's supports: 1 for its own, else 0.
 
-    An episode has supports and queries of every class; a query is compared with the sum of each
-    class's supports. Takes the aggregator's classes at their word.
+    A small network scores the two vectors side by side; the loss is the squared error. Takes
+    :class:`Episodes`.
 
     Parameters
     ----------
-    n_supports, n_queries : int, default=5
-        Tasks of each class in an episode that are compared with, and that are compared.
+    supports : int, default=5
+        Tasks of each class in an episode that queries are compared with; the others are queries.
     hidden : int, default=16
         Size of the comparing network's hidden layer.
-    episodes_per_epoch : int, default=600
-        Episodes in an epoch; ``training.batch_size`` counts episodes too.
-    encoder, aggregator, scale, refresh_every, training, random_state
-        As for :class:`RLL`, with rectified units in the encoder; ``aggregator=DawidSkene()`` is
-        a paper's "+EM".
+    """
+
+    _parameter_constraints = {"supports": [at_least(1)], "hidden": [at_least(1)]}
+
+    def __init__(self, supports: int = 5, *, hidden: int = 16) -> None:
+        self.supports = supports
+        self.hidden = hidden
+
+    def build(self, size: int, n_classes: int) -> Relation:
+        return Relation(size, self.supports, self.hidden)
+
+
+class Relation(nn.Module):
+    """The comparing network of :class:`RelationLoss`."""
+
+    def __init__(self, size: int, supports: int, hidden: int) -> None:
+        super().__init__()
+        self.supports = supports
+        self.relation = nn.Sequential(
+            nn.Linear(2 * size, hidden), nn.ReLU(), nn.Linear(hidden, 1), nn.Sigmoid()
+        )
+
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        rows = groups.batch.groups
+        if rows.ndim != 3 or rows.shape[2] <= self.supports:
+            raise ParameterError(
+                explain(
+                    f"RelationLoss with {self.supports} supports has no queries to compare.",
+                    expected="groups=Episodes(per_class), with more tasks of a class than supports",
+                )
+            )
+        members = groups.queries[rows]  # (episode, class, member, dimension)
+        n_queries, n_classes = rows.shape[2] - self.supports, rows.shape[1]
+        support, query = members.split([self.supports, n_queries], dim=2)
+        label = torch.arange(n_classes, device=query.device).repeat_interleave(n_queries)
+        return self.compare(support, query.flatten(1, 2), label.expand(len(query), -1)).mean()
+
+    def compare(self, support: Tensor, query: Tensor, label: Tensor) -> Tensor:
+        """The squared error of each query and class, (episode, query, class).
+
+        Supports are (episode, class, support, dimension), queries (episode, query, dimension);
+        ``label`` is each query's class, as a place among the episode's classes.
+        """
+        summed = support.sum(dim=2)  # (episode, class, dimension)
+        n_queries, n_classes = query.shape[1], summed.shape[1]
+        left = summed[:, None].expand(-1, n_queries, -1, -1)
+        right = query[:, :, None].expand(-1, -1, n_classes, -1)
+        score = self.relation(torch.cat([left, right], dim=-1))[..., 0]
+        own = label[..., None] == torch.arange(n_classes, device=label.device)
+        return (score - own.to(score.dtype)) ** 2
+
+
+class RelationNet(CrowdEmbedder):
+    """Learn a representation in which a small network finds the class that a task goes with.
+
+    An episode has supports and queries of every class; a query is compared with the sum of each
+    class's supports. Takes the aggregator's classes for true.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Which tasks are compared; ``Episodes(per_class=10)`` if not given.
+    loss : Loss, optional
+        What training lowers; ``RelationLoss(supports=5)`` if not given.
+    groups_per_epoch : int, optional
+        Episodes in an epoch; 600 if not given. ``training.batch_size`` counts episodes too.
+    anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
+        See :class:`CrowdEmbedder`; the encoder has rectified units, every class is certain, and
+        ``aggregator=DawidSkene()`` is what papers call "+EM".
 
     References
     ----------
@@ -45,65 +106,14 @@ class RelationNet(Embedder):
     --------
     >>> import numpy as np
     >>> X, labels = np.eye(6), [[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 1]]
-    >>> RelationNet(episodes_per_epoch=8, random_state=0).fit_transform(X, labels).shape
+    >>> RelationNet(groups_per_epoch=8, random_state=0).fit_transform(X, labels).shape
     (6, 32)
     """
 
+    default_groups = Episodes()
+    default_confidence = Certain()
+    default_loss = RelationLoss()
+    default_groups_per_epoch = 600
     # Sums of sigmoids are all alike at first, and the comparing network never gets going.
     default_encoder = Encoder(activation="relu")
     default_training = Training(learning_rate=1e-3, batch_size=16, epochs=50)
-    _parameter_constraints = {
-        **Embedder._parameter_constraints,
-        "n_supports": [at_least(1)],
-        "n_queries": [at_least(1)],
-        "hidden": [at_least(1)],
-        "episodes_per_epoch": [at_least(1)],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_supports: int = 5,
-        n_queries: int = 5,
-        hidden: int = 16,
-        episodes_per_epoch: int = 600,
-        encoder: Any = None,
-        aggregator: Any = None,
-        scale: bool = True,
-        refresh_every: int | None = None,
-        training: Training | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_supports = n_supports
-        self.n_queries = n_queries
-        self.hidden = hidden
-        self.episodes_per_epoch = episodes_per_epoch
-        self.encoder = encoder
-        self.aggregator = aggregator
-        self.scale = scale
-        self.refresh_every = refresh_every
-        self.training = training
-        self.random_state = random_state
-
-    def _n_groups(self, belief: Belief) -> int:
-        return self.episodes_per_epoch
-
-    def _objective(self, net: EmbedNet, belief: Belief) -> EpisodeObjective:
-        sampler = EpisodeSampler(self.n_supports, self.n_queries)
-        return EpisodeObjective(net, sampler, RelationLoss(self.size_, self.hidden))
-
-
-class EpisodeObjective(CriterionObjective):
-    """Queries of all classes against the supports of each."""
-
-    sampler: EpisodeSampler
-
-    def loss(self, batch: GroupBatch) -> Tensor:
-        sizes = [self.sampler.n_supports, self.sampler.n_queries]
-        members = self.net(batch.x)[batch.groups]  # (episode, class x member, dimension)
-        by_class = members.unflatten(1, (-1, sum(sizes)))
-        support, query = by_class.split(sizes, dim=2)
-        n_classes = by_class.shape[1]
-        label = torch.arange(n_classes, device=query.device).repeat_interleave(sizes[1])
-        label = label.expand(len(query), -1)  # (episode, query)
-        return self.criterion(support, query.flatten(1, 2), label).mean()

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
 
-from crowdwise.embed._batches import BatchEmbedder, TripletEmbedder
-from crowdwise.embed.losses import SemiHardTripletLoss, TripletLoss
+from crowdwise.base.params import at_least
+from crowdwise.embed.confidence import Certain
+from crowdwise.embed.embedder import CrowdEmbedder
+from crowdwise.embed.groups import BalancedTasks, EveryClass, RandomGroups
+from crowdwise.embed.losses import (
+    EmbeddedGroups,
+    PlainLoss,
+    average,
+    pairs_of_one_class,
+    triplets,
+)
 from crowdwise.nets.training import Training
 
 
-class Triplet(TripletEmbedder):
-    """Learn a representation from random triplets.
-
-    An anchor must be nearer to a task of its class than to one of another, by ``margin``. Takes
-    the aggregator's classes at their word.
+class TripletLoss(PlainLoss):
+    """Keep the negative farther from the anchor than the positive, by ``margin``.
 
     Parameters
     ----------
@@ -21,10 +29,77 @@ class Triplet(TripletEmbedder):
         By how much, in squared distance.
     unit_length : bool, default=True
         Whether distances are between vectors scaled to length 1.
-    groups_per_epoch : int, default=6000
-        Comparisons in an epoch.
-    encoder, aggregator, scale, refresh_every, training, random_state
-        As for :class:`RLL`; ``aggregator=DawidSkene()`` is a paper's "+EM".
+    """
+
+    _parameter_constraints = {"margin": [at_least(0.0)], "unit_length": ["boolean"]}
+
+    def __init__(self, margin: float = 0.2, *, unit_length: bool = True) -> None:
+        self.margin = margin
+        self.unit_length = unit_length
+
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        return self.compare(*triplets(groups))
+
+    def compare(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """The loss of each triplet, (group,)."""
+        if self.unit_length:
+            anchor, positive, negative = (
+                normalize(v, dim=-1) for v in (anchor, positive, negative)
+            )
+        near = ((anchor - positive) ** 2).sum(dim=-1)
+        far = ((anchor - negative) ** 2).sum(dim=-1)
+        return (near - far + self.margin).clamp_min(0)
+
+
+class SemiHardTripletLoss(PlainLoss):
+    """A triplet for every pair of one class in a batch, with the semi-hard negative.
+
+    The negative is the nearest one that is farther than the positive, or the farthest one if
+    none is. Parameters as for :class:`TripletLoss`.
+    """
+
+    _parameter_constraints = TripletLoss._parameter_constraints
+
+    def __init__(self, margin: float = 0.2, *, unit_length: bool = True) -> None:
+        self.margin = margin
+        self.unit_length = unit_length
+
+    def losses(self, groups: EmbeddedGroups) -> Tensor:
+        return average(self.compare(groups.anchors, groups.label))
+
+    def compare(self, embedding: Tensor, label: Tensor) -> Tensor:
+        """The loss of each pair of one class, (pair,)."""
+        points = normalize(embedding, dim=-1) if self.unit_length else embedding
+        distance = squared_distances(points)  # (task, task)
+        anchor, positive = pairs_of_one_class(label)
+        other = label[anchor, None] != label  # (pair, task)
+        to_all, to_positive = distance[anchor], distance[anchor, positive]
+        farther = other & (to_all > to_positive[:, None])
+        nearest = torch.where(farther, to_all, torch.inf).amin(dim=1)
+        farthest = torch.where(other, to_all, -torch.inf).amax(dim=1)
+        negative = torch.where(farther.any(dim=1), nearest, farthest)
+        loss = (to_positive - negative + self.margin).clamp_min(0)
+        return loss[other.any(dim=1)]
+
+
+class Triplet(CrowdEmbedder):
+    """Learn a representation from random triplets.
+
+    An anchor must be nearer to a task of its class than to one of another, by a margin. Takes the
+    aggregator's classes for true.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Which tasks are compared; ``RandomGroups(negatives=1, anchors=EveryClass())`` if not
+        given.
+    loss : Loss, optional
+        What training lowers; ``TripletLoss(margin=0.2)`` if not given.
+    groups_per_epoch : int, optional
+        Comparisons in an epoch; 6,000 if not given.
+    anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
+        See :class:`CrowdEmbedder`; every class counts as certain, and
+        ``aggregator=DawidSkene()`` is what papers call "+EM".
 
     References
     ----------
@@ -39,53 +114,30 @@ class Triplet(TripletEmbedder):
     (6, 32)
     """
 
-    _parameter_constraints = {
-        **TripletEmbedder._parameter_constraints,
-        "unit_length": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        unit_length: bool = True,
-        groups_per_epoch: int = 6000,
-        encoder: Any = None,
-        aggregator: Any = None,
-        scale: bool = True,
-        refresh_every: int | None = None,
-        training: Training | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.margin = margin
-        self.unit_length = unit_length
-        self.groups_per_epoch = groups_per_epoch
-        self.encoder = encoder
-        self.aggregator = aggregator
-        self.scale = scale
-        self.refresh_every = refresh_every
-        self.training = training
-        self.random_state = random_state
-
-    def _criterion(self) -> TripletLoss:
-        return TripletLoss(self.margin, scale=self.unit_length)
+    default_groups = RandomGroups(negatives=1, anchors=EveryClass())
+    default_confidence = Certain()
+    default_loss = TripletLoss()
+    default_groups_per_epoch = 6000
 
 
-class SemiHardTriplet(BatchEmbedder):
+class SemiHardTriplet(CrowdEmbedder):
     """Learn a representation from all pairs of a batch, each with a semi-hard negative.
 
     The negative is the nearest task of another class that is farther than the positive, or the
-    farthest one if there is none. Takes the aggregator's classes at their word; wrong ones are
-    often the nearest.
+    farthest one if there is none. Takes the aggregator's classes for true; wrong ones are often
+    the nearest.
 
     Parameters
     ----------
-    margin, unit_length
-        As for :class:`Triplet`.
-    tasks_per_epoch : int, default=2560
-        Tasks drawn in an epoch.
-    encoder, aggregator, scale, refresh_every, training, random_state
-        As for :class:`RLL`; ``aggregator=DawidSkene()`` is a paper's "+EM".
+    groups : Groups, optional
+        Which tasks are compared; ``BalancedTasks()`` if not given.
+    loss : Loss, optional
+        What training lowers; ``SemiHardTripletLoss(margin=0.2)`` if not given.
+    groups_per_epoch : int, optional
+        Tasks drawn in an epoch; 2,560 if not given.
+    anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
+        See :class:`CrowdEmbedder`; every class counts as certain, and
+        ``aggregator=DawidSkene()`` is what papers call "+EM".
 
     References
     ----------
@@ -96,38 +148,17 @@ class SemiHardTriplet(BatchEmbedder):
     --------
     >>> import numpy as np
     >>> X, labels = np.eye(6), [[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 1]]
-    >>> SemiHardTriplet(tasks_per_epoch=8, random_state=0).fit_transform(X, labels).shape
+    >>> SemiHardTriplet(groups_per_epoch=8, random_state=0).fit_transform(X, labels).shape
     (6, 32)
     """
 
+    default_groups = BalancedTasks()
+    default_confidence = Certain()
+    default_loss = SemiHardTripletLoss()
+    default_groups_per_epoch = 2560
     default_training = Training(learning_rate=1e-3, batch_size=128, epochs=50)
-    _parameter_constraints = {
-        **BatchEmbedder._parameter_constraints,
-        "unit_length": ["boolean"],
-    }
 
-    def __init__(
-        self,
-        *,
-        margin: float = 0.2,
-        unit_length: bool = True,
-        tasks_per_epoch: int = 2560,
-        encoder: Any = None,
-        aggregator: Any = None,
-        scale: bool = True,
-        refresh_every: int | None = None,
-        training: Training | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.margin = margin
-        self.unit_length = unit_length
-        self.tasks_per_epoch = tasks_per_epoch
-        self.encoder = encoder
-        self.aggregator = aggregator
-        self.scale = scale
-        self.refresh_every = refresh_every
-        self.training = training
-        self.random_state = random_state
 
-    def _criterion(self) -> SemiHardTripletLoss:
-        return SemiHardTripletLoss(self.margin, scale=self.unit_length)
+def squared_distances(points: Tensor) -> Tensor:
+    """Squared Euclidean distances of all pairs, never below 0."""
+    return ((points[:, None] - points) ** 2).sum(dim=-1)

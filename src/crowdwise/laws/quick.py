@@ -35,6 +35,9 @@ def quick(learner: CrowdLearner) -> Any:
         for word, most in SHORT.items():
             if name.endswith(word) and isinstance(value, int):
                 changes[name] = min(value, most)
+    usual_groups = getattr(copy, "default_groups_per_epoch", None)
+    if usual_groups is not None and copy.groups_per_epoch is None:
+        changes["groups_per_epoch"] = min(usual_groups, SHORT["per_epoch"])
     if "training" in copy.get_params(deep=False):
         usual = clone(copy.training if copy.training is not None else copy.default_training)
         brief = min(usual.epochs, SHORT["epochs"])

@@ -28,6 +28,30 @@ PARTS: Mapping[str, str] = {
     "StandardScaler": "sklearn.preprocessing",
     "Training": "crowdwise.nets.training",
     "WorkerHistory": "crowdwise.aggregate.dawid_skene",
+    **dict.fromkeys(
+        ("Assurance", "Bayesian", "Certain", "MLE"),
+        "crowdwise.embed.confidence",
+    ),
+    **dict.fromkeys(
+        ("BalancedTasks", "Episodes", "EveryClass", "OneClass", "RandomGroups"),
+        "crowdwise.embed.groups",
+    ),
+    **dict.fromkeys(("HardGroups", "SafeGroups"), "crowdwise.embed.hard_groups"),
+    **dict.fromkeys(
+        ("CosineSoftmax", "EuclideanSoftmax", "Example", "Robust"),
+        "crowdwise.embed.losses",
+    ),
+    **dict.fromkeys(
+        ("FixedGroups", "FlatHardGroups", "FlippingShares", "LenientSafeGroups", "OwnClassPrior"),
+        "crowdwise.embed.published",
+    ),
+    **dict.fromkeys(("SemiHardTripletLoss", "TripletLoss"), "crowdwise.embed.triplet"),
+    "CenterLoss": "crowdwise.embed.center",
+    "ContrastiveLoss": "crowdwise.embed.contrastive",
+    "CrowdEmbedder": "crowdwise.embed.embedder",
+    "LiftedStructureLoss": "crowdwise.embed.lifted",
+    "RelationLoss": "crowdwise.embed.relation_net",
+    "TwoTowers": "crowdwise.embed.encoder",
 }
 MODELS = {  # and their lists
     "crowdwise.aggregate": "__all__",

@@ -5,9 +5,9 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from crowdwise.embed import safety
-from crowdwise.embed.groups import Pool
-from crowdwise.embed.safety import safe_pool, safe_tasks
+from crowdwise.embed import Pool, hard_groups, safe_tasks
+from crowdwise.embed.hard_groups import safe_pool
+from crowdwise.embed.published import safe_or_drawn
 
 
 def drawn(n, n_classes, seed=0):
@@ -18,7 +18,7 @@ def drawn(n, n_classes, seed=0):
 
 
 def brute(points, label, weight, k, margin, legacy):
-    """One task at a time, one neighbour at a time."""
+    """One task at a time, one neighbor at a time."""
     safe = []
     for i in range(len(points)):
         others = [j for j in range(len(points)) if legacy or j != i]
@@ -38,14 +38,8 @@ def brute(points, label, weight, k, margin, legacy):
 )
 def test_the_safe_set_is_that_of_brute_force(n_classes, k, margin, legacy):
     points, label, weight = drawn(80, n_classes)
-    found = safe_tasks(
-        torch.tensor(points),
-        torch.tensor(label),
-        torch.tensor(weight),
-        k,
-        margin=margin,
-        legacy=legacy,
-    )
+    columns = torch.tensor(points), torch.tensor(label), torch.tensor(weight)
+    found = safe_or_drawn(*columns, k) if legacy else safe_tasks(*columns, k, margin=margin)
     expected = brute(points, label, weight, k, margin, legacy)
     assert_array_equal(found, expected)
     assert 5 < sum(expected) < 80  # or there is nothing to tell apart
@@ -61,7 +55,7 @@ def test_few_distances_are_held_at_a_time(monkeypatch):
         sizes.append(len(left) * len(right))
         return plain(left, right)
 
-    monkeypatch.setattr(safety, "CELLS_AT_ONCE", 200)
+    monkeypatch.setattr(hard_groups, "CELLS_AT_ONCE", 200)
     monkeypatch.setattr(torch, "cdist", watched)
     assert_array_equal(safe_tasks(points, label, weight, 5), expected)
     assert max(sizes) <= 200
@@ -71,10 +65,10 @@ def test_a_draw_is_not_safe_but_for_the_published_code():
     points = torch.tensor([[0.0], [1.0], [-1.1]])
     label, weight = torch.tensor([0, 0, 1]), torch.tensor([1.0, 0.5, 0.5])
     assert not safe_tasks(points, label, weight, 2)[0]
-    assert safe_tasks(points, label, torch.tensor([0.0, 0.5, 0.5]), 3, legacy=True)[0]
+    assert safe_or_drawn(points, label, torch.tensor([0.0, 0.5, 0.5]), 3)[0]
 
 
-def test_more_neighbours_than_tasks_and_a_single_task():
+def test_more_neighbors_than_tasks_and_a_single_task():
     points, label, weight = (torch.tensor(column) for column in drawn(6, 2))
     assert_array_equal(safe_tasks(points, label, weight, 50), safe_tasks(points, label, weight, 5))
     assert safe_tasks(points[:1], label[:1], weight[:1], 3).tolist() == [True]

@@ -6,26 +6,20 @@ import torch
 from numpy.testing import assert_array_equal
 
 from crowdwise.embed import RLL
-from crowdwise.embed._data import GroupData
-from crowdwise.embed._objective import EmbedObjective
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import TupleSampler
+from crowdwise.embed.tasks import GroupTasks
 from crowdwise.errors import AnnotationError
 from crowdwise.nets.features import as_features
-
-
-class Lossless(EmbedObjective):
-    def loss(self, batch):
-        return batch.x.sum()
 
 
 def data_of(n=60, n_positive=20, n_groups=50):
     label = torch.zeros(n, dtype=torch.long)
     label[:n_positive] = 1
     X = np.random.default_rng(0).normal(size=(n, 3))
-    objective = Lossless(EmbedNet(torch.nn.Identity(), torch.nn.Identity()), TupleSampler(2))
-    sure = torch.linspace(0, 1, n)
-    return GroupData(as_features(X), label, sure, torch.arange(n), 2, n_groups, objective)
+    net = EmbedNet(torch.nn.Identity(), torch.nn.Identity())
+    drawn = torch.linspace(0, 1, n), torch.arange(n), 2, n_groups, net, TupleSampler(2)
+    return GroupTasks(as_features(X), label, *drawn, lambda _: None)
 
 
 @pytest.mark.parametrize("n_groups", [3, 50], ids=["few groups", "many groups"])

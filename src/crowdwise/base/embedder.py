@@ -1,0 +1,94 @@
+"""The verbs that every embedder shares, with a network behind them or not."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.annotations import Annotations, refuse_empty
+from crowdwise.base.fitting import all_or_nothing
+from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.params import checks_params
+from crowdwise.io import as_annotations, as_gold
+from crowdwise.persist import Savable
+from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldLike, Ints
+
+
+class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Learn a representation of tasks from their features and disagreeing labels.
+
+    A method fills in ``_fit`` and ``_transform``.
+
+    Attributes
+    ----------
+    classes_, workers_, tasks_ : ndarray
+        Names, in the order of every learned array.
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | labels) of the training tasks.
+    confidence_ : ndarray of shape (n_tasks,)
+        Confidence in the class of each training task; 0 for tasks without labels.
+    size_ : int
+        Dimension of the representation.
+    """
+
+    traits: ClassVar[LearnerTraits] = LearnerTraits(luck=("task",))
+    classes_: Array
+    workers_: Array
+    tasks_: Array
+    posterior_: Floats
+    confidence_: Floats
+    size_: int
+
+    @checks_params
+    def fit(self, X: FeaturesLike, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:
+        """Learn from features and annotations.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame, tensor or torch Dataset
+            One row per task, in the order of ``annotations.tasks`` (or a frame indexed by task).
+        annotations : Annotations, frame, array, dict or path
+            Labels by workers; tasks without any are allowed.
+        gold : mapping, Series, frame or array, optional
+            Known truths of some tasks.
+        """
+        votes = as_annotations(annotations)
+        refuse_empty(votes)
+        known = None if gold is None else as_gold(gold, votes)
+        with all_or_nothing(self):
+            self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
+            self._fit(X, votes, known)
+        return self
+
+    def transform(self, X: FeaturesLike) -> Floats | pd.DataFrame:
+        """The representation of every row, shape (n_rows, size).
+
+        A frame gives a frame with the same index, so that a later step finds its tasks by name.
+        """
+        check_is_fitted(self)
+        found = self._transform(X)
+        if isinstance(X, pd.DataFrame):
+            return pd.DataFrame(found, index=X.index, columns=self.get_feature_names_out())
+        return found
+
+    def fit_transform(
+        self, X: FeaturesLike, annotations: AnnotationsLike, gold: GoldLike = None
+    ) -> Floats | pd.DataFrame:
+        """Same as ``fit(X, annotations, gold).transform(X)``."""
+        return self.fit(X, annotations, gold).transform(X)
+
+    @abstractmethod
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> None:
+        """Set the learned attributes."""
+
+    @abstractmethod
+    def _transform(self, X: FeaturesLike) -> Floats:
+        """The representation of every row, shape (n_rows, size)."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.size_

@@ -1,0 +1,335 @@
+"""An embedder composed of parts: groups, an anchor, a confidence and a loss."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import numpy as np
+import torch
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from torch import Tensor, nn
+
+from crowdwise.aggregate import MajorityVote
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import locate
+from crowdwise.base.aggregator import Aggregator
+from crowdwise.base.embedder import Embedder
+from crowdwise.base.params import Constraints, at_least, check_params
+from crowdwise.embed.confidence import Bayesian, Belief, Confidence, Renewal
+from crowdwise.embed.encoder import (
+    EmbedNet,
+    Encoder,
+    EncoderLike,
+    TwoTowers,
+    build_towers,
+    size_of,
+)
+from crowdwise.embed.groups import Groups, RandomGroups, Sampler, Setting
+from crowdwise.embed.losses import Anchor, CosineSoftmax, Criterion, EmbeddedGroups, Example, Loss
+from crowdwise.embed.tasks import GroupBatch, GroupTasks, refuse_too_few
+from crowdwise.errors import ParameterError, explain
+from crowdwise.learn.two_stage import names_of
+from crowdwise.nets.features import (
+    Features,
+    as_features,
+    refuse_other_features,
+    remember_features,
+    rows_at_once,
+)
+from crowdwise.nets.loop import History, Phase, pick_device, seeded, split, train
+from crowdwise.nets.modules import Objective, Standardize
+from crowdwise.nets.saved import SavedNet
+from crowdwise.nets.training import Training
+from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
+
+T = TypeVar("T")
+
+
+class Parts(NamedTuple):
+    """What an embedder is composed of."""
+
+    groups: Groups
+    anchor: Anchor
+    confidence: Confidence
+    loss: Loss
+
+
+class CrowdEmbedder(SavedNet, Embedder):
+    """Learn a representation by comparing tasks, with parts of your choice.
+
+    Groups of tasks are drawn, and the members of each are compared with its anchor; what counts
+    as close is up to the loss, and how much each member counts to the confidence in its class.
+    The methods of :mod:`crowdwise.embed` are choices of these parts.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Which tasks are compared; ``RandomGroups()`` if not given.
+    anchor : Anchor, optional
+        What they are compared with: ``Example()``, the task that was drawn, if not given.
+    confidence : Confidence, optional
+        How certain each task's class is; ``Bayesian()`` if not given.
+    loss : Loss, optional
+        What training lowers; ``CosineSoftmax()`` if not given.
+    groups_per_epoch : int, optional
+        By default as many as the groups ask for.
+    encoder : Encoder, TwoTowers, torch.nn.Module or function, optional
+        The network; ``Encoder((64, 32))`` if not given. A module is copied with its weights; a
+        function is called with the number of features.
+    aggregator : Aggregator, optional
+        What infers the classes; ``MajorityVote()`` if not given.
+    scale : bool, default=True
+        Whether to standardize features with the mean and deviation of the training tasks.
+    refresh_every : int, optional
+        Epochs after which classes and confidences are inferred again from labels and the current
+        representation together; tasks without labels then take part.
+    training : Training, optional
+        How to train; ``default_training`` if not given. Batches are counted in groups.
+    random_state : int or RandomState, optional
+        Determines starts, groups and dropout.
+
+    Attributes
+    ----------
+    classes_, workers_, tasks_ : ndarray
+        Names, in the order of every learned array.
+    aggregator_ : Aggregator
+        What inferred the classes of the training tasks.
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | labels) by the aggregator; by aggregator and representation where refreshed.
+    confidence_ : ndarray of shape (n_tasks,)
+        Confidence in the class of each training task; 0 for tasks without labels.
+    history_ : History
+        Loss per epoch, and the loss of held-out tasks where there is ``patience``.
+    feature_shape_ : tuple of int
+        Shape of one task's features.
+    n_features_in_, feature_names_in_ : int and ndarray
+        Number of features where they are rows of numbers, and their names in a frame.
+    size_ : int
+        Dimension of the representation.
+    net_ : EmbedNet
+        The fitted network, a ``torch.nn.Module``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crowdwise.embed import Assurance, CosineSoftmax, Robust
+    >>> X, labels = np.eye(6), [[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 1]]
+    >>> parts = {"anchor": Robust(), "confidence": Assurance(), "loss": CosineSoftmax(eta=5.0)}
+    >>> CrowdEmbedder(**parts, groups_per_epoch=64, random_state=0).fit_transform(X, labels).shape
+    (6, 32)
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "groups": [Groups, None],
+        "anchor": [Anchor, None],
+        "confidence": [Confidence, None],
+        "loss": [Loss, None],
+        "groups_per_epoch": [at_least(1), None],
+        "encoder": [Encoder, TwoTowers, nn.Module, callable, None],
+        "aggregator": [Aggregator, None],
+        "scale": ["boolean"],
+        "refresh_every": [at_least(1), None],
+        "training": [Training, None],
+        "random_state": ["random_state"],
+    }
+    default_groups: ClassVar[Groups] = RandomGroups()
+    default_anchor: ClassVar[Anchor] = Example()
+    default_confidence: ClassVar[Confidence] = Bayesian()
+    default_loss: ClassVar[Loss] = CosineSoftmax()
+    default_groups_per_epoch: ClassVar[int | None] = None
+    default_encoder: ClassVar[Encoder] = Encoder()
+    default_training: ClassVar[Training] = Training(learning_rate=1e-3, batch_size=256, epochs=50)
+    recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    aggregator_: Aggregator
+    feature_shape_: tuple[int, ...]
+    history_: History
+    net_: EmbedNet
+
+    def __init__(
+        self,
+        *,
+        groups: Groups | None = None,
+        anchor: Anchor | None = None,
+        confidence: Confidence | None = None,
+        loss: Loss | None = None,
+        groups_per_epoch: int | None = None,
+        encoder: EncoderLike | TwoTowers | None = None,
+        aggregator: Aggregator | None = None,
+        scale: bool = True,
+        refresh_every: int | None = None,
+        training: Training | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.groups = groups
+        self.anchor = anchor
+        self.confidence = confidence
+        self.loss = loss
+        self.groups_per_epoch = groups_per_epoch
+        self.encoder = encoder
+        self.aggregator = aggregator
+        self.scale = scale
+        self.refresh_every = refresh_every
+        self.training = training
+        self.random_state = random_state
+
+    @classmethod
+    def recipe(cls, name: str, **changes: Any) -> Self:
+        """The method with settings of its paper or code; ``recipes`` lists the names."""
+        if name not in cls.recipes:
+            known = ", ".join(cls.recipes) or "none; it is used as it is"
+            raise ParameterError(explain(f"{cls.__name__} has no recipe {name!r}.", expected=known))
+        return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
+
+    def parts(self) -> Parts:
+        """The parts in use: those given, and the method's own where none is given."""
+        return Parts(
+            given(self.groups, self.default_groups),
+            given(self.anchor, self.default_anchor),
+            given(self.confidence, self.default_confidence),
+            given(self.loss, self.default_loss),
+        )
+
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> None:
+        features = as_features(X, votes.tasks)
+        settings, rng = self._settings(), check_random_state(self.random_state)
+        device = pick_device(settings.device)
+        for part in self.parts():
+            check_params(part)
+        remember_features(self, features)
+        belief = self._aggregate(votes, gold)
+        work = int(np.prod(features.shape)) * min(settings.batch_size or 1024, len(votes))
+        with seeded(int(rng.randint(2**31 - 1)), device, work):
+            net = self._net(features)
+            self.size_ = size_of(net, features)
+            objective = self._objective(net, settings).to(device)
+            renewal = Renewal(self.parts().confidence, belief, votes, self.refresh_every)
+            tasks = self._tasks(features.to(device), objective, renewal)
+            learned, held = split(tasks, settings, rng)
+            phases: list[Phase[GroupObjective, GroupBatch]] = [Phase(settings.epochs)]
+            _, self.history_ = train([objective], learned, held, phases, settings, rng)
+            self.posterior_ = renewal.posterior(self.posterior_)
+            self.confidence_ = renewal.values
+            self._review(tasks, settings)
+        self.net_ = objective.net.cpu().eval()
+
+    @torch.no_grad()
+    def _transform(self, X: FeaturesLike) -> Floats:
+        features = as_features(X)
+        refuse_other_features(features, self)
+        size = rows_at_once(int(np.prod(features.shape)))
+        device = pick_device(self._settings().device)
+        net = self.net_.to(device)
+        parts: list[Floats] = [np.empty((0, self.size_))]
+        for some in torch.split(torch.arange(features.n_tasks), size):
+            parts.append(net(features.rows(some.to(device))).double().cpu().numpy())
+        self.net_.cpu()
+        return np.concatenate(parts)
+
+    def _review(self, tasks: GroupTasks, settings: Training) -> None:
+        """Set, or warn of, what a method finds out once it is trained."""
+
+    # -- what is learned, and from what ------------------------------------------------------
+
+    def _settings(self) -> Training:
+        settings = given(self.training, self.default_training)
+        if settings.n_restarts != 1 or settings.worker_dropout:
+            raise ParameterError(
+                explain(
+                    f"n_restarts={settings.n_restarts}, worker_dropout={settings.worker_dropout}.",
+                    expected="n_restarts=1 and worker_dropout=0 for an embedder",
+                    fix="fit several embedders with different seeds, and compare them downstream",
+                )
+            )
+        return settings
+
+    def _aggregate(self, votes: Annotations, gold: Ints | None) -> Belief:
+        """What the aggregator infers of the tasks' classes."""
+        first = MajorityVote() if self.aggregator is None else clone(self.aggregator)
+        self.aggregator_ = first.fit(votes, names_of(gold, votes))
+        self.posterior_ = self.aggregator_.posterior_
+        chosen = locate(votes.classes, self.aggregator_.labels_.to_numpy())
+        by_posterior = self.parts().confidence.evidence == "posterior"
+        share = self.posterior_ if by_posterior else votes.shares()
+        return Belief.of(votes, share, chosen, gold)
+
+    def _net(self, features: Features) -> EmbedNet:
+        scaler: nn.Module = nn.Identity()
+        if self.scale and len(features.shape) == 1:
+            scaler = Standardize.by(*features.spread(torch.device("cpu")))
+        return self._net_behind(scaler)
+
+    def _blank(self, device: torch.device) -> EmbedNet:
+        """A network of the right shapes, whatever its numbers."""
+        scaler: nn.Module = nn.Identity()
+        if self.scale and len(self.feature_shape_) == 1:
+            n_in = self.feature_shape_[0]
+            scaler = Standardize(torch.zeros(n_in), torch.ones(n_in))
+        return self._net_behind(scaler)
+
+    def _net_behind(self, scaler: nn.Module) -> EmbedNet:
+        n_in = self.feature_shape_[0] if len(self.feature_shape_) == 1 else None
+        encoder = self.default_encoder if self.encoder is None else self.encoder
+        return EmbedNet(scaler, *build_towers(encoder, n_in))
+
+    def _objective(self, net: EmbedNet, settings: Training) -> GroupObjective:
+        """The network, together with what it is trained on."""
+        parts, n_classes = self.parts(), len(self.classes_)
+        setting = Setting(self.classes_, net, self.size_, settings.batch_size)
+        sampler, criterion = parts.groups.sampler(setting), parts.loss.build(self.size_, n_classes)
+        return GroupObjective(net, sampler, parts.anchor, criterion, n_classes)
+
+    def _tasks(self, features: Features, objective: GroupObjective, renewal: Renewal) -> GroupTasks:
+        """The tasks with their classes and confidences, where groups are drawn from."""
+        belief, sampler = renewal.belief, objective.sampler
+        device = next(objective.parameters()).device
+        usual = given(self.default_groups_per_epoch, sampler.n_groups(belief.class_sizes))
+        tasks = GroupTasks(
+            features,
+            torch.as_tensor(belief.label, device=device).long(),
+            torch.as_tensor(renewal.values, device=device).float(),
+            torch.as_tensor(belief.labeled),
+            len(self.classes_),
+            given(self.groups_per_epoch, usual),
+            objective.net,
+            sampler,
+            renewal,
+        )
+        refuse_too_few(tasks.pool(), sampler)
+        return tasks
+
+
+class GroupObjective(Objective[GroupBatch]):
+    """A network for tasks, together with the loss of groups and where they come from."""
+
+    by = "group"
+    held_out_everywhere = True  # groups are drawn from all tasks that are held out
+    net: EmbedNet
+
+    def __init__(
+        self, net: EmbedNet, sampler: Sampler, anchor: Anchor, criterion: Criterion, n_classes: int
+    ) -> None:
+        super().__init__()
+        self.net, self.sampler, self.criterion = net, sampler, criterion
+        self.anchor, self.n_classes = anchor, n_classes
+
+    def loss(self, batch: GroupBatch) -> Tensor:
+        """What training lowers."""
+        return self.sampler.loss(self.losses(batch), batch, self.net)
+
+    def held_out(self, batch: GroupBatch) -> Tensor:
+        """The same on groups of held-out tasks: what patience watches."""
+        return self.loss(batch)
+
+    def losses(self, batch: GroupBatch) -> Tensor:
+        """The loss of each group, (group,); or one number for the batch."""
+        groups = EmbeddedGroups(batch, self.net, self.anchor, self.n_classes)
+        return self.criterion.losses(groups)
+
+
+def given(value: T | None, usual: T) -> T:
+    """The value, or the usual one where it is None."""
+    return usual if value is None else value
