@@ -48,7 +48,7 @@ def test_truth_features_method_and_title(files, capsys):
     assert capsys.readouterr().err == ""
     text = target.read_text()
     assert "A &amp; B" in text
-    assert "With gold: scores on 90 known truths" in text
+    assert "Scores on 90 known truths" in text
     assert "by the features" in text
     assert "IBCC" in text
 

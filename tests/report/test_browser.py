@@ -107,7 +107,7 @@ def test_pages_of_a_table_turn(page):
 def test_a_worker_s_mistakes_are_shown_on_demand(page):
     page.locator("[data-table=workers] tbody button").first.click()
     details = page.locator(".details")
-    assert "takes for what" in details.inner_text()
+    assert "Confusion matrix of" in details.inner_text()
     assert details.locator("td").count() == 9
     assert page_checks.problems_of(page) == []
 

@@ -37,7 +37,7 @@ def test_counts_match_plain_loops(odd):
         by_worker.setdefault(worker, []).append(label)
     assert found.n_annotations == 11
     assert (found.n_tasks, found.n_workers, found.n_classes) == (6, 6, 4)
-    assert found.n_unlabelled == 1
+    assert found.n_unlabeled == 1
     assert found.n_single == sum(len(each) == 1 for each in by_task.values()) == 2
     shared = [each for each in by_task.values() if len({w for w, _ in each}) > 1]
     assert found.n_shared == len(shared) == 3

@@ -30,7 +30,7 @@ def test_the_most_frequent_keep_their_names_and_the_rest_share_one(many):
     assert names == ["a", "a", "a", "b", "b", *[OTHER] * 4, "f", "f", "f"]
     assert found.gold.tolist() == [0, -1, 3, 3, 2, 3]
     assert known.tolist() == ["a", OTHER, "f"]
-    assert note.startswith("3 rare classes count as one")
+    assert note.startswith("3 rare classes are merged")
 
 
 def test_few_classes_are_left_alone(many, monkeypatch):
@@ -43,7 +43,7 @@ def test_few_classes_are_left_alone(many, monkeypatch):
 def test_the_report_says_so(many):
     found = gather(many, methods=())
     assert found.data.n_classes == 4
-    assert any("rare classes count as one" in note for note in found.data.notes)
+    assert any("rare classes are merged" in note for note in found.data.notes)
 
 
 def test_the_seed_of_a_simulation_may_be_that_of_the_report():

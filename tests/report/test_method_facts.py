@@ -19,14 +19,14 @@ from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
 class TestMethods:
-    def test_shares_and_confidence_are_means_over_labelled_tasks(self, crowd):
+    def test_shares_and_confidence_are_means_over_labeled_tasks(self, crowd):
         data, truth = crowd
         fits, main = fit_methods(data, "DawidSkene", ("MajorityVote", "DawidSkene"), 0)
         found, note = method_facts(data, fits, main, truth, 0)
         assert [one.name for one in found] == ["MajorityVote", "DawidSkene"]
         assert [one.main for one in found] == [False, True]
-        labelled = data.redundancy > 0
-        vote = MajorityVote().fit(data).posterior_[labelled]
+        labeled = data.redundancy > 0
+        vote = MajorityVote().fit(data).posterior_[labeled]
         assert found[0].shares == pytest.approx(vote.mean(axis=0))
         assert found[0].confidence == pytest.approx(vote.max(axis=1).mean())
         assert found[1].same == 1
@@ -100,7 +100,7 @@ class TestClasses:
         assert found.confusion == pytest.approx(confusion)
         expected = [(truth == name).mean() for name in data.classes]
         assert found.true == pytest.approx(expected)
-        assert found.believed == pytest.approx(posterior[data.redundancy > 0].mean(axis=0))
+        assert found.inferred == pytest.approx(posterior[data.redundancy > 0].mean(axis=0))
 
     def test_the_worst_mistake_comes_first(self):
         confusion = np.array([[60.0, 30.0, 10.0], [5.0, 45.0, 0.0], [0.2, 0.1, 0.0]])

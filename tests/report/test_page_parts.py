@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from crowdwise.report.page.charts import (
     Curve,
-    Row,
+    IntervalRow,
     bar_chart,
     heat_chart,
     interval_chart,
@@ -121,7 +121,7 @@ def test_a_scale_goes_from_start_to_stop():
     assert (scale(10), scale(15), scale(20)) == (100, 50, 0)
 
 
-def test_marks_differ_by_shape_as_well_as_by_colour():
+def test_marks_differ_by_shape_as_well_as_by_color():
     shapes = [re.sub(r"s\d", "", mark(5, 5, kind, "x")) for kind in range(4)]
     assert len(set(shapes)) == 4
 
@@ -149,22 +149,22 @@ def test_numbers_for_the_script_are_short_and_have_no_nan():
 
 class TestCharts:
     def test_a_bar_for_each_count(self):
-        picture = bar_chart(["1", "2"], [30, 10], "labels", "told")
+        picture = bar_chart(["1", "2"], [30, 10], "labels", "label")
         heights = [float(x) for x in re.findall(r'<rect [^>]*height="([\d.]+)"', picture)]
         assert heights[0] == pytest.approx(3 * heights[1], abs=0.3)
-        assert 'aria-label="told"' in picture
+        assert 'aria-label="label"' in picture
         assert "2 labels: 10" in picture
 
     def test_intervals_lie_around_their_values(self):
-        rows = [Row("a", 0.5, 0.4, 0.7, "50%"), Row("b", float("nan"), 0, 0, DASH)]
-        picture = interval_chart(rows, "told", share, (0, 1))
+        rows = [IntervalRow("a", 0.5, 0.4, 0.7, "50%"), IntervalRow("b", float("nan"), 0, 0, DASH)]
+        picture = interval_chart(rows, "label", share, (0, 1))
         [(left, right)] = re.findall(r'<line x1="([\d.]+)"[^>]*x2="([\d.]+)"[^>]*whisker', picture)
         [middle] = re.findall(r'cx="([\d.]+)"', picture)
         assert float(left) < float(middle) < float(right)
 
     def test_cells_are_shaded_by_their_values(self):
         cells = np.array([[1.0, -0.5], [0.0, np.nan]])
-        picture = heat_chart(cells, ["a", "b"], ["c", "d"], "told", share, lambda i, j: f"{i}{j}")
+        picture = heat_chart(cells, ["a", "b"], ["c", "d"], "label", share, lambda i, j: f"{i}{j}")
         shades = [float(x) for x in re.findall(r'fill-opacity="([\d.]+)"', picture)]
         assert shades[0] > shades[1] > shades[2] > 0
         assert picture.count("mark s1") == 1
@@ -172,7 +172,7 @@ class TestCharts:
 
     def test_a_point_for_each_place(self):
         picture = scatter_chart(
-            np.array([0.0, 1.0]), np.array([0.0, 1.0]), [0, 0], ["one", "two"], "told"
+            np.array([0.0, 1.0]), np.array([0.0, 1.0]), [0, 0], ["one", "two"], "label"
         )
         places = re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', picture)
         assert float(places[0][0]) < float(places[1][0])
@@ -180,7 +180,7 @@ class TestCharts:
 
     def test_a_line_leaves_out_what_is_not_known(self):
         curve = Curve("a", [1, 2, 3], [0.2, float("nan"), 0.6], 0, [0.1, 0, 0.5], [0.3, 0, 0.7])
-        picture = line_chart([curve], "told", "labels", share, at=2.5)
+        picture = line_chart([curve], "label", "labels", share, at=2.5)
         points = re.search(r'<polyline points="([^"]*)"', picture).group(1).split()
         assert len(points) == 2
         assert "NaN" not in picture

@@ -21,10 +21,10 @@ def test_every_column_matches_a_plain_loop(crowd, posterior):
         assert found.label[k] == label
         assert found.confidence[k] == pytest.approx(sure)
         assert found.n_labels[k] == len(labels)
-        assert found.agreement[k] == pytest.approx(labels.count(label) / max(len(labels), 1))
+        assert found.support[k] == pytest.approx(labels.count(label) / max(len(labels), 1))
         assert found.votes[[k]].toarray()[0].tolist() == [labels.count(c) for c in range(3)]
         assert data.classes[found.truth[k]] == truth[name]
-    assert found.n_unsure == sum(sure < 0.9 for _, sure, _ in rows.values())
+    assert found.n_uncertain == sum(sure < 0.9 for _, sure, _ in rows.values())
     overruled = sum(
         labels.count(label) < max(map(labels.count, range(3))) for label, _, labels in rows.values()
     )
@@ -65,7 +65,7 @@ def test_a_task_without_labels_has_a_row():
     found = task_facts(data, posterior, None)
     assert found.name == ["nobody", "a"]
     assert found.n_labels.tolist() == [0, 2]
-    assert found.agreement.tolist() == [0, 1]
+    assert found.support.tolist() == [0, 1]
     assert found.n_overruled == 0
     assert not len(found.contested)
 
@@ -74,7 +74,7 @@ def test_too_many_tasks_are_cut_and_said_so(crowd, posterior, monkeypatch):
     monkeypatch.setattr(module, "MOST_TASKS", 30)
     found = task_facts(crowd[0], posterior, None)
     assert len(found.name) == 30
-    assert found.note.startswith("The 30 least sure of 160 tasks")
+    assert found.note.startswith("The 30 least confident of 160 tasks")
     assert found.n_tasks == 160
     assert found.confidence.max() <= np.sort(posterior.max(axis=1))[29]
     assert found.histogram.sum() == 160

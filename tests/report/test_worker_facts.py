@@ -7,7 +7,7 @@ import pytest
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate import worker_quality
 from crowdwise.report.facts import workers as module
-from crowdwise.report.facts.pairs import Pair, copies_of, pair_facts
+from crowdwise.report.facts.pairs import WorkerPair, copies_of, pair_facts
 from crowdwise.report.facts.workers import (
     as_seconds,
     confusions,
@@ -104,17 +104,17 @@ class TestPairs:
 
     def test_copies_agree_throughout_where_others_do_not(self):
         told = [
-            Pair("a", "b", 30, 1.0, 1.0),
-            Pair("a", "c", 30, 0.6, 0.1),
-            Pair("b", "c", 30, 0.5, 0.0),
+            WorkerPair("a", "b", 30, 1.0, 1.0),
+            WorkerPair("a", "c", 30, 0.6, 0.1),
+            WorkerPair("b", "c", 30, 0.5, 0.0),
         ]
         assert [(pair.one, pair.other) for pair in copies_of(told)] == [("a", "b")]
         agreeing = [
-            Pair("a", "b", 30, 1.0, 1.0),
-            *[Pair("c", str(k), 900, 0.999, 1.0) for k in range(9)],
+            WorkerPair("a", "b", 30, 1.0, 1.0),
+            *[WorkerPair("c", str(k), 900, 0.999, 1.0) for k in range(9)],
         ]
         assert copies_of(agreeing) == ()  # 30 of 30 is nothing special there
-        assert copies_of([Pair("a", "b", 19, 1.0, 1.0), *told[1:]]) == ()
+        assert copies_of([WorkerPair("a", "b", 19, 1.0, 1.0), *told[1:]]) == ()
 
 
 class TestTimes:

@@ -27,7 +27,7 @@ class ClassFacts:
 
     name: list[str]
     given: Floats  # (class,): share of the annotations
-    believed: Floats  # (class,): expected share of tasks, by the main method
+    inferred: Floats  # (class,): expected share of tasks, by the main method
     true: Floats | None  # (class,): share of the known truths
     confusion: Floats  # (truth, label): expected number of annotations
     mistakes: tuple[Mistake, ...]  # the most frequent ones first
@@ -35,7 +35,7 @@ class ClassFacts:
     @property
     def rarest(self) -> int:
         """The number of the class with the fewest tasks, of those that anybody used."""
-        return int(np.where(self.given > 0, self.believed, np.inf).argmin())
+        return int(np.where(self.given > 0, self.inferred, np.inf).argmin())
 
 
 def class_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> ClassFacts:
@@ -51,7 +51,7 @@ def class_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -
     return ClassFacts(
         name=names,
         given=given,
-        believed=posterior[data.redundancy > 0].mean(axis=0),
+        inferred=posterior[data.redundancy > 0].mean(axis=0),
         true=true,
         confusion=confusion,
         mistakes=mistakes_of(confusion, names),

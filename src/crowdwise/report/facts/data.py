@@ -35,7 +35,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class DataFacts:
-    """Sizes, and everything that may need a second look before any number is believed."""
+    """Sizes, and everything that may need a second look before any number is inferred."""
 
     n_annotations: int
     n_tasks: int
@@ -43,11 +43,11 @@ class DataFacts:
     n_classes: int
     per_task: Spread
     per_worker: Spread
-    n_unlabelled: int  # tasks without a label
+    n_unlabeled: int  # tasks without a label
     n_single: int  # tasks with one label
     n_shared: int  # tasks with labels of two workers or more
     n_unanimous: int  # of the shared ones, those without disagreement
-    n_repeats: int  # annotations of a worker who labelled the task before
+    n_repeats: int  # annotations of a worker who labeled the task before
     n_contradictions: int  # of these, the ones with another label than the worker's first
     n_idle: int  # workers without a label
     n_once: int  # workers with one label
@@ -80,7 +80,7 @@ def data_facts(annotations: Annotations, rare: str = "") -> DataFacts:
         n_classes=data.n_classes,
         per_task=spread(data.redundancy),
         per_worker=spread(labels),
-        n_unlabelled=int((data.redundancy == 0).sum()),
+        n_unlabeled=int((data.redundancy == 0).sum()),
         n_single=int((data.redundancy == 1).sum()),
         n_shared=int(shared.sum()),
         n_unanimous=int((shared & alone).sum()),
@@ -132,7 +132,7 @@ def bars_of(counts: Ints) -> tuple[Bar, ...]:
 
 
 def workers_of_tasks(data: Annotations) -> tuple[Ints, Ints]:
-    """How many workers labelled each task, and each annotation's first label by that worker."""
+    """How many workers labeled each task, and each annotation's first label by that worker."""
     pair = data.task.astype(np.int64) * max(data.n_workers, 1) + data.worker
     _, first, place = np.unique(pair, return_index=True, return_inverse=True)
     return np.bincount(data.task[first], minlength=data.n_tasks), data.label[first][place]

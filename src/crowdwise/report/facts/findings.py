@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from crowdwise.errors import plural
 from crowdwise.report.facts.facts import Facts, Finding
 
-FLAGGED = {  # flag of a worker: what to say, and how loudly
-    "answers as if at random": ("answer{s} as if at random", "act"),
-    "always the same label": ("always give{s} the same label", "act"),
-    "often contradicts the rest": ("often contradict{s} the rest", "act"),
-    "too few labels to say": ("ha{ve} too few labels to be judged", "note"),
+FLAGGED = {  # flag of a worker: how urgent it is, and what several workers do
+    "answers as if at random": ("act", "answer as if at random"),
+    "always the same label": ("act", "always give the same label"),
+    "often contradicts the rest": ("act", "often contradict the rest"),
+    "too few labels to say": ("note", "have too few labels to assess"),
 }
+ALONE = {"answer": "answers", "give": "gives", "contradict": "contradicts", "have": "has"}
 LOW_ALPHA, GOOD_ALPHA = 0.4, 0.8
 RARE = 0.1  # a class below this share, and half of an even one, is called rare
 MOST_NAMES = 3  # in a sentence
@@ -21,205 +23,196 @@ MANY = 0.2  # a share worth a warning
 def findings(facts: Facts) -> tuple[Finding, ...]:
     """What to tell someone who reads ten lines: first what to act on, then the rest."""
     found = [
-        *_of_agreement(facts),
-        *_of_labels(facts),
-        *_of_workers(facts),
-        *_of_times(facts),
-        *_of_pairs(facts),
-        *_of_data(facts),
-        *_of_classes(facts),
-        *_of_methods(facts),
-        *_of_more_labels(facts),
+        *_on_agreement(facts),
+        *_on_labels(facts),
+        *_on_workers(facts),
+        *_on_times(facts),
+        *_on_pairs(facts),
+        *_on_annotations(facts),
+        *_on_data(facts),
+        *_on_classes(facts),
+        *_on_methods(facts),
+        *_on_more_labels(facts),
     ]
     order = {"act": 0, "note": 1, "good": 2}
     return tuple(sorted(found, key=lambda finding: order[finding.tone]))
 
 
-def _of_agreement(facts: Facts) -> Iterator[Finding]:
-    same = next((m for m in facts.agreement if m.name == "observed agreement"), None)
-    alpha = next((m for m in facts.agreement if "alpha" in m.name), None)
-    if same is None or not np.isfinite(same.value):
-        yield Finding("act", "No task has labels of two workers, so nobody can be checked "
-                      "against anybody.", "agreement")  # fmt: skip
+def _on_agreement(facts: Facts) -> Iterator[Finding]:
+    observed, alpha = facts.measure("observed agreement"), facts.measure("alpha")
+    if observed is None or not np.isfinite(observed.value):
+        text = "No task was labeled by two workers, so no worker can be checked against another."
+        yield Finding("act", text, "agreement")
         return
-    text = f"Two workers who label the same task agree {same.value:.0%} of the time"
+    text = f"Two workers who label the same task agree {observed.value:.0%} of the time"
     if alpha is None or not np.isfinite(alpha.value):
         yield Finding("note", f"{text}.", "agreement")
         return
     tone = "act" if alpha.value < LOW_ALPHA else "good" if alpha.value >= GOOD_ALPHA else "note"
-    far = f"{max(alpha.value, 0):.0%} of the way from chance to perfect"
-    yield Finding(tone, f"{text}: {far} (Krippendorff's alpha {alpha.value:.2f}).", "agreement")
+    text += f": {max(alpha.value, 0):.0%} of the way from chance to perfect"
+    yield Finding(tone, f"{text} (Krippendorff's alpha {alpha.value:.2f}).", "agreement")
 
 
-def _of_labels(facts: Facts) -> Iterator[Finding]:
-    tasks = facts.tasks
-    share = tasks.n_unsure / max(tasks.n_tasks, 1)
+def _on_labels(facts: Facts) -> Iterator[Finding]:
+    tasks, right = facts.tasks, facts.main.scores.get("accuracy")
     expected = f"{facts.method} expects {tasks.mean_confidence:.0%} of its labels to be right"
-    scores = facts.main.scores
-    if "accuracy" in scores:
-        right = scores["accuracy"]
-        over = tasks.mean_confidence > right.high
-        truth = f"{right.value:.1%} of those that can be checked are"
-        yield Finding("act" if over else "note", f"{expected}; {truth}."
-                      + (" It is too sure of itself." if over else ""), "labels")  # fmt: skip
-    else:
+    if right is None:
         yield Finding("note", f"{expected}.", "labels")
-    if tasks.n_unsure:
-        text = f"{plural(tasks.n_unsure, 'task')} of {tasks.n_tasks:,} {be(tasks.n_unsure)} "
-        text += f"less than {tasks.sure:.0%} sure: label them again first."
-        yield Finding("act" if share > MANY else "note", text, "labels")
     else:
-        text, known = f"Every label is at least {tasks.sure:.0%} sure", _beyond_chance(facts)
-        doubt = "" if known else ", but nothing shows that workers agree more than by chance"
-        yield Finding("good" if known else "note", f"{text}{doubt}.", "labels")
+        over = tasks.mean_confidence > right.high
+        text = f"{expected}; {right.value:.1%} of those that can be checked are"
+        text += ": it is overconfident." if over else "."
+        yield Finding("act" if over else "note", text, "labels")
+    yield _on_confidence(facts)
     if tasks.n_overruled:
-        text = f"On {plural(tasks.n_overruled, 'task')} {facts.method} overrules the majority, "
-        yield Finding("note", f"{text}because it trusts the others more.", "labels")
+        overruled = plural(tasks.n_overruled, "task")
+        text = f"{facts.method} overrules the majority on {overruled}, "
+        yield Finding("note", f"{text}because it trusts the other workers more.", "labels")
 
 
-def _of_workers(facts: Facts) -> Iterator[Finding]:
+def _on_confidence(facts: Facts) -> Finding:
+    tasks = facts.tasks
+    if tasks.n_uncertain:
+        verb, them = ("has", "it") if tasks.n_uncertain == 1 else ("have", "them")
+        text = f"{tasks.n_uncertain:,} of {plural(tasks.n_tasks, 'task')} {verb} a confidence "
+        text += f"below {tasks.threshold:.0%}: label {them} again first."
+        many = tasks.n_uncertain / max(tasks.n_tasks, 1) > MANY
+        return Finding("act" if many else "note", text, "labels")
+    text, known = f"Every label has a confidence of at least {tasks.threshold:.0%}", _agree(facts)
+    doubt = "" if known else ", but nothing shows that workers agree beyond chance"
+    return Finding("good" if known else "note", f"{text}{doubt}.", "labels")
+
+
+def _on_workers(facts: Facts) -> Iterator[Finding]:
     workers = facts.workers
-    for flag, (verb, tone) in FLAGGED.items():
+    for flag, (tone, verb) in FLAGGED.items():
         n = workers.flags[flag]
         if not n:
             continue
-        words = verb.format(s="s" if n == 1 else "", ve="s" if n == 1 else "ve")
-        pairs = zip(workers.name, workers.flag, strict=True)
-        who = [name for name, own in pairs if own == flag and tone == "act"]
-        text = f"{n:,} of {plural(workers.n_workers, 'worker')} {words}{listed(who, n)}."
+        flagged = zip(workers.name, workers.flag, strict=True)
+        who = [name for name, own in flagged if own == flag and tone == "act"]
+        words = [ALONE.get(word, word) if n == 1 else word for word in verb.split()]
+        text = f"{n:,} of {plural(workers.n_workers, 'worker')} {' '.join(words)}{listed(who, n)}."
         yield Finding(tone, text, "workers")
     if not any(workers.flags.values()):
-        yield Finding("good", "There is nothing to say against any worker.", "workers")
+        yield Finding("good", "No worker stands out as a problem.", "workers")
 
 
-def _of_times(facts: Facts) -> Iterator[Finding]:
+def _on_times(facts: Facts) -> Iterator[Finding]:
     times = facts.times
     if times is None:
         return
-    pairs = zip(facts.workers.name, times.drift, strict=True)
-    worse = [name for name, way in pairs if way < 0]
+    worse = [name for name, way in zip(facts.workers.name, times.drift, strict=True) if way < 0]
     if worse:
-        text = (
-            f"{plural(len(worse), 'worker')} {be(len(worse))} surely less accurate in the second "
-        )
-        text += f"half of the job than in the first{listed(worse, len(worse))}."
-        yield Finding("act", text, "workers")
+        text = f"{plural(len(worse), 'worker')} {'is' if len(worse) == 1 else 'are'} significantly "
+        text += "less accurate in the second half of the job than in the first"
+        yield Finding("act", f"{text}{listed(worse, len(worse))}.", "workers")
     if times.n_hasty:
         text = f"{plural(times.n_hasty, 'worker')} label{'s' if times.n_hasty == 1 else ''}"
-        yield Finding("note", f"{text} four times as fast as most, or faster.", "workers")
+        yield Finding("note", f"{text} over four times as fast as the median worker.", "workers")
 
 
-def _of_pairs(facts: Facts) -> Iterator[Finding]:
+def _on_pairs(facts: Facts) -> Iterator[Finding]:
     if facts.pairs is not None and facts.pairs.copies:
         n = len(facts.pairs.copies)
-        text = f"{plural(n, 'pair')} of workers agree{'s' if n == 1 else ''} on every task shared"
-        yield Finding("act", f"{text}, more than luck explains: look for copies.", "pairs")
+        text = f"{plural(n, 'pair')} of workers agree{'s' if n == 1 else ''} on every shared task"
+        yield Finding("act", f"{text}, more than chance explains: check for copying.", "pairs")
 
 
-def _of_data(facts: Facts) -> Iterator[Finding]:
+def _on_annotations(facts: Facts) -> Iterator[Finding]:
     data = facts.data
     if data.n_repeats:
         text = f"{plural(data.n_repeats, 'annotation')} repeat{'s' if data.n_repeats == 1 else ''} "
-        text += f"a worker on a task, {data.n_contradictions:,} with another label; "
-        yield Finding("note", f"{text}the last one counts for agreement.", "data")
+        text += f"a worker's label of the same task, {data.n_contradictions:,} with a different "
+        yield Finding("note", f"{text}label; agreement counts the last one.", "data")
     if data.n_single:
         share = data.n_single / max(data.n_tasks, 1)
-        text = (
-            f"{plural(data.n_single, 'task')} ({share:.0%}) ha{'s' if data.n_single == 1 else 've'}"
-        )
-        yield Finding("act" if share > MANY else "note", f"{text} one label only.", "data")
-    if data.n_unlabelled:
-        text = f"{plural(data.n_unlabelled, 'task')} {be(data.n_unlabelled)} without a label."
-        yield Finding("act", text, "data")
+        text = f"{plural(data.n_single, 'task')} ({share:.0%}) "
+        text += f"{'has' if data.n_single == 1 else 'have'} only one label."
+        yield Finding("act" if share > MANY else "note", text, "data")
+    if data.n_unlabeled:
+        verb = "has" if data.n_unlabeled == 1 else "have"
+        yield Finding("act", f"{plural(data.n_unlabeled, 'task')} {verb} no label.", "data")
+
+
+def _on_data(facts: Facts) -> Iterator[Finding]:
+    data = facts.data
     if data.n_parts > 1:
         text = f"The data fall into {data.n_parts:,} parts that share neither tasks nor workers: "
         text += f"{plural(data.n_workers_apart, 'worker')} cannot be compared with the others."
         yield Finding("act", text, "data")
     for group in data.alike:
         shown = ", ".join(map(quoted, group[:4]))
-        yield Finding("act", f"{shown} may be one class written in different ways.", "data")
+        yield Finding("act", f"{shown} may be one class spelled in different ways.", "data")
     if data.unused:
-        shown = ", ".join(map(quoted, data.unused[:3]))
-        text = f"{len(data.unused):,} declared class{'' if len(data.unused) == 1 else 'es'} "
-        yield Finding("note", f"{text}nobody used: {shown}.", "data")
+        unused = plural(len(data.unused), "declared class is", "declared classes are")
+        text = f"{unused} never used: {', '.join(map(quoted, data.unused[:3]))}."
+        yield Finding("note", text, "data")
 
 
-def _of_classes(facts: Facts) -> Iterator[Finding]:
+def _on_classes(facts: Facts) -> Iterator[Finding]:
     classes = facts.classes
     if len(classes.name) < 2:
         yield Finding("note", "There is only one class.", "classes")
         return
-    share = np.where(classes.given > 0, classes.believed, np.inf)
-    rare = int(share.argmin())
-    if share[rare] < min(RARE, 0.5 / len(classes.name)):
-        text = f"{quoted(classes.name[rare])} is rare: {share[rare]:.1%} of the tasks. "
-        yield Finding("note", f"{text}Look at recall per class, not at accuracy alone.", "classes")
+    rare = classes.rarest
+    if classes.inferred[rare] < min(RARE, 0.5 / len(classes.name)):
+        text = f"{quoted(classes.name[rare])} is rare: {classes.inferred[rare]:.1%} of the tasks. "
+        yield Finding("note", f"{text}Check recall per class, not only accuracy.", "classes")
     if classes.mistakes:
         worst = classes.mistakes[0]
-        text = f"{quoted(worst.truth)} is most often taken for something else: "
+        text = f"{quoted(worst.truth)} is mislabeled most often: "
         text += f"{worst.share:.0%} of its labels are {quoted(worst.label)}."
         yield Finding("note", text, "classes")
 
 
-def _of_methods(facts: Facts) -> Iterator[Finding]:
-    told = [m for m in facts.methods if m.held_out is not None]
+def _on_methods(facts: Facts) -> Iterator[Finding]:
     main = facts.main
-    if main.held_out is not None and len(told) > 1:
-        best = next(m for m in told if m.held_out is not None and m.held_out.behind == 0)
+    scored = [(m, m.held_out) for m in facts.methods if m.held_out is not None]
+    if main.held_out is not None and len(scored) > 1:
+        best = next(method for method, held_out in scored if held_out.behind == 0)
         if main.held_out.as_good_as_best:
-            text = f"No method foretells hidden labels surely better than {main.name}."
+            text = f"No method predicts held-out labels significantly better than {main.name}."
             yield Finding("good", text, "methods")
         else:
-            text = f"{best.name} foretells hidden labels better than {main.name}: "
+            text = f"{best.name} predicts held-out labels better than {main.name}: "
             yield Finding("act", f"{text}try --method {best.name}.", "methods")
     vote = next((m for m in facts.methods if m.name == "MajorityVote"), None)
     if vote is not None and vote is not main and np.isfinite(vote.same):
-        yield Finding("note", f"A plain majority vote gives the same label to {vote.same:.0%} of "
-                      "the tasks.", "methods")  # fmt: skip
-    for method in facts.methods:
-        if not method.converged and method.main:
-            text = f"{method.name} had not settled when it reached its most steps."
-            yield Finding("act", text, "methods")
+        text = f"Majority vote gives the same label to {vote.same:.0%} of the tasks."
+        yield Finding("note", text, "methods")
+    if not main.converged:
+        text = f"{main.name} did not converge within its maximum number of iterations."
+        yield Finding("act", text, "methods")
 
 
-def _of_more_labels(facts: Facts) -> Iterator[Finding]:
+def _on_more_labels(facts: Facts) -> Iterator[Finding]:
     curve = facts.curve
     if curve is None or len(curve.points) < 2:
         return
     here = min(curve.points, key=lambda point: abs(point.n_labels - curve.now))
     last = curve.points[-1]
-    gain = last.forecast - here.forecast
     if last.n_labels > here.n_labels:
-        text = f"{facts.method}'s own forecast: {last.forecast:.0%} right with {last.n_labels} "
-        text += f"labels a task, {here.forecast:.0%} with {curve.now:.1f} as now"
-        idle = gain < 0.01 and _beyond_chance(facts)
-        words = ", so more labels would hardly help." if idle else "."
-        yield Finding("note", text + words, "curve")
+        text = f"{facts.method} forecasts an accuracy of {last.forecast:.0%} with {last.n_labels} "
+        text += f"labels per task, and {here.forecast:.0%} with the {curve.now:.1f} there are"
+        enough = last.forecast - here.forecast < 0.01 and _agree(facts)
+        text += ", so more labels would hardly help." if enough else "."
+        yield Finding("note", text, "curve")
 
 
-def _beyond_chance(facts: Facts) -> bool:
-    """Whether workers surely agree more than by chance; a model's own sureness rests on it."""
+def _agree(facts: Facts) -> bool:
+    """Whether workers demonstrably agree beyond chance; a model's confidence rests on it."""
     return any("alpha" in measure.name and measure.low > 0 for measure in facts.agreement)
 
 
 def listed(names: list[str], n: int) -> str:
-    """A few names after a colon; nothing where they are many, or not all at hand."""
+    """A few names after a colon; nothing where there are many, or not all are known."""
     if not 0 < n == len(names) <= MOST_NAMES:
         return ""
     return ": " + ", ".join(map(quoted, names))
 
 
 def quoted(name: str) -> str:
-    """A name in quotes, short, and without signs that would steer a terminal or a page."""
+    """A name in quotes, short, and without characters that would control a terminal or a page."""
     plain = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
     return f"“{plain if len(plain) <= 40 else plain[:39] + '…'}”"
-
-
-def plural(n: int, noun: str) -> str:
-    """``1 task``, ``2,000 tasks``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def be(n: int) -> str:
-    """``is`` or ``are``."""
-    return "is" if n == 1 else "are"

@@ -1,4 +1,4 @@
-"""Fewer classes or tasks, where all of them would not fit or take too long."""
+"""Fewer classes or tasks, where all of them would not fit or would take too long."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,9 +8,10 @@ import pandas as pd
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
+from crowdwise.errors import plural
 
 MOST_CELLS = 2_000_000  # of all workers' confusion matrices together
-FEWEST = 20  # classes that are always told apart
+FEWEST = 20  # classes that are always kept apart
 OTHER = "(other classes)"
 
 
@@ -33,11 +34,12 @@ def without_rare(
     if truth is not None:
         truth = truth.astype(object).where(truth.isin(data.classes[kept]), OTHER)
     rest = data.n_classes - most + 1
-    return fewer, truth, f"{rest:,} rare classes count as one, {OTHER}: there are too many to tell."
+    merged = plural(rest, "rare class is", "rare classes are")
+    return fewer, truth, f"{merged} merged into {OTHER}: there are too many classes."
 
 
 def sampled(data: Annotations, most: int, random_state: Any) -> tuple[Annotations, str]:
-    """The labelled tasks, or random ones with about ``most`` annotations; and what to say."""
+    """The labeled tasks, or random ones with about ``most`` annotations; and what to say."""
     data = data.nonempty()
     if data.n_annotations <= most:
         return data, ""

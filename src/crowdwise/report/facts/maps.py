@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.inference import pooled_confusion
 from crowdwise.inference.simplex import tied
 from crowdwise.typing import Floats, Ints
@@ -100,7 +100,7 @@ def described(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
     values = np.asarray(table, dtype=np.float64)
     if values.ndim != 2:
         raise ParameterError(
-            explain(f"{what} has {values.ndim} dimensions.", expected="one row of numbers a task")
+            explain(f"{what} has {values.ndim} dimensions.", expected="one row of numbers per task")
         )
     if isinstance(table, pd.DataFrame):
         place = locate(table.index.to_numpy(), data.tasks)
@@ -109,9 +109,9 @@ def described(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
     else:
         raise ParameterError(
             explain(
-                f"{what} has {len(values):,} rows for {data.n_tasks:,} tasks.",
-                expected="one row a task, in the order of annotations.tasks",
-                fix="or give a frame whose index holds the tasks",
+                f"{what} has {plural(len(values), 'row')} for {plural(data.n_tasks, 'task')}.",
+                expected="one row per task, in the order of annotations.tasks",
+                fix="or pass a frame whose index holds the tasks",
             )
         )
     usable = (place >= 0) & np.append(np.isfinite(values).all(axis=1), False)[place]

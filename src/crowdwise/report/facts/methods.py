@@ -1,4 +1,4 @@
-"""What each method believes, and which of them to believe."""
+"""What each method infers, and which of them to trust."""
 
 import logging
 import math
@@ -21,20 +21,20 @@ METHODS = ("MajorityVote", "Wawa", "OneCoin", "GLAD", "MACE", "IBCC", "DawidSken
 SCORES = ("accuracy", "balanced accuracy", "minority recall", "macro F1", "log loss")
 
 N_RESAMPLES = 400  # of the scores against the truth, of every method
-HIDDEN = 0.2  # share of the annotations, at most one of each task
+HIDDEN = 0.2  # share of the annotations to hold out, at most one per task
 MOST_ANNOTATIONS = 200_000  # more than these are sampled, whole tasks at a time
-FEWEST = 10  # hidden labels, for a comparison to say anything
+FEWEST = 10  # held-out labels for a meaningful comparison
 
 log = logging.getLogger("crowdwise.report")
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The probability that a method gives to hidden labels, as a geometric mean."""
+    """The probability that a method gives to held-out labels, as a geometric mean."""
 
     probability: Estimate
     behind: float  # the best method's probability less this one's
-    as_good_as_best: bool  # the difference may be chance
+    as_good_as_best: bool  # the difference is not significant
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class MethodFacts:
     shares: Floats  # (class,): expected share of tasks of each class
     confidence: float  # mean over tasks
     same: float  # share of tasks with the main method's label; a tie counts its share
-    held_out: HeldOut | None  # how well it foretells hidden labels
+    held_out: HeldOut | None  # how well it predicts held-out labels
     scores: dict[str, Estimate]  # against the truth, where it is known
 
 
@@ -61,10 +61,10 @@ def method_facts(
 ) -> tuple[tuple[MethodFacts, ...], str]:
     """Compare fitted methods; also says so where only some of the tasks were used."""
     hidden, note = held_out_facts(data, {fit.name: fit.model for fit in fits}, random_state)
-    labelled = data.redundancy > 0
+    labeled = data.redundancy > 0
     found = []
     for fit in fits:
-        posterior = fit.posterior[labelled]
+        posterior = fit.posterior[labeled]
         found.append(
             MethodFacts(
                 name=fit.name,
@@ -73,7 +73,7 @@ def method_facts(
                 converged=fit.converged,
                 shares=posterior.mean(axis=0),
                 confidence=float(posterior.max(axis=1).mean()),
-                same=same_labels(posterior, main.posterior[labelled]),
+                same=same_labels(posterior, main.posterior[labeled]),
                 held_out=hidden.get(fit.name),
                 scores={} if truth is None else scores_of(fit.model, truth, random_state),
             )
@@ -84,7 +84,7 @@ def method_facts(
 def fit_methods(
     data: Annotations, main: Any, methods: tuple[str, ...], random_state: Any
 ) -> tuple[list[Fit], Fit]:
-    """Fit all methods that can take these data, the main one first to be sure of it."""
+    """Fit all methods that accept these data; the main one must."""
     chosen = timed_fit(_ready(main, random_state), data)
     fits = []
     for name in progress.track(methods, "fitting methods", unit="method"):
@@ -129,7 +129,7 @@ def _ready(method: Any, random_state: Any) -> Any:
 def held_out_facts(
     data: Annotations, models: dict[str, Any], random_state: Any
 ) -> tuple[dict[str, HeldOut], str]:
-    """Hide some labels, and ask each method about them; nothing where there are too few.
+    """Hold out some labels and let each method predict them; nothing where there are too few.
 
     The text says so where only some of the tasks were used.
     """
@@ -138,7 +138,7 @@ def held_out_facts(
     if hidden.sum() < FEWEST:
         return {}, ""
     evidence = {}
-    for name, model in progress.track(models.items(), "hiding labels", unit="method"):
+    for name, model in progress.track(models.items(), "predicting held-out labels", unit="method"):
         try:
             evidence[name] = held_out_evidence(model, data, None, hidden)
         except AnnotationError:  # what is left has no annotations that it can use

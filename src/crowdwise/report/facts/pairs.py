@@ -11,13 +11,13 @@ from crowdwise.typing import Floats, Ints
 MOST_WORKERS = 40  # rows of the picture
 MIN_OVERLAP = 5  # tasks that a pair must share
 MOST_PAIRS = 10
-COPY_OVERLAP = 20  # tasks on which identical labels are worth a word
-COPY_CHANCE = 1e-3  # that some pair agrees as well by luck
+COPY_OVERLAP = 20  # shared tasks from which identical labels are suspicious
+COPY_CHANCE = 1e-3  # that some pair agrees this well by chance
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two workers, the tasks that both labelled, and how they agree there."""
+class WorkerPair:
+    """Two workers, the tasks that both labeled, and how they agree there."""
 
     one: str
     other: str
@@ -33,8 +33,8 @@ class PairFacts:
     name: list[str]  # (row,): those who agree most with the rest first
     kappa: Floats  # (row, row): NaN where a pair shares too few tasks
     n_shared: Ints  # (row, row)
-    worst: tuple[Pair, ...]  # pairs that disagree most
-    copies: tuple[Pair, ...]  # pairs that agree better than luck would have it
+    worst: tuple[WorkerPair, ...]  # pairs that disagree most
+    copies: tuple[WorkerPair, ...]  # pairs that agree more than chance explains
     min_overlap: int
     note: str
 
@@ -58,7 +58,7 @@ def pair_facts(data: Annotations) -> PairFacts | None:
     order = by_agreement(kappa)
     names = [str(name) for name in data.workers[busy].tolist()]
     found = [
-        Pair(names[i], names[j], int(n), float(agree / n), float(k))
+        WorkerPair(names[i], names[j], int(n), float(agree / n), float(k))
         for i, j, n, agree, k in zip(
             one, other, pairs.n_shared, pairs.agree, pairs.kappa, strict=True
         )
@@ -81,28 +81,28 @@ def by_agreement(kappa: Floats) -> Ints:
     return np.argsort(np.where(known.any(axis=1), -mean, np.inf), kind="stable")
 
 
-def worst_of(pairs: list[Pair]) -> tuple[Pair, ...]:
+def worst_of(pairs: list[WorkerPair]) -> tuple[WorkerPair, ...]:
     """Pairs of lowest kappa, those that share more tasks first among equals."""
-    told = [pair for pair in pairs if np.isfinite(pair.kappa)]
-    return tuple(sorted(told, key=lambda pair: (pair.kappa, -pair.n_shared))[:MOST_PAIRS])
+    known = [pair for pair in pairs if np.isfinite(pair.kappa)]
+    return tuple(sorted(known, key=lambda pair: (pair.kappa, -pair.n_shared))[:MOST_PAIRS])
 
 
-def copies_of(pairs: list[Pair]) -> tuple[Pair, ...]:
-    """Pairs with the same label throughout, where luck would hardly do that for any pair.
+def copies_of(pairs: list[WorkerPair]) -> tuple[WorkerPair, ...]:
+    """Pairs with identical labels, where chance would hardly produce any such pair.
 
-    Luck is a pair that agrees as often as pairs do on average.
+    By chance, a pair agrees as often as pairs do on average.
     """
-    told = [pair for pair in pairs if np.isfinite(pair.kappa)]
-    if not told:
+    known = [pair for pair in pairs if np.isfinite(pair.kappa)]
+    if not known:
         return ()
-    total = sum(pair.n_shared for pair in told)
-    usual = sum(pair.agreement * pair.n_shared for pair in told) / total
+    total = sum(pair.n_shared for pair in known)
+    usual = sum(pair.agreement * pair.n_shared for pair in known) / total
     return tuple(
         pair
-        for pair in sorted(told, key=lambda pair: -pair.n_shared)
+        for pair in sorted(known, key=lambda pair: -pair.n_shared)
         if pair.agreement == 1
         and pair.n_shared >= COPY_OVERLAP
-        and len(told) * usual**pair.n_shared < COPY_CHANCE
+        and len(known) * usual**pair.n_shared < COPY_CHANCE
     )[:MOST_PAIRS]
 
 

@@ -1,4 +1,4 @@
-"""The label of each task, how sure it is, and which tasks are the most contested."""
+"""The label of each task, its confidence, and which tasks are the most contested."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,27 +15,27 @@ from crowdwise.typing import Array, Floats, Ints
 
 MOST_TASKS = 20_000  # rows of the table
 MOST_CONTESTED = 20
-SURE = 0.9  # below this, a label is called unsure
+CONFIDENT = 0.9  # below this, a label is called uncertain
 N_BINS = 20
 
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """One row a task, the least sure first; all tasks, or as many as a page can carry."""
+    """One row per task, the least confident first; all tasks, or as many as a page can hold."""
 
     n_tasks: int
-    n_unsure: int  # confidence below ``sure``
-    n_tied: int  # two or more labels are as good
+    n_uncertain: int  # confidence below ``threshold``
+    n_tied: int  # two or more labels are equally probable
     n_overruled: int  # the label is not among the most frequent ones
     mean_confidence: float  # the accuracy that the method itself expects
-    sure: float
+    threshold: float
     histogram: Ints  # tasks by confidence, in bins of the same width from 0 to 1
     note: str  # says so where rows are left out
     name: list[str]
     label: Ints  # (row,): class number
     confidence: Floats  # (row,)
     n_labels: Ints  # (row,)
-    agreement: Floats  # (row,): share of the labels that are of the class chosen
+    support: Floats  # (row,): share of the labels that are of the class chosen
     split: Floats  # (row,): how contested, see :func:`contest`
     votes: csr_array  # (row, class): labels of each class
     truth: Ints | None  # (row,): class number, -1 where unknown
@@ -62,18 +62,18 @@ def task_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) ->
     size = data.redundancy
     return TaskFacts(
         n_tasks=data.n_tasks,
-        n_unsure=int((confidence < SURE).sum()),
+        n_uncertain=int((confidence < CONFIDENT).sum()),
         n_tied=int((best.sum(axis=1) > 1).sum()),
         n_overruled=int(((chosen < most) & (size > 0)).sum()),
         mean_confidence=float(confidence.mean()) if len(confidence) else float("nan"),
-        sure=SURE,
+        threshold=CONFIDENT,
         histogram=np.histogram(confidence, N_BINS, (0.0, 1.0))[0],
         note=_left_out(len(rows), data.n_tasks),
         name=[str(name) for name in data.tasks[rows].tolist()],
         label=label[rows],
         confidence=confidence[rows],
         n_labels=size[rows],
-        agreement=chosen[rows] / np.maximum(size[rows], 1),
+        support=chosen[rows] / np.maximum(size[rows], 1),
         split=split[rows],
         votes=votes[rows],
         truth=None if truth is None else truth_codes(data.tasks[rows], data.classes, truth),
@@ -105,7 +105,7 @@ def contest(votes: csr_array) -> Floats:
 
 
 def shown_rows(confidence: Floats, split: Floats) -> Ints:
-    """Tasks in the order of the page: the least sure first, the more contested of equals."""
+    """Tasks in the order of the page: the least confident first, then the most contested."""
     return np.lexsort((-split, confidence))[:MOST_TASKS]
 
 
@@ -120,6 +120,6 @@ def _left_out(n_rows: int, n_tasks: int) -> str:
     if n_rows == n_tasks:
         return ""
     return (
-        f"The {n_rows:,} least sure of {n_tasks:,} tasks are listed; "
+        f"The {n_rows:,} least confident of {n_tasks:,} tasks are listed; "
         "crowdwise aggregate writes all of them."
     )

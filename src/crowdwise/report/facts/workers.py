@@ -29,7 +29,7 @@ EPOCH_SECONDS, EPOCH_MILLIS = 1e8, 1e11  # a median above these is a date as a n
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """One row a worker, the busiest first; all workers, or as many as a page can carry."""
+    """One row per worker, the busiest first; all workers, or as many as a page can hold."""
 
     n_workers: int
     flags: dict[str, int]  # of all workers
@@ -49,13 +49,13 @@ class WorkerFacts:
     confusion: Floats  # (row, truth, label): expected counts, of as many rows as there is room
 
     @property
-    def n_suspect(self) -> int:
-        """Workers to look at; those with too few labels are not among them."""
+    def n_flagged(self) -> int:
+        """Flagged workers, except for those with too few labels."""
         return sum(n for flag, n in self.flags.items() if "few" not in flag)
 
 
 def worker_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> WorkerFacts:
-    """Judge all workers; ``data`` has one label per worker and task."""
+    """Assess all workers; ``data`` has one label per worker and task."""
     frame = pd.DataFrame(posterior, index=data.tasks, columns=data.classes)
     quality = worker_quality(data, frame)
     quality = quality.assign(number=np.arange(len(quality)))[quality["n_labels"] > 0]
@@ -131,7 +131,7 @@ class TimeFacts:
     n_hasty: int  # workers far faster than most
     early: Floats  # (row,): accuracy in the first half of the worker's labels
     late: Floats  # (row,): in the second half
-    drift: Ints  # (row,): -1 surely worse, 1 surely better, 0 not sure
+    drift: Ints  # (row,): -1 significantly worse, 1 better, 0 neither
     periods: tuple[Period, ...]
 
 
@@ -196,14 +196,15 @@ def medians(group: Ints, values: Floats, n_groups: int, least: int = 1) -> Float
     size = np.bincount(group, minlength=n_groups)
     start = np.cumsum(size) - size
     out = np.full(n_groups, np.nan)
-    told = size >= least
-    low, high = start[told] + (size[told] - 1) // 2, start[told] + size[told] // 2
-    out[told] = (sorted_values[low] + sorted_values[high]) / 2
+    enough = size >= least
+    low = start[enough] + (size[enough] - 1) // 2
+    high = start[enough] + size[enough] // 2
+    out[enough] = (sorted_values[low] + sorted_values[high]) / 2
     return out
 
 
 def drift_of(data: Annotations, posterior: Floats, seconds: Floats) -> tuple[Floats, Floats, Ints]:
-    """Accuracy in the two halves of each worker's labels, and whether they surely differ."""
+    """Accuracy in the two halves of each worker's labels, and whether the difference is clear."""
     order = np.lexsort((seconds, data.worker))
     size = np.bincount(data.worker, minlength=data.n_workers)
     rank = np.empty(len(order), dtype=np.int64)

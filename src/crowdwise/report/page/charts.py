@@ -41,19 +41,19 @@ KEY = Markup("<g>{}{}</g>")
 
 
 @dataclass(frozen=True)
-class Row:
-    """A number with its interval, and the words beside it."""
+class IntervalRow:
+    """A number with its interval, and the text beside it."""
 
     name: str
     value: float
     low: float
     high: float
-    told: str  # at the right edge
+    text: str  # at the right edge
     kind: int = 0
 
 
 def bar_chart(names: Sequence[str], values: Sequence[float], what: str, label: str) -> Markup:
-    """Upright bars, one a name."""
+    """Vertical bars, one per name."""
     height, left, bottom = 210, 48, 170
     scale = Scale(0, max(*values, 1), bottom, 12)
     step = (WIDTH - left - 8) / max(len(values), 1)
@@ -72,15 +72,15 @@ def bar_chart(names: Sequence[str], values: Sequence[float], what: str, label: s
 
 
 def interval_chart(
-    rows: Sequence[Row],
+    rows: Sequence[IntervalRow],
     label: str,
     written: Written,
     bounds: tuple[float, float] | None = None,
     title: str = "",
 ) -> Markup:
-    """One row a number: its place on a common scale, and its interval."""
+    """One row per number: its position on a common scale, and its interval."""
     left = margin([row.name for row in rows], NAME_LETTERS)
-    right = WIDTH - margin([row.told for row in rows], 24)
+    right = WIDTH - margin([row.text for row in rows], 24)
     low, high = bounds or padded([*_all(rows)])
     top, bottom = 6.0, 6.0 + ROW * len(rows)
     scale = Scale(low, high, left + 8, right - 8)
@@ -88,13 +88,13 @@ def interval_chart(
     for place, row in enumerate(rows):
         y = top + ROW * (place + 0.5)
         shapes.append(words(left - 4, y + 4, row.name, "end", most=NAME_LETTERS))
-        shapes.append(words(right + 4, y + 4, row.told, "tick", most=24))
+        shapes.append(words(right + 4, y + 4, row.text, "tick", most=24))
         if not math.isfinite(row.value):
             continue
         if math.isfinite(row.low) and math.isfinite(row.high):
             ends = scale(max(row.low, low)), scale(min(row.high, high))
             shapes.append(LINE.format(ends[0], y, ends[1], y, f"whisker k{row.kind}"))
-        tip = f"{row.name}: {row.told}"
+        tip = f"{row.name}: {row.text}"
         shapes.append(mark(scale(min(max(row.value, low), high)), y, row.kind, tip))
     return drawing(bottom + (42 if title else 24), shapes, label)
 
@@ -124,7 +124,7 @@ def heat_chart(
     if 18 <= step < longest + 4:  # turned names lean out to the right
         step = min((room - 0.72 * longest) / (len(columns) - 0.5), 84)
     tall = max(min(step, 28), 12 if len(names) > 30 else 18)
-    told = step >= 30  # there is room for numbers
+    numbered = step >= 30  # there is room for numbers
     head = _head_height(longest, step)
     shapes = []
     if head >= 20:
@@ -135,8 +135,8 @@ def heat_chart(
         shapes.append(words(left - 6, y + tall / 2 + 4, row_name, small, most=SIDE_LETTERS))
         for j in range(len(columns)):
             x, value = round(left + step * j, 1), float(cells[i, j])
-            shapes.append(_cell(x, round(y, 1), step, tall, value, tips(i, j), told))
-            if told and math.isfinite(value):
+            shapes.append(_cell(x, round(y, 1), step, tall, value, tips(i, j), numbered))
+            if numbered and math.isfinite(value):
                 shapes.append(words(x + step / 2, y + tall / 2 + 4, written(value), "cell"))
     return drawing(head + tall * len(names) + 6, shapes, label, width)
 
@@ -155,10 +155,10 @@ def _column_name(place: int, name: str, left: float, step: float, head: float) -
 
 
 def _cell(
-    x: float, y: float, step: float, tall: float, value: float, tip: str, told: bool
+    x: float, y: float, step: float, tall: float, value: float, tip: str, numbered: bool
 ) -> Markup:
     known = math.isfinite(value)
-    faint, strong = SHADE if told else (0.06, 1.0)  # numbers must be readable on any shade
+    faint, strong = SHADE if numbered else (0.06, 1.0)  # numbers must be readable on any shade
     shade = faint + (strong - faint) * min(abs(value), 1.0) if known else 0.0
     look = "mark none" if not known else "mark s0" if value >= 0 else "mark s1"
     size = round(step - 1.5, 1), round(tall - 1.5, 1)
@@ -252,5 +252,5 @@ def _key(place: int, curve: Curve, y: float) -> Markup:
     return KEY.format(mark(x, y - 4, curve.kind, curve.name), words(x + 9, y, curve.name, "tick"))
 
 
-def _all(rows: Sequence[Row]) -> Floats:
+def _all(rows: Sequence[IntervalRow]) -> Floats:
     return np.array([v for row in rows for v in (row.value, row.low, row.high)])

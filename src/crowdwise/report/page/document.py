@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from crowdwise.errors import plural
 from crowdwise.report.facts import Facts
 from crowdwise.report.page import figures, maps, words
 from crowdwise.report.page.tables import rounded, task_table, worker_table
@@ -29,18 +30,18 @@ FIGURES = (
     figures.held_out,
     figures.truth,
 )
-# The parts of the page in order, each a template, and what the list of contents calls them.
+# The sections of the page in order, each a template, with their titles in the table of contents.
 SECTIONS = {
-    "summary": "In short",
+    "summary": "Summary",
     "data": "Data",
     "agreement": "Agreement",
     "labels": "Labels",
     "workers": "Workers",
-    "pairs": "Who disagrees",
+    "pairs": "Pairs",
     "classes": "Classes",
     "curve": "More labels?",
     "methods": "Methods",
-    "about": "How to read",
+    "about": "Glossary",
 }
 
 
@@ -75,7 +76,7 @@ def to_html(facts: Facts) -> str:
 
 @cache
 def environment() -> Environment:
-    """The templates, and the words they put numbers in; all text is escaped."""
+    """The templates and their filters; all text is escaped."""
     made = Environment(
         loader=PackageLoader("crowdwise.report.page"),
         autoescape=True,
@@ -85,7 +86,7 @@ def environment() -> Environment:
     )
     for word in (words.share, words.number, words.between, words.shares_between, words.duration):
         made.filters[word.__name__] = word
-    made.filters |= {"count": "{:,}".format, "name": words.name}
+    made.filters |= {"count": "{:,}".format, "plural": plural, "name": words.name}
     made.globals |= {"style": source("report.css"), "script": source("report.js")}
     dense: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
     made.policies["json.dumps_kwargs"] = dense
@@ -93,7 +94,7 @@ def environment() -> Environment:
 
 
 def policy() -> str:
-    """What the browser may run: this style and this script."""
+    """The content security policy: only this style and this script may run."""
     style, script = digest(source("report.css")), digest(source("report.js"))
     return (
         f"default-src 'none'; style-src '{style}'; script-src '{script}'; "
@@ -107,6 +108,6 @@ def source(name: str) -> str:
 
 
 def digest(text: str) -> str:
-    """What the policy calls a piece of code that may run."""
+    """The source expression that allows a piece of code to run."""
     found = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(found).decode('ascii')}"

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from crowdwise.errors import plural
 from crowdwise.report.facts import Facts
 from crowdwise.report.facts.data import Spread
 from crowdwise.report.page.charts import (
     Curve,
-    Row,
+    IntervalRow,
     bar_chart,
     heat_chart,
     interval_chart,
@@ -66,29 +67,30 @@ def agreement(facts: Facts) -> Figure | None:
     for m in facts.agreement:
         spread = between(m.low, m.high)
         text = number(m.value) + (f" ({spread})" if spread and math.isfinite(m.value) else "")
-        rows.append(Row(m.name[0].upper() + m.name[1:], m.value, m.low, m.high, text))
-    label = "Agreement: " + "; ".join(f"{row.name} {row.told}" for row in rows)
+        rows.append(IntervalRow(m.name[0].upper() + m.name[1:], m.value, m.low, m.high, text))
+    label = "Agreement: " + "; ".join(f"{row.name} {row.text}" for row in rows)
     least = min([row.low for row in rows if math.isfinite(row.low)], default=0.0)
     picture = interval_chart(rows, label, lambda v: number(v, 1), (min(0.0, least), 1.0))
     columns = ["measure", "value", "low", "high", "tasks"]
     values = [(m.name, m.value, m.low, m.high, m.n_tasks) for m in facts.agreement]
-    reading = "0 is chance (but for observed agreement), 1 is perfect; bars are 95% intervals."
+    reading = "0 is chance (except for observed agreement), 1 is perfect; bars are 95% intervals."
     return Figure("agreement", "Agreement", reading, picture, columns, values)
 
 
 def confidence(facts: Facts) -> Figure:
-    """How sure the labels are."""
+    """How confident the labels are."""
     tasks = facts.tasks
     counts = tasks.histogram.tolist()
     edges = [k / len(counts) for k in range(len(counts) + 1)]
     first = next((k for k, n in enumerate(counts) if n), 0)
     names = [share(low) for low in edges[first:-1]]
-    reading = f"{share(1 - tasks.n_unsure / max(tasks.n_tasks, 1))} of the tasks are sure."
+    confident = share(1 - tasks.n_uncertain / max(tasks.n_tasks, 1))
+    reading = f"{confident} of the tasks have a confidence of at least {share(tasks.threshold)}."
     label = f"Tasks by confidence. {reading}"
     picture = bar_chart(names, counts[first:], "confidence, from", label)
     rows = list(zip(edges[first:-1], edges[first + 1 :], counts[first:], strict=True))
     columns = ["from", "to", "tasks"]
-    return Figure("confidence", "How sure the labels are", reading, picture, columns, rows)
+    return Figure("confidence", "Confidence of the labels", reading, picture, columns, rows)
 
 
 def accuracy(facts: Facts) -> Figure:
@@ -96,7 +98,7 @@ def accuracy(facts: Facts) -> Figure:
     own = facts.workers
     busiest = np.arange(min(len(own.name), MOST_ROWS))
     rows = [
-        Row(
+        IntervalRow(
             own.name[k],
             float(own.accuracy[k]),
             float(own.low[k]),
@@ -109,12 +111,12 @@ def accuracy(facts: Facts) -> Figure:
     who = "all workers" if len(own.name) <= MOST_ROWS else f"the {MOST_ROWS} busiest workers"
     reading = f"Accuracy of {who}, with 95% intervals."
     if any(row.kind for row in rows):
-        reading += " Orange squares are those to look at."
-    label = f"{reading} From {rows[-1].told} ({rows[-1].name}) to {rows[0].told} ({rows[0].name})."
+        reading += " Orange squares are flagged workers."
+    label = f"{reading} From {rows[-1].text} ({rows[-1].name}) to {rows[0].text} ({rows[0].name})."
     picture = interval_chart(rows, label, share, title="share of right labels")
     columns = ["worker", "labels", "accuracy", "low", "high", "remark"]
     table = zip(own.name, own.n_labels, own.accuracy, own.low, own.high, own.flag, strict=True)
-    return Figure("accuracy", "How good the workers are", reading, picture, columns, list(table))
+    return Figure("accuracy", "Accuracy of the workers", reading, picture, columns, list(table))
 
 
 def drift(facts: Facts) -> Figure | None:
@@ -149,12 +151,13 @@ def pairs(facts: Facts) -> Figure | None:
         if i == j:
             return own.name[i]
         value = float(own.kappa[i, j])
-        told = number(value) if np.isfinite(value) else "too few tasks in common"
-        return f"{own.name[i]} and {own.name[j]}: {told}, {int(own.n_shared[i, j]):,} tasks"
+        text = number(value) if np.isfinite(value) else "too few tasks in common"
+        shared = plural(int(own.n_shared[i, j]), "task")
+        return f"{own.name[i]} and {own.name[j]}: {text}, {shared}"
 
     reading = (
-        "Cohen's kappa of each pair: blue agrees, orange contradicts, empty shares fewer than "
-        f"{own.min_overlap} tasks. Those who agree most with the rest come first."
+        "Cohen's kappa of each pair: blue for agreement, orange for disagreement, blank for fewer "
+        f"than {own.min_overlap} shared tasks. Workers who agree most with the rest come first."
     )
     width = 480 if len(own.name) <= 12 else WIDE
     picture = heat_chart(own.kappa, own.name, own.name, reading, number, tip, width=width)
@@ -165,7 +168,7 @@ def pairs(facts: Facts) -> Figure | None:
         if own.n_shared[i, j]
     ]
     columns = ["worker", "other", "tasks", "kappa"]
-    return Figure("pairs", "Agreement of every two workers", reading, picture, columns, rows)
+    return Figure("pairs", "Agreement of every pair of workers", reading, picture, columns, rows)
 
 
 def balance(facts: Facts) -> Figure:
@@ -178,7 +181,7 @@ def balance(facts: Facts) -> Figure:
     table = np.column_stack(columns)
     names = [own.name[k] for k in chosen]
     most = float(table.max())
-    reading = "Share of each class among the labels, and among the tasks as each method has it."
+    reading = "Share of each class among the labels, and among the tasks according to each method."
     picture = heat_chart(
         table[chosen] / max(most, 1e-9),
         names,
@@ -188,7 +191,7 @@ def balance(facts: Facts) -> Figure:
         lambda i, j: f"{names[i]}, {heads[j]}: {share(float(table[chosen[i], j]), 1)}",
     )
     rows = [(own.name[k], *table[k].tolist()) for k in range(len(own.name))]
-    title = "What each method believes"
+    title = "Class balance by method"
     return Figure("balance", title, reading, picture, ["class", *heads], rows)
 
 
@@ -200,15 +203,15 @@ def confusion(facts: Facts) -> Figure:
         own.confusion, total, out=np.full_like(own.confusion, np.nan), where=total > 0
     )
     shown, names = rates[np.ix_(chosen, chosen)], [own.name[k] for k in chosen]
-    reading = f"Rows are the class that {facts.method} infers, columns the label that is given."
+    reading = f"Rows are the class inferred by {facts.method}, columns the label given."
 
     def tip(i: int, j: int) -> str:
-        return f"{names[i]} labelled {names[j]}: {share(float(shown[i, j]), 1)}"
+        return f"{names[i]} labeled {names[j]}: {share(float(shown[i, j]), 1)}"
 
     picture = heat_chart(shown, names, names, reading, share, tip)
     rows = [(own.name[k], *rates[k].tolist()) for k in range(len(own.name))]
     columns = ["inferred \\ given", *own.name]
-    return Figure("confusion", "What is taken for what", reading, picture, columns, rows)
+    return Figure("confusion", "Confusion matrix of the crowd", reading, picture, columns, rows)
 
 
 def frequent_classes(facts: Facts) -> Ints:
@@ -228,20 +231,20 @@ def curve(facts: Facts) -> Figure | None:
     if any(math.isfinite(point.kept) for point in points):
         curves.append(Curve("label kept", x, [point.kept for point in points], 1))
     if any(math.isfinite(point.measured) for point in points):
-        curves.append(Curve("right, measured", x, [point.measured for point in points], 2))
+        curves.append(Curve("measured accuracy", x, [point.measured for point in points], 2))
     reading = f"The data have {own.now:.1f} labels per task on average."
-    told = "; ".join(f"{point.n_labels} labels: {share(point.forecast)}" for point in points)
-    label = f"Accuracy by labels per task. {reading} {told}"
+    values = "; ".join(f"{point.n_labels} labels: {share(point.forecast)}" for point in points)
+    label = f"Accuracy by labels per task. {reading} {values}"
     picture = line_chart(curves, label, "labels per task", share, at=own.now)
-    columns = ["labels per task", "forecast", "low", "high", "label kept", "right"]
+    columns = ["labels per task", "forecast", "low", "high", "label kept", "measured accuracy"]
     rows = [(p.n_labels, p.forecast, p.low, p.high, p.kept, p.measured) for p in points]
     return Figure("curve", "Accuracy by labels per task", reading, picture, columns, rows)
 
 
 def held_out(facts: Facts) -> Figure | None:
-    """Probability that each method gives to hidden labels."""
+    """Probability that each method gives to held-out labels."""
     rows = [
-        Row(m.name, own.value, own.low, own.high, share(own.value, 1), 0 if m.main else 4)
+        IntervalRow(m.name, own.value, own.low, own.high, share(own.value, 1), 0 if m.main else 4)
         for m in facts.methods
         if m.held_out is not None
         for own in [m.held_out.probability]
@@ -249,12 +252,12 @@ def held_out(facts: Facts) -> Figure | None:
     if not rows:
         return None
     best = max(rows, key=lambda row: row.value)
-    reading = f"Best: {best.name}, which gives a hidden label {best.told} (geometric mean)."
-    label = f"Probability of hidden labels. {reading}"
-    picture = interval_chart(rows, label, share, title="probability of hidden labels")
+    reading = f"Best: {best.name}, with {best.text} (geometric mean)."
+    label = f"Probability of held-out labels. {reading}"
+    picture = interval_chart(rows, label, share, title="probability of held-out labels")
     columns = ["method", "probability", "low", "high"]
     values = [(row.name, row.value, row.low, row.high) for row in rows]
-    return Figure("held-out", "Without gold", reading, picture, columns, values)
+    return Figure("held-out", "Held-out labels", reading, picture, columns, values)
 
 
 def truth(facts: Facts) -> Figure | None:
@@ -262,13 +265,14 @@ def truth(facts: Facts) -> Figure | None:
     if not facts.n_truths:
         return None
     rows = [
-        Row(m.name, own.value, own.low, own.high, share(own.value, 1), 0 if m.main else 4)
+        IntervalRow(m.name, own.value, own.low, own.high, share(own.value, 1), 0 if m.main else 4)
         for m in facts.methods
         for own in [m.scores["accuracy"]]
     ]
     best = max(rows, key=lambda row: row.value)
-    reading = f"Accuracy on {facts.n_truths:,} known truths. Best: {best.name}, {best.told}."
+    known = plural(facts.n_truths, "known truth")
+    reading = f"Accuracy on {known}. Best: {best.name}, {best.text}."
     picture = interval_chart(rows, reading, share, title="share of right labels")
     values = [(m.name, *(own.value for own in m.scores.values())) for m in facts.methods]
     columns = ["method", *facts.methods[0].scores]
-    return Figure("truth", "With gold", reading, picture, columns, values)
+    return Figure("truth", "Known truths", reading, picture, columns, values)

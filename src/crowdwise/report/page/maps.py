@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from crowdwise.errors import plural
 from crowdwise.report.facts import Facts
 from crowdwise.report.page.charts import scatter_chart
 from crowdwise.report.page.figures import Figure
@@ -9,12 +10,12 @@ from crowdwise.report.page.svg import MARKS, mark
 from crowdwise.report.page.words import share, shortened
 from crowdwise.typing import Ints
 
-SURE = 0.9
+CONFIDENT = 0.9
 OTHER = MARKS - 1  # the mark of all classes beyond the first
 
 
 def task_map(facts: Facts) -> Figure | None:
-    """Tasks, marked by their label; unsure ones are hollow."""
+    """Tasks, marked by their label; uncertain ones are hollow."""
     own = facts.task_map
     if own is None:
         return None
@@ -22,15 +23,15 @@ def task_map(facts: Facts) -> Figure | None:
     kinds, names = kinds_of(own.group, classes)
     labels = [classes[group] for group in own.group.tolist()]
     tips = [
-        f"{task}: {label}, {share(float(sure))} sure, {n} labels"
-        for task, label, sure, n in zip(own.name, labels, own.value, own.n_labels, strict=True)
+        f"{task}: {label}, confidence {share(float(value))}, {plural(int(n), 'label')}"
+        for task, label, value, n in zip(own.name, labels, own.value, own.n_labels, strict=True)
     ]
     reading = (
-        f"Near means alike, by {own.source}. Hollow points are less than {share(SURE)} sure. "
-        f"{own.note}"
+        f"Nearby tasks are alike, by {own.source}. Hollow points have a confidence below "
+        f"{share(CONFIDENT)}. {own.note}"
     )
     label = f"Map of tasks. {reading}"
-    faint = own.value < SURE
+    faint = own.value < CONFIDENT
     picture = scatter_chart(own.x, own.y, kinds.tolist(), tips, label, faint=faint)
     rows = list(zip(own.name, labels, own.value, own.x, own.y, strict=True))
     columns = ["task", "label", "confidence", "x", "y"]
@@ -58,14 +59,14 @@ def worker_map(facts: Facts) -> Figure | None:
     if own is None:
         return None
     tips = [
-        f"{worker}: {share(float(right))} right, {n:,} labels"
+        f"{worker}: {share(float(right))} right, {plural(n, 'label')}"
         for worker, right, n in zip(own.name, own.value, own.n_labels.tolist(), strict=True)
     ]
     size = 3 + 9 * np.sqrt(own.n_labels / max(int(own.n_labels.max()), 1))
     middle = float(np.nanmedian(own.value))
     reading = (
-        f"Near means that they err alike, by {own.source}. Larger points have more labels, hollow "
-        f"ones are right less often than the median worker ({share(middle)}). {own.note}"
+        f"Nearby workers make similar mistakes, by {own.source}. Larger points have more labels; "
+        f"hollow ones are less accurate than the median worker ({share(middle)}). {own.note}"
     )
     label, faint = f"Map of workers. {reading}", own.value < middle
     kinds = [0] * len(own.name)

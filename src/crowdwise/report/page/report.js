@@ -197,9 +197,9 @@
 
   function describe(box, columns, row) {
     const room = box.querySelector(".details"), counts = facts.confusion[row];
-    const title = element("h3", {}, "What ", isolated(columns[0].values[row]), " takes for what");
+    const title = element("h3", {}, "Confusion matrix of ", isolated(columns[0].values[row]));
     if (!counts) {
-      room.replaceChildren(title, element("p", { class: "note" }, "There is no room for the matrices of all workers: only those of the busiest are here."));
+      room.replaceChildren(title, element("p", { class: "note" }, "The file holds the matrices of the busiest workers only."));
       return;
     }
     const used = facts.classes.map((_, k) => k).filter((k) => counts[k].some((x) => x > 0.05) || counts.some((line) => line[k] > 0.05));

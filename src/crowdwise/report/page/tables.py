@@ -43,7 +43,7 @@ class Table:
     """Columns, and what can be done with them.
 
     ``choose`` is the title of a column to filter by; ``order`` the column to sort by at first,
-    and whether upwards; ``details`` what a click on a name shows.
+    and whether ascending; ``details`` what a click on a name shows.
     """
 
     id: str
@@ -70,13 +70,13 @@ def task_table(facts: Facts) -> Table:
     columns = [
         Column("Task", "name", [shortened(one, TASK_LETTERS) for one in tasks.name]),
         Column("Label", "class", tasks.label),
-        Column("Confidence", "share", tasks.confidence, about="how sure the method is"),
+        Column("Confidence", "share", tasks.confidence, about="probability of the label"),
         Column("Labels", "count", tasks.n_labels, about="annotations of the task"),
-        Column("Agree", "share", tasks.agreement, about="labels that are the one chosen"),
+        Column("Agree", "share", tasks.support, about="share of labels for this class"),
         Column("Given", "votes", tasks.votes, about="how many labels of each class"),
     ]
     if tasks.truth is not None:
-        columns.append(Column("Truth", "class", tasks.truth, about="as far as it is known"))
+        columns.append(Column("Truth", "class", tasks.truth, about="where it is known"))
     caption = f"Label of each task by {facts.method}"
     return Table("tasks", caption, columns, "Search tasks", "Label", (2, True))
 
@@ -88,7 +88,7 @@ def worker_table(facts: Facts) -> Table:
         Column("Worker", "name", [shortened(one, WORKER_LETTERS) for one in own.name]),
         Column("Labels", "count", own.n_labels),
         Column("Accuracy", "interval", own.accuracy, own.low, own.high),
-        Column("Agrees", "share", own.agreement, about="with another worker of the task"),
+        Column("Agrees", "share", own.agreement, about="with another worker of the same task"),
         Column("Skill", "number", own.skill, about="0 ignores the task, 1 knows every truth"),
     ]
     if own.gold_accuracy is not None:
