@@ -1,4 +1,4 @@
-"""What must hold for every method, ours or a third party's.
+"""Laws: what must hold for every method, ours or a third party's.
 
 A law is a function of an unfitted method and some annotations that raises ``AssertionError``
 when the method breaks it. Run all of them over your own aggregator::
@@ -6,9 +6,10 @@ when the method breaks it. Run all of them over your own aggregator::
     for law in crowdwise.laws.AGGREGATOR_LAWS:
         law(MyAggregator(), annotations)
 
-A law of learners takes features as well: ``law(MyLearner(), X, annotations)`` for every one in
-``LEARNER_LAWS``; so does a law of embedders, in ``EMBEDDER_LAWS``. A method that cannot promise
-a law says so in its ``traits``.
+Laws of learners take features as well: ``law(MyLearner(), X, annotations)`` for every law in
+``LEARNER_LAWS``; so do those of embedders, in ``EMBEDDER_LAWS``. A method that cannot promise
+a law says so in its ``traits``. The laws train briefly; :func:`crowdwise.laws.quick.quick` does
+the same for tests of your own.
 """
 
 from crowdwise.laws.aggregators import AGGREGATOR_LAWS

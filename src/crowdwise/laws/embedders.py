@@ -1,7 +1,7 @@
 """Laws of learning representations from features and labels.
 
-Training is cut short (see ``_quick``), since none of the laws is about how good an embedder is.
-What learners promise of their predictions, embedders promise of their vectors.
+Training is shortened (see :mod:`crowdwise.laws.quick`), since no law is about how good an
+embedder is. What learners promise of their predictions, embedders promise of their vectors.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
@@ -20,14 +19,21 @@ from sklearn.pipeline import make_pipeline
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
 from crowdwise.laws import learners
-from crowdwise.laws.aggregators import odd_crowds
-from crowdwise.laws.quick import fitted, foreign, is_distribution, quick, results
+from crowdwise.laws.checks import (
+    assert_distribution,
+    fit_quick,
+    get_results,
+    is_third_party,
+    unusual_crowds,
+)
+from crowdwise.laws.quick import Model, quick
+from crowdwise.persist import load
 from crowdwise.typing import Floats
 
 
-def vectors_are_finite(embedder: Any, X: Floats, votes: Annotations) -> None:
+def vectors_are_finite(embedder: Model, X: Floats, votes: Annotations) -> None:
     """Every row gets a vector of ``size_`` finite numbers, and they are not all the same."""
-    model = fitted(embedder, X, votes)
+    model = fit_quick(embedder, X, votes)
     vectors = model.transform(X)
     assert vectors.shape == (len(X), model.size_)
     assert len(model.get_feature_names_out()) == model.size_
@@ -36,69 +42,77 @@ def vectors_are_finite(embedder: Any, X: Floats, votes: Annotations) -> None:
     assert model.transform(X[:0]).shape == (0, model.size_)
 
 
-def fitting_and_transforming_may_be_one_step(embedder: Any, X: Floats, votes: Annotations) -> None:
+def fitting_and_transforming_may_be_one_step(
+    embedder: Model, X: Floats, votes: Annotations
+) -> None:
     """``fit_transform`` is ``fit`` and ``transform``."""
     both = quick(embedder).fit_transform(X, votes)
-    assert_array_equal(both, fitted(embedder, X, votes).transform(X))
+    assert_array_equal(both, fit_quick(embedder, X, votes).transform(X))
 
 
-def seeds_matter(embedder: Any, X: Floats, votes: Annotations) -> None:
+def seeds_matter(embedder: Model, X: Floats, votes: Annotations) -> None:
     """Another seed is another start."""
     first = quick(embedder).fit_transform(X, votes)
     second = quick(embedder).set_params(random_state=1).fit_transform(X, votes)
     assert np.abs(first - second).max() > 1e-6
 
 
-def worker_names_are_only_names(embedder: Any, X: Floats, votes: Annotations) -> None:
+def worker_names_are_only_names(embedder: Model, X: Floats, votes: Annotations) -> None:
     """Renaming the workers changes nothing."""
     names = np.array([f"worker-{name}" for name in votes.workers], dtype=object)
-    before, after = fitted(embedder, X, votes), fitted(embedder, X, replace(votes, workers=names))
+    before, after = (
+        fit_quick(embedder, X, votes),
+        fit_quick(embedder, X, replace(votes, workers=names)),
+    )
     assert_array_equal(after.transform(X), before.transform(X))
 
 
-def class_names_are_only_names(embedder: Any, X: Floats, votes: Annotations) -> None:
+def class_names_are_only_names(embedder: Model, X: Floats, votes: Annotations) -> None:
     """Renaming the classes changes nothing but ``classes_``."""
     names = np.array([f"class-{name}" for name in votes.classes], dtype=object)
-    before, after = fitted(embedder, X, votes), fitted(embedder, X, replace(votes, classes=names))
+    before, after = (
+        fit_quick(embedder, X, votes),
+        fit_quick(embedder, X, replace(votes, classes=names)),
+    )
     assert_array_equal(after.transform(X), before.transform(X))
     assert_array_equal(after.classes_, names)
 
 
-def confidences_are_shares(embedder: Any, X: Floats, votes: Annotations) -> None:
+def confidences_are_shares(embedder: Model, X: Floats, votes: Annotations) -> None:
     """Confidences lie between 0 and 1 and posteriors are distributions."""
-    model = fitted(embedder, X, votes)
+    model = fit_quick(embedder, X, votes)
     assert model.confidence_.shape == (votes.n_tasks,)
     assert ((model.confidence_ >= 0) & (model.confidence_ <= 1)).all()
-    is_distribution(model.posterior_)
+    assert_distribution(model.posterior_)
 
 
-def tasks_without_labels_are_allowed(embedder: Any, X: Floats, votes: Annotations) -> None:
+def tasks_without_labels_are_allowed(embedder: Model, X: Floats, votes: Annotations) -> None:
     """A task that nobody labeled gets a vector too, and no confidence."""
-    silent = votes.filter((votes.task > 2) & (votes.task != 7))
+    unlabeled = votes.filter((votes.task > 2) & (votes.task != 7))
     for every in (None, 2):
-        model = fitted(embedder.set_params(refresh_every=every), X, silent)
+        model = fit_quick(embedder.set_params(refresh_every=every), X, unlabeled)
         assert np.isfinite(model.transform(X)).all()
         assert every or not model.confidence_[[0, 1, 2, 7]].any()
-        is_distribution(model.posterior_)
+        assert_distribution(model.posterior_)
     embedder.set_params(refresh_every=None)
 
 
-def odd_crowds_give_an_answer_or_one_clear_error(
-    embedder: Any, _X: Floats, _votes: Annotations
+def unusual_crowds_give_a_result_or_one_clear_error(
+    embedder: Model, _X: Floats, _votes: Annotations
 ) -> None:
-    """Thin, lopsided and tiny data end in finite vectors or a ``CrowdwiseError``."""
+    """Sparse, lopsided and tiny data end in finite vectors or a ``CrowdwiseError``."""
     rng = np.random.default_rng(4)
-    for odd in odd_crowds():
-        table = rng.normal(size=(odd.n_tasks, 2))
+    for crowd in unusual_crowds():
+        table = rng.normal(size=(crowd.n_tasks, 2))
         try:
-            vectors = fitted(embedder, table, odd).transform(table)
+            vectors = fit_quick(embedder, table, crowd).transform(table)
         except CrowdwiseError:
             continue
-        assert len(vectors) == odd.n_tasks
+        assert len(vectors) == crowd.n_tasks
         assert np.isfinite(vectors).all()
 
 
-def gold_labels_are_kept(embedder: Any, X: Floats, votes: Annotations) -> None:
+def gold_labels_are_kept(embedder: Model, X: Floats, votes: Annotations) -> None:
     """A task with a gold label has that label in ``posterior_``, whatever the crowd says."""
     gold = dict(zip(votes.tasks[:2], votes.classes[[-1, 0]], strict=True))
     posterior = quick(embedder).fit(X, votes, gold=gold).posterior_
@@ -107,34 +121,32 @@ def gold_labels_are_kept(embedder: Any, X: Floats, votes: Annotations) -> None:
     assert_allclose(posterior[:2], expected, atol=1e-6)
 
 
-def a_saved_model_transforms_the_same(embedder: Any, X: Floats, votes: Annotations) -> None:
+def a_saved_model_transforms_the_same(embedder: Model, X: Floats, votes: Annotations) -> None:
     """What comes back from a file is the model that was saved."""
-    from crowdwise.persist import load
-
-    if foreign(embedder):
+    if is_third_party(embedder):
         return
-    model = fitted(embedder, X, votes)
+    model = fit_quick(embedder, X, votes)
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         again = load(Path(folder) / "model")
     assert type(again) is type(model)
     assert str(again.get_params()) == str(model.get_params())
-    for one, other in zip(results(again, X), results(model, X), strict=True):
+    for one, other in zip(get_results(again, X), get_results(model, X), strict=True):
         assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-def a_pipeline_takes_annotations(embedder: Any, X: Floats, votes: Annotations) -> None:
+def a_pipeline_takes_annotations(embedder: Model, X: Floats, votes: Annotations) -> None:
     """With an adapter behind it, crowd labels go in and labels come out."""
     from crowdwise.embed import CrowdLabels
 
     model = make_pipeline(quick(embedder), CrowdLabels(LogisticRegression()))
     model.fit(X, votes)
-    is_distribution(model.predict_proba(X))
+    assert_distribution(model.predict_proba(X))
     assert set(model.predict(X)) <= set(votes.classes)
     assert model.score(X, votes) < 0
 
 
-EMBEDDER_LAWS: list[Callable[[Any, Floats, Annotations], None]] = [
+EMBEDDER_LAWS: list[Callable[[Model, Floats, Annotations], None]] = [
     vectors_are_finite,
     fitting_and_transforming_may_be_one_step,
     learners.each_row_is_predicted_alone,
@@ -146,7 +158,7 @@ EMBEDDER_LAWS: list[Callable[[Any, Floats, Annotations], None]] = [
     seeds_matter,
     confidences_are_shares,
     tasks_without_labels_are_allowed,
-    odd_crowds_give_an_answer_or_one_clear_error,
+    unusual_crowds_give_a_result_or_one_clear_error,
     learners.bad_features_are_refused,
     learners.no_annotations_are_refused,
     learners.duplicated_rows_equal_weights_of_two,

@@ -1,6 +1,7 @@
 """Laws of learning from features and labels.
 
-Training is cut short (see ``_quick``), since none of the laws is about how good a learner is.
+Training is shortened (see :mod:`crowdwise.laws.quick`), since no law is about how good a learner
+is.
 """
 
 from __future__ import annotations
@@ -20,8 +21,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
-from crowdwise.laws.aggregators import global_state, odd_crowds, rebuilt
-from crowdwise.laws.quick import agree, fitted, foreign, is_distribution, quick, refuses, results
+from crowdwise.laws.checks import (
+    assert_distribution,
+    assert_refused,
+    assert_same,
+    fit_quick,
+    get_results,
+    global_state,
+    is_third_party,
+    rebuild,
+    unusual_crowds,
+)
+from crowdwise.laws.quick import quick
+from crowdwise.persist import load
 from crowdwise.typing import Floats
 
 if TYPE_CHECKING:
@@ -30,24 +42,24 @@ if TYPE_CHECKING:
 
 def probabilities_are_distributions(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """Rows of ``predict_proba`` and ``posterior_`` are finite, non-negative and sum to one."""
-    model = fitted(learner, X, votes)
+    model = fit_quick(learner, X, votes)
     for proba in (model.predict_proba(X), model.posterior_):
         assert proba.shape == (votes.n_tasks, votes.n_classes)
-        is_distribution(proba)
+        assert_distribution(proba)
     assert set(model.predict(X)) <= set(votes.classes)
 
 
 def each_row_is_predicted_alone(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
-    """Rows of X say nothing of each other, and there may be any number of them."""
-    model = fitted(learner, X, votes)
-    everything = results(model, X)[0]
-    assert_allclose(results(model, X[:3])[0], everything[:3], atol=1e-6)
-    assert_allclose(results(model, X[[5]])[0], everything[[5]], atol=1e-6)
+    """Rows of X do not affect each other, and there may be any number of them."""
+    model = fit_quick(learner, X, votes)
+    everything = get_results(model, X)[0]
+    assert_allclose(get_results(model, X[:3])[0], everything[:3], atol=1e-6)
+    assert_allclose(get_results(model, X[[5]])[0], everything[[5]], atol=1e-6)
 
 
 def predicting_no_rows_gives_no_rows(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """An empty X is predicted like any other, so that data may come in parts of any size."""
-    model = fitted(learner, X, votes)
+    model = fit_quick(learner, X, votes)
     n_workers, n_classes = votes.n_workers, votes.n_classes
     assert model.predict(X[:0]).shape == (0,)
     assert model.predict_proba(X[:0]).shape == (0, n_classes)
@@ -59,35 +71,38 @@ def row_order_is_irrelevant(learner: CrowdLearner, X: Floats, votes: Annotations
     """Shuffling the table changes nothing."""
     frame = votes.to_frame()
     before, after = (
-        rebuilt(votes, table) for table in (frame, frame.sample(frac=1, random_state=0))
+        rebuild(votes, table) for table in (frame, frame.sample(frac=1, random_state=0))
     )
-    agree(learner, "row", fitted(learner, X, after), fitted(learner, X, before), X)
+    assert_same(learner, "row", fit_quick(learner, X, after), fit_quick(learner, X, before), X)
 
 
 def task_order_is_irrelevant(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """Renaming and reordering the tasks reorders the result and does nothing else."""
     order = np.random.default_rng(1).permutation(votes.n_tasks)
     moved = replace(votes[order], tasks=np.array([f"task-{i}" for i in order], dtype=object))
-    before, after = fitted(learner, X, votes), fitted(learner, X[order], moved)
+    before, after = fit_quick(learner, X, votes), fit_quick(learner, X[order], moved)
     after.posterior_ = after.posterior_[np.argsort(order)]
-    agree(learner, "task", after, before, X)
+    assert_same(learner, "task", after, before, X)
 
 
 def worker_names_are_only_names(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
-    """Renaming and reordering the workers reorders what is said of them."""
+    """Renaming and reordering the workers reorders what is learned about them."""
     order = np.random.default_rng(2).permutation(votes.n_workers)
     place = np.argsort(order)
     names = np.array([f"worker-{i}" for i in order], dtype=object)
     moved = replace(votes, workers=names, worker=place[votes.worker].astype(np.int32))
-    before, after = fitted(learner, X, votes), fitted(learner, X, moved)
+    before, after = fit_quick(learner, X, votes), fit_quick(learner, X, moved)
     assert_array_equal(after.worker_accuracy_.index, names)
-    agree(learner, "worker", after, before, X)
+    assert_same(learner, "worker", after, before, X)
 
 
 def class_names_are_only_names(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """Renaming the classes renames the predictions and does nothing else."""
     names = np.array([f"class-{name}" for name in votes.classes], dtype=object)
-    before, after = fitted(learner, X, votes), fitted(learner, X, replace(votes, classes=names))
+    before, after = (
+        fit_quick(learner, X, votes),
+        fit_quick(learner, X, replace(votes, classes=names)),
+    )
     assert_array_equal(after.predict_proba(X), before.predict_proba(X))
     assert set(after.predict(X)) <= set(names)
 
@@ -98,8 +113,8 @@ def a_frame_by_task_may_be_in_any_order(
     """The rows of a frame that is indexed by task find their tasks."""
     named = replace(votes, tasks=np.array([f"task-{i}" for i in votes.tasks], dtype=object))
     frame = pd.DataFrame(X, index=named.tasks).sample(frac=1, random_state=3)
-    before, after = fitted(learner, X, named), fitted(learner, frame, named)
-    assert_allclose(results(after, X)[0], results(before, X)[0], atol=1e-6)
+    before, after = fit_quick(learner, X, named), fit_quick(learner, frame, named)
+    assert_allclose(get_results(after, X)[0], get_results(before, X)[0], atol=1e-6)
 
 
 def one_seed_gives_one_result(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
@@ -112,10 +127,10 @@ def one_seed_gives_one_result(learner: CrowdLearner, X: Floats, votes: Annotatio
         for seed in (11, 12):
             torch.manual_seed(seed)
             before = torch.get_rng_state(), global_state()
-            found.append(fitted(learner, X, votes))
+            found.append(fit_quick(learner, X, votes))
             assert torch.equal(torch.get_rng_state(), before[0])
             assert_array_equal(global_state(), before[1])
-    first, again = (results(model, X) for model in found)
+    first, again = (get_results(model, X) for model in found)
     for one, other in zip(first, again, strict=True):
         assert_array_equal(other, one)
     assert torch.get_num_threads() == threads
@@ -123,28 +138,28 @@ def one_seed_gives_one_result(learner: CrowdLearner, X: Floats, votes: Annotatio
 
 def tasks_without_labels_are_allowed(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """A task that nobody labeled gets a distribution too, and harms no other."""
-    silent = votes.filter((votes.task > 2) & (votes.task != 7))
-    model = fitted(learner, X, silent)
+    unlabeled = votes.filter((votes.task > 2) & (votes.task != 7))
+    model = fit_quick(learner, X, unlabeled)
     assert model.posterior_.shape == (votes.n_tasks, votes.n_classes)
-    is_distribution(model.posterior_)
-    is_distribution(model.predict_proba(X))
+    assert_distribution(model.posterior_)
+    assert_distribution(model.predict_proba(X))
 
 
-def odd_crowds_give_an_answer_or_one_clear_error(
+def unusual_crowds_give_a_result_or_one_clear_error(
     learner: CrowdLearner, _X: Floats, _votes: Annotations
 ) -> None:
-    """Thin, lopsided and tiny data end in a finite answer or a ``CrowdwiseError``."""
+    """Sparse, lopsided and tiny data end in a finite result or a ``CrowdwiseError``."""
     rng = np.random.default_rng(4)
-    for odd in odd_crowds():
+    for crowd in unusual_crowds():
         try:
-            model = fitted(learner, table := rng.normal(size=(odd.n_tasks, 2)), odd)
+            model = fit_quick(learner, table := rng.normal(size=(crowd.n_tasks, 2)), crowd)
             found = [model.posterior_, model.predict_proba(table)]
             found += [model.confusion_, model.predict_worker_proba(table)]
         except CrowdwiseError:
             continue
-        assert found[0].shape == found[1].shape == (odd.n_tasks, odd.n_classes)
+        assert found[0].shape == found[1].shape == (crowd.n_tasks, crowd.n_classes)
         for proba in found:
-            is_distribution(proba)
+            assert_distribution(proba)
 
 
 def bad_features_are_refused(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
@@ -152,15 +167,15 @@ def bad_features_are_refused(learner: CrowdLearner, X: Floats, votes: Annotation
     for value in (np.nan, np.inf):
         broken = X.copy()
         broken[1, 0] = value
-        refuses(learner, broken, votes, f"X with {value}")
+        assert_refused(learner, broken, votes, f"X with {value}")
     for rows in (X[:-1], np.concatenate([X, X[:1]]), X[:0]):
-        refuses(learner, rows, votes, f"X with {len(rows)} rows")
+        assert_refused(learner, rows, votes, f"X with {len(rows)} rows")
 
 
 def no_annotations_are_refused(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """There is nothing to learn from tasks alone."""
     nothing = votes.filter(np.zeros(votes.n_annotations, dtype=bool))
-    refuses(learner, X, nothing, "a table without annotations")
+    assert_refused(learner, X, nothing, "a table without annotations")
 
 
 def duplicated_rows_equal_weights_of_two(
@@ -170,14 +185,14 @@ def duplicated_rows_equal_weights_of_two(
     twice = np.random.default_rng(5).random(votes.n_annotations) < 0.3
     weighted = replace(votes, weight=np.where(twice, 2.0, 1.0).astype(np.float32))
     rows = np.repeat(np.arange(votes.n_annotations), np.where(twice, 2, 1))
-    repeated = rebuilt(votes, votes.to_frame().iloc[rows])
-    agree(learner, "row", fitted(learner, X, repeated), fitted(learner, X, weighted), X)
+    repeated = rebuild(votes, votes.to_frame().iloc[rows])
+    assert_same(learner, "row", fit_quick(learner, X, repeated), fit_quick(learner, X, weighted), X)
 
 
 def certain_soft_labels_are_labels(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """A soft label with all its mass on one class is that class."""
     soft = replace(votes, soft=np.eye(votes.n_classes)[votes.label])
-    agree(learner, "none", fitted(learner, X, soft), fitted(learner, X, votes), X)
+    assert_same(learner, "none", fit_quick(learner, X, soft), fit_quick(learner, X, votes), X)
 
 
 def restarts_are_trained_together(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
@@ -186,10 +201,10 @@ def restarts_are_trained_together(learner: CrowdLearner, X: Floats, votes: Annot
     if "training" not in copy.get_params(deep=False):
         return
     copy.set_params(training=clone(copy.training).set_params(n_restarts=2))
-    model = fitted(copy, X, votes)
+    model = fit_quick(copy, X, votes)
     assert np.shape(model.history_.loss)[1] == np.shape(model.history_.held_out)[1] == 2
-    is_distribution(model.predict_proba(X))
-    is_distribution(model.posterior_)
+    assert_distribution(model.predict_proba(X))
+    assert_distribution(model.posterior_)
 
 
 def gold_labels_are_kept(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
@@ -201,53 +216,51 @@ def gold_labels_are_kept(learner: CrowdLearner, X: Floats, votes: Annotations) -
     expected = np.zeros((2, votes.n_classes))
     expected[0, -1] = expected[1, 0] = 1.0
     assert_allclose(posterior[:2], expected, atol=1e-6)
-    is_distribution(posterior)
+    assert_distribution(posterior)
 
 
 def workers_are_predicted(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
-    """What workers would say are distributions; how likely they are right are probabilities."""
-    model = fitted(learner, X, votes)
+    """Workers' labels are predicted as distributions, their accuracy as probabilities."""
+    model = fit_quick(learner, X, votes)
     asked = [votes.workers[1], "never seen", votes.workers[0]]
     for workers, size in ((None, votes.n_workers), (asked, 3)):
         proba = model.predict_worker_proba(X, workers)
         assert proba.shape == (votes.n_tasks, size, votes.n_classes)
-        is_distribution(proba)
+        assert_distribution(proba)
         right = model.predict_worker_accuracy(X, workers)
         assert right.shape == (votes.n_tasks, size)
         assert (right > -1e-6).all()
         assert (right < 1 + 1e-6).all()
     some, everyone = (model.predict_worker_proba(X, names) for names in (asked[:1], None))
     assert_allclose(some[:, 0], everyone[:, 1], atol=1e-6)
-    is_distribution(model.confusion_)
+    assert_distribution(model.confusion_)
     assert_array_equal(model.worker_accuracy_.index, votes.workers)
 
 
 def scores_are_finite(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
-    """Annotations have a finite log-likelihood, also those of strangers; truths an accuracy."""
-    model = fitted(learner, X, votes)
+    """Annotations have a finite log-likelihood, also of unknown workers; truths an accuracy."""
+    model = fit_quick(learner, X, votes)
     assert -50 < model.score(X, votes) <= 0
-    strangers = np.array([f"stranger-{i}" for i in range(votes.n_workers)], dtype=object)
-    assert -50 < model.score(X, replace(votes, workers=strangers)) <= 0
+    unknown = np.array([f"unknown-{i}" for i in range(votes.n_workers)], dtype=object)
+    assert -50 < model.score(X, replace(votes, workers=unknown)) <= 0
     assert 0 <= model.score(X, votes.classes[np.arange(votes.n_tasks) % votes.n_classes]) <= 1
 
 
 def copies_are_equal(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """``clone`` and ``set_params`` keep parameters and drop what was learned."""
-    model = fitted(learner, X, votes)
+    model = fit_quick(learner, X, votes)
     again = clone(model)
     assert str(again.get_params()) == str(model.get_params())
     assert not any(name.endswith("_") for name in vars(again))
     assert again.set_params(**model.get_params(deep=False)) is again
-    assert_array_equal(results(fitted(again, X, votes), X)[0], results(model, X)[0])
+    assert_array_equal(get_results(fit_quick(again, X, votes), X)[0], get_results(model, X)[0])
 
 
 def a_saved_model_predicts_the_same(learner: CrowdLearner, X: Floats, votes: Annotations) -> None:
     """What comes back from a file is the model that was saved."""
-    from crowdwise.persist import load
-
-    if foreign(learner):
+    if is_third_party(learner):
         return
-    model = fitted(learner, X, votes)
+    model = fit_quick(learner, X, votes)
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         again = load(Path(folder) / "model")
@@ -267,7 +280,7 @@ def the_input_is_untouched(learner: CrowdLearner, X: Floats, votes: Annotations)
     """Fitting changes neither the data nor the learner's parameters."""
     columns = {name: getattr(votes, name).copy() for name in ("indptr", "worker", "label")}
     table, params = X.copy(), str(learner.get_params())
-    fitted(learner, X, votes)
+    fit_quick(learner, X, votes)
     assert_array_equal(X, table)
     for name, column in columns.items():
         assert_array_equal(getattr(votes, name), column)
@@ -285,7 +298,7 @@ LEARNER_LAWS: list[Callable[[CrowdLearner, Floats, Annotations], None]] = [
     a_frame_by_task_may_be_in_any_order,
     one_seed_gives_one_result,
     tasks_without_labels_are_allowed,
-    odd_crowds_give_an_answer_or_one_clear_error,
+    unusual_crowds_give_a_result_or_one_clear_error,
     bad_features_are_refused,
     no_annotations_are_refused,
     duplicated_rows_equal_weights_of_two,

@@ -1,0 +1,109 @@
+"""What the laws share: crowds at the edge of what a method can take, and assertions."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+from crowdwise.annotations import Annotations
+from crowdwise.errors import CrowdwiseError
+from crowdwise.laws.quick import Model, quick
+from crowdwise.persist.registry import registered_name
+from crowdwise.simulate import confused_crowd, one_coin_confusion
+from crowdwise.typing import Array, FeaturesLike, Floats
+
+if TYPE_CHECKING:
+    from crowdwise.base.learner import CrowdLearner
+
+ROUNDING = 1e-4  # what sums in another order come to, after some steps in single precision
+RANDOMNESS = 0.1  # mean difference that other random numbers may make
+
+
+def unusual_crowds() -> list[Annotations]:
+    """Crowds at the edge, each of a kind that people really have."""
+    rng = np.random.default_rng(8)
+    some = confused_crowd(one_coin_confusion([0.9, 0.8, 0.7, 0.6], 2), 12, 3, random_state=9)
+    flat = some.annotations
+    return [
+        Annotations.from_matrix([[0]]),  # one task, one worker, one label
+        Annotations.from_matrix([[0, 1]]),  # one task, two workers who disagree
+        Annotations.from_matrix([[0], [1], [0]]),  # one worker
+        Annotations.from_matrix([[1, 1, 1], [1, 1, 1]]),  # one class
+        Annotations.from_matrix([[0, -1, -1], [-1, 1, -1], [-1, -1, 0]]),  # nobody overlaps
+        Annotations.from_matrix([[0, 1, -1], [1, 0, -1], [-1, -1, 1]]),  # two islands
+        Annotations.from_matrix([[0, 0], [0, 0]], classes=[0, 1]),  # a class nobody used
+        flat.subsample(1, random_state=0),  # one label per task
+        replace(flat, tasks=flat.tasks).filter(flat.task > 3),  # tasks without labels
+        replace(flat, weight=np.zeros(flat.n_annotations, np.float32)),  # nothing that counts
+        Annotations.from_matrix(rng.integers(0, 2, (1, 40))),  # one task, many workers
+        Annotations.from_codes(np.arange(30), np.arange(30), rng.integers(0, 2, 30)),
+    ]
+
+
+def rebuild(annotations: Annotations, frame: pd.DataFrame) -> Annotations:
+    """Build annotations from another table, with the same names."""
+    return Annotations.from_frame(
+        frame,
+        tasks=annotations.tasks,
+        workers=annotations.workers,
+        classes=annotations.classes,
+    )
+
+
+def global_state() -> Array:
+    """State of numpy's global generator, which no method may use."""
+    state: Array = np.random.get_state(legacy=False)["state"]["key"]  # noqa: NPY002
+    return state.copy()
+
+
+def fit_quick(learner: CrowdLearner, X: FeaturesLike, votes: Annotations) -> Model:
+    """Fit a quick copy; stopping before convergence breaks no law."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return quick(learner).fit(X, votes)
+
+
+def get_results(model: Model, X: FeaturesLike) -> list[Floats]:
+    """What a learner infers for new rows and for its own tasks; the rows come first."""
+    if hasattr(model, "transform"):
+        return [model.transform(X), model.posterior_, model.confidence_]
+    return [model.predict_proba(X), model.posterior_]
+
+
+def assert_same(
+    learner: CrowdLearner, order: str, found: Model, expected: Model, X: Floats
+) -> None:
+    """Equal up to rounding; similar where each row, task or worker has its own randomness."""
+    luck = getattr(getattr(learner, "traits", None), "luck", ())  # a third party may have none
+    for one, other in zip(get_results(found, X), get_results(expected, X), strict=True):
+        if order in luck:
+            assert np.abs(one - other).mean() < RANDOMNESS
+        else:
+            assert_allclose(one, other, atol=ROUNDING)
+
+
+def assert_distribution(proba: Array) -> None:
+    """Rows are finite, non-negative and sum to one."""
+    assert np.isfinite(proba).all()
+    assert (proba > -1e-9).all()
+    assert_allclose(proba.sum(axis=-1), 1, atol=1e-5)
+
+
+def assert_refused(learner: CrowdLearner, X: Floats, votes: Annotations, what: str) -> None:
+    """Learning from this raises a ``CrowdwiseError``."""
+    try:
+        fit_quick(learner, X, votes)
+    except CrowdwiseError:
+        return
+    raise AssertionError(f"{what} was accepted")
+
+
+def is_third_party(method: Model) -> bool:
+    """Whether a file cannot name its class: only crowdwise's own can be saved."""
+    return registered_name(type(method)) is None
