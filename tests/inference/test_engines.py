@@ -1,0 +1,117 @@
+"""Methods run on any engine: here on one whose tasks are in two places."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+from crowdwise import aggregate
+from crowdwise.base import aggregator
+from crowdwise.inference import MemoryEngine
+
+METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
+BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
+WHOLE = [method for method in METHODS if not method.traits.blockwise]
+
+
+class TwoPlaces:
+    """The first tasks on one engine, the others on another; nobody has all annotations."""
+
+    def __init__(self, annotations, gold=None, cut=0.3):
+        at = int(cut * annotations.n_tasks)
+        parts = slice(0, at), slice(at, None)
+        self.engines = [
+            MemoryEngine(annotations[part], None if gold is None else gold[part]) for part in parts
+        ]
+        self.workers, self.n_tasks = annotations.workers, annotations.n_tasks
+        self.n_workers, self.n_classes = annotations.n_workers, annotations.n_classes
+
+    def labels_per_worker(self):
+        return sum(engine.labels_per_worker() for engine in self.engines)
+
+    def tally_votes(self, spread=None):
+        first, second = (engine.tally_votes(spread) for engine in self.engines)
+        return first + second
+
+    def sweep(self, log_prior, log_confusion, *, hard=False):
+        first, second = (
+            engine.sweep(log_prior, log_confusion, hard=hard) for engine in self.engines
+        )
+        return first + second
+
+    def posterior(self, log_prior, log_confusion):
+        return self._stack(engine.posterior(log_prior, log_confusion) for engine in self.engines)
+
+    def shares(self, weights=None, *, soft=True):
+        return self._stack(engine.shares(weights, soft=soft) for engine in self.engines)
+
+    def signed_shares(self, weights):
+        return self._stack(engine.signed_shares(weights) for engine in self.engines)
+
+    def collect(self):
+        raise MemoryError("nobody has all annotations")
+
+    def _stack(self, parts):
+        return np.concatenate(list(parts))
+
+
+@pytest.fixture(scope="module")
+def votes(voters):
+    return voters.annotations[:120]
+
+
+def fitted(method, votes, gold):
+    model = method(random_state=0) if "random_state" in method().get_params() else method()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(votes, gold)
+
+
+@pytest.mark.parametrize("gold", [None, {3: 1, 100: 2}], ids=["labels", "gold"])
+@pytest.mark.parametrize("method", BLOCKWISE, ids=lambda method: method.__name__)
+def test_a_blockwise_method_needs_only_sums(method, gold, votes, monkeypatch):
+    expected = fitted(method, votes, gold)
+    monkeypatch.setattr(aggregator, "engine_for", TwoPlaces)
+    found = fitted(method, votes, gold)
+    assert_allclose(found.posterior_, expected.posterior_, rtol=1e-6, atol=1e-8)
+    assert_allclose(found.predict_proba(votes), expected.predict_proba(votes), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", WHOLE, ids=lambda method: method.__name__)
+def test_a_method_that_needs_all_annotations_says_so(method, monkeypatch):
+    monkeypatch.setattr(aggregator, "engine_for", TwoPlaces)
+    with pytest.raises(MemoryError, match="all annotations"):
+        fitted(method, [[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 0, 1]], None)
+
+
+def test_gold_holds_in_everything_an_engine_returns(votes):
+    gold = np.where(np.arange(120) % 2 == 0, 1, -1)
+    engine = MemoryEngine(votes, gold)
+    log_prior, log_confusion = np.zeros(3), np.log(np.full((7, 3, 3), 1 / 3))
+    assert_allclose(engine.posterior(log_prior, log_confusion)[::2], [[0, 1, 0]] * 60)
+    assert_allclose(engine.sweep(log_prior, log_confusion).truths, [20, 80, 20])
+    odd = votes.shares()[1::2].sum(axis=0)
+    assert_allclose(engine.tally_votes().truths, odd + np.array([0, 60, 0]))
+    assert_allclose(engine.expect(np.zeros((120, 3)), log_confusion).posterior[::2, 1], 1)
+
+
+def test_classes_may_have_subtypes(votes):
+    engine = MemoryEngine(votes, np.where(np.arange(120) == 5, 2, -1))
+    rng = np.random.default_rng(0)
+    log_prior, log_confusion = rng.normal(size=6), np.log(rng.dirichlet(np.ones(3), (7, 6)))
+    found = engine.posterior(log_prior, log_confusion)
+    assert_allclose(found[5], [0, 0, 1])
+    task = range(votes.indptr[0], votes.indptr[1])
+    joint = log_prior + sum(log_confusion[votes.worker[row], :, votes.label[row]] for row in task)
+    share = np.exp(joint) / np.exp(joint).sum()
+    assert_allclose(found[0], share.reshape(3, 2).sum(axis=1))
+
+
+def test_votes_may_be_spread_before_they_are_counted(votes):
+    engine = MemoryEngine(votes)
+    first = engine.tally_votes(lambda shares: np.eye(3)[shares.argmax(axis=1)])
+    assert first.truths.sum() == 120
+    assert_allclose(first.truths, np.bincount(votes.votes().argmax(axis=1), minlength=3))
+    assert_allclose(first.counts.sum(axis=(1, 2)), engine.labels_per_worker())
