@@ -1,4 +1,4 @@
-"""CATD: weights that allow for how little is known of a worker."""
+"""CATD: weights that account for how little is known about a worker."""
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -8,21 +8,21 @@ from crowdwise.typing import Floats
 
 
 class CATD(RepeatedVote):
-    """Infer truths by votes in which workers with few labels are trusted with care.
+    """Infer truths by votes in which workers with few labels are trusted cautiously.
 
     A worker's weight is one over the upper end of a confidence interval of the error
-    variance, so of two workers who err alike the one with more labels counts more.
+    variance, so of two workers with the same error rate the one with more labels counts more.
 
     Parameters
     ----------
     significance : float, default=0.05
-        One minus the level of the confidence interval (alpha). Smaller is more careful with
-        workers who gave few labels; at 0 nobody is trusted more than another.
+        One minus the level of the confidence interval (alpha). Smaller is more cautious with
+        workers who gave few labels; at 0 all workers count the same.
     smoothing : float, default=0.01
         Errors added to each worker's, so that one who never disagreed has a finite weight.
         The smaller, the more such workers overrule all others, however few labels they gave.
     max_iter : int, default=100
-        Most rounds of voting and weighing; they end once the weights have settled.
+        Maximum number of rounds of voting and weighing; they end once the weights are stable.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class CATD(RepeatedVote):
             = chi2 quantile(significance / 2, labels of w) / (disagreements of w + smoothing)
         truth[i] = argmax over k of sum over w of weight[w] * [w gave i the label k]
 
-    Works when a few workers give most labels and many give a handful: the handful is not
-    trusted for a lucky start.
+    Works when a few workers give most labels and many give a handful: a worker with a handful
+    of labels is not trusted for agreeing on those.
 
-    Fails when the frequent workers are the poor ones, who gain weight by their number of
-    labels; and when workers favour a class.
+    Fails when the most active workers are poor, since they gain weight by their number of
+    labels; and when workers favor a class.
 
     References
     ----------
@@ -74,10 +74,10 @@ class CATD(RepeatedVote):
         self.max_iter = max_iter
 
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
-        return careful_weights(given - agreed + self.smoothing, given, self.significance)
+        return cautious_weights(given - agreed + self.smoothing, given, self.significance)
 
 
-def careful_weights(errors: Floats, given: Floats, significance: float) -> Floats:
+def cautious_weights(errors: Floats, given: Floats, significance: float) -> Floats:
     """Weight of a worker: the ``significance / 2`` quantile of chi-squared over the errors."""
     freedom = np.maximum(given, np.finfo(np.float64).tiny)  # without labels, no weight
     return 2.0 * gammaincinv(freedom / 2.0, significance / 2.0) / errors

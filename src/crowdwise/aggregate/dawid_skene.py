@@ -13,7 +13,7 @@ from crowdwise.typing import Array, Floats
 
 @dataclass(frozen=True, eq=False)
 class WorkerHistory:
-    """Expected label counts of workers, ``counts[worker, truth, label]``, to carry on."""
+    """Expected label counts of workers, ``counts[worker, truth, label]``, to continue from."""
 
     workers: Array
     classes: Array
@@ -41,18 +41,18 @@ class DawidSkene(ConfusionModel):
     smoothing : float or array of shape (n_classes, n_classes), default=0.01
         Pseudo-counts added to every cell of a confusion matrix (a Dirichlet prior on its
         rows), so that no worker is ever certain. A larger diagonal says that workers are
-        more often right than wrong.
+        right more often than wrong.
     pooling : float, default=0
-        Strength, in labels, of a prior that pulls each row of each worker's matrix towards
-        the crowd's. Helps workers with few labels when there are many classes.
+        Strength, in labels, of a prior that pulls each row of each worker's matrix toward the
+        crowd's. Helps workers with few labels when there are many classes.
     class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
         P(truth): learned, the same for all classes, or given.
     history : WorkerHistory, optional
-        ``history_`` of an earlier fit; what is known of workers from other tasks.
+        ``history_`` of an earlier fit: what is known about workers from other tasks.
     max_iter : int, default=100
-        Most EM steps to take.
+        Maximum number of EM steps.
     tol : float, default=1e-6
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
 
     Attributes
@@ -81,12 +81,12 @@ class DawidSkene(ConfusionModel):
             proportional to smoothing + sum over i of P(truth of i = k) * [w gave i the label l]
         prior[k] proportional to smoothing + sum over i of P(truth of i = k)
 
-    Works when workers have dozens of labels of each class, and err alike on all tasks of a
-    class: it sees spammers, and workers who mix up or favour classes.
+    Works when workers have dozens of labels of each class, and are equally accurate on all
+    tasks of a class: it detects spammers, and workers who confuse or favor classes.
 
     Fails when workers have few labels for the number of classes (a matrix has K (K - 1)
-    unknowns; raise ``pooling``, or take IBCC or OneCoin), when workers err together on the same
-    hard tasks, and when a rare class is swallowed. It is surer than it should be.
+    unknowns; raise ``pooling``, or take IBCC or OneCoin), when workers make the same errors
+    on hard tasks, and when a rare class is absorbed by a frequent one. It is overconfident.
 
     References
     ----------

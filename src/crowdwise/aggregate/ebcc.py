@@ -1,4 +1,4 @@
-"""EBCC: IBCC with subtypes of every class, so that workers may err together."""
+"""EBCC: IBCC with subtypes of every class, so that workers may make the same errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,20 +32,20 @@ class Belief:
 
 
 class EBCC(ConfusionModel):
-    """Infer truths with subtypes of every class, on which workers err together.
+    """Infer truths with subtypes of every class, on which workers make the same errors.
 
     A task of class ``k`` belongs to a hidden subtype ``m`` with probability
     ``subtypes_[k, m]``, and worker ``w`` gives it the label ``l`` with a probability that
-    depends on both. Workers who err on the same tasks are thereby explained by the tasks
-    instead of counted as independent witnesses. Fitted by variational Bayes from several
-    random starts, of which the one with the best bound is kept; on real crowds the starts
-    differ by points of accuracy, and so does the result for one seed and another.
+    depends on both. Errors that workers share are thereby attributed to the tasks instead of
+    counted as independent evidence. Fitted by variational Bayes from several random starts,
+    of which the one with the best bound is kept; on real crowds the starts differ by
+    percentage points of accuracy, and so do results of different seeds.
 
     Parameters
     ----------
     n_subtypes : int, default=10
-        Subtypes a class may have; those that are not needed empty out. Time and memory grow
-        with it: a step costs ``n_subtypes`` times one of :class:`IBCC`, and a table of
+        Subtypes a class may have; those that are not needed become empty. Time and memory
+        grow with it: a step costs ``n_subtypes`` times one of :class:`IBCC`, and a table of
         worker x truth x subtype x label is kept.
     smoothing : float, pair or array of shape (n_classes, n_classes), default=(4, 1)
         Pseudo-counts of every confusion matrix, as in :class:`IBCC`.
@@ -58,9 +58,9 @@ class EBCC(ConfusionModel):
     n_restarts : int, default=5
         Random starts. Time grows with it; more make the result depend less on the seed.
     max_iter : int, default=500
-        Most steps to take from each start.
+        Maximum number of steps from each start.
     tol : float, default=1e-6
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
     random_state : int or RandomState, optional
         Draws the starts.
@@ -93,11 +93,11 @@ class EBCC(ConfusionModel):
         P(labels of i | truth k)
             = sum over m of subtypes[k, m] * prod over w of confusion[w, k, m, label of w on i]
 
-    Works when tasks of a class come in kinds on which workers err together, and workers have
-    labels enough to tell the kinds apart.
+    Works when tasks of a class come in kinds on which workers make the same errors, and
+    workers have labels enough to tell the kinds apart.
 
-    Fails when labels are few, since each subtype has matrices of its own; the starts differ, so
-    one seed and another may disagree by points of accuracy.
+    Fails when labels are few, since each subtype has matrices of its own; the starts differ,
+    so different seeds may disagree by percentage points of accuracy.
 
     References
     ----------
@@ -179,7 +179,7 @@ class EBCC(ConfusionModel):
 
 
 def climb(engine: Engine, belief: Belief, prior: Belief, max_iter: int, tol: float) -> Run[Belief]:
-    """Update the truths and the beliefs in turn until the bound stands still."""
+    """Update the truths and the beliefs in turn until the bound converges."""
     for em in until_converged(max_iter, tol, name="EBCC"):
         step = engine.sweep(log_weights(belief).ravel(), flatten(expected_log(belief.confusion)))
         em.record(step.evidence - distance(belief, prior))

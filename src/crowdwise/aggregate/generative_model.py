@@ -22,31 +22,31 @@ class GenerativeModel(ConfusionModel):
     This is the generative model of data programming (Snorkel up to 0.7). The joint
     probability of labels and truths is proportional to the exponential of, for each label,
     ``weight_[w]`` if it is the truth and ``-weight_[w]`` if not, and of a second weight for
-    having labelled at all. Snorkel samples its gradient; here truths are summed out exactly
-    and L-BFGS finds the weights.
+    labeling at all. Snorkel samples its gradient; here truths are summed out exactly and
+    L-BFGS finds the weights.
 
     Given that worker ``w`` labels, the label is the truth with odds ``exp(2 weight_[w])`` to
-    ``n_classes - 1``, and else any other with equal chance. So this is :class:`OneCoin` with
-    the accuracy written as ``expit(2 weight_[w] - log(n_classes - 1))``, and a normal prior on
-    ``weight_`` in place of pseudo-counts. Whether a worker labels does not depend on the
-    truth: that part of the likelihood is a factor of its own, and is highest where each
+    ``n_classes - 1``, and any other label with equal probability. So this is :class:`OneCoin`
+    with the accuracy written as ``expit(2 weight_[w] - log(n_classes - 1))``, and a normal
+    prior on ``weight_`` in place of pseudo-counts. Whether a worker labels does not depend on
+    the truth: that part of the likelihood is a factor of its own, and is highest where each
     worker labels as often as seen (``propensity_``).
 
     Parameters
     ----------
     class_prior : {"uniform", "estimate"} or array of shape (n_classes,), default="uniform"
-        P(truth): the same for all classes, learned, or given. Learned, it can take all tasks
-        into one class where workers favour that class.
+        P(truth): the same for all classes, learned, or given. A learned prior can collapse
+        into one class if workers favor that class.
     initial_weight : float, default=1.0
-        Where weights start, and where the penalty pulls them. At 1 a worker is right on .88
-        of the tasks of two classes, and on .45 of ten; at 0 workers guess.
+        Where weights start, and what the penalty pulls them to. At 1 a worker is right on 88%
+        of the tasks with two classes, and on 45% with ten; at 0 workers guess.
     penalty : float, default=0.1
         Strength of that pull, and of one on a learned prior to a uniform one: half of it
         times the squared distance is taken off the log-likelihood of all labels.
     max_iter : int, default=200
-        Most steps to take.
+        Maximum number of steps.
     tol : float, default=1e-9
-        Stop once a step lifts the objective by less than this fraction of it.
+        Stop once a step improves the objective by less than this fraction.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class GenerativeModel(ConfusionModel):
     skills_ : Series
         Probability that each worker is right.
     objective_ : list of float
-        Penalised log-likelihood of the labels, given who labels what, after each step. Never
+        Penalized log-likelihood of the labels, given who labels what, after each step. Never
         falls.
     n_iter_ : int
         Steps taken.
@@ -74,10 +74,10 @@ class GenerativeModel(ConfusionModel):
             proportional to exp(sum over annotations of weight[w] * (1 if right, else -1))
         so that P(w is right) = sigmoid(2 weight[w] - log(K - 1)), with weight[w] ~ Normal
 
-    Works when OneCoin does: labeling rules or workers that err without a system; the normal
-    prior keeps small ones near the others.
+    Works when OneCoin does: labeling functions or workers that err at random; the normal
+    prior keeps those with few labels near the others.
 
-    Fails when workers favour a class, or are copies of each other, which counts twice.
+    Fails when workers favor a class, or copy each other, since copies count twice.
 
     References
     ----------

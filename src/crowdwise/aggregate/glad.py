@@ -26,12 +26,12 @@ from crowdwise.typing import Floats
 class GLAD(Aggregator):
     """Infer truths with the skill of every worker and the difficulty of every task.
 
-    Worker ``w`` labels task ``t`` rightly with probability ``sigmoid(skills_[w] * ease)``,
+    Worker ``w`` labels task ``t`` correctly with probability ``sigmoid(skills_[w] * ease)``,
     where ``ease = exp(log_ease_[t]) = 1 / difficulty_[t]``; wrong labels fall evenly on the
-    other classes. Skill may be negative: such a worker is more often wrong, and is heard
-    the other way round. Errors that lean towards a class are beyond this model.
+    other classes. Skill may be negative: such a worker is wrong more often than right, and
+    counts in the opposite direction. Errors that lean toward a class are beyond this model.
 
-    Fitted by generalised EM: after every E-step each skill, then each ease, takes one Newton
+    Fitted by generalized EM: after every E-step each skill, then each ease, takes one Newton
     step, shortened until its part of the objective does not fall. That leads to the same
     optimum as solving each M-step, with a fraction of the work.
 
@@ -42,13 +42,13 @@ class GLAD(Aggregator):
         variance makes workers more alike.
     ease_prior : pair of float, default=(1, 1)
         Mean and variance of the normal prior on the logarithm of ease, and its mean the
-        start. A variance near 0 gives all tasks one difficulty.
+        start. A variance near 0 gives all tasks the same difficulty.
     class_prior : {"uniform", "estimate"} or array of shape (n_classes,), default="uniform"
         P(truth): the same for all classes, learned, or given.
     max_iter : int, default=200
-        Most EM steps to take.
+        Maximum number of EM steps.
     tol : float, default=1e-6
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
 
     Attributes
@@ -56,8 +56,8 @@ class GLAD(Aggregator):
     skills_ : Series
         Skill of each worker (alpha): the log-odds of being right on a task of ease 1.
     difficulty_ : Series
-        Difficulty of each task (1 / beta), above 0: the inverse of its ease. At 0 all
-        skilled workers are right; the larger, the more even they and chance become.
+        Difficulty of each task (1 / beta), above 0: the inverse of its ease. At 0 all skilled
+        workers are right; the larger, the closer they are to chance.
     log_odds_ : ndarray of shape (n_workers,)
         ``skills_`` as an array.
     log_ease_ : ndarray of shape (n_tasks,)
@@ -76,14 +76,14 @@ class GLAD(Aggregator):
     The maths::
 
         P(w is right on i)
-            = sigmoid(skill[w] * ease[i]); a wrong label is any other with equal chance
+            = sigmoid(skill[w] * ease[i]); wrong labels are equally likely
         skill[w] ~ Normal(1, 1), log ease[i] ~ Normal(1, 1) before the labels are seen
 
     Works when tasks differ in difficulty and workers in skill, and errors have no direction:
     photographs, entailment, sentiment.
 
-    Fails when workers favour a class, which skill cannot say; and with two or three labels a
-    task, from which ease is mostly its prior.
+    Fails when workers favor a class, which a skill cannot express; and with two or three
+    labels per task, where ease is determined mostly by its prior.
 
     References
     ----------
@@ -204,6 +204,6 @@ def at_ease(
     """M-step: the expected log-posterior as a function of each task's log ease."""
     ease = np.exp(log_ease)
     shape = at_scale(ease, skill[rows.worker], rows.task, rows, right)
-    # Not concave in the logarithm: where it bends upwards, leave the curve to the prior.
+    # Not concave in the logarithm: where it bends upwards, leave the curvature to the prior.
     bend = np.maximum(ease**2 * shape.curvature - ease * shape.slope, 0.0)
     return prior.added_to(Shape(shape.value, ease * shape.slope, bend), log_ease)

@@ -24,28 +24,28 @@ class HardDawidSkene(ConfusionModel):
     """Infer truths with confusion matrices that are counted from decided labels.
 
     The model is that of :class:`DawidSkene`, but every step first decides on one label per
-    task and then counts as if it were the truth (hard EM). It settles in fewer steps, and
-    for good, at some cost in accuracy where tasks are hard to decide. Tied classes share a
-    task in equal parts, so nothing is random.
+    task and then counts as if it were the truth (hard EM). It converges in fewer steps, at
+    some cost in accuracy where tasks are hard to decide. Tied classes share a task in equal
+    parts, so nothing is random.
 
     Parameters
     ----------
     hybrid : bool, default=False
         Whether to take soft steps, as :class:`DawidSkene` does, until the shares of the
-        classes have settled, and hard ones only then. Slower, and mostly more accurate.
+        classes have settled, and hard ones only then. Slower, and usually more accurate.
     smoothing : float or array of shape (n_classes, n_classes), default=0.01
         Pseudo-counts added to every cell of a confusion matrix. Without any, one count of
-        zero would veto a class for ever.
+        zero would rule out a class forever.
     class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
         P(truth): learned, the same for all classes, or given.
     ties : {"share", "first"}, default="share"
-        What becomes of a task whose vote is tied to begin with: its best classes share it, or
-        the first in ``classes_`` takes it, as in the reference code. The first makes the
-        names of the classes matter.
+        How to start on a task whose vote is tied: its best classes share it, or the first in
+        ``classes_`` takes it, as in the reference code. With the latter, the names of the
+        classes matter.
     max_iter : int, default=100
-        Most steps to take.
+        Maximum number of steps.
     tol : float, default=1e-6
-        Stop once a step changes the objective by less than this fraction of it; 0 takes
+        Stop once a step changes the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
 
     Attributes
@@ -76,9 +76,9 @@ class HardDawidSkene(ConfusionModel):
     Works when labels per task decide most tasks clearly; then its labels are those of
     Dawid-Skene, in fewer steps.
 
-    Fails when many tasks are nearly tied: an early wrong decision is counted as a fact and
-    repeats itself, up to a rare class that is swallowed. What it says of the workers is too
-    good for the same reason.
+    Fails when many tasks are nearly tied: an early wrong decision counts as a fact and
+    reinforces itself, until a rare class may disappear. Its estimates of the workers are too
+    optimistic for the same reason.
 
     References
     ----------

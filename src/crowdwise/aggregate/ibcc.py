@@ -1,4 +1,4 @@
-"""IBCC: Dawid-Skene with doubt, a distribution over every confusion matrix."""
+"""IBCC: Bayesian Dawid-Skene, with a distribution over every confusion matrix."""
 
 from collections.abc import Mapping
 
@@ -24,8 +24,8 @@ class IBCC(ConfusionModel):
     As in Dawid-Skene, worker ``w`` gives a task of true class ``k`` the label ``l`` with
     probability ``confusion_[w, k, l]``; but the matrices and the class prior are unknowns
     with Dirichlet priors, and their uncertainty is averaged over (mean-field variational
-    Bayes) instead of settled. A worker with few labels therefore stays close to the prior,
-    and counts for little. A sound first choice: it does not collapse on thin data.
+    Bayes) instead of ignored. A worker with few labels therefore stays close to the prior,
+    and counts for little. A good first choice: it does not collapse on sparse data.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class IBCC(ConfusionModel):
     class_smoothing : float, default=1
         Pseudo-count of every class, when the prior is learned.
     max_iter : int, default=500
-        Most steps to take.
+        Maximum number of steps.
     tol : float, default=1e-6
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
 
     Attributes
@@ -70,11 +70,11 @@ class IBCC(ConfusionModel):
         log q(truth of i = k)
             = E[log prior[k]] + sum over w of E[log confusion[w, k, label of w on i]] + constant
 
-    Works when Dawid-Skene does, and still when workers have few labels: what is not known about
-    a worker stays unsure and counts for little. A sound first choice.
+    Works when Dawid-Skene does, and still when workers have few labels: what is not known
+    about a worker stays uncertain and counts for little. A good first choice.
 
-    Fails when workers err together on the same tasks; and when its prior, by which workers are
-    mostly right, is wrong for most of a crowd.
+    Fails when workers make the same errors on the same tasks; and when its prior, that
+    workers are mostly right, is wrong for most of a crowd.
 
     References
     ----------

@@ -9,14 +9,14 @@ class IWMV(RepeatedVote):
     """Infer truths by votes in which workers count by how far they are above chance.
 
     With ``K`` classes, a worker whose labels agree with the vote before by a share ``a``
-    counts ``K * a - 1`` in the next: nothing at chance, and against the label below it. It
-    is a first-order stand-in for the log-odds that would be best if errors were even.
+    counts ``K * a - 1`` in the next: nothing at chance, and against the label below it. It is
+    a first-order approximation of the log-odds that would be optimal if errors were even.
 
     Parameters
     ----------
     max_iter : int, default=100
-        Most rounds of voting and weighing; they end once the weights have settled, mostly
-        within ten.
+        Maximum number of rounds of voting and weighing; they end once the weights are stable,
+        usually within ten.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class IWMV(RepeatedVote):
 
         weight[w] = K * (share of w's labels that agree with the vote) - 1
 
-    Works when a fast and plain answer is wanted that beats majority vote: errors without a
-    system, three labels a task or more.
+    Works when a fast and simple method is wanted that beats majority vote: unsystematic
+    errors, three labels per task or more.
 
     Fails when the majority is wrong for whole classes, since weights begin with it; and when
-    workers favour a class.
+    workers favor a class.
 
     References
     ----------

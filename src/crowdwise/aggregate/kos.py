@@ -17,7 +17,7 @@ from crowdwise.typing import Floats, Ints, RandomState
 
 
 class Edges(NamedTuple):
-    """What each worker said on each task they labelled, all repeats together."""
+    """What each worker says about each task they labeled, repeats added up."""
 
     task: Ints
     worker: Ints
@@ -29,24 +29,23 @@ class KOS(Aggregator):
     """Infer truths of two classes by messages between tasks and workers.
 
     A label is +1 or -1. A task tells each of its workers which way the labels of the others
-    lean, weighted by what they told; a worker tells each of its tasks how well its labels
-    on the others agree with that. The method is made for tasks that are given to workers at
-    random, and for errors that are even. Where a few workers label much more than the rest,
-    or lean to one class, messages may follow them instead of the truth. Where all workers
-    label all tasks, it amounts to the leading singular vector of the table of labels.
+    lean, weighted by their messages; a worker tells each of its tasks how well its labels on
+    the others agree with that. The method is designed for tasks that are assigned to workers
+    at random, and for errors that are even. Where a few workers label much more than the
+    rest, or lean to one class, messages may follow them instead of the truth. Where all
+    workers label all tasks, it amounts to the leading singular vector of the table of labels.
 
-    The probability of a class is its share of the labels, each weighted by all that its
-    worker was told, so that new tasks are decided like old ones; a label of negative weight
-    speaks for the other class. Where no message came, because workers share no other task,
-    all labels count the same. What a worker says twice on a task adds up, so a yes and a no
-    cancel out.
+    The probability of a class is its share of the labels, each weighted by all messages to
+    its worker, so that new tasks are decided like old ones; a label of negative weight counts
+    for the other class. Where there was no message, because workers share no other task, all
+    labels count the same. Repeated labels of a worker add up, so a yes and a no cancel out.
 
     Parameters
     ----------
     center : bool, default=False
-        Whether to take each worker's mean label off first, which the paper does not. Helps
-        a lot where workers lean to one class, each in their own way; harms where the
-        classes are far from equally frequent.
+        Whether to subtract each worker's mean label first, which the paper does not. Helps a
+        lot if workers lean to one class, each in their own way; hurts if the classes are far
+        from equally frequent.
     max_iter : int, default=10
         Rounds of messages.
     random_state : int or RandomState, optional
@@ -70,11 +69,11 @@ class KOS(Aggregator):
         to task[w -> i] = sum over other tasks j of label[j, w] * to worker[j -> w]
         truth[i] = sign of sum over w of label[i, w] * to task[w -> i]
 
-    Works when there are two classes of about one size, tasks are dealt to workers at random,
-    and each worker has about as many.
+    Works when there are two classes of about one size, tasks are assigned to workers at
+    random, and each worker has about as many.
 
     Fails when a few workers do most of the work, or lean to one class: messages then follow
-    them. Only two classes. On real crowds it is often behind majority vote.
+    them. Only two classes. On real crowds it is often worse than majority vote.
 
     References
     ----------
@@ -124,11 +123,11 @@ class KOS(Aggregator):
         if annotations.n_classes < 2:
             return np.ones((annotations.n_tasks, annotations.n_classes))
         task, worker, sign, mass = edges_of(annotations)
-        voice = self.weights_[worker] * (sign - self.leaning_[worker] * mass)
-        sides = [np.maximum(-voice, 0.0), np.maximum(voice, 0.0)]
+        pull = self.weights_[worker] * (sign - self.leaning_[worker] * mass)
+        sides = [np.maximum(-pull, 0.0), np.maximum(pull, 0.0)]
         votes = np.stack([sums(side, task, annotations.n_tasks) for side in sides], axis=1)
-        heard = votes.sum(axis=1, keepdims=True) > 0
-        return np.where(heard, normalize(votes), annotations.shares())
+        reached = votes.sum(axis=1, keepdims=True) > 0
+        return np.where(reached, normalize(votes), annotations.shares())
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"weights_": self.weights_, "leaning_": self.leaning_}
@@ -156,8 +155,8 @@ def exchange(edges: Edges, message: Floats, shape: tuple[int, int]) -> tuple[Flo
     What comes from all others is the total less one's own, so a round costs O(n). Only
     ratios of messages matter, so the largest is kept at one.
     """
-    voice = edges.sign * message
-    to_worker = sums(voice, edges.task, shape[0])[edges.task] - voice
+    pull = edges.sign * message
+    to_worker = sums(pull, edges.task, shape[0])[edges.task] - pull
     agreed = edges.sign * to_worker
     total = sums(agreed, edges.worker, shape[1])
     to_task = total[edges.worker] - agreed
@@ -174,7 +173,8 @@ def mean_sign(edges: Edges, n_workers: int) -> Floats:
 def mostly_right(edges: Edges, weights: Floats, shape: tuple[int, int]) -> Floats:
     """The weights, turned around in each part of the crowd where they are negative on average.
 
-    Messages are the same up to a sign of each part, which their first values decide by luck.
+    Messages are the same up to a sign of each part, which depends on their random first
+    values.
     """
     pair = (edges.task, shape[0] + edges.worker)
     graph = coo_array((np.ones(len(edges.task)), pair), shape=(sum(shape), sum(shape)))

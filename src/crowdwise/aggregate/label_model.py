@@ -20,18 +20,20 @@ class LabelModel(ConfusionModel):
     """Infer truths from how often each pair of workers gives each pair of labels.
 
     Worker ``w`` gives label ``l`` to a task of true class ``k`` with probability
-    ``rates_[w, k, l]``, and nothing with what is left. Workers do not know of each other, so
+    ``rates_[w, k, l]``, and abstains otherwise. Workers are independent given the truth, so
     that the rates of a pair of labels follow from their own; gradient descent fits the rates
-    of all pairs. This is the model of MeTaL and of Snorkel since 0.9, made for labelling
-    rules that see most tasks. Second moments are kept sparse: thousands of workers are fine.
+    of all pairs. This is the model of MeTaL and of Snorkel since 0.9, made for labeling
+    functions that cover most tasks. Second moments are kept sparse: thousands of workers are
+    fine.
 
     With more than two classes, pairs determine the rates only up to a rotation, and which one
     is found depends on where the descent starts.
 
     For a sparse crowd this is a poor choice. A missing label counts as the worker's decision
-    to abstain, rates are tiny, and the moments of a pair rest on the few tasks that both saw:
-    it is right on .32 of medical_causes, .72 of product and .77 of rte, where majority vote is
-    on .78, .90 and .90 (Snorkel 0.10 gives the same). Prefer :class:`DawidSkene` there.
+    to abstain, rates are tiny, and the moments of a pair rest on the few tasks that both
+    labeled: its accuracy is .32 on medical_causes, .72 on product and .77 on rte, where
+    majority vote has .78, .90 and .90 (Snorkel 0.10 gives the same). Prefer
+    :class:`DawidSkene` there.
 
     Parameters
     ----------
@@ -41,12 +43,13 @@ class LabelModel(ConfusionModel):
     precision : float, default=0.7
         How often a label is right to begin with.
     start : float, default=0.5
-        Rates begin at this fraction of what ``precision`` says; Snorkel draws it by lot,
-        between 0 and 1. The closer to 0, the closer to chance stay workers who overlap little.
+        Rates begin at this fraction of what ``precision`` says; Snorkel draws it at random
+        between 0 and 1. The closer to 0, the closer to chance workers with little overlap
+        stay.
     penalty : float, default=0
         Strength of the pull of the rates to what ``precision`` says, as a factor of squares.
     learning_rate : float, default=0.01
-        Length of a gradient step. It is quartered until the steps do not diverge.
+        Length of a gradient step; it is divided by four until the steps do not diverge.
     momentum : float, default=0.9
         Share of a step that is carried on to the next.
     floor : float, optional

@@ -1,4 +1,4 @@
-"""MACE: workers who know, and workers who make it up."""
+"""MACE: workers who know the truth, and workers who make labels up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -36,21 +36,21 @@ class WorkerCounts:
 
 
 class MACE(Aggregator):
-    """Infer truths with workers who know the truth at times and make it up otherwise.
+    """Infer truths with workers who sometimes know the truth and otherwise make a label up.
 
     On every task worker ``w`` knows the truth and gives it with probability ``skills_[w]``;
-    otherwise the label is drawn from ``spam_[w]``, whatever the task. All classes are as
-    likely beforehand. EM is started at random ``n_restarts`` times, each from its own draw,
-    and the end with the best objective is kept.
+    otherwise the label is drawn from ``spam_[w]``, whatever the task. All classes are
+    equally likely a priori. EM is started ``n_restarts`` times from random values, and the run with
+    the best objective is kept.
 
     Parameters
     ----------
     inference : {"vb", "em"}, default="vb"
-        Average over the parameters (variational Bayes), or settle on their most probable
-        values. The first is kinder to workers with few labels.
+        Average over the parameters (variational Bayes), or take their most probable values.
+        The former works better for workers with few labels.
     knowing_prior : pair of float, default=(0.5, 0.5)
         Beta prior of "vb" on knowing: pseudo-counts of labels known and made up. Below one,
-        workers are drawn to either extreme.
+        workers are drawn to the extremes.
     spam_prior : float, default=10
         Dirichlet prior of "vb" on ``spam_``: pseudo-count of every class. The larger, the
         more evenly labels are taken to be made up.
@@ -59,9 +59,9 @@ class MACE(Aggregator):
     n_restarts : int, default=10
         Random starts. Time grows with it.
     max_iter : int, default=200
-        Most steps to take from each start.
+        Maximum number of steps from each start.
     tol : float, default=1e-6
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
     random_state : int or RandomState, optional
         Draws the starts.
@@ -69,8 +69,8 @@ class MACE(Aggregator):
     Attributes
     ----------
     skills_ : Series
-        Competence: probability that each worker knows the truth. Not the same as being
-        right, which also happens by luck; see the diagonal of ``confusion_``.
+        Competence: probability that each worker knows the truth. Not the same as being right,
+        which also happens by chance; see the diagonal of ``confusion_``.
     spam_ : ndarray of shape (n_workers, n_classes)
         Strategy: P(label | the worker makes it up); the axes are worker, label.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
@@ -91,12 +91,12 @@ class MACE(Aggregator):
 
         P(w gives l | truth k) = skill[w] * [l = k] + (1 - skill[w]) * spam[w, l]
 
-    Works when part of the crowd answers without looking: what spammers like to say is learned,
-    so that even a majority of them is seen through. Good with many classes.
+    Works when part of the crowd labels without looking: the habits of spammers are learned,
+    so that even a majority of them is recognized. Good with many classes.
 
-    Fails when honest workers mix up two particular classes, which it can only call spam, and
-    when classes are very unequal, since all are as likely beforehand. Other seeds may end
-    elsewhere.
+    Fails when honest workers mix up two particular classes, which it can only explain as
+    spam, and when classes are very unequal, since all are equally likely a priori. Other seeds
+    may give other results.
 
     References
     ----------

@@ -38,12 +38,12 @@ class MajorityVote(Aggregator):
         P(truth of i = k)
             = sum over w of weight[w] * [w gave i the label k] / sum over w of weight[w]
 
-    Works when all workers are about as good, labels per task are many, and classes are about as
-    frequent: then nothing else gains much.
+    Works when workers are about equally good, tasks have many labels, and classes are about
+    equally frequent: then other methods gain little.
 
-    Fails when some workers are much better than others, when errors lean to one class, or when
-    a task has two or three labels, so that ties and unlucky majorities decide. Its
-    probabilities are shares of labels, and too timid where workers are good.
+    Fails when some workers are much better than others, when errors lean to one class, or
+    when a task has two or three labels, so that ties and chance majorities decide. Its
+    probabilities are shares of labels, and underconfident if workers are good.
 
     References
     ----------
@@ -92,8 +92,8 @@ class MajorityVote(Aggregator):
             return first
         if self.ties == "abstain":
             return np.where(best.sum(axis=1) > 1, -1, first)
-        luck = check_random_state(self.random_state).random_sample(best.shape)
-        return np.where(best, luck, -1.0).argmax(axis=1)
+        draw = check_random_state(self.random_state).random_sample(best.shape)
+        return np.where(best, draw, -1.0).argmax(axis=1)
 
 
 def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) -> Floats:

@@ -1,4 +1,4 @@
-"""Minimax conditional entropy: what a label owes to its worker and to its task."""
+"""Minimax conditional entropy: effects of the worker and of the task on a label."""
 
 import warnings
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from crowdwise.inference.conditional_entropy import Basis, EveryCell, Solution, 
 from crowdwise.inference.held_out import choose_strength
 from crowdwise.typing import Floats, Ints, RandomState
 
-FLAT = 1.05  # a crowd whose best truths are on average this close to 1 / n_classes is lost
+FLAT = 1.05  # no signal is left if the best truths are on average this close to 1 / n_classes
 ROUGH = 1e-4  # tolerance that will do to compare strengths
 
 
@@ -22,15 +22,16 @@ class MinimaxEntropy(ConfusionModel):
     """Infer truths with a matrix of confusions for every worker and for every task.
 
     Shown task ``i`` of true class ``k``, worker ``w`` gives label ``l`` with log odds
-    ``worker_effect_[w, k, l] + task_effect_[i, k, l]``: some workers mix up some classes, and
-    so do some tasks. This is what follows from choosing the truths that make the labels least
-    surprising, under the most even-handed model that still reproduces every worker's and
-    every task's label counts. All classes are as likely beforehand.
+    ``worker_effect_[w, k, l] + task_effect_[i, k, l]``: some workers confuse some classes,
+    and so do some tasks. This is what follows from choosing the truths that make the labels
+    least surprising, under the most even-handed model that still reproduces every worker's
+    and every task's label counts. All classes are equally likely a priori.
 
-    A task's matrix is learned from a few labels, so that everything hangs on the penalty on
-    its size. Too strong, and all truths come out as likely: the papers' fixed 0.25 does that
-    to ten classes with four labels a task. Too weak, and each task explains its own labels.
-    With less than some ten tasks per worker there is too little to tell the two apart.
+    A task's matrix is learned from a few labels, so that everything depends on the penalty on
+    its size. If it is too strong, all truths come out equally likely: the papers' fixed 0.25
+    does that to ten classes with four labels per task. If it is too weak, each task explains
+    its own labels. With fewer than about ten tasks per worker there is too little data to
+    tell the two apart.
 
     Time and memory grow with (n_annotations + n_workers + n_tasks) x n_classes ** 2: a second
     for ten thousand annotations, and fine for a hundred thousand tasks of a few classes.
@@ -47,12 +48,12 @@ class MinimaxEntropy(ConfusionModel):
         annotations are likeliest (five folds within workers), at the cost of 20 to 35 fits;
         what predicts labels best may be weaker than what finds truths best.
     max_iter : int, default=100
-        Most rounds over workers, tasks and truths.
+        Maximum number of rounds over workers, tasks and truths.
     tol : float, default=1e-6
-        Stop once a round lifts the objective by less than this fraction of it; 0 takes
+        Stop once a round improves the objective by less than this fraction; 0 always takes
         ``max_iter`` rounds.
     random_state : int or RandomState, optional
-        Deals the annotations to the folds of ``"auto"``; otherwise nothing is random.
+        Assigns the annotations to the folds of ``"auto"``; otherwise nothing is random.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class MinimaxEntropy(ConfusionModel):
     regularization_ : float
         The strength that was used.
     objective_ : list of float
-        Penalised log-likelihood of the labels after each round, truths summed out, up to a
+        Penalized log-likelihood of the labels after each round, truths summed out, up to a
         constant. Never falls.
     n_iter_ : int
         Rounds taken.
@@ -84,12 +85,12 @@ class MinimaxEntropy(ConfusionModel):
             proportional to exp(worker_effect[w, k, l] + task_effect[i, k, l])
         penalty = alpha / 2 * |worker_effect| ** 2 + beta / 2 * |task_effect| ** 2
 
-    Works when workers and tasks both confuse particular classes, and there are ten labels a
-    task or more: then tasks have a matrix of their own that means something.
+    Works when workers and tasks both confuse particular classes, and there are ten labels per
+    task or more: then the matrix of a task is meaningful.
 
-    Fails when tasks have few labels and everything hangs on the penalty; when classes are many,
-    and when they are very unequal, since all are as likely beforehand. It is slow on large
-    crowds.
+    Fails when tasks have few labels and everything depends on the penalty; when classes are
+    many, and when they are very unequal, since all are equally likely a priori. It is slow on
+    large crowds.
 
     References
     ----------
@@ -191,7 +192,7 @@ def warn_if_flat(posterior: Floats, shares: Floats, strength: float) -> None:
     best, most_common = posterior.max(axis=1).mean(), shares.max(axis=1).mean()
     if best < FLAT / n_classes < most_common:
         warnings.warn(
-            f"With regularization={strength:g} all truths come out as likely: the best has a "
+            f"With regularization={strength:g} all truths come out equally likely: the best has a "
             f"probability of {best:.3f} on average, with {n_classes} classes. "
             "Lower regularization, or leave it to 'scaled' or 'auto'.",
             stacklevel=4,

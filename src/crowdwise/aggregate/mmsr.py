@@ -34,10 +34,10 @@ class MMSR(ConfusionModel):
     """Infer truths by weighing workers, whose skills come from how pairs of them agree.
 
     When errors fall evenly on the other classes, the chance-corrected agreement of two
-    workers is the product of their skills. So the matrix of agreements has rank one, and
-    the skills are read off it without a guess at any truth; entries that are far off are
-    trimmed, so that a minority of colluding or erratic workers does no harm. Truths follow
-    by weighted vote. Memory grows with the number of pairs of workers that meet.
+    workers is the product of their skills. So the matrix of agreements has rank one, and the
+    skills are read off it without a guess at any truth; entries that are far off are trimmed,
+    so that a minority of colluding or erratic workers does little harm. Truths follow by
+    weighted vote. Memory grows with the number of pairs of workers that meet.
 
     Parameters
     ----------
@@ -46,9 +46,10 @@ class MMSR(ConfusionModel):
         ones beyond the current estimate. ``"auto"`` is as many as the least connected
         worker can spare (half of its pairs less one); 0 trims nothing.
     max_iter : int, default=1000
-        Most rounds to take.
+        Maximum number of rounds.
     tol : float, default=1e-5
-        Stop once a round changes no skill by more than this; 0 takes ``max_iter`` rounds.
+        Stop once a round changes no skill by more than this; 0 always takes ``max_iter``
+        rounds.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class MMSR(ConfusionModel):
     copies: what is far off is trimmed away.
 
     Fails when pairs of workers share few tasks, so that agreements are noise; when workers
-    favour a class, which looks like agreement; and when more than half of a worker's partners
+    favor a class, which looks like agreement; and when more than half of a worker's partners
     are bad.
 
     References
@@ -196,7 +197,7 @@ def signs(pairs: Pairs) -> Floats:
     """Which workers agree with the bulk (1) and which oppose it (-1).
 
     Power iteration on the signed graph of agreements, from a crowd that means well; each
-    island of workers is thereby judged by itself.
+    connected part of the crowd is thereby judged by itself.
     """
     evidence = pairs.agreement * pairs.common
     strength = np.maximum(abs(evidence).sum(axis=1), np.finfo(float).tiny)

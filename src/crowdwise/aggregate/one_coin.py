@@ -13,9 +13,9 @@ class OneCoin(ConfusionModel):
     """Infer truths with one accuracy per worker.
 
     Worker ``w`` is right with probability ``accuracy_[w]``, whatever the truth, and errs
-    evenly: every wrong label is as likely as another. With few labels per worker this is
-    steadier than a confusion matrix; it cannot see that a worker favours a class. EM starts
-    from each task's share of labels.
+    evenly: all wrong labels are equally likely. With few labels per worker this is more
+    stable than a confusion matrix; it cannot represent that a worker favors a class. EM
+    starts from each task's share of labels.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ class OneCoin(ConfusionModel):
         that no worker is ever certain. More right than wrong ones say that workers are
         mostly right.
     class_prior : {"uniform", "estimate"} or array of shape (n_classes,), default="uniform"
-        P(truth): the same for all classes, learned, or given. Learned, it can take all
-        tasks into one class where workers favour that class.
+        P(truth): the same for all classes, learned, or given. A learned prior can collapse
+        into one class if workers favor that class.
     max_iter : int, default=100
-        Most EM steps to take.
+        Maximum number of EM steps.
     tol : float, default=1e-6
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
 
     Attributes
@@ -56,11 +56,10 @@ class OneCoin(ConfusionModel):
         accuracy[w] = (smoothing + sum over i of P(truth of i = label of w on i))
             / (labels of w + 2 smoothing)
 
-    Works when workers have few labels and err without a system: one number each is soon
-    learned.
+    Works when workers have few labels and err at random: one number each is soon learned.
 
-    Fails when workers favour a class or mix up two, since every error counts alike, and when
-    classes differ much in how hard they are.
+    Fails when workers favor a class or confuse two, since every error counts the same, and
+    when classes differ much in how hard they are.
 
     References
     ----------
@@ -120,7 +119,7 @@ def accuracy_of(counts: Floats, pseudo: Floats) -> Floats:
     """M-step: share of right labels, from ``counts[worker, truth, label]``."""
     right, given = np.einsum("wkk->w", counts), counts.sum(axis=(1, 2))
     found = (right + pseudo[0]) / (given + pseudo.sum())
-    # Beside huge weights the pseudo-counts are lost in rounding; 0 and 1 would be for ever.
+    # Beside huge weights the pseudo-counts are lost in rounding; 0 and 1 would be final.
     return np.clip(found, np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg)
 
 

@@ -1,4 +1,4 @@
-"""Ordinal minimax conditional entropy: confusions between neighbours on a scale."""
+"""Ordinal minimax conditional entropy: confusions between neighbors on a scale."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,11 +13,11 @@ from crowdwise.typing import Floats, Ints
 class OrdinalMinimaxEntropy(MinimaxEntropy):
     """Infer truths on a scale, with what workers and tasks confuse between its two sides.
 
-    As :class:`MinimaxEntropy`, but the classes have an order, that of ``classes_``: a worker's
-    or task's matrix is a sum over thresholds of the scale, and at each threshold depends only
-    on which side the truth is, and on which side the label is. That leaves 4 (n_classes - 1)
-    parameters instead of n_classes ** 2, and makes confusions between neighbours likelier
-    than between the ends. With two classes both methods are the same.
+    As :class:`MinimaxEntropy`, but the classes have an order, that of ``classes_``: a
+    worker's or task's matrix is a sum over thresholds of the scale, and at each threshold
+    depends only on which side the truth is, and on which side the label is. That leaves 4
+    (n_classes - 1) parameters instead of n_classes ** 2, and makes confusions between
+    neighbors likelier than between the ends. With two classes both methods are the same.
 
     Parameters and attributes are those of :class:`MinimaxEntropy`; ``worker_effect_`` and
     ``task_effect_`` are the whole matrices, and the penalty is on the parameters they are made

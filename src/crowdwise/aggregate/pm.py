@@ -1,4 +1,4 @@
-"""PM, also known as CRH: weights from a loss that truths and weights minimise together."""
+"""PM, also known as CRH: weights from a loss that truths and weights minimize jointly."""
 
 import numpy as np
 
@@ -17,8 +17,7 @@ class PM(RepeatedVote):
     ----------
     loss : {"count", "rate"}, default="count"
         What a worker is charged with: the number of labels that disagree, which is what the
-        method truly minimises, or their share. A number costs those who gave many labels
-        their weight.
+        method minimizes, or their share. The number penalizes workers who gave many labels.
     scale : {"max", "sum"}, default="max"
         What a loss is a part of: the largest one, so that the worst worker counts for
         nothing, or the sum of all, which makes weights nearly equal in a large crowd.
@@ -26,7 +25,7 @@ class PM(RepeatedVote):
         Labels that disagree (and, for a rate, that agree) added to each worker's, so that
         one who never disagreed has a finite weight.
     max_iter : int, default=100
-        Most rounds of voting and weighing; they end once the weights have settled.
+        Maximum number of rounds of voting and weighing; they end once the weights are stable.
 
     Attributes
     ----------
@@ -46,10 +45,10 @@ class PM(RepeatedVote):
             = log(largest loss of a worker / loss[w]), loss[w] = disagreements of w + smoothing
         truth[i] = argmax over k of sum over w of weight[w] * [w gave i the label k]
 
-    Works when workers have about as many labels each, and errors have no system.
+    Works when workers have about as many labels each, and errors are unsystematic.
 
-    Fails when numbers of labels differ: the loss is a count, so that whoever labels little
-    looks good (``loss="rate"`` divides by it). The worst worker has no weight at all.
+    Fails when numbers of labels differ: the loss is a count, so that workers with few labels
+    look good (``loss="rate"`` divides by it). The worst worker has no weight at all.
 
     References
     ----------

@@ -34,7 +34,7 @@ class Wawa(RepeatedVote):
         weight[w] = share of w's labels that agree with the majority
         truth[i] = argmax over k of sum over w of weight[w] * [w gave i the label k]
 
-    Works when a weighted vote must be explained in a sentence, and the majority is mostly
+    Works when a weighted vote has to be explained in one sentence, and the majority is mostly
     right.
 
     Fails when there are many spammers: at chance a worker still counts 1 / K or more; and when

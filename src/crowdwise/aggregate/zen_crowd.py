@@ -1,4 +1,4 @@
-"""ZenCrowd: one reliability per worker, trusted from the start."""
+"""ZenCrowd: one reliability per worker, the same for all at the start."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from crowdwise.typing import Floats
 
 
 class ZenCrowd(OneCoin):
-    """Infer truths with one reliability per worker, all alike to begin with.
+    """Infer truths with one reliability per worker, all equal at the start.
 
     The model is that of :class:`OneCoin` with a uniform class prior. EM starts from an
     E-step with every worker at ``start``, so the first posteriors are sharper than shares
@@ -25,9 +25,9 @@ class ZenCrowd(OneCoin):
         Right and wrong labels added to each worker's (a Beta prior on the reliability), so
         that no worker is ever certain.
     max_iter : int, default=20
-        Most EM steps to take.
+        Maximum number of EM steps.
     tol : float, default=0
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
+        Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
 
     Attributes
@@ -53,8 +53,8 @@ class ZenCrowd(OneCoin):
             all workers right with ``start`` at first
         P(w gives l | truth k) = accuracy[w] if l = k, else (1 - accuracy[w]) / (K - 1)
 
-    Works when OneCoin does: few labels per worker, errors without a system, classes of about
-    one size.
+    Works when OneCoin does: few labels per worker, unsystematic errors, classes of about the
+    same size.
 
     Fails when the first majority is wrong on many tasks, because a sharp start decides them
     early; and wherever OneCoin does.

@@ -11,21 +11,20 @@ from crowdwise.typing import Floats
 class ZeroBasedSkill(WeightedVote):
     """Infer truths by votes in which workers count by a skill that is learned step by step.
 
-    All skills start at chance. After each vote a skill takes a step towards the share of
-    the worker's labels that agree with it, which is a gradient step on their squared
-    difference.
+    All skills start at chance. After each vote a skill takes a step toward the share of the
+    worker's labels that agree with it, which is a gradient step on their squared difference.
 
     Parameters
     ----------
     learning_rate : float, default=1.0
-        How much of the way a step goes; 1 goes all of it.
+        Fraction of the way that a step goes; 1 goes all of it.
     decay : float, default=0.5
-        What the learning rate is multiplied with every ``decay_every`` steps. With a
-        learning rate of 1 skills mostly settle before the first decay.
+        What the learning rate is multiplied with every ``decay_every`` steps. With a learning
+        rate of 1 skills are usually stable before the first decay.
     decay_every : int, default=20
         Steps between two decays.
     max_iter : int, default=100
-        Most steps; they end once the skills have settled, mostly within ten.
+        Maximum number of steps; they end once the skills are stable, usually within ten.
 
     Attributes
     ----------
@@ -46,7 +45,7 @@ class ZeroBasedSkill(WeightedVote):
         agreement[w] = share of w's labels that agree with the vote
         truth[i] = argmax over k of sum over w of skill[w] * [w gave i the label k]
 
-    Works when Wawa does; repeating the vote gives good workers a little more of a say.
+    Works when Wawa does; repeating the vote gives good workers a little more weight.
 
     Fails when there are many spammers, who keep the weight of chance; and when the majority is
     wrong for a class.

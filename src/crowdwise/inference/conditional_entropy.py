@@ -50,7 +50,7 @@ class Basis(Protocol):
         """Newton step, from given and expected label counts of shape (unit, truth, label)."""
 
     def orders(self, agreement: Floats) -> list[Ints]:
-        """Orders of the truths that make no difference to the penalised likelihood.
+        """Orders of the truths that make no difference to the penalized likelihood.
 
         Only those that may raise the diagonal sum of ``agreement[truth, label]`` matter.
         """
@@ -128,7 +128,7 @@ def solve(
     max_iter: int,
     tol: float,
 ) -> Solution:
-    """Raise the penalised likelihood of the labels, truths summed out, by coordinates."""
+    """Raise the penalized likelihood of the labels, truths summed out, by coordinates."""
     sheet = lay_out(annotations)
     n_tasks, n_workers = annotations.shape
     nothing = (np.zeros((n_units, basis.n_parameters)) for n_units in (n_workers, n_tasks))
@@ -190,7 +190,7 @@ def climb(
     given = _counts(sums, truth[:, :, None] * sheet.label[:, None, :])
     share = (truth * sheet.weight)[:, :, None]
 
-    def value(at: Point) -> Floats:  # each unit's part of the penalised log-likelihood
+    def value(at: Point) -> Floats:  # each unit's part of the penalized log-likelihood
         size = np.einsum("up,up->u", at.parameters[side], at.parameters[side])
         return sums @ np.einsum("ak,ak->a", truth, at.score) - penalty / 2 * size
 

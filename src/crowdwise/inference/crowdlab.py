@@ -17,7 +17,7 @@ TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Consensus:
     """What a weighted vote comes to."""
 
     consensus: Ints  # (task,): class number
@@ -32,7 +32,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Ballot:
+class LabelCounts:
     """The labels, as weighted counts."""
 
     rows: LabelRows
@@ -40,7 +40,7 @@ class Ballot:
     n_workers: int
 
     @classmethod
-    def of(cls, votes: Annotations) -> Ballot:
+    def of(cls, votes: Annotations) -> LabelCounts:
         return cls(LabelRows.of(votes), votes.votes(), votes.n_workers)
 
     @property
@@ -63,96 +63,96 @@ class Ballot:
         return np.divide(self.by_worker(value * weight), total, out=empty, where=total > 0)
 
 
-def judge(
-    ballot: Ballot, proba: Floats, gold: Ints, luck: Floats, *, best_quality: bool
-) -> Judgement:
+def find_consensus(
+    counts: LabelCounts, proba: Floats, gold: Ints, tiebreak: Floats, *, best_quality: bool
+) -> Consensus:
     """The posterior and the labels: the majority's, or the most probable by its posterior."""
-    consensus = np.where(gold >= 0, gold, majority(ballot, proba, luck))
-    first = weigh(ballot, proba, consensus)
+    consensus = np.where(gold >= 0, gold, majority_label(counts, proba, tiebreak))
+    first = weigh(counts, proba, consensus)
     if not best_quality:
         return first
     best = first.posterior == first.posterior.max(axis=1, keepdims=True)
     better = np.where(best.sum(axis=1) == 1, best.argmax(axis=1), consensus)
-    return weigh(ballot, proba, np.where(gold >= 0, gold, better))
+    return weigh(counts, proba, np.where(gold >= 0, gold, better))
 
 
-def weigh(ballot: Ballot, proba: Floats, consensus: Ints) -> Judgement:
+def weigh(counts: LabelCounts, proba: Floats, consensus: Ints) -> Consensus:
     """Weigh the classifier and the workers by their agreement, and average them."""
-    size, n_classes, several = ballot.size, proba.shape[1], ballot.size > 1
+    size, n_classes, several = counts.size, proba.shape[1], counts.size > 1
     if not several.any():  # nobody agrees or disagrees: the classifier stands alone
-        return Judgement(consensus, proba, 1.0, np.ones(ballot.n_workers))
+        return Consensus(consensus, proba, 1.0, np.ones(counts.n_workers))
     named = consensus[several]
     error = max(np.mean(named != np.bincount(named).argmax()), LEAST)
     missed = np.mean(proba[several].argmax(axis=1) != named)
     model = max(1.0 - missed / error, LEAST) * np.sqrt(size[size > 0].mean())
-    worker = np.maximum(1.0 - (1.0 - agreement_with_others(ballot)) / error, LEAST)
-    with_it = ballot.votes[several, named]
+    worker = np.maximum(1.0 - (1.0 - agreement_with_others(counts)) / error, LEAST)
+    with_it = counts.votes[several, named]
     right = np.mean(with_it / size[several])  # how often a label is the task's
     wrong = (1.0 - right) / max(n_classes - 1, 1)
-    heard = ballot.by_class(worker[ballot.rows.worker])  # (task, class)
-    everyone = heard.sum(axis=1, keepdims=True)
-    posterior = model * proba + right * heard + wrong * (everyone - heard)
-    return Judgement(consensus, posterior / (model + everyone), float(model), worker)
+    votes = counts.by_class(worker[counts.rows.worker])  # (task, class)
+    everyone = votes.sum(axis=1, keepdims=True)
+    posterior = model * proba + right * votes + wrong * (everyone - votes)
+    return Consensus(consensus, posterior / (model + everyone), float(model), worker)
 
 
-def agreement_with_others(ballot: Ballot) -> Floats:
+def agreement_with_others(counts: LabelCounts) -> Floats:
     """How often the other labels of a worker's tasks are theirs; the average if none are."""
-    rows = ballot.rows
+    rows = counts.rows
     own = np.minimum(rows.weight, 1.0)  # a label is not compared with itself
-    others = ballot.size[rows.task] - own
-    same = ballot.votes[rows.task, rows.label] - own
+    others = counts.size[rows.task] - own
+    same = counts.votes[rows.task, rows.label] - own
     share = np.divide(same, others, out=np.zeros_like(others), where=others > 0)
-    agreement = ballot.mean_by_worker(share, others)
+    agreement = counts.mean_by_worker(share, others)
     return np.where(np.isnan(agreement), np.nanmean(agreement), agreement)
 
 
-def majority(ballot: Ballot, proba: Floats | None, luck: Floats) -> Ints:
+def majority_label(counts: LabelCounts, proba: Floats | None, tiebreak: Floats) -> Ints:
     """Most frequent label of each task.
 
     Ties go to the class that the classifier prefers, then to the rarer one, then to that of
-    the workers who agree more with the majorities elsewhere, and then to luck.
+    the workers who agree more with the majorities elsewhere, and then to tiebreak.
     """
-    best = ballot.votes == ballot.votes.max(axis=1, keepdims=True)
+    best = counts.votes == counts.votes.max(axis=1, keepdims=True)
     clear, first = best.sum(axis=1) == 1, best.argmax(axis=1)
     if proba is not None:
-        best = narrowed(best, proba)
-    best = narrowed(best, np.broadcast_to(-ballot.votes.sum(axis=0), best.shape))
+        best = narrow(best, proba)
+    best = narrow(best, np.broadcast_to(-counts.votes.sum(axis=0), best.shape))
     if (best.sum(axis=1) > 1).any():
-        best = narrowed(best, standing(ballot, clear, first))
-    return narrowed(best, luck).argmax(axis=1)
+        best = narrow(best, mean_agreement(counts, clear, first))
+    return narrow(best, tiebreak).argmax(axis=1)
 
 
-def standing(ballot: Ballot, clear: Array, consensus: Ints) -> Floats:
+def mean_agreement(counts: LabelCounts, clear: Array, consensus: Ints) -> Floats:
     """Mean agreement of the workers behind each label of each task with clear majorities."""
-    rows = ballot.rows
+    rows = counts.rows
     agrees = (rows.label == consensus[rows.task]).astype(np.float64)
-    agreement = ballot.mean_by_worker(agrees, clear[rows.task].astype(np.float64))
+    agreement = counts.mean_by_worker(agrees, clear[rows.task].astype(np.float64))
     usual = np.nanmean(agreement) if np.isfinite(agreement).any() else 0.0
     known = np.where(np.isnan(agreement), usual, agreement)
-    total, nobody = ballot.votes, np.zeros_like(ballot.votes)
-    return np.divide(ballot.by_class(known[rows.worker]), total, out=nobody, where=total > 0)
+    total, nobody = counts.votes, np.zeros_like(counts.votes)
+    return np.divide(counts.by_class(known[rows.worker]), total, out=nobody, where=total > 0)
 
 
-def narrowed(best: Array, score: Floats) -> Array:
+def narrow(best: Array, score: Floats) -> Array:
     """Those of the tied classes with the highest score."""
     among = np.where(best, score, -np.inf)
     return among == among.max(axis=1, keepdims=True)
 
 
-def worker_quality(ballot: Ballot, judged: Judgement) -> Floats:
+def worker_quality(counts: LabelCounts, found: Consensus) -> Floats:
     """Mean posterior of each worker's labels and agreement with the tasks' labels, mixed."""
-    rows, size = ballot.rows, ballot.size
-    own = ballot.mean_by_worker(judged.posterior[rows.task, rows.label], np.ones(len(rows.task)))
-    agrees = (rows.label == judged.consensus[rows.task]).astype(np.float64)
+    rows, size = counts.rows, counts.size
+    own = counts.mean_by_worker(found.posterior[rows.task, rows.label], np.ones(len(rows.task)))
+    agrees = (rows.label == found.consensus[rows.task]).astype(np.float64)
     shared = (size > 1)[rows.task].astype(np.float64)
-    agreement = ballot.mean_by_worker(agrees, shared)
-    crowd = size[size > 0].mean() * judged.worker[np.isfinite(own)].mean()
-    trust = judged.model / (judged.model + crowd)
+    agreement = counts.mean_by_worker(agrees, shared)
+    crowd = size[size > 0].mean() * found.worker[np.isfinite(own)].mean()
+    trust = found.model / (found.model + crowd)
     mixed = trust * own + (1.0 - trust) * agreement
     return np.where(np.isnan(agreement), own, mixed)
 
 
-def temperature(shares: Floats, proba: Floats) -> float:
+def fit_temperature(shares: Floats, proba: Floats) -> float:
     """The temperature whose probabilities are closest to the shares of labels."""
     with np.errstate(divide="ignore"):
         log_class = np.log(proba)
@@ -171,6 +171,6 @@ def temperature(shares: Floats, proba: Floats) -> float:
     return float(close[np.argmin([distance(value) for value in close])])
 
 
-def scaled(proba: Floats, heat: float) -> Floats:
+def apply_temperature(proba: Floats, heat: float) -> Floats:
     """Probabilities at a temperature: below one they are sharper, above it flatter."""
     return softmax(np.log(np.maximum(proba, FLOOR)) / heat, axis=1)

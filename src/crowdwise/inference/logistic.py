@@ -43,7 +43,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Normal:
-    """A prior that pulls towards its mean."""
+    """A prior that pulls toward its mean."""
 
     mean: float
     variance: float
