@@ -9,7 +9,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise import Annotations
 from crowdwise.errors import AnnotationError, ParameterError
-from crowdwise.inference.crowdlab import Ballot, majority, scaled, temperature
+from crowdwise.inference.crowdlab import (
+    CrowdlabCounts,
+    apply_temperature,
+    fit_temperature,
+    majority_label,
+)
 from crowdwise.learn import CrowdLab
 
 NO = np.nan
@@ -186,24 +191,24 @@ def test_active_learning_scores_equal_the_plain_loops(seed):
 def test_ties_go_down_the_chain():
     labels = np.array([[0, 1, NO], [0, 1, NO], [1, 1, NO], [0, 0, 0], [1, 0, 1], [0, 1, NO]])
     # One more label of class 0: then class 1 is the rarer one.
-    rare = Ballot.of(Annotations.from_matrix(np.vstack([labels, [0, NO, NO]])))
+    rare = CrowdlabCounts.of(Annotations.from_matrix(np.vstack([labels, [0, NO, NO]])))
     flat, luck = np.full((7, 2), 0.5), np.tile([0.8, 0.2], (7, 1))
     sure = np.where(np.arange(7)[:, None] == 0, [0.9, 0.1], flat)
-    assert majority(rare, sure, luck)[[0, 1]].tolist() == [0, 1]
+    assert majority_label(rare, sure, luck)[[0, 1]].tolist() == [0, 1]
     # As frequent: of the clear tasks the first worker is right in 3 of 3, the second in 2.
-    even = Ballot.of(Annotations.from_matrix(labels))
-    assert majority(even, None, 1 - luck[:6])[[0, 1, 5]].tolist() == [0, 0, 0]
-    lone = Ballot.of(Annotations.from_matrix([[0, 1], [1, 0]]))
+    even = CrowdlabCounts.of(Annotations.from_matrix(labels))
+    assert majority_label(even, None, 1 - luck[:6])[[0, 1, 5]].tolist() == [0, 0, 0]
+    lone = CrowdlabCounts.of(Annotations.from_matrix([[0, 1], [1, 0]]))
     chance = np.array([[0.2, 0.8], [0.9, 0.1]])
-    assert majority(lone, None, chance).tolist() == [1, 0]
+    assert majority_label(lone, None, chance).tolist() == [1, 0]
 
 
 def test_temperatures_are_found_at_both_ends():
     truth = np.eye(2)[[0, 1, 0, 1]]
     blurred = 0.9 * truth + 0.05
-    assert temperature(truth, blurred) == 0.1
-    assert temperature(np.full((4, 2), 0.5), blurred) == 8.0
-    assert_allclose(scaled(np.array([[0.2, 0.8]]), 0.5), [[0.04 / 0.68, 0.64 / 0.68]])
+    assert fit_temperature(truth, blurred) == 0.1
+    assert fit_temperature(np.full((4, 2), 0.5), blurred) == 8.0
+    assert_allclose(apply_temperature(np.array([[0.2, 0.8]]), 0.5), [[0.04 / 0.68, 0.64 / 0.68]])
 
 
 def test_single_labels_leave_it_to_the_classifier():

@@ -40,8 +40,8 @@ class MACE(Aggregator):
 
     On every task worker ``w`` knows the truth and gives it with probability ``skills_[w]``;
     otherwise the label is drawn from ``spam_[w]``, whatever the task. All classes are
-    equally likely a priori. EM is started ``n_restarts`` times from random values, and the run with
-    the best objective is kept.
+    equally likely a priori. EM is started ``n_restarts`` times from random values, and the run
+    with the best objective is kept.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.inference.crowdlab import Ballot, Judgement, scaled
+from crowdwise.inference.crowdlab import Consensus, CrowdlabCounts, apply_temperature
 from crowdwise.typing import Array, Floats
 
 
@@ -82,41 +82,41 @@ def checked_probs(pred_probs: Any, wide: Wide) -> Floats:
     return proba
 
 
-def agreement(ballot: Ballot, consensus: Array) -> Floats:
+def agreement(counts: CrowdlabCounts, consensus: Array) -> Floats:
     """Of each example's annotators, how many agree with the consensus."""
-    return ballot.votes[np.arange(len(consensus)), consensus] / ballot.size
+    return counts.votes[np.arange(len(consensus)), consensus] / counts.size
 
 
 def example_table(
-    wide: Wide, ballot: Ballot, found: Mapping[str, Judgement], quality: str
+    wide: Wide, counts: CrowdlabCounts, found: Mapping[str, Consensus], quality: str
 ) -> pd.DataFrame:
     """One row an example; the first method's columns have no suffix."""
     columns: dict[str, Any] = {}
     for name, judged in found.items():
         suffix = f"_{name}" if columns else ""
-        agrees = agreement(ballot, judged.consensus)
+        agrees = agreement(counts, judged.consensus)
         columns[f"consensus_label{suffix}"] = judged.consensus.astype(int)
         score = judged.quality if quality == "crowdlab" else agrees
         columns[f"consensus_quality_score{suffix}"] = score
         columns[f"annotator_agreement{suffix}"] = agrees
         if not suffix:
-            columns["num_annotations"] = ballot.size.astype(int)
+            columns["num_annotations"] = counts.size.astype(int)
     return pd.DataFrame(columns, index=wide.examples)
 
 
 def annotator_table(
-    wide: Wide, ballot: Ballot, judged: Judgement, quality: Floats | None, method: str
+    wide: Wide, counts: CrowdlabCounts, judged: Consensus, quality: Floats | None, method: str
 ) -> pd.DataFrame:
     """One row an annotator, the worst first."""
-    rows, several = ballot.rows, (ballot.size != 1).astype(np.float64)
+    rows, several = counts.rows, (counts.size != 1).astype(np.float64)
     agrees = (rows.label == judged.consensus[rows.task]).astype(np.float64)
-    with_others = ballot.mean_by_worker(agrees, several[rows.task])
-    score = judged.quality if method == "crowdlab" else agreement(ballot, judged.consensus)
+    with_others = counts.mean_by_worker(agrees, several[rows.task])
+    score = judged.quality if method == "crowdlab" else agreement(counts, judged.consensus)
     table = pd.DataFrame(
         {
             "annotator_quality": with_others if quality is None else quality,
-            "agreement_with_consensus": ballot.mean_by_worker(agrees, np.ones(len(agrees))),
-            "worst_class": worst_classes(ballot, agrees, score),
+            "agreement_with_consensus": counts.mean_by_worker(agrees, np.ones(len(agrees))),
+            "worst_class": worst_classes(counts, agrees, score),
             "num_examples_labeled": (~np.isnan(wide.labels)).sum(axis=0),
         },
         index=wide.annotators,
@@ -126,12 +126,12 @@ def annotator_table(
     return table.sort_values(["annotator_quality", "agreement_with_consensus"])
 
 
-def worst_classes(ballot: Ballot, agrees: Floats, score: Floats) -> Array:
+def worst_classes(counts: CrowdlabCounts, agrees: Floats, score: Floats) -> Array:
     """The class of each annotator's labels that agrees least with the consensus.
 
     Ties go to the class given most often, then to that of the surest consensus, then the first.
     """
-    rows, shape = ballot.rows, (ballot.n_workers, ballot.votes.shape[1])
+    rows, shape = counts.rows, (counts.n_workers, counts.votes.shape[1])
     cell = rows.worker * shape[1] + rows.label
     given = np.bincount(cell, minlength=shape[0] * shape[1])
     sums = [np.bincount(cell, part, len(given)) for part in (agrees, score[rows.task])]
@@ -142,18 +142,18 @@ def worst_classes(ballot: Ballot, agrees: Floats, score: Floats) -> Array:
 
 
 def settled_scores(
-    ballot: Ballot | None, judged: Judgement | None, unlabeled: Any, heat: float = 1.0
+    counts: CrowdlabCounts | None, judged: Consensus | None, unlabeled: Any, heat: float = 1.0
 ) -> tuple[Floats, Floats]:
     """Quality drawn to chance by the weight of one more annotator: of both kinds of examples."""
     labeled, model, usual = np.array([]), 1.0, 1.0
-    if ballot is not None and judged is not None:
+    if counts is not None and judged is not None:
         model, usual = judged.model, float(judged.worker.mean())
-        weight = model + ballot.by_class(judged.worker[ballot.rows.worker]).sum(axis=1)
-        chance = 1.0 / ballot.votes.shape[1]
+        weight = model + counts.by_class(judged.worker[counts.rows.worker]).sum(axis=1)
+        chance = 1.0 / counts.votes.shape[1]
         labeled = (judged.quality * weight + usual * chance) / (weight + usual)
     if unlabeled is None:
         return labeled, np.array([])
-    proba = scaled(np.asarray(unlabeled, dtype=np.float64), heat)
+    proba = apply_temperature(np.asarray(unlabeled, dtype=np.float64), heat)
     chance = 1.0 / proba.shape[1]
     return labeled, (proba.max(axis=1) * model + usual * chance) / (model + usual)
 

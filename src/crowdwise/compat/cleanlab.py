@@ -33,12 +33,12 @@ from crowdwise.compat._cleanlab_tables import (
 )
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.crowdlab import (
-    Ballot,
-    Judgement,
-    judge,
-    majority,
-    scaled,
-    temperature,
+    Consensus,
+    CrowdlabCounts,
+    apply_temperature,
+    find_consensus,
+    fit_temperature,
+    majority_label,
     worker_quality,
 )
 from crowdwise.typing import Floats, Ints
@@ -100,19 +100,21 @@ def get_label_quality_multiannotator(
     _refuse_unknown(methods, quality_method, return_weights)
     _refuse_other_scores(label_quality_score_kwargs or {})
     proba = checked_probs(pred_probs, wide)
-    ballot = Ballot.of(wide.annotations(proba.shape[1]))
+    counts = CrowdlabCounts.of(wide.annotations(proba.shape[1]))
     if calibrate_probs:
-        proba = scaled(proba, temperature(ballot.votes / ballot.size[:, None], proba))
-    found: dict[str, Judgement] = {}
+        proba = apply_temperature(
+            proba, fit_temperature(counts.votes / counts.size[:, None], proba)
+        )
+    found: dict[str, Consensus] = {}
     for name in methods:
-        found[name] = _judged(ballot, proba, name, quality_method, pred_probs is not None)
+        found[name] = _judged(counts, proba, name, quality_method, pred_probs is not None)
     main = found[methods[0]]
-    info: dict[str, Any] = {"label_quality": example_table(wide, ballot, found, quality_method)}
+    info: dict[str, Any] = {"label_quality": example_table(wide, counts, found, quality_method)}
     if return_detailed_quality:
         info["detailed_label_quality"] = _detailed(wide, main.posterior)
     if return_annotator_stats:
-        quality = worker_quality(ballot, main) if quality_method == "crowdlab" else None
-        info["annotator_stats"] = annotator_table(wide, ballot, main, quality, quality_method)
+        quality = worker_quality(counts, main) if quality_method == "crowdlab" else None
+        info["annotator_stats"] = annotator_table(wide, counts, main, quality, quality_method)
     if return_weights:
         last = found[methods[-1]]  # of several methods cleanlab gives the last one's weights
         info["model_weight"], info["annotator_weight"] = last.model, last.worker
@@ -131,8 +133,8 @@ def get_majority_vote_label(
     """
     wide = wide_of(labels_multiannotator)
     proba = checked_probs(pred_probs, wide)
-    ballot = Ballot.of(wide.annotations(proba.shape[1]))
-    return majority(ballot, None if pred_probs is None else proba, _luck(ballot)).astype(int)
+    counts = CrowdlabCounts.of(wide.annotations(proba.shape[1]))
+    return majority_label(counts, None if pred_probs is None else proba, _luck(counts)).astype(int)
 
 
 def get_active_learning_scores(
@@ -170,15 +172,15 @@ def get_active_learning_scores(
         )
     wide = wide_of(labels_multiannotator)
     proba = checked_probs(pred_probs, wide)
-    ballot = Ballot.of(wide.annotations(proba.shape[1]))
+    counts = CrowdlabCounts.of(wide.annotations(proba.shape[1]))
     heat = 1.0
-    if (ballot.size > 1).any():
-        heat = temperature(ballot.votes / ballot.size[:, None], proba)
-        proba = scaled(proba, heat)
-    judged = judge(ballot, proba, _unknown(ballot), _luck(ballot), best_quality=True)
-    if not (ballot.size > 1).any():  # one label each: it is the consensus
-        judged = Judgement(ballot.votes.argmax(axis=1), proba, 1.0, np.ones(ballot.n_workers))
-    return settled_scores(ballot, judged, pred_probs_unlabeled, heat)
+    if (counts.size > 1).any():
+        heat = fit_temperature(counts.votes / counts.size[:, None], proba)
+        proba = apply_temperature(proba, heat)
+    judged = find_consensus(counts, proba, _unknown(counts), _luck(counts), best_quality=True)
+    if not (counts.size > 1).any():  # one label each: it is the consensus
+        judged = Consensus(counts.votes.argmax(axis=1), proba, 1.0, np.ones(counts.n_workers))
+    return settled_scores(counts, judged, pred_probs_unlabeled, heat)
 
 
 def convert_long_to_wide_dataset(labels_multiannotator_long: pd.DataFrame) -> pd.DataFrame:
@@ -187,15 +189,17 @@ def convert_long_to_wide_dataset(labels_multiannotator_long: pd.DataFrame) -> pd
     return wide.rename_axis(index=None, columns=None)
 
 
-def _judged(ballot: Ballot, proba: Floats, method: str, quality: str, told: bool) -> Judgement:
+def _judged(
+    counts: CrowdlabCounts, proba: Floats, method: str, quality: str, told: bool
+) -> Consensus:
     """Labels and posterior by one method."""
     best = method == "best_quality"
     if quality == "crowdlab":
-        return judge(ballot, proba, _unknown(ballot), _luck(ballot), best_quality=best)
+        return find_consensus(counts, proba, _unknown(counts), _luck(counts), best_quality=best)
     # By agreement the posterior is the share of labels, and its best class a majority's.
-    labels = majority(ballot, proba if told else None, _luck(ballot))
-    shares = ballot.votes / ballot.size[:, None]
-    return Judgement(labels, shares, 1.0, np.ones(ballot.n_workers))
+    labels = majority_label(counts, proba if told else None, _luck(counts))
+    shares = counts.votes / counts.size[:, None]
+    return Consensus(labels, shares, 1.0, np.ones(counts.n_workers))
 
 
 def _detailed(wide: Wide, posterior: Floats) -> pd.DataFrame:
@@ -208,12 +212,12 @@ def _detailed(wide: Wide, posterior: Floats) -> pd.DataFrame:
     return table.add_prefix("quality_annotator_")
 
 
-def _unknown(ballot: Ballot) -> Ints:
-    return np.full(len(ballot.votes), -1)
+def _unknown(counts: CrowdlabCounts) -> Ints:
+    return np.full(len(counts.votes), -1)
 
 
-def _luck(ballot: Ballot) -> Floats:
-    return np.random.RandomState(0).random_sample(ballot.votes.shape)
+def _luck(counts: CrowdlabCounts) -> Floats:
+    return np.random.RandomState(0).random_sample(counts.votes.shape)
 
 
 def _refuse_unknown(methods: list[str], quality: str, weights: bool) -> None:

@@ -9,6 +9,7 @@ from scipy.special import softmax, xlogy
 
 from crowdwise.annotations import Annotations
 from crowdwise.inference.rows import LabelRows, sum_by_group
+from crowdwise.inference.simplex import log_of
 from crowdwise.typing import Array, Floats, Ints
 
 LEAST = 1e-6  # of a weight, and of the error that weights are compared with
@@ -18,7 +19,7 @@ TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
 
 @dataclass(frozen=True)
 class Consensus:
-    """What a weighted vote comes to."""
+    """The labels that a weighted vote agrees on, and the weights."""
 
     consensus: Ints  # (task,): class number
     posterior: Floats  # (task, class)
@@ -32,7 +33,7 @@ class Consensus:
 
 
 @dataclass(frozen=True)
-class LabelCounts:
+class CrowdlabCounts:
     """The labels, as weighted counts."""
 
     rows: LabelRows
@@ -40,7 +41,7 @@ class LabelCounts:
     n_workers: int
 
     @classmethod
-    def of(cls, votes: Annotations) -> LabelCounts:
+    def of(cls, votes: Annotations) -> CrowdlabCounts:
         return cls(LabelRows.of(votes), votes.votes(), votes.n_workers)
 
     @property
@@ -64,7 +65,7 @@ class LabelCounts:
 
 
 def find_consensus(
-    counts: LabelCounts, proba: Floats, gold: Ints, tiebreak: Floats, *, best_quality: bool
+    counts: CrowdlabCounts, proba: Floats, gold: Ints, tiebreak: Floats, *, best_quality: bool
 ) -> Consensus:
     """The posterior and the labels: the majority's, or the most probable by its posterior."""
     consensus = np.where(gold >= 0, gold, majority_label(counts, proba, tiebreak))
@@ -76,7 +77,7 @@ def find_consensus(
     return weigh(counts, proba, np.where(gold >= 0, gold, better))
 
 
-def weigh(counts: LabelCounts, proba: Floats, consensus: Ints) -> Consensus:
+def weigh(counts: CrowdlabCounts, proba: Floats, consensus: Ints) -> Consensus:
     """Weigh the classifier and the workers by their agreement, and average them."""
     size, n_classes, several = counts.size, proba.shape[1], counts.size > 1
     if not several.any():  # nobody agrees or disagrees: the classifier stands alone
@@ -95,7 +96,7 @@ def weigh(counts: LabelCounts, proba: Floats, consensus: Ints) -> Consensus:
     return Consensus(consensus, posterior / (model + everyone), float(model), worker)
 
 
-def agreement_with_others(counts: LabelCounts) -> Floats:
+def agreement_with_others(counts: CrowdlabCounts) -> Floats:
     """How often the other labels of a worker's tasks are theirs; the average if none are."""
     rows = counts.rows
     own = np.minimum(rows.weight, 1.0)  # a label is not compared with itself
@@ -106,11 +107,11 @@ def agreement_with_others(counts: LabelCounts) -> Floats:
     return np.where(np.isnan(agreement), np.nanmean(agreement), agreement)
 
 
-def majority_label(counts: LabelCounts, proba: Floats | None, tiebreak: Floats) -> Ints:
+def majority_label(counts: CrowdlabCounts, proba: Floats | None, tiebreak: Floats) -> Ints:
     """Most frequent label of each task.
 
     Ties go to the class that the classifier prefers, then to the rarer one, then to that of
-    the workers who agree more with the majorities elsewhere, and then to tiebreak.
+    the workers who agree more with the majorities elsewhere, and then to the higher ``tiebreak``.
     """
     best = counts.votes == counts.votes.max(axis=1, keepdims=True)
     clear, first = best.sum(axis=1) == 1, best.argmax(axis=1)
@@ -122,7 +123,7 @@ def majority_label(counts: LabelCounts, proba: Floats | None, tiebreak: Floats) 
     return narrow(best, tiebreak).argmax(axis=1)
 
 
-def mean_agreement(counts: LabelCounts, clear: Array, consensus: Ints) -> Floats:
+def mean_agreement(counts: CrowdlabCounts, clear: Array, consensus: Ints) -> Floats:
     """Mean agreement of the workers behind each label of each task with clear majorities."""
     rows = counts.rows
     agrees = (rows.label == consensus[rows.task]).astype(np.float64)
@@ -139,7 +140,7 @@ def narrow(best: Array, score: Floats) -> Array:
     return among == among.max(axis=1, keepdims=True)
 
 
-def worker_quality(counts: LabelCounts, found: Consensus) -> Floats:
+def worker_quality(counts: CrowdlabCounts, found: Consensus) -> Floats:
     """Mean posterior of each worker's labels and agreement with the tasks' labels, mixed."""
     rows, size = counts.rows, counts.size
     own = counts.mean_by_worker(found.posterior[rows.task, rows.label], np.ones(len(rows.task)))
@@ -154,11 +155,12 @@ def worker_quality(counts: LabelCounts, found: Consensus) -> Floats:
 
 def fit_temperature(shares: Floats, proba: Floats) -> float:
     """The temperature whose probabilities are closest to the shares of labels."""
-    with np.errstate(divide="ignore"):
-        log_class = np.log(proba)
+    log_class = log_of(proba)
 
-    def distance(heat: float) -> float:
-        return -float(xlogy(shares, np.maximum(softmax(log_class / heat, axis=1), FLOOR)).sum())
+    def distance(temperature: float) -> float:
+        return -float(
+            xlogy(shares, np.maximum(softmax(log_class / temperature, axis=1), FLOOR)).sum()
+        )
 
     grid = np.array(TEMPERATURES)
     place = int(np.argmin([distance(value) for value in grid]))
@@ -171,6 +173,6 @@ def fit_temperature(shares: Floats, proba: Floats) -> float:
     return float(close[np.argmin([distance(value) for value in close])])
 
 
-def apply_temperature(proba: Floats, heat: float) -> Floats:
+def apply_temperature(proba: Floats, temperature: float) -> Floats:
     """Probabilities at a temperature: below one they are sharper, above it flatter."""
-    return softmax(np.log(np.maximum(proba, FLOOR)) / heat, axis=1)
+    return softmax(np.log(np.maximum(proba, FLOOR)) / temperature, axis=1)

@@ -17,12 +17,12 @@ from crowdwise.base.params import at_least, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import pooled_confusion
 from crowdwise.inference.crowdlab import (
-    Ballot,
-    Judgement,
-    judge,
-    majority,
-    scaled,
-    temperature,
+    Consensus,
+    CrowdlabCounts,
+    apply_temperature,
+    find_consensus,
+    fit_temperature,
+    majority_label,
     worker_quality,
 )
 from crowdwise.learn._classifier import ClassifierLearner
@@ -168,35 +168,35 @@ class CrowdLab(ClassifierLearner):
         if X is None and pred_probs is None:
             return pd.Series(self.settled_, index=pd.Index(self.tasks_, name="task"), name="score")
         proba = self.predict_proba(X) if pred_probs is None else np.asarray(pred_probs)
-        best = scaled(proba, self.temperature_).max(axis=1)
+        best = apply_temperature(proba, self.temperature_).max(axis=1)
         return pd.Series(settled(best, *self.active_weights_, proba.shape[1]), name="score")
 
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        rng, ballot = check_random_state(self.random_state), Ballot.of(votes)
+        rng, counts = check_random_state(self.random_state), CrowdlabCounts.of(votes)
         known = np.full(votes.n_tasks, -1) if gold is None else gold
-        luck = rng.random_sample(ballot.votes.shape)
+        luck = rng.random_sample(counts.votes.shape)
         told = np.flatnonzero(find_labeled(votes) | (known >= 0))
         if self._given is None:
-            label = np.where(known >= 0, known, majority(ballot, None, luck))
+            label = np.where(known >= 0, known, majority_label(counts, None, luck))
             proba = self._out_of_sample(X, told, label[told], self.cv, rng)
         else:
-            proba = checked(named(self._given, votes), ballot.votes.shape)
+            proba = checked(named(self._given, votes), counts.votes.shape)
         self.temperature_ = 1.0
-        if (ballot.size > 1).any():
+        if (counts.size > 1).any():
             here = find_labeled(votes)
-            self.temperature_ = temperature(votes.shares()[here], proba[here])
+            self.temperature_ = fit_temperature(votes.shares()[here], proba[here])
         best = {"best_quality": self.consensus == "best_quality"}
-        cool = scaled(proba, self.temperature_)
+        cool = apply_temperature(proba, self.temperature_)
         self.pred_probs_ = cool if self.calibrate else proba
-        judged = judge(ballot, self.pred_probs_, known, luck, **best)
-        self._describe(votes, ballot, judged)
-        self._settle(ballot, judge(ballot, cool, known, luck, best_quality=True))
+        judged = find_consensus(counts, self.pred_probs_, known, luck, **best)
+        self._describe(votes, counts, judged)
+        self._settle(counts, find_consensus(counts, cool, known, luck, best_quality=True))
         self.__dict__.pop("classifier_", None)  # one of an earlier fit knows other classes
         if X is not None:
             self._learn_classifier(X, told, judged.consensus[told], None)
         return judged.posterior, pooled_confusion(votes, judged.posterior)
 
-    def _describe(self, votes: Annotations, ballot: Ballot, judged: Judgement) -> None:
+    def _describe(self, votes: Annotations, counts: CrowdlabCounts, judged: Consensus) -> None:
         index = pd.Index(votes.tasks, name="task")
         labels = votes.classes[judged.consensus]
         self.labels_ = pd.Series(labels, index=index, name="agg_label")
@@ -207,18 +207,18 @@ class CrowdLab(ClassifierLearner):
             if votes.soft is None
             else (mine * votes.soft).sum(axis=1)
         )
-        quality = worker_quality(ballot, judged)
+        quality = worker_quality(counts, judged)
         quality = np.where(np.isnan(quality), np.nanmean(quality), quality)
         self.worker_quality_ = by_worker(quality, votes.workers, "quality")
         self.worker_weight_ = by_worker(judged.worker, votes.workers, "weight")
         self.model_weight_ = judged.model
 
-    def _settle(self, ballot: Ballot, judged: Judgement) -> None:
+    def _settle(self, counts: CrowdlabCounts, judged: Consensus) -> None:
         """Scores of the training tasks, and what those of other tasks need."""
-        active = ballot.by_worker(np.ones(len(ballot.rows.task))) > 0
+        active = counts.by_worker(np.ones(len(counts.rows.task))) > 0
         usual = float(judged.worker[active].mean())
-        heard = ballot.by_class(judged.worker[ballot.rows.worker]).sum(axis=1)
-        n_classes = ballot.votes.shape[1]
+        heard = counts.by_class(judged.worker[counts.rows.worker]).sum(axis=1)
+        n_classes = counts.votes.shape[1]
         self.settled_ = settled(judged.quality, judged.model + heard, usual, n_classes)
         self.active_weights_ = (judged.model, usual)
 
