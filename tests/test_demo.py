@@ -19,8 +19,8 @@ def brief(monkeypatch):
 
 
 def test_it_labels_learns_embeds_and_reports(tmp_path):
-    told = []
-    table = demo(tmp_path / "new" / "demo", say=told.append)
+    steps = []
+    table = demo(tmp_path / "new" / "demo", say=steps.append)
     folder = tmp_path / "new" / "demo"
     assert {file.name for file in folder.iterdir()} == {
         "votes.csv", "truth.csv", "features.csv", "labels.csv", "report.html"
@@ -29,14 +29,14 @@ def test_it_labels_learns_embeds_and_reports(tmp_path):
     assert table["accuracy"].between(0.6, 1).all()
     assert (table["accuracy_low"] < table["accuracy"]).all()
     assert "by the embedding" in (folder / "report.html").read_text()
-    assert any("SpeeLFC" in text for text in told)
+    assert any("SpeeLFC" in text for text in steps)
     labels = pd.read_csv(folder / "labels.csv", index_col="task")["label"]
     truth = pd.read_csv(folder / "truth.csv", index_col="task")["label"]
     assert (labels == truth[labels.index]).mean() > 0.9
 
 
 def test_the_files_it_leaves_are_a_start_for_the_other_commands(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(module, "learned", _missing)
+    monkeypatch.setattr(module, "train_classifiers", _missing)
     assert main(["demo", "-o", str(tmp_path), "--quiet"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"annotated clips +MajorityVote +0\.\d{3}", out)
@@ -47,7 +47,7 @@ def test_the_files_it_leaves_are_a_start_for_the_other_commands(tmp_path, capsys
 
 
 def test_without_torch_it_says_so_and_goes_on(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(module, "learned", _missing)
+    monkeypatch.setattr(module, "train_classifiers", _missing)
     assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
     out, err = capsys.readouterr()
     assert 'pip install "crowdwise[torch]"' in err

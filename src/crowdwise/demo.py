@@ -1,4 +1,4 @@
-"""The whole job on a simulated classroom: labels, a classifier, an embedding and a report."""
+"""A tour on a simulated classroom: labels, classifiers, an embedding and a report."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ AGGREGATORS = ("MajorityVote", "IBCC", "DawidSkene")
 SCORES = {
     "accuracy": "accuracy",
     "balanced accuracy": "balanced_accuracy",
-    "minority recall": "rare_recall",
+    "minority recall": "minority_recall",
 }
 EPOCHS = {"SpeeLFC": 200, "RLL": 12}  # enough here, and quick
 GROUPS = 10_000  # of tasks, in an epoch of RLL
-NO_TORCH = 'learners and embeddings are left out: pip install "crowdwise[torch]"'
+NO_TORCH = 'classifiers and embeddings are skipped: pip install "crowdwise[torch]"'
 Say = Callable[[str], None]
 
 
 def demo(folder: str | Path, *, random_state: int = 0, say: Say = lambda _: None) -> pd.DataFrame:
-    """Label clips of lessons, learn to label new ones, and write a report about it.
+    """Label clips of lessons, learn to label new ones, and write a report.
 
     Parameters
     ----------
     folder : str or Path
         Where ``votes.csv``, ``truth.csv``, ``features.csv``, ``labels.csv`` and
-        ``report.html`` go; it is made if need be.
+        ``report.html`` go; it is created if it does not exist.
     random_state : int, default=0
-        The seed of everything.
+        Seed of all randomness.
     say : callable, optional
-        Told what is being done.
+        Called with a line of text for every step.
 
     Returns
     -------
     DataFrame
-        One row a method: what it labelled, how much of it is right, and how long it took.
+        One row per method: what it labeled, how accurately, and how long it took.
     """
     folder = Path(folder).expanduser()
     make_folder(folder)
     lessons = classroom(random_state=random_state)
     train, test = lessons.part("train"), lessons.part("test")
     say(f"A simulated classroom: {lessons.annotations}")
-    rows, embedding = list(inferred(train, say)), None
+    rows, embedding = list(infer_labels(train, say)), None
     try:
-        rows += learned(train, test, random_state, say)
-        embedding, row = embedded(lessons, train, test, random_state, say)
+        rows += train_classifiers(train, test, random_state, say)
+        embedding, row = learn_embedding(lessons, train, test, random_state, say)
         rows.append(row)
     except MissingExtraError:
         say(NO_TORCH)
@@ -74,17 +74,19 @@ def demo(folder: str | Path, *, random_state: int = 0, say: Say = lambda _: None
     return pd.DataFrame(rows)
 
 
-def inferred(train: Crowd, say: Say) -> Iterator[dict[str, Any]]:
+def infer_labels(train: Crowd, say: Say) -> Iterator[dict[str, Any]]:
     """Labels of clips that were annotated, from the annotations alone."""
     for name in AGGREGATORS:
         say(f"Inferring labels: {name}")
         start = time.perf_counter()
         model = getattr(aggregate, name)().fit(train.annotations)
-        yield scored("annotated clips", name, model.probas_, train.truth, start)
+        yield score_row("annotated clips", name, model.probas_, train.truth, start)
 
 
-def learned(train: Crowd, test: Crowd, random_state: int, say: Say) -> Iterator[dict[str, Any]]:
-    """Labels of clips that nobody annotated, by classifiers learned from the others."""
+def train_classifiers(
+    train: Crowd, test: Crowd, random_state: int, say: Say
+) -> Iterator[dict[str, Any]]:
+    """Labels of clips that nobody annotated, by classifiers trained on the others."""
     from crowdwise.learn import SpeeLFC, Training, TwoStage
 
     brief = Training(epochs=EPOCHS["SpeeLFC"], learning_rate=1e-2)
@@ -94,16 +96,16 @@ def learned(train: Crowd, test: Crowd, random_state: int, say: Say) -> Iterator[
         "SpeeLFC": SpeeLFC(training=brief, random_state=random_state),
     }
     for name, learner in learners.items():
-        say(f"Learning from features and annotations: {name}")
+        say(f"Training a classifier: {name}")
         start = time.perf_counter()
         learner.fit(train.X, train.annotations)
-        yield scored("new clips", name, foretold(learner, test, test.X), test.truth, start)
+        yield score_row("new clips", name, predict_frame(learner, test, test.X), test.truth, start)
 
 
-def embedded(
+def learn_embedding(
     lessons: Crowd, train: Crowd, test: Crowd, random_state: int, say: Say
 ) -> tuple[Any, dict[str, Any]]:
-    """Places of all clips in a learned space, and how well a plain classifier does there."""
+    """The embedding of all clips, and the score of a logistic regression on it."""
     from crowdwise.embed import RLL, Bayesian
     from crowdwise.learn import Training, TwoStage
 
@@ -119,20 +121,20 @@ def embedded(
     )
     places = space.fit_transform(train.X, train.annotations)
     classifier = TwoStage(aggregate.IBCC()).fit(places, train.annotations)
-    proba = foretold(classifier, test, space.transform(test.X))
-    row = scored("new clips", "IBCC + RLL + logistic regression", proba, test.truth, start)
+    proba = predict_frame(classifier, test, space.transform(test.X))
+    row = score_row("new clips", "IBCC + RLL + logistic regression", proba, test.truth, start)
     return space.transform(lessons.X), row
 
 
-def foretold(learner: Any, test: Crowd, X: Any) -> pd.DataFrame:
+def predict_frame(learner: Any, test: Crowd, X: Any) -> pd.DataFrame:
     """Probabilities of the classes by task."""
     return pd.DataFrame(learner.predict_proba(X), index=test.X_tasks, columns=learner.classes_)
 
 
-def scored(
+def score_row(
     what: str, name: str, predicted: pd.DataFrame, truth: Any, start: float
 ) -> dict[str, Any]:
-    """A row of the table."""
+    """A row of the table of scores."""
     seconds = time.perf_counter() - start
     table = score(predicted, truth, n_resamples=0)
     row: dict[str, Any] = {"labels of": what, "method": name}
@@ -142,7 +144,7 @@ def scored(
 
 
 def save_files(lessons: Crowd, folder: Path) -> None:
-    """The files that a job of your own would start from, and the labels it would end with."""
+    """Files to start your own analysis from, and the labels it would end with."""
     votes, names = lessons.annotations, lessons.extra["feature_names"]
     write_labels(folder / "votes.csv", votes.to_frame())
     assert lessons.truth is not None

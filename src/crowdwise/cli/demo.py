@@ -63,7 +63,7 @@ def show(table: "pd.DataFrame") -> str:
                 number(row["accuracy"]),
                 between(row["accuracy_low"], row["accuracy_high"], 2),
                 number(row["balanced_accuracy"]),
-                number(row["rare_recall"]),
+                number(row["minority_recall"]),
                 number(row["seconds"], 1),
             ]
         )

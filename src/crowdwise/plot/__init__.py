@@ -1,13 +1,13 @@
-"""Pictures of models: what they learned, how they got there, and whether to trust them.
+"""Plots of models: what they learned, how training went, and whether to trust them.
 
 Every function draws into the axes it is given, or into a new figure, and returns the axes;
-nothing is shown and no global state is touched. ``axes.figure.savefig("picture.png")`` saves one.
+nothing is displayed and no global state is touched. ``axes.figure.savefig("plot.png")`` saves one.
 """
 
 from crowdwise.errors import MissingExtraError
 
 try:
-    import matplotlib  # noqa: F401  only to say early that it is missing
+    import matplotlib  # noqa: F401  only to report early that it is missing
 except ImportError as error:
     raise MissingExtraError.of("crowdwise.plot", "matplotlib", "plot") from error
 

@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.typing import Array
 
 
 def one_axes(ax: Axes | None, size: tuple[float, float] = (5.0, 4.0)) -> Axes:
-    """The given axes, or those of a new figure that pyplot knows nothing of."""
+    """The given axes, or those of a new figure outside of pyplot."""
     return ax if ax is not None else Figure(figsize=size, layout="constrained").add_subplot()
 
 
@@ -25,7 +25,7 @@ def grid_of_axes(axes: Any, n_rows: int, n_columns: int, cell: tuple[float, floa
     if grid.size != n_rows * n_columns:
         raise ParameterError(
             explain(
-                f"There are {grid.size} axes for {n_rows} x {n_columns} pictures.",
+                f"{plural(grid.size, 'set', 'sets')} of axes given for {n_rows} x {n_columns} plots.",
                 fix=f"axes = figure.subplots({n_rows}, {n_columns})",
             )
         )

@@ -1,4 +1,4 @@
-"""Who agrees with whom."""
+"""Agreement of every pair of workers."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,14 +9,14 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from crowdwise.annotations import Annotations
-from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.evaluate import cohen_kappa_matrix
 from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.plot._axes import one_axes
 from crowdwise.typing import Floats, Ints
 
-MOST_NUMBERS = 12  # workers up to which a cell's number can be read
-MOST_NAMES = 60  # and up to which their names can
+MOST_NUMBERS = 12  # workers up to which numbers in cells are legible
+MOST_NAMES = 60  # workers up to which names are legible
 
 
 def plot_agreement(
@@ -27,20 +27,20 @@ def plot_agreement(
     weights: Any = "identity",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how well every two workers agree, beyond chance, as a map of Cohen's kappa.
+    """Draw how much every pair of workers agrees beyond chance, as a map of Cohen's kappa.
 
-    Workers who agree with each other are neighbours, so that groups show as blocks and a
-    spammer as a pale line. 1 is full agreement, 0 what chance gives, and below 0 they disagree.
-    Blank are pairs that share too few tasks, and those of which nothing can be told.
+    Workers who agree with each other are neighbors, so that groups show as blocks and a
+    spammer as a pale line. 1 is full agreement, 0 is chance level, and below 0 they disagree.
+    Pairs that share too few tasks, or for which kappa is undefined, are blank.
 
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
         Labels by workers.
     n_workers : int, default=40
-        How many workers to draw at most: those with the most labels.
+        Maximum number of workers to draw: those with the most labels.
     min_overlap : int, default=10
-        Tasks that two workers must share. With fewer, kappa is mostly luck.
+        Tasks that two workers must share. With fewer, kappa is mostly noise.
     weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
         How much a near miss counts as agreement, see :func:`crowdwise.evaluate.cohen_kappa`.
     ax : Axes, optional
@@ -56,19 +56,19 @@ def plot_agreement(
     """
     if n_workers < 2:
         raise ParameterError(f"n_workers={n_workers} is out of range.\n  expected: 2 or more")
-    some, n_busy = busiest(once_per_worker(annotations), n_workers)
+    some, n_busy = keep_busiest(once_per_worker(annotations), n_workers)
     table = cohen_kappa_matrix(some, weights=weights, min_overlap=min_overlap)
     kappa = table.to_numpy(copy=True)
-    np.fill_diagonal(kappa, np.nan)  # a worker with themself
+    np.fill_diagonal(kappa, np.nan)  # a worker compared with themself
     if np.isnan(kappa).all():
         raise AnnotationError(
             explain(
-                f"No two of the {len(kappa):,} workers can be compared.",
-                expected=f"two who share {min_overlap} tasks or more, with different labels",
+                f"No pair of the {plural(len(kappa), 'worker')} can be compared.",
+                expected=f"two workers who share {min_overlap} or more tasks, with different labels",
                 fix="lower min_overlap",
             )
         )
-    order = neighbours(kappa)
+    order = order_by_agreement(kappa)
     ax = one_axes(ax, (6.0, 5.0))
     draw_pairs(ax, kappa[np.ix_(order, order)], [str(name) for name in table.index[order]])
     of = f" of {n_busy:,}" if n_busy > len(kappa) else ""
@@ -76,8 +76,8 @@ def plot_agreement(
     return ax
 
 
-def busiest(data: Annotations, n_workers: int) -> tuple[Annotations, int]:
-    """The annotations of those who label most, and nobody else; how many label at all."""
+def keep_busiest(data: Annotations, n_workers: int) -> tuple[Annotations, int]:
+    """The annotations of the workers with most labels; and how many workers have any."""
     labels = np.bincount(data.worker, minlength=data.n_workers)
     n_busy = int((labels > 0).sum())
     chosen = np.sort(np.argsort(-labels, kind="stable")[: min(n_workers, n_busy)])
@@ -86,23 +86,23 @@ def busiest(data: Annotations, n_workers: int) -> tuple[Annotations, int]:
     return replace(some, workers=data.workers[chosen], worker=worker), n_busy
 
 
-def neighbours(kappa: Floats) -> Ints:
-    """An order in which workers who agree stand together: the leaves of a tree of them.
+def order_by_agreement(kappa: Floats) -> Ints:
+    """An order in which workers who agree are neighbors: the leaves of a cluster tree.
 
-    A pair of which nothing is known is taken for an average one.
+    A pair without kappa counts as an average one.
     """
     if len(kappa) < 3:
         return np.arange(len(kappa))
-    far = 1.0 - np.where(np.isfinite(kappa), kappa, np.nanmean(kappa))
-    np.fill_diagonal(far, 0.0)
-    tree = linkage(squareform(far, checks=False), "average", optimal_ordering=True)
+    distance = 1.0 - np.where(np.isfinite(kappa), kappa, np.nanmean(kappa))
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
     return leaves_list(tree).astype(np.int64)
 
 
 def draw_pairs(ax: Axes, kappa: Floats, names: list[str]) -> None:
-    """The map itself, with names and numbers where they can be read."""
+    """The map itself, with names and numbers where they are legible."""
     picture = ax.imshow(kappa, vmin=-1.0, vmax=1.0, cmap="RdBu")
-    ax.set_facecolor("0.88")  # of blank cells, which are not the white of chance
+    ax.set_facecolor("0.88")  # blank cells are gray: white is chance
     ax.figure.colorbar(picture, ax=ax, label="Cohen's kappa")
     shown = names if len(names) <= MOST_NAMES else [""] * len(names)
     ax.set_xticks(range(len(names)), shown, rotation=90, fontsize=7)

@@ -1,9 +1,10 @@
-"""Whether confidence means what it says."""
+"""Calibration: whether confidence matches accuracy."""
 
 from typing import Any
 
 from matplotlib.axes import Axes
 
+from crowdwise.errors import plural
 from crowdwise.evaluate import reliability_table
 from crowdwise.plot._axes import one_axes
 
@@ -17,18 +18,18 @@ def plot_calibration(
     confidence: float = 0.95,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw accuracy against confidence; a model that knows what it knows is on the diagonal.
+    """Draw accuracy against confidence; a calibrated model is on the diagonal.
 
     Parameters
     ----------
     predicted : fitted aggregator or learner, or DataFrame
-        Whose ``probas_`` or ``posterior_`` to judge; or a frame of tasks x classes.
+        A model with ``probas_`` or ``posterior_``; or a frame of tasks x classes.
     truth, n_bins, confidence
         As for :func:`crowdwise.evaluate.reliability_table`.
     bins : {"width", "mass"}, default="width"
-        Whether bins span the same width each, or hold as many tasks each.
+        Whether bins have equal widths, or equal numbers of tasks.
     ax : Axes, optional
-        Where to draw. The title says the mean gap between confidence and accuracy.
+        Where to draw. The title gives the mean gap between confidence and accuracy.
     """
     table = reliability_table(predicted, truth, n_bins=n_bins, bins=bins, confidence=confidence)
     ax = one_axes(ax, (4.4, 4.4))
@@ -43,6 +44,6 @@ def plot_calibration(
     ax.errorbar(*points, yerr=around, fmt="o-", lw=1.2, ms=4, capsize=2, label=what)
     gap = float((share * (table["confidence"] - table["accuracy"]).abs()).sum())
     ax.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02), aspect="equal")
-    ax.set_title(f"mean gap {gap:.3f}, {table['n_tasks'].sum():,} tasks")
+    ax.set_title(f"mean gap {gap:.3f}, {plural(int(table['n_tasks'].sum()), 'task')}")
     ax.legend(loc="upper left", fontsize=8)
     return ax

@@ -15,7 +15,7 @@ from crowdwise.io.accept import align_to_model
 from crowdwise.plot._axes import grid_of_axes
 from crowdwise.typing import Array, Floats, Ints
 
-MOST_NUMBERS = 8  # classes up to which a cell's number can be read
+MOST_NUMBERS = 8  # classes up to which numbers in cells are legible
 CELL = (1.7, 2.1)
 
 
@@ -28,7 +28,7 @@ def plot_confusions(
     n_workers: int = 6,
     axes: Any = None,
 ) -> Array:
-    """Draw the confusion matrices of workers as a model learned them, above what was counted.
+    """Draw workers' confusion matrices as a model learned them, above those that are counted.
 
     Parameters
     ----------
@@ -36,15 +36,15 @@ def plot_confusions(
         With ``confusion_``, whose axes are worker, truth, label.
     annotations : Annotations, frame, array, dict or path, optional
         Labels to count, with ``truth`` or else with the model's own ``posterior_``. Truths that a
-        worker never met are left blank. Without annotations nothing is counted.
+        worker never labeled are blank. Without annotations nothing is counted.
     truth : mapping, Series, frame or array, optional
         True label of each task, or of some.
     workers : list of names, optional
-        Whom to draw; by default the busiest in the annotations, or the first.
+        Workers to draw; by default the busiest in the annotations, or the first.
     n_workers : int, default=6
-        How many, where ``workers`` does not say.
+        Number of workers to draw if ``workers`` is not given.
     axes : array of Axes, optional
-        Where to draw: one column a worker; one row, or two with annotations.
+        Where to draw: one column per worker; one row, or two with annotations.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def plot_confusions(
             as_annotations(annotations), model.workers_, model.classes_, "ignore"
         )
         busy = np.bincount(known.worker, minlength=len(busy))
-        rows.append(("counted", counted(known, _truths(model, known, truth))))
+        rows.append(("counted", confusion_rates(known, _truths(model, known, truth))))
     chosen = _chosen(model.workers_, workers, busy, n_workers)
     grid = grid_of_axes(axes, len(rows), len(chosen), CELL)
     for (what, tables), line in zip(rows, grid, strict=True):
@@ -81,15 +81,15 @@ def plot_confusions(
     return grid
 
 
-def counted(annotations: Annotations, truths: Floats) -> Floats:
-    """Share of each label by worker and truth; NaN for truths that a worker never met."""
+def confusion_rates(annotations: Annotations, truths: Floats) -> Floats:
+    """Share of each label by worker and truth; NaN for truths that a worker never labeled."""
     counts = count_labels(annotations, truths)  # (worker, truth, label)
     total = counts.sum(axis=2, keepdims=True)
     return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
 
 
 def draw_matrix(ax: Axes, table: Floats, classes: Array) -> Any:
-    """One matrix, with its numbers if they can be read."""
+    """One matrix, with its numbers if they are legible."""
     picture = ax.imshow(table, vmin=0.0, vmax=1.0, cmap="Blues")
     names, small = [str(name) for name in classes], len(classes) <= 2 * MOST_NUMBERS
     ax.set_xticks(range(len(names)), names if small else [""] * len(names), rotation=90)
@@ -119,7 +119,7 @@ def _chosen(names: Array, workers: Any, busy: Ints, n_workers: int) -> Ints:
     place = locate(names, np.atleast_1d(np.asarray(workers, dtype=object)))
     if (place < 0).any():
         raise ParameterError(
-            f"The model knows no worker {workers[int((place < 0).argmax())]!r}.\n"
+            f"The model does not know worker {workers[int((place < 0).argmax())]!r}.\n"
             f"  expected: workers such as {listing(names)}"
         )
     return place

@@ -1,4 +1,4 @@
-"""How hard tasks are."""
+"""Difficulty of tasks."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from scipy.special import entr
 from scipy.stats import spearmanr
 
 from crowdwise.annotations.names import locate
-from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.evaluate.agreement import observed_rows
 from crowdwise.evaluate.label_counts import label_counts, once_per_worker
 from crowdwise.io import as_annotations
@@ -17,10 +17,10 @@ from crowdwise.typing import Array, Floats
 
 
 def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -> Array:
-    """Draw the difficulty of every task, easy to hard, and against how well workers agree.
+    """Draw the difficulty of every task, easy to hard, and against how much workers agree.
 
-    Where the two say the same, a dot is the lower the further right it is. A task that a model
-    finds hard though its workers agree is worth a look, as they may all be wrong there.
+    If the two are consistent, dots fall from left to right. A task that a model finds hard
+    although its workers agree deserves a look: they may all be wrong.
 
     Parameters
     ----------
@@ -28,15 +28,15 @@ def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -
         A model with ``difficulty_`` (GLAD, LIA, SpeeLFCD, CrowdAR); or annotations in any form,
         whose difficulty is then the entropy of each task's labels, 0 where all agree.
     annotations : Annotations, frame, array, dict or path, optional
-        What the model's difficulty is held against. Without, only the first picture is drawn.
+        Annotations to compare the model's difficulty with. Without, only the first plot is drawn.
     axes : array of Axes, optional
         Where to draw: one, or two with annotations.
 
     Returns
     -------
     array of Axes
-        One or two: the sorted difficulties, and difficulty against observed agreement, which is
-        the share of a task's pairs of labels that are equal (tasks with one label have none).
+        One or two: the sorted difficulties, and difficulty against observed agreement: the share
+        of equal pairs among a task's labels (undefined for tasks with one label).
 
     Examples
     --------
@@ -48,9 +48,9 @@ def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -
         name = source.__name__ if isinstance(source, type) else type(source).__name__
         raise ParameterError(
             explain(
-                f"This {name} has no difficulty of tasks.",
+                f"This {name} does not estimate the difficulty of tasks.",
                 expected="a fitted GLAD, LIA, SpeeLFCD or CrowdAR, or annotations",
-                fix="fit it first, or draw the annotations themselves",
+                fix="fit it first, or pass the annotations",
             )
         )
     if hasattr(source, "difficulty_"):
@@ -62,19 +62,19 @@ def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -
     pair = grid_of_axes(axes, 1, 1 if annotations is None else 2, (4.2, 3.2))[0]
     draw_sorted(pair[0], hard, what)
     if annotations is not None:
-        labelled, agreement = task_agreement(annotations)
-        draw_against(pair[1], agreement, np.append(hard, np.nan)[locate(tasks, labelled)], what)
+        shared, agreement = task_agreement(annotations)
+        draw_against(pair[1], agreement, np.append(hard, np.nan)[locate(tasks, shared)], what)
     return pair
 
 
 def entropies(annotations: Any) -> tuple[Array, Floats]:
-    """Names of the labelled tasks, and the entropy of each one's labels in bits."""
+    """Names of the labeled tasks, and the entropy of each task's labels in bits."""
     data = as_annotations(annotations).nonempty()
     return data.tasks, entr(data.shares()).sum(axis=1) / np.log(2.0)
 
 
 def task_agreement(annotations: Any) -> tuple[Array, Floats]:
-    """Names of the tasks with two labels or more, and their share of equal pairs of labels."""
+    """Names of the tasks with two or more labels, and their shares of equal pairs of labels."""
     data = once_per_worker(annotations)
     data = data[np.flatnonzero(data.redundancy > 1)]
     return data.tasks, observed_rows(label_counts(data))[:, 1]
@@ -89,11 +89,11 @@ def draw_sorted(ax: Axes, hard: Floats, what: str) -> None:
     ax.fill_between(share, np.sort(hard), alpha=0.15)
     ax.set(xlabel="share of tasks, easiest first", ylabel=what, xlim=(0, 1))
     ax.set_ylim(bottom=min(0.0, float(hard.min())))
-    ax.set_title(f"{len(hard):,} tasks, median {np.median(hard):.2f}")
+    ax.set_title(f"{plural(len(hard), 'task')}, median {np.median(hard):.2f}")
 
 
 def draw_against(ax: Axes, agreement: Floats, hard: Floats, what: str) -> None:
-    """A dot for each task that has both, and how alike the two orders are."""
+    """A dot for each task that has both, and their rank correlation."""
     both = np.isfinite(agreement) & np.isfinite(hard)
     ax.scatter(agreement[both], hard[both], s=14, alpha=0.4, lw=0)
     ax.set(xlabel="observed agreement", ylabel=what, xlim=(-0.03, 1.03))

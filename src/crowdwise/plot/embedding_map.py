@@ -1,4 +1,4 @@
-"""Tasks as points on a plane, before and after a representation was learned."""
+"""Tasks as points on a plane, before and after learning a representation."""
 
 from typing import Any
 
@@ -7,20 +7,20 @@ from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations.names import locate
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.plot._axes import grid_of_axes
 from crowdwise.plot.worker_map import main_plane
 from crowdwise.typing import Array, Floats
 
-SIZES = (8.0, 60.0)  # of a task that nobody is sure of, and of one that everybody is
+SIZES = (8.0, 60.0)  # of tasks with confidence 0 and 1
 
 
 def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = None) -> Array:
-    """Draw tasks by their features and by their representation, coloured by class.
+    """Draw tasks by their features and by their representation, colored by class.
 
     Both planes are those of the two main directions (principal components) in which tasks
-    differ; features are scaled as the model scales them. A point is the larger the surer its
-    class.
+    differ; features are scaled as the model scales them. Larger points have a more
+    confident class.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = Non
     X : array, sparse matrix, frame, tensor or torch Dataset
         Features of the training tasks in their order; or of any others, then with ``truth``.
     truth : array, optional
-        True class of each training task, or of each row of other ones, as the colour; by default
-        the model's ``posterior_``: of the last class where there are two, the most probable one
-        where there are more.
+        True class of each training task, or of each row of other ones, as the color; by default
+        the model's ``posterior_``: of the last class if there are two, the most probable class
+        if there are more.
     axes : array of two Axes, optional
         Where to draw.
 
@@ -55,8 +55,8 @@ def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = Non
     elif truth is None:
         raise ParameterError(
             explain(
-                f"X has {n_rows:,} rows, the model {len(model.tasks_):,} tasks.",
-                expected="the training tasks, or truth to colour others by",
+                f"X has {plural(n_rows, 'row')}, the model {plural(len(model.tasks_), 'task')}.",
+                expected="the training tasks, or truth to color others by",
             )
         )
     after = np.asarray(model.transform(X), dtype=np.float64)

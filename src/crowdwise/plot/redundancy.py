@@ -1,4 +1,4 @@
-"""How results get better with more labels per task."""
+"""Learning curves: how results improve with more labels per task."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,30 +34,30 @@ def plot_redundancy(
     random_state: Any = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the learning curve of methods: how good they are with fewer labels per task.
+    """Draw the learning curves of methods: how good they are with fewer labels per task.
 
-    Labels are left out at random, so that every task has at most so many. With known truths the
-    curve is the accuracy; without, the share of tasks that keep the label which all annotations
-    give, which ends at 1, or below where labels are tied. A flat end says that more labels would
-    bring little.
+    Labels are left out at random, so that every task has at most a given number. With known
+    truths the curve is the accuracy; without, it is the share of tasks that keep the label
+    inferred from all annotations, which ends at 1, or below if labels are tied. A flat end means
+    that more labels would help little.
 
     Parameters
     ----------
     methods : aggregator, or mapping from names to aggregators
-        Fitted or not; each is fitted anew, to the same draws as the others.
+        Fitted or not; each is fitted again, to the same draws as the others.
     annotations : Annotations, frame, array, dict or path
         Labels by workers.
     truth : mapping, Series or frame, optional
-        True label by task, of all or of some.
+        True labels of all or some tasks.
     n_labels : list of int, optional
-        How many labels per task to try; up to all by default, in growing steps.
+        Numbers of labels per task to try; by default up to all, in growing steps.
     n_draws : int, default=10
-        How often labels are drawn for each number; more take longer and make curves smoother.
+        Draws of labels for each number; more take longer and make curves smoother.
     confidence : float, default=0.9
-        Share of the draws in the band around a curve. It shows the luck of which labels came in,
-        not that of which tasks were asked.
+        Share of the draws in the band around a curve. It reflects the random choice of labels,
+        not of tasks.
     random_state : int or RandomState, default=0
-        Decides which labels are left out.
+        Seed of which labels are left out.
     ax : Axes, optional
         Where to draw.
 
@@ -78,11 +78,11 @@ def plot_redundancy(
             f"n_draws={n_draws} or confidence={confidence} is out of range.\n"
             "  expected: one draw or more, and a confidence between 0 and 1"
         )
-    chosen = named(methods)
+    chosen = name_methods(methods)
     data = as_annotations(annotations).nonempty()
     known = None if truth is None else collect_truths(truth)
     if known is not None and not len(known):
-        raise AnnotationError("There is no truth to compare with.\n  fix:      leave truth out")
+        raise AnnotationError("There is no truth to compare with.\n  fix:      leave out truth")
     steps = label_steps(data, n_labels)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=len(steps))
     ax = one_axes(ax, (5.5, 3.8))
@@ -95,21 +95,21 @@ def plot_redundancy(
         (line,) = ax.plot(steps, middle, "o-", ms=3.5, lw=1.4, label=name)
         ax.fill_between(steps, *edges.T, color=line.get_color(), alpha=0.15, lw=0)
     ax.set_xlabel("labels per task, at most")
-    ax.set_ylabel("share with the same label as all give" if known is None else "accuracy")
+    ax.set_ylabel("share with the same label as from all labels" if known is None else "accuracy")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_title(f"mean and {confidence:.0%} of {n_draws:,} draws of labels")
     ax.legend(loc="lower right")
     return ax
 
 
-def named(methods: Any) -> dict[str, Aggregator]:
-    """Methods by name; one alone goes by its class's."""
+def name_methods(methods: Any) -> dict[str, Aggregator]:
+    """Methods by name; a single one goes by its class."""
     table = dict(methods) if isinstance(methods, Mapping) else {type(methods).__name__: methods}
     for name, method in table.items():
         if not isinstance(method, Aggregator):
             raise ParameterError(
                 explain(
-                    f"{name} is no aggregator, but a {type(method).__name__}.",
+                    f"{name} is not an aggregator, but a {type(method).__name__}.",
                     expected="methods of crowdwise.aggregate, or a mapping from names to them",
                 )
             )
@@ -132,12 +132,12 @@ def label_steps(data: Annotations, n_labels: Any) -> list[int]:
 def curve_of(
     method: Aggregator, data: Annotations, truth: Any, steps: list[int], seeds: list[int], n: int
 ) -> list[Floats]:
-    """What each draw of labels comes to, for every number of them."""
+    """The score of each draw of labels, for every number of labels."""
     whole = timed_fit(clone(method), data).posterior
     most = int(data.redundancy.max())
     curve = []
     for n_labels, seed in zip(steps, seeds, strict=True):
-        n_draws = n if n_labels < most else 1  # all labels can be drawn in one way only
+        n_draws = n if n_labels < most else 1  # there is only one way to draw all labels
         kept, right = fits_with_fewer_labels(data, method, whole, n_labels, truth, n_draws, seed)
         curve.append(kept if truth is None else right)
     return curve

@@ -1,4 +1,4 @@
-"""How training went."""
+"""Training curves."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
     history : History or fitted model
         ``history_`` of a learner, or a model that has one; or one with ``objective_``.
         Restarts are thin lines, the one that was kept is thick; held-out labels are dashed.
-        A mapping from names to any of these draws one line for each, to be compared.
+        A mapping from names to any of these draws one line each, for comparison.
     ax : Axes, optional
         Where to draw.
     """
@@ -45,7 +45,7 @@ def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_several(ax: Axes, histories: Mapping[str, Any]) -> Axes:
-    """The restart that was kept of each, under its name."""
+    """The kept restart of each model, under its name."""
     for name, history in histories.items():
         losses = getattr(history, "history_", history)
         kept = np.array(losses.loss, dtype=np.float64)[:, losses.best]

@@ -7,25 +7,24 @@ from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations.names import locate
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.plot._axes import one_axes
 from crowdwise.typing import Floats
 
-MOST_NAMES = 30  # workers up to which their names can be read
+MOST_NAMES = 30  # workers up to which names are legible
 
 
 def plot_worker_map(model: Any, error_rate: Any = None, *, ax: Axes | None = None) -> Axes:
-    """Draw workers so that those who err alike lie together, coloured by how often they err.
+    """Draw workers so that those who make similar mistakes are close, colored by error rate.
 
-    The plane is that of the two main directions (principal components) in which workers
-    differ: by the model's ``embedding_`` where it has one, or else by ``confusion_``.
+    The plane is spanned by the first two principal components of the workers: by the model's ``embedding_`` where it has one, or else by ``confusion_``.
 
     Parameters
     ----------
     model : fitted aggregator or learner
         With ``embedding_`` or ``confusion_``.
     error_rate : Series or array, optional
-        By worker, or in the order of ``workers_``; by default, what the model says of them.
+        By worker, or in the order of ``workers_``; by default the model's estimate.
     ax : Axes, optional
         Where to draw.
 
@@ -41,7 +40,7 @@ def plot_worker_map(model: Any, error_rate: Any = None, *, ax: Axes | None = Non
     look: dict[str, Any] = {"cmap": "viridis_r", "vmin": 0.0, "edgecolors": "black", "lw": 0.4}
     points = ax.scatter(place[:, 0], place[:, 1], c=errors, **look)
     ax.figure.colorbar(points, ax=ax, label="error rate")
-    ax.set_xlabel(f"first direction ({share[0]:.0%} of what differs)")
+    ax.set_xlabel(f"first direction ({share[0]:.0%} of the variance)")
     ax.set_ylabel(f"second direction ({share[1]:.0%})")
     ax.margins(0.12)  # room for names
     if len(place) <= MOST_NAMES:
@@ -51,7 +50,7 @@ def plot_worker_map(model: Any, error_rate: Any = None, *, ax: Axes | None = Non
 
 
 def worker_vectors(model: Any) -> Floats:
-    """A row of numbers for each worker."""
+    """A row of numbers per worker."""
     for name in ("embedding_", "confusion_"):
         if hasattr(model, name):
             rows = np.asarray(getattr(model, name), dtype=np.float64)
@@ -62,9 +61,9 @@ def worker_vectors(model: Any) -> Floats:
 
 
 def main_plane(rows: Floats) -> tuple[Floats, Floats]:
-    """Places on the two principal components, and their shares of the variance."""
+    """Coordinates on the first two principal components, and their shares of the variance."""
     left, size, right = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
-    # Either sign would do; the largest entry is made positive, for one picture everywhere.
+    # Signs are arbitrary; the largest entry is made positive, for the same plot everywhere.
     largest = np.take_along_axis(right, np.abs(right).argmax(axis=1)[:, None], axis=1)[:, 0]
     place = np.zeros((len(rows), 2))
     share = np.zeros(2)
@@ -75,15 +74,15 @@ def main_plane(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def error_rates(model: Any, given: Any) -> Floats:
-    """How often each worker errs, in the order of ``workers_``."""
+    """The error rate of each worker, in the order of ``workers_``."""
     if given is None:
         for name in ("worker_accuracy_", "skills_"):
             if hasattr(model, name):
                 return 1.0 - np.asarray(getattr(model, name), dtype=np.float64)
         raise ParameterError(
             explain(
-                f"A {type(model).__name__} does not say how often workers err.",
-                fix="give error_rate, a series by worker",
+                f"A {type(model).__name__} does not estimate error rates of workers.",
+                fix="pass error_rate, a series by worker",
             )
         )
     if hasattr(given, "index") and hasattr(given, "to_numpy"):
@@ -92,7 +91,7 @@ def error_rates(model: Any, given: Any) -> Floats:
     rates = np.asarray(given, dtype=np.float64)
     if rates.shape != (len(model.workers_),):
         raise ParameterError(
-            f"error_rate has shape {rates.shape} for {len(model.workers_):,} workers.\n"
+            f"error_rate has shape {rates.shape} for {plural(len(model.workers_), 'worker')}.\n"
             "  expected: a series by worker, or one number per worker in their order"
         )
     return rates
