@@ -89,7 +89,7 @@ def test_two_workers_and_a_given_place(crowd):
 
 
 def test_mistakes_are_named(crowd):
-    with pytest.raises(AnnotationError, match=r"(?s)No two of the 4 workers.*lower min_overlap"):
+    with pytest.raises(AnnotationError, match=r"(?s)No pair of the 4 workers.*lower min_overlap"):
         plot_agreement(crowd[0], min_overlap=1000)
     with pytest.raises(ParameterError, match="n_workers=1"):
         plot_agreement(crowd[0], n_workers=1)

@@ -92,7 +92,7 @@ def test_it_draws_where_it_is_told(model):
 
 
 def test_mistakes_are_named(model, crowd):
-    with pytest.raises(ParameterError, match="knows no worker 'zoe'"):
+    with pytest.raises(ParameterError, match="does not know worker 'zoe'"):
         plot_confusions(model, workers=["ann", "zoe"])
     with pytest.raises(ParameterError, match="MajorityVote has no confusion"):
         plot_confusions(MajorityVote().fit(crowd[0]))

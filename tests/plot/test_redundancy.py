@@ -94,7 +94,7 @@ def test_a_method_alone_goes_by_its_class_and_more_labels_help(crowd):
 
 def test_mistakes_are_named(crowd):
     votes, truth = crowd
-    with pytest.raises(ParameterError, match="net is no aggregator, but a SpeeLFC"):
+    with pytest.raises(ParameterError, match="net is not an aggregator, but a SpeeLFC"):
         plot_redundancy({"net": SpeeLFC()}, votes)
     with pytest.raises(ParameterError, match="n_labels"):
         plot_redundancy(MajorityVote(), votes, n_labels=[0, 1])

@@ -1,7 +1,8 @@
 """Plots of models: what they learned, how training went, and whether to trust them.
 
 Every function draws into the axes it is given, or into a new figure, and returns the axes;
-nothing is displayed and no global state is touched. ``axes.figure.savefig("plot.png")`` saves one.
+nothing is displayed and no global state is touched. ``axes.figure.savefig("plot.png")`` saves
+a plot.
 """
 
 from crowdwise.errors import MissingExtraError

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from crowdwise.errors import ParameterError, explain, plural
+from crowdwise.errors import ParameterError, explain
 from crowdwise.typing import Array
 
 
@@ -25,7 +25,7 @@ def grid_of_axes(axes: Any, n_rows: int, n_columns: int, cell: tuple[float, floa
     if grid.size != n_rows * n_columns:
         raise ParameterError(
             explain(
-                f"{plural(grid.size, 'set', 'sets')} of axes given for {n_rows} x {n_columns} plots.",
+                f"There are {grid.size} axes for {n_rows} x {n_columns} plots.",
                 fix=f"axes = figure.subplots({n_rows}, {n_columns})",
             )
         )

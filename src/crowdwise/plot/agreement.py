@@ -64,7 +64,7 @@ def plot_agreement(
         raise AnnotationError(
             explain(
                 f"No pair of the {plural(len(kappa), 'worker')} can be compared.",
-                expected=f"two workers who share {min_overlap} or more tasks, with different labels",
+                expected=f"workers who share {min_overlap} or more tasks, with different labels",
                 fix="lower min_overlap",
             )
         )

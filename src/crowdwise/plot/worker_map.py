@@ -17,7 +17,8 @@ MOST_NAMES = 30  # workers up to which names are legible
 def plot_worker_map(model: Any, error_rate: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw workers so that those who make similar mistakes are close, colored by error rate.
 
-    The plane is spanned by the first two principal components of the workers: by the model's ``embedding_`` where it has one, or else by ``confusion_``.
+    The plane is spanned by the first two principal components of the workers: by the model's
+    ``embedding_`` if it has one, else by ``confusion_``.
 
     Parameters
     ----------
