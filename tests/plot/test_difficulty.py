@@ -105,7 +105,7 @@ def test_it_draws_where_it_is_told(thin):
 
 
 def test_models_without_difficulty_are_named(thin):
-    with pytest.raises(ParameterError, match="This MajorityVote does not estimate the difficulty"):
+    with pytest.raises(ParameterError, match="This MajorityVote has no estimated difficulty"):
         plot_difficulty(MajorityVote().fit(thin), thin)
-    with pytest.raises(ParameterError, match="This GLAD has no difficulty"):
+    with pytest.raises(ParameterError, match="This GLAD has no estimated difficulty"):
         plot_difficulty(GLAD, thin)

@@ -48,7 +48,7 @@ def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -
         name = source.__name__ if isinstance(source, type) else type(source).__name__
         raise ParameterError(
             explain(
-                f"This {name} does not estimate the difficulty of tasks.",
+                f"This {name} has no estimated difficulty of tasks.",
                 expected="a fitted GLAD, LIA, SpeeLFCD or CrowdAR, or annotations",
                 fix="fit it first, or pass the annotations",
             )
