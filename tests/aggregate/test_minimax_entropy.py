@@ -10,7 +10,6 @@ from scipy.optimize import approx_fprime, minimize
 from crowdwise.aggregate.minimax_entropy import MinimaxEntropy, penalties_of
 from crowdwise.annotations import Annotations
 from crowdwise.inference import conditional_entropy as solver
-from crowdwise.inference import held_out
 from crowdwise.inference.conditional_entropy import EveryCell
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
@@ -169,7 +168,7 @@ def test_a_stronger_penalty_makes_smaller_effects(voters):
 
 def test_auto_takes_the_strength_with_the_least_held_out_loss(crowd):
     annotations = crowd.annotations
-    fold = held_out.deal(annotations, 3)
+    fold = solver.deal_folds(annotations, 3)
 
     def loss(strength):
         total = 0.0
@@ -189,7 +188,7 @@ def test_auto_takes_the_strength_with_the_least_held_out_loss(crowd):
                 total -= np.log(chance)
         return total
 
-    losses = {strength: loss(strength) for strength in held_out.STRENGTHS}
+    losses = {strength: loss(strength) for strength in solver.STRENGTHS}
     auto = MinimaxEntropy(regularization="auto", random_state=3).fit(annotations)
     assert auto.regularization_ == min(losses, key=losses.get)
 
@@ -202,8 +201,8 @@ def test_search_prefers_the_stronger_of_equals_and_stops_in_time(crowd, monkeypa
         asked.append(strength)
         return strength
 
-    monkeypatch.setattr(held_out, "held_out_loss", lambda strength, _: losses[strength])
-    assert held_out.choose_strength(fit, crowd.annotations, 0) == 1.0
+    monkeypatch.setattr(solver, "held_out_loss", lambda strength, _: losses[strength])
+    assert solver.choose_strength(fit, crowd.annotations, 0) == 1.0
     assert asked == list(np.repeat(list(losses), 5))
 
 
@@ -215,12 +214,12 @@ def test_folds_are_even_within_workers_and_keep_repeats_together(crowd):
         worker=np.repeat(annotations.worker, 2),
         label=np.repeat(annotations.label, 2),
     )
-    fold = held_out.deal(twice, 0)
+    fold = solver.deal_folds(twice, 0)
     assert_array_equal(fold[::2], fold[1::2])
     for worker in range(4):
         sizes = np.bincount(fold[twice.worker == worker], minlength=5)
         assert np.ptp(sizes) <= 2
-    assert (held_out.deal(twice, 1) != fold).any()
+    assert (solver.deal_folds(twice, 1) != fold).any()
 
 
 def test_a_mirror_image_is_turned_back():

@@ -3,7 +3,7 @@ import warnings
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.inference.stopping import until_converged
+from crowdwise.inference.stopping import Run, best_of, until_converged
 
 
 def run(values, max_iter=10, tol=0.01):
@@ -34,3 +34,31 @@ def test_no_tolerance_takes_every_step_silently():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(run([1.0, 1.0, 1.0, 1.0], max_iter=4, tol=0.0)) == 4
+
+
+def starts(*ends):
+    queue = iter(ends)
+
+    def run():
+        name, objective = next(queue)
+        warnings.warn(f"{name} is slow", UserWarning, stacklevel=1)
+        return Run(name, objective)
+
+    return run
+
+
+def test_the_highest_last_objective_wins_and_only_its_warnings_are_shown():
+    with pytest.warns(UserWarning, match="is slow") as shown:
+        best = best_of(3, starts(("a", [9.0, 1.0]), ("b", [0.0, 3.0]), ("c", [0.0, 2.0])))
+    assert (best.end, best.objective) == ("b", [0.0, 3.0])
+    assert [str(warning.message) for warning in shown] == ["b is slow"]
+
+
+def test_the_first_of_equals_wins():
+    with pytest.warns(UserWarning, match="a is slow"):
+        assert best_of(2, starts(("a", [1.0]), ("b", [1.0]))).end == "a"
+
+
+def test_one_start_is_run_once():
+    with pytest.warns(UserWarning, match="a is slow"):
+        assert best_of(1, starts(("a", [1.0]))).end == "a"

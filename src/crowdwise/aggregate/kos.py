@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, Traits, at_least, by_worker
 from crowdwise.inference import Engine, normalize
+from crowdwise.inference.rows import sum_by_group
 from crowdwise.typing import Floats, Ints, RandomState
 
 
@@ -125,7 +126,7 @@ class KOS(Aggregator):
         task, worker, sign, mass = edges_of(annotations)
         pull = self.weights_[worker] * (sign - self.leaning_[worker] * mass)
         sides = [np.maximum(-pull, 0.0), np.maximum(pull, 0.0)]
-        votes = np.stack([sums(side, task, annotations.n_tasks) for side in sides], axis=1)
+        votes = np.stack([sum_by_group(task, side, annotations.n_tasks) for side in sides], axis=1)
         reached = votes.sum(axis=1, keepdims=True) > 0
         return np.where(reached, normalize(votes), annotations.shares())
 
@@ -140,13 +141,10 @@ def edges_of(annotations: Annotations) -> Edges:
     task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
     worker, label = np.divmod(cells.code, n_classes)
     pair, edge = np.unique(task * n_workers + worker, return_inverse=True)
-    sign, mass = (sums(part, edge, len(pair)) for part in (value * (2.0 * label - 1.0), value))
+    sign, mass = (
+        sum_by_group(edge, part, len(pair)) for part in (value * (2.0 * label - 1.0), value)
+    )
     return Edges(pair // n_workers, pair % n_workers, sign, mass)
-
-
-def sums(values: Floats, group: Ints, n_groups: int) -> Floats:
-    """Sum of the values of each group."""
-    return np.bincount(group, values, n_groups).astype(np.float64)  # integers if there are none
 
 
 def exchange(edges: Edges, message: Floats, shape: tuple[int, int]) -> tuple[Floats, Floats]:
@@ -156,9 +154,9 @@ def exchange(edges: Edges, message: Floats, shape: tuple[int, int]) -> tuple[Flo
     ratios of messages matter, so the largest is kept at one.
     """
     pull = edges.sign * message
-    to_worker = sums(pull, edges.task, shape[0])[edges.task] - pull
+    to_worker = sum_by_group(edges.task, pull, shape[0])[edges.task] - pull
     agreed = edges.sign * to_worker
-    total = sums(agreed, edges.worker, shape[1])
+    total = sum_by_group(edges.worker, agreed, shape[1])
     to_task = total[edges.worker] - agreed
     largest = np.abs(to_task).max() or 1.0
     return total / largest, to_task / largest
@@ -166,7 +164,7 @@ def exchange(edges: Edges, message: Floats, shape: tuple[int, int]) -> tuple[Flo
 
 def mean_sign(edges: Edges, n_workers: int) -> Floats:
     """Mean label of each worker, 0 for one without any."""
-    sign, mass = (sums(part, edges.worker, n_workers) for part in (edges.sign, edges.mass))
+    sign, mass = (sum_by_group(edges.worker, part, n_workers) for part in (edges.sign, edges.mass))
     return np.divide(sign, mass, out=np.zeros(n_workers), where=mass > 0)
 
 
@@ -179,5 +177,5 @@ def mostly_right(edges: Edges, weights: Floats, shape: tuple[int, int]) -> Float
     pair = (edges.task, shape[0] + edges.worker)
     graph = coo_array((np.ones(len(edges.task)), pair), shape=(sum(shape), sum(shape)))
     part = connected_components(graph, directed=False)[1]
-    trust = sums(weights[edges.worker] * edges.mass, part[pair[1]], part.max() + 1)
+    trust = sum_by_group(part[pair[1]], weights[edges.worker] * edges.mass, part.max() + 1)
     return np.where(trust[part[shape[0] :]] < 0, -weights, weights)

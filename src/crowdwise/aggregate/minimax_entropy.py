@@ -10,8 +10,15 @@ from scipy.special import softmax
 from crowdwise.annotations import Annotations
 from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import Engine, clamp, gold_mask
-from crowdwise.inference.conditional_entropy import Basis, EveryCell, Solution, lay_out, look, solve
-from crowdwise.inference.held_out import choose_strength
+from crowdwise.inference.conditional_entropy import (
+    Basis,
+    EveryCell,
+    Solution,
+    choose_strength,
+    lay_out,
+    look,
+    solve,
+)
 from crowdwise.typing import Floats, Ints, RandomState
 
 FLAT = 1.05  # no signal is left if the best truths are on average this close to 1 / n_classes

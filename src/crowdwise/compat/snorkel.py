@@ -19,6 +19,7 @@ import crowdwise
 from crowdwise import aggregate
 from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.inference import share_best
 from crowdwise.typing import Floats, Ints
 
 ABSTAIN = -1
@@ -126,9 +127,7 @@ class MajorityLabelVoter(Labeler):
 
     def predict_proba(self, L: Any) -> Floats:
         """One over the number of best classes for each of them, 0 for the others."""
-        votes = self._annotations(L).votes()
-        best = votes == votes.max(axis=1, keepdims=True)
-        return best / best.sum(axis=1, keepdims=True)
+        return share_best(self._annotations(L).votes())
 
 
 class LabelModel(Labeler):

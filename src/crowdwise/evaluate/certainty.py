@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from crowdwise.inference.certainty import certainty_of, levels_of
+from crowdwise.inference.certainty import measure_certainty, rank_certainty
 from crowdwise.io import as_annotations
 from crowdwise.typing import AnnotationsLike
 
@@ -46,6 +46,6 @@ def certainty(
     [20.0, 2.02, 20.0]
     """
     data = as_annotations(annotations)
-    score = certainty_of(data, floor)
-    table = {"certainty": score, "level": levels_of(score, n_levels)}
+    score = measure_certainty(data, floor)
+    table = {"certainty": score, "level": rank_certainty(score, n_levels)}
     return pd.DataFrame(table, index=pd.Index(np.asarray(data.tasks), name="task"))

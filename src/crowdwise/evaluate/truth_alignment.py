@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdwise.annotations.names import as_names, encode, locate
 from crowdwise.errors import AnnotationError, explain, listing, plural
-from crowdwise.inference.simplex import tied
+from crowdwise.inference import share_best
 from crowdwise.io.gold import align_truths, collect_truths
 from crowdwise.typing import Array, Floats, Ints
 
@@ -86,8 +86,7 @@ def _as_table(predicted: Predictions) -> pd.DataFrame | pd.Series:
 
 def predicted_shares(posterior: Floats) -> Floats:
     """One for the best class of each task, split between ties; zeros where there is none."""
-    best = tied(posterior) & (posterior.sum(axis=1, keepdims=True) > 0)
-    return best / np.maximum(best.sum(axis=1, keepdims=True), 1)
+    return np.where(posterior.sum(axis=1, keepdims=True) > 0, share_best(posterior), 0.0)
 
 
 def correct_shares(posterior: Floats, truth: Ints) -> Floats:

@@ -3,7 +3,6 @@
 from crowdwise.inference.confusion import count_labels, one_coin_confusion, pooled_confusion
 from crowdwise.inference.dirichlet import divergence, expected_log, positive_pair, worker_prior
 from crowdwise.inference.engines import Engine, MemoryEngine, Sums, Sweep, engine_for
-from crowdwise.inference.restarts import Run, best_of
 from crowdwise.inference.simplex import (
     as_confusion_counts,
     clamp,
@@ -15,7 +14,7 @@ from crowdwise.inference.simplex import (
     share_best,
     tied,
 )
-from crowdwise.inference.stopping import Trace, until_converged
+from crowdwise.inference.stopping import Run, Trace, best_of, until_converged
 
 __all__ = [
     "Engine",

@@ -2,9 +2,11 @@
 
 Effects on a label's log odds add up: ``P(label | truth) = softmax(worker + task)``. Given the
 truths, workers do not depend on each other, nor do tasks. So each round takes Newton steps on
-all workers at once, then on all tasks at once, and then infers the truths again.
+all workers at once, then on all tasks at once, and then infers the truths again. The
+strength of the penalty may be chosen by how well held-out annotations are predicted.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,10 +16,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 from crowdwise.inference.stopping import until_converged
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Floats, Ints, RandomState
 
 Pair = tuple[Floats, Floats]  # one of the workers, one of the tasks
 
@@ -26,6 +30,9 @@ MOST_STEPS = 10  # Newton steps on one side before it is the other's turn
 MOST_HALVINGS = 20
 ROUNDING = 1e-12  # a loss smaller than this share of the value is none
 MIRRORED = 1e-6  # less of a gain in agreement per task is rounding
+STRENGTHS = tuple(4.0**power for power in range(1, -6, -1))  # to choose from, strongest first
+N_FOLDS = 5
+CLEARLY_WORSE = 1.01  # a held-out loss this many times the best one ends the search
 
 
 class Basis(Protocol):
@@ -249,3 +256,44 @@ def _reach(
     moved = list(point.parameters)
     moved[side] = moved[side] + pace[:, None] * step
     return look(sheet, basis, (moved[0], moved[1]))
+
+
+def choose_strength(
+    fit: Callable[[Annotations, float], Solution],
+    annotations: Annotations,
+    random_state: RandomState,
+) -> float:
+    """The strength whose fits predict held-out annotations best, the stronger of equals."""
+    fold = deal_folds(annotations, random_state)
+    parts = [(annotations.filter(fold != i), annotations.filter(fold == i)) for i in range(N_FOLDS)]
+    losses: dict[float, float] = {}
+    with warnings.catch_warnings():  # a fold need not run to the end
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for strength in STRENGTHS:
+            fits = ((fit(kept, strength), held_out) for kept, held_out in parts)
+            losses[strength] = sum(held_out_loss(*each) for each in fits)
+            if losses[strength] > CLEARLY_WORSE * min(losses.values()):
+                break
+    return min(losses, key=lambda strength: losses[strength])
+
+
+def deal_folds(annotations: Annotations, random_state: RandomState) -> Ints:
+    """Fold of each annotation: each worker's tasks, dealt out evenly to the folds at random."""
+    rng = check_random_state(random_state)
+    pair = annotations.worker.astype(np.int64) * annotations.n_tasks + annotations.task
+    pairs, place = np.unique(pair, return_inverse=True)
+    worker = pairs // max(annotations.n_tasks, 1)
+    shuffled = np.lexsort((rng.random_sample(len(pairs)), worker))
+    turn = np.arange(len(pairs)) + rng.randint(N_FOLDS, size=annotations.n_workers)[worker]
+    fold = np.empty(len(pairs), dtype=np.int64)
+    fold[shuffled] = turn % N_FOLDS
+    return fold[place]
+
+
+def held_out_loss(solution: Solution, annotations: Annotations) -> float:
+    """Negative log-likelihood of annotations that were not fitted."""
+    sheet = lay_out(annotations)
+    worker, task = sheet.units
+    chance = softmax(solution.worker_effect[worker] + solution.task_effect[task], axis=2)
+    mixed = np.einsum("ak,akl->al", solution.posterior[task], chance)
+    return -float((sheet.label * np.log(mixed)).sum())

@@ -1,11 +1,10 @@
 """Beliefs about probabilities, as counts: what the variational methods share."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
 
-from crowdwise.errors import ParameterError
+from crowdwise.errors import ParameterError, explain
 from crowdwise.typing import Floats
 
 
@@ -20,15 +19,17 @@ def divergence(counts: Floats, prior: Floats) -> float:
     return float((distance + _log_beta(prior) - _log_beta(counts)).sum())
 
 
-def worker_prior(smoothing: Any, n_classes: int) -> Floats:
+def worker_prior(smoothing: ArrayLike, n_classes: int) -> Floats:
     """Pseudo-counts of truth x label from one number, (right, wrong), or a whole matrix."""
     value = np.asarray(smoothing, dtype=np.float64)
     shapes = ((), (2,), (n_classes, n_classes))
     if value.shape not in shapes or not (value > 0).all():
         raise ParameterError(
-            f"smoothing has shape {value.shape} for {n_classes} classes.\n"
-            "  expected: a positive number, a pair (right, wrong) of them, or one for each "
-            "truth (row) and label (column)"
+            explain(
+                f"smoothing has shape {value.shape} for {n_classes} classes.",
+                expected="a positive number, a pair (right, wrong) of them, or one for each "
+                "truth (row) and label (column)",
+            )
         )
     if value.ndim == 2:
         return value
@@ -36,12 +37,14 @@ def worker_prior(smoothing: Any, n_classes: int) -> Floats:
     return np.where(np.eye(n_classes, dtype=bool), right, wrong)
 
 
-def positive_pair(value: Any, name: str, meaning: str) -> Floats:
+def positive_pair(value: ArrayLike, name: str, meaning: str) -> Floats:
     """Two positive numbers."""
     pair = np.asarray(value, dtype=np.float64)
     if pair.shape != (2,) or not (pair > 0).all():
         raise ParameterError(
-            f"{name}={value!r} cannot be used.\n  expected: two positive numbers, {meaning}"
+            explain(
+                f"{name}={value!r} cannot be used.", expected=f"two positive numbers, {meaning}"
+            )
         )
     return pair
 

@@ -1,15 +1,18 @@
-"""The stopping rule shared by every iterative method."""
+"""The stopping rule of every iterative method, and the choice among random restarts."""
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import progress
 
 log = logging.getLogger("crowdwise")
+
+End = TypeVar("End")
 
 
 @dataclass
@@ -33,7 +36,7 @@ class Trace:
 def until_converged(max_iter: int, tol: float, *, name: str = "EM") -> Iterator[Trace]:
     """Yield one :class:`Trace` over and over, until it changes by less than ``tol``.
 
-    With ``tol=0`` exactly ``max_iter`` steps are taken and nothing is said.
+    With ``tol=0`` exactly ``max_iter`` steps are taken, without a warning.
     """
     trace = Trace()
     for _ in progress.track(range(max_iter), f"{name}, at most"):
@@ -43,7 +46,33 @@ def until_converged(max_iter: int, tol: float, *, name: str = "EM") -> Iterator[
     if tol > 0:
         warnings.warn(
             f"{name} stopped after max_iter={max_iter} steps while the objective still changed "
-            f"by {trace.risen_by():.1e} a step (tol={tol:.1e}). Raise max_iter, or raise tol.",
+            f"by {trace.risen_by():.1e} per step (tol={tol:.1e}). Raise max_iter, or raise tol.",
             ConvergenceWarning,
             stacklevel=3,
         )
+
+
+@dataclass(frozen=True)
+class Run(Generic[End]):
+    """Where one start led, and the objective after each step on the way."""
+
+    end: End
+    objective: list[float]
+
+
+def best_of(n_restarts: int, run: Callable[[], Run[End]]) -> Run[End]:
+    """The run whose objective ends highest, the first of equals; only its warnings are shown."""
+    best, shown = _quietly(run)
+    for _ in progress.track(range(n_restarts - 1), "restarts", unit="restart"):
+        other, caught = _quietly(run)
+        if other.objective[-1] > best.objective[-1]:
+            best, shown = other, caught
+    for warning in shown:
+        warnings.warn(warning.message, warning.category, stacklevel=3)
+    return best
+
+
+def _quietly(run: Callable[[], Run[End]]) -> tuple[Run[End], list[warnings.WarningMessage]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        return run(), caught

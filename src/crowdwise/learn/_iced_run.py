@@ -17,7 +17,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.base.learner import expect
 from crowdwise.inference import pooled_confusion
-from crowdwise.inference.certainty import certainty_of, levels_of
+from crowdwise.inference.certainty import measure_certainty, rank_certainty
 from crowdwise.inference.simplex import clamp, tied
 from crowdwise.learn.crowd_smote import NewTasks, crowd_smote
 from crowdwise.learn.net_classifier import NoNoise
@@ -121,7 +121,7 @@ class Run:
     def warm_up(self) -> None:
         """Train on majority votes, the surest tasks last (section 2.5)."""
         label = choose(self.posterior, self.rng)
-        level = levels_of(certainty_of(self.votes, self.model.floor), N_STAGES)
+        level = rank_certainty(measure_certainty(self.votes, self.model.floor), N_STAGES)
         for chosen in stages(level, self.told, self.model.warm_up):
             often = 1 if self.model.warm_up == "staged" else N_STAGES
             labels = one_each(np.where(chosen, label, -1), self.votes.n_classes)

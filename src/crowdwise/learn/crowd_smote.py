@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations
 from crowdwise.base.fitting import in_task_order
 from crowdwise.errors import ParameterError, explain, listing
-from crowdwise.inference.certainty import certainty_of
+from crowdwise.inference.certainty import measure_certainty
 from crowdwise.io import as_annotations
 from crowdwise.typing import Floats, Ints
 
@@ -109,7 +109,7 @@ def crowd_smote(
     _refuse(X, truth, votes, delta_rule, copy)
     origin = origins(truth, amounts(truth, votes.n_classes, balance), rng)
     neighbor = neighbors_of_class(X, truth, origin, n_neighbors, rng)
-    certainty = certainty_of(votes, floor)
+    certainty = measure_certainty(votes, floor)
     delta = distances(certainty[origin], certainty[neighbor], delta_rule, jitter, rng)
     place = X[origin] + delta[:, None] * (X[neighbor] - X[origin])
     labels = copied_labels(X, place, votes, n_neighbors, copy, rng)
