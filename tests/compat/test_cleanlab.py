@@ -142,9 +142,9 @@ def test_long_tables_become_wide():
 @pytest.mark.parametrize(
     ("labels", "probs", "told"),
     [
-        (np.array([["a", "b"]]), None, "no number"),
+        (np.array([["a", "b"]]), None, "not numbers"),
         (np.array([0, 1]), None, "shape"),
-        (np.array([[0.5, 1]]), None, "no class"),
+        (np.array([[0.5, 1]]), None, "not classes"),
         (np.array([[NAN, NAN], [0, 1]]), None, "1 examples have no label"),
         (np.array([[0, NAN], [0, NAN]]), None, "1 annotators have no label"),
         (LABELS, PROBS[:3], "pred_probs have shape"),

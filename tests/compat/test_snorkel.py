@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
 from crowdwise import aggregate
-from crowdwise.compat.snorkel import LabelModel, MajorityLabelVoter, decided
+from crowdwise.compat.snorkel import LabelModel, MajorityLabelVoter, break_ties
 from crowdwise.errors import AnnotationError, ParameterError
 
 
@@ -86,13 +86,13 @@ def test_settings_reach_the_model(weak):
 def test_ties():
     proba = np.array([[0.5, 0.5], [0.9, 0.1], [1 / 3 + 1e-7, 2 / 3 - 1e-7]])
     tied = np.full((40, 2), 0.5)
-    assert decided(proba, "abstain").tolist() == [-1, 0, 1]
-    drawn = decided(tied, "random")
-    assert (drawn == decided(tied, "random")).all()
+    assert break_ties(proba, "abstain").tolist() == [-1, 0, 1]
+    drawn = break_ties(tied, "random")
+    assert (drawn == break_ties(tied, "random")).all()
     assert set(drawn) == {0, 1}
-    assert set(decided(tied, "true-random")) == {0, 1}
+    assert set(break_ties(tied, "true-random")) == {0, 1}
     with pytest.raises(ParameterError, match="tie_break_policy='wat'"):
-        decided(proba, "wat")
+        break_ties(proba, "wat")
 
 
 def test_scores(weak, model):

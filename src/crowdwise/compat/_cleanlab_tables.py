@@ -1,18 +1,21 @@
-"""Tables as cleanlab has them."""
+"""Tables in cleanlab's form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.inference.crowdlab import Consensus, CrowdlabCounts, apply_temperature
 from crowdwise.typing import Array, Floats
+
+LabelTable: TypeAlias = pd.DataFrame | ArrayLike  # class numbers, examples x annotators
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +23,11 @@ class Wide:
     """Labels, examples x annotators, NaN where there is none; and the names of both."""
 
     labels: Floats
-    examples: Any
-    annotators: Any
+    examples: pd.Index | None
+    annotators: pd.Index | None
 
     def annotations(self, n_classes: int) -> Annotations:
-        """The same as annotations of so many classes."""
+        """The same as annotations with this many classes."""
         row, column = np.nonzero(~np.isnan(self.labels))
         return Annotations.from_codes(
             row,
@@ -36,29 +39,29 @@ class Wide:
         )
 
 
-def wide_of(labels: Any) -> Wide:
-    """A frame or an array of class numbers."""
-    names: tuple[Any, Any] = (None, None)
+def read_labels(labels: LabelTable) -> Wide:
+    """Read a frame or an array of class numbers."""
+    names: tuple[pd.Index | None, pd.Index | None] = (None, None)
     if isinstance(labels, pd.DataFrame):
         names = (labels.index, labels.columns)
         labels = labels.astype(object).where(labels.notna(), np.nan).to_numpy()
     try:
         table = np.asarray(labels, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise _bad_labels("something that is no number", str(error)) from None
+        raise _bad_labels("values that are not numbers", str(error)) from None
     if table.ndim != 2 or not table.size:
         raise _bad_labels(f"shape {table.shape}", "")
     given = table[~np.isnan(table)]
-    strange = (given < 0) | (given % 1 != 0)
-    if strange.any():
-        raise _bad_labels("numbers that are no class", str(given[strange][0]))
+    invalid = (given < 0) | (given % 1 != 0)
+    if invalid.any():
+        raise _bad_labels("numbers that are not classes", str(given[invalid][0]))
     for axis, what in ((1, "examples"), (0, "annotators")):
-        bare = np.flatnonzero(np.isnan(table).all(axis=axis))
-        if len(bare):
+        empty = np.flatnonzero(np.isnan(table).all(axis=axis))
+        if len(empty):
             raise AnnotationError(
                 explain(
-                    f"{len(bare):,} {what} have no label.",
-                    first=f"number {bare[0]}",
+                    f"{len(empty):,} {what} have no label.",
+                    first=f"number {empty[0]}",
                     expected="at least one in every row and column",
                     fix="drop them first",
                 )
@@ -66,8 +69,8 @@ def wide_of(labels: Any) -> Wide:
     return Wide(table, *names)
 
 
-def checked_probs(pred_probs: Any, wide: Wide) -> Floats:
-    """A classifier's probabilities that fit the labels; even ones where there are none."""
+def check_probs(pred_probs: ArrayLike | None, wide: Wide) -> Floats:
+    """Check that a classifier's probabilities fit the labels; uniform where there are none."""
     highest = int(np.nanmax(wide.labels)) + 1
     if pred_probs is None:
         return np.full((len(wide.labels), highest), 1.0 / highest)
@@ -82,21 +85,21 @@ def checked_probs(pred_probs: Any, wide: Wide) -> Floats:
     return proba
 
 
-def agreement(counts: CrowdlabCounts, consensus: Array) -> Floats:
-    """Of each example's annotators, how many agree with the consensus."""
+def share_agreeing(counts: CrowdlabCounts, consensus: Array) -> Floats:
+    """Share of each example's annotators who agree with the consensus."""
     return counts.votes[np.arange(len(consensus)), consensus] / counts.size
 
 
 def example_table(
     wide: Wide, counts: CrowdlabCounts, found: Mapping[str, Consensus], quality: str
 ) -> pd.DataFrame:
-    """One row an example; the first method's columns have no suffix."""
-    columns: dict[str, Any] = {}
-    for name, judged in found.items():
+    """One row per example; the first method's columns have no suffix."""
+    columns: dict[str, Array] = {}
+    for name, result in found.items():
         suffix = f"_{name}" if columns else ""
-        agrees = agreement(counts, judged.consensus)
-        columns[f"consensus_label{suffix}"] = judged.consensus.astype(int)
-        score = judged.quality if quality == "crowdlab" else agrees
+        agrees = share_agreeing(counts, result.consensus)
+        columns[f"consensus_label{suffix}"] = result.consensus.astype(int)
+        score = result.quality if quality == "crowdlab" else agrees
         columns[f"consensus_quality_score{suffix}"] = score
         columns[f"annotator_agreement{suffix}"] = agrees
         if not suffix:
@@ -105,18 +108,18 @@ def example_table(
 
 
 def annotator_table(
-    wide: Wide, counts: CrowdlabCounts, judged: Consensus, quality: Floats | None, method: str
+    wide: Wide, counts: CrowdlabCounts, result: Consensus, quality: Floats | None, method: str
 ) -> pd.DataFrame:
-    """One row an annotator, the worst first."""
+    """One row per annotator, the worst first."""
     rows, several = counts.rows, (counts.size != 1).astype(np.float64)
-    agrees = (rows.label == judged.consensus[rows.task]).astype(np.float64)
+    agrees = (rows.label == result.consensus[rows.task]).astype(np.float64)
     with_others = counts.mean_by_worker(agrees, several[rows.task])
-    score = judged.quality if method == "crowdlab" else agreement(counts, judged.consensus)
+    score = result.quality if method == "crowdlab" else share_agreeing(counts, result.consensus)
     table = pd.DataFrame(
         {
             "annotator_quality": with_others if quality is None else quality,
             "agreement_with_consensus": counts.mean_by_worker(agrees, np.ones(len(agrees))),
-            "worst_class": worst_classes(counts, agrees, score),
+            "worst_class": find_worst_classes(counts, agrees, score),
             "num_examples_labeled": (~np.isnan(wide.labels)).sum(axis=0),
         },
         index=wide.annotators,
@@ -126,31 +129,34 @@ def annotator_table(
     return table.sort_values(["annotator_quality", "agreement_with_consensus"])
 
 
-def worst_classes(counts: CrowdlabCounts, agrees: Floats, score: Floats) -> Array:
+def find_worst_classes(counts: CrowdlabCounts, agrees: Floats, score: Floats) -> Array:
     """The class of each annotator's labels that agrees least with the consensus.
 
-    Ties go to the class given most often, then to that of the surest consensus, then the first.
+    Ties go to the class given most often, then to the most confident consensus, then the first.
     """
     rows, shape = counts.rows, (counts.n_workers, counts.votes.shape[1])
     cell = rows.worker * shape[1] + rows.label
     given = np.bincount(cell, minlength=shape[0] * shape[1])
     sums = [np.bincount(cell, part, len(given)) for part in (agrees, score[rows.task])]
-    right, sure = (part / np.maximum(given, 1) for part in sums)
-    order = np.lexsort((-sure, -given, right, given == 0))  # the last key counts first
+    right, confident = (part / np.maximum(given, 1) for part in sums)
+    order = np.lexsort((-confident, -given, right, given == 0))  # the last key counts first
     first = order[np.argsort(order // shape[1], kind="stable")].reshape(shape)[:, 0]
     return (first % shape[1]).astype(int)
 
 
-def settled_scores(
-    counts: CrowdlabCounts | None, judged: Consensus | None, unlabeled: Any, heat: float = 1.0
+def score_settled(
+    counts: CrowdlabCounts | None,
+    result: Consensus | None,
+    unlabeled: ArrayLike | None,
+    heat: float = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Quality drawn to chance by the weight of one more annotator: of both kinds of examples."""
+    """Quality shrunk to chance by the weight of one more annotator, of both kinds of examples."""
     labeled, model, usual = np.array([]), 1.0, 1.0
-    if counts is not None and judged is not None:
-        model, usual = judged.model, float(judged.worker.mean())
-        weight = model + counts.by_class(judged.worker[counts.rows.worker]).sum(axis=1)
+    if counts is not None and result is not None:
+        model, usual = result.model, float(result.worker.mean())
+        weight = model + counts.by_class(result.worker[counts.rows.worker]).sum(axis=1)
         chance = 1.0 / counts.votes.shape[1]
-        labeled = (judged.quality * weight + usual * chance) / (weight + usual)
+        labeled = (result.quality * weight + usual * chance) / (weight + usual)
     if unlabeled is None:
         return labeled, np.array([])
     proba = apply_temperature(np.asarray(unlabeled, dtype=np.float64), heat)

@@ -1,44 +1,57 @@
-"""What crowd-kit's aggregators have in common: votes by skill, and results as attributes."""
+"""What crowd-kit's aggregators share: tables, votes by skill, and results as attributes."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Self, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
-from crowdwise.compat._crowdkit_tables import annotations_of
+from crowdwise.annotations.names import locate
+from crowdwise.base.aggregator import Aggregator as OurAggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.inference import MemoryEngine
-from crowdwise.typing import Floats
+from crowdwise.typing import Array, Floats, GoldLike
+
+Table: TypeAlias = pd.DataFrame | Annotations  # columns task, worker and label
 
 ON_MISSING_SKILL = ("error", "ignore", "value")
+EPSILON = 1e-10  # least count in a confusion matrix
 
 
 class Aggregator(BaseEstimator):
     """The verbs that all of them have."""
 
+    fit: Callable[..., Self]
     labels_: pd.Series
     probas_: pd.DataFrame
 
-    def fit_predict(self, data: Any, *more: Any, **named: Any) -> pd.Series:
+    def fit_predict(self, data: Table, *more: object, **named: object) -> pd.Series:
         """Same as ``fit(…).labels_``: a series ``agg_label`` by task."""
-        return _fitted(self, data, *more, **named).labels_
+        return self.fit(data, *more, **named).labels_
 
-    def fit_predict_proba(self, data: Any, *more: Any, **named: Any) -> pd.DataFrame:
+    def fit_predict_proba(self, data: Table, *more: object, **named: object) -> pd.DataFrame:
         """Same as ``fit(…).probas_``: a frame task x label."""
-        return _fitted(self, data, *more, **named).probas_
+        return self.fit(data, *more, **named).probas_
 
 
 class Fitted(Aggregator):
-    """An aggregator of ours behind crowd-kit's attributes."""
+    """An aggregator of ours with crowd-kit's attributes."""
 
-    def _fit(self, model: Any, votes: Annotations, data: Any = None, gold: Any = None) -> None:
+    def _fit(
+        self,
+        model: OurAggregator,
+        votes: Annotations,
+        data: pd.DataFrame | None = None,
+        gold: GoldLike = None,
+    ) -> None:
         """Fit ours; with ``data`` tasks come in the order in which it names them."""
         if not votes.n_annotations:
             self.labels_, self.probas_ = pd.Series(dtype=object), pd.DataFrame()
@@ -58,12 +71,12 @@ class Voting(Aggregator):
     default_skill: float | None = None
     on_missing_skill: str = "error"
 
-    def _vote(self, data: Any, skills: Any = None) -> Annotations:
-        """Set ``probas_`` and ``labels_``; returns the annotations that were counted."""
+    def _vote(self, data: Table, skills: pd.Series | None = None) -> Annotations:
+        """Set ``probas_`` and ``labels_``; return the annotations that were counted."""
         votes = annotations_of(data)
         weights = None
         if skills is not None:
-            votes, weights = self._known(votes, pd.Series(skills))
+            votes, weights = self._with_skill(votes, pd.Series(skills))
         shares = self._shares(votes, weights)
         tasks, labels = pd.Index(votes.tasks, name="task"), pd.Index(votes.classes, name="label")
         self.probas_ = pd.DataFrame(shares, index=tasks, columns=labels)
@@ -74,7 +87,7 @@ class Voting(Aggregator):
     def _shares(self, votes: Annotations, weights: Floats | None) -> Floats:
         return MemoryEngine(votes).shares(weights)
 
-    def _known(self, votes: Annotations, skills: pd.Series) -> tuple[Annotations, Floats]:
+    def _with_skill(self, votes: Annotations, skills: pd.Series) -> tuple[Annotations, Floats]:
         """The annotations that count, and the weight of every worker."""
         if self.on_missing_skill not in ON_MISSING_SKILL:
             raise ParameterError(
@@ -106,25 +119,92 @@ class Weighted(Voting):
 
     skills_: pd.Series
 
-    def predict(self, data: Any) -> pd.Series:
+    def predict(self, data: Table) -> pd.Series:
         """Most probable label of every task."""
         check_is_fitted(self, "skills_")
         self._vote(data, self.skills_)
         return self.labels_
 
-    def predict_proba(self, data: Any) -> pd.DataFrame:
+    def predict_proba(self, data: Table) -> pd.DataFrame:
         """Share of the skills behind each label."""
         self.predict(data)
         return self.probas_
 
-    def fit_predict(self, data: Any, *more: Any, **named: Any) -> pd.Series:
+    def fit_predict(self, data: Table, *more: object, **named: object) -> pd.Series:
         """Same as ``fit(…).predict(data)``."""
-        return _fitted(self, data, *more, **named).predict(data)
+        return self.fit(data, *more, **named).predict(data)
 
-    def fit_predict_proba(self, data: Any, *more: Any, **named: Any) -> pd.DataFrame:
+    def fit_predict_proba(self, data: Table, *more: object, **named: object) -> pd.DataFrame:
         """Same as ``fit(…).predict_proba(data)``."""
-        return _fitted(self, data, *more, **named).predict_proba(data)
+        return self.fit(data, *more, **named).predict_proba(data)
 
 
-def _fitted(model: Any, *data: Any, **named: Any) -> Any:
-    return model.fit(*data, **named)
+def annotations_of(data: Table) -> Annotations:
+    """A frame with the columns task, worker and label as annotations."""
+    if isinstance(data, Annotations):
+        return data
+    absent = [name for name in ("task", "worker", "label") if name not in data]
+    if absent:
+        raise AnnotationError.missing_column(
+            absent[0],
+            where="The data",
+            found=list(data),
+            fix="rename the columns to task, worker and label",
+        )
+    return Annotations.from_frame(data)
+
+
+def accuracy_of(votes: Annotations, truth: pd.Series) -> pd.Series:
+    """How often each worker gives the truth, counting repeated labels once."""
+    rows = np.unique(np.column_stack([votes.task, votes.worker, votes.label]), axis=0)
+    place = locate(np.asarray(truth.index), votes.tasks)[rows[:, 0]]
+    rows, place = rows[place >= 0], place[place >= 0]
+    code = locate(votes.classes, truth.to_numpy())[place]
+    right = np.bincount(rows[:, 1], rows[:, 2] == code, votes.n_workers)
+    asked = np.bincount(rows[:, 1], minlength=votes.n_workers)
+    index = pd.Index(votes.workers, name="worker")
+    share = np.divide(right, asked, out=np.full(len(asked), np.nan), where=asked > 0)
+    return pd.Series(share, index=index, name="skill").dropna()
+
+
+def errors_of(
+    votes: Annotations, counts: Floats, data: pd.DataFrame, *, normalized: bool = False
+) -> pd.DataFrame:
+    """P(label | truth) as crowd-kit has it: a row for each worker and label that occur.
+
+    ``counts[worker, truth, label]`` are brought to sum to one over the worker's labels, unless
+    they are ``normalized`` over all classes.
+    """
+    seen = pd.MultiIndex.from_frame(data[["worker", "label"]].drop_duplicates())
+    names = pd.MultiIndex.from_product([votes.workers, votes.classes], names=["worker", "label"])
+    wide = counts.swapaxes(1, 2).reshape(-1, votes.n_classes)  # (worker and label, truth)
+    table = pd.DataFrame(wide, index=names, columns=votes.classes).loc[seen]
+    if normalized:
+        return table
+    table = table.clip(lower=EPSILON)
+    return table / table.groupby("worker").transform("sum")
+
+
+def mean_accuracy(votes: Annotations, posterior: Floats) -> pd.Series:
+    """How often each worker is expected to be right under a posterior."""
+    right = posterior[votes.task, votes.label]
+    n_workers, size = votes.n_workers, np.bincount(votes.worker, minlength=votes.n_workers)
+    index = pd.Index(votes.workers, name="worker")
+    share = np.bincount(votes.worker, right, n_workers) / np.maximum(size, 1)
+    return pd.Series(share, index=index, name="skill")
+
+
+def priors_of(posterior: Floats, votes: Annotations) -> pd.Series:
+    """The mean posterior of each class."""
+    index = pd.Index(votes.classes, name="label")
+    return pd.Series(posterior.mean(axis=0), index=index, name="prior")
+
+
+def one_mean(means: ArrayLike | None, name: str) -> float:
+    """The one mean that all have; 1 by default."""
+    values: Array = np.unique(1.0 if means is None else np.asarray(means, dtype=np.float64))
+    if len(values) != 1:
+        raise ParameterError(
+            explain(f"{name} has {len(values)} values.", expected="the same mean for all")
+        )
+    return float(values[0])

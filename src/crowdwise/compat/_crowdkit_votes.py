@@ -1,10 +1,10 @@
-"""crowd-kit's votes: aggregators that weigh workers and count."""
+"""crowd-kit's votes: aggregators that weight workers and count."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import aggregate
 from crowdwise.annotations import Annotations
-from crowdwise.compat._crowdkit_base import Voting, Weighted
-from crowdwise.compat._crowdkit_tables import accuracy_of, annotations_of
-from crowdwise.typing import Floats
+from crowdwise.compat._crowdkit_base import (
+    Table,
+    Voting,
+    Weighted,
+    accuracy_of,
+    annotations_of,
+)
+from crowdwise.typing import Floats, RandomState
 
 
 class MajorityVote(Voting):
@@ -33,8 +38,8 @@ class MajorityVote(Voting):
         self.default_skill = default_skill
         self.on_missing_skill = on_missing_skill
 
-    def fit(self, data: Any, skills: Any = None) -> Self:
-        """Count the labels; workers weigh by ``skills``, a series by worker."""
+    def fit(self, data: Table, skills: pd.Series | None = None) -> Self:
+        """Count the labels; workers are weighted by ``skills``, a series by worker."""
         votes = self._vote(data, skills)
         self.skills_ = accuracy_of(votes, self.labels_)
         return self
@@ -43,7 +48,7 @@ class MajorityVote(Voting):
 class Wawa(Weighted):
     """A vote in which workers count by their agreement with the majority."""
 
-    def fit(self, data: Any) -> Self:
+    def fit(self, data: Table) -> Self:
         """Set ``skills_``: how often each worker agrees with the majority."""
         self.skills_ = MajorityVote().fit(data).skills_
         return self
@@ -52,7 +57,7 @@ class Wawa(Weighted):
 class GoldMajorityVote(Weighted):
     """A vote in which workers count by how often they are right on known tasks."""
 
-    def fit(self, data: Any, true_labels: Any) -> Self:
+    def fit(self, data: Table, true_labels: pd.Series) -> Self:
         """Set ``skills_``: how often each worker gives the true label, a series by task."""
         self.skills_ = accuracy_of(annotations_of(data), pd.Series(true_labels))
         return self
@@ -78,7 +83,7 @@ class ZeroBasedSkill(Weighted):
         self.lr_reduce_factor = lr_reduce_factor
         self.eps = eps
 
-    def fit(self, data: Any) -> Self:
+    def fit(self, data: Table) -> Self:
         """Set ``skills_`` by steps from chance to the agreement with the vote."""
         votes, vote = annotations_of(data), MajorityVote()
         index = pd.Index(votes.workers, name="worker")
@@ -95,18 +100,20 @@ class ZeroBasedSkill(Weighted):
 
 
 class MMSR(Weighted):
-    """Workers weighed by how pairs of them agree, with outliers set aside.
+    """Workers weighted by how pairs of them agree, with outliers set aside.
 
     ``scores_`` are sums of weights, as crowd-kit's documentation says; it divides them by their
     total, which turns a task around where the total is negative.
     """
 
-    def __init__(self, n_iter: int = 10000, tol: float = 1e-10, random_state: Any = 0) -> None:
+    def __init__(
+        self, n_iter: int = 10000, tol: float = 1e-10, random_state: RandomState = 0
+    ) -> None:
         self.n_iter = n_iter
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, data: Any) -> Self:
+    def fit(self, data: Table) -> Self:
         """Set ``skills_``: the log-odds that each worker is right, over chance."""
         model = aggregate.MMSR(max_iter=self.n_iter, tol=self.tol)
         with warnings.catch_warnings():
@@ -114,12 +121,12 @@ class MMSR(Weighted):
             self.skills_ = model.fit(annotations_of(data)).weights_.rename("skill")
         return self
 
-    def predict_score(self, data: Any) -> pd.DataFrame:
+    def predict_score(self, data: Table) -> pd.DataFrame:
         """Sum of the skills behind each label."""
         self.predict(data)
         return self.scores_
 
-    def fit_predict_score(self, data: Any) -> pd.DataFrame:
+    def fit_predict_score(self, data: Table) -> pd.DataFrame:
         """Same as ``fit(data).predict_score(data)``."""
         return self.fit(data).predict_score(data)
 

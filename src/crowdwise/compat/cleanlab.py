@@ -1,11 +1,11 @@
 """cleanlab's functions for several annotators, with its arguments, keys and columns.
 
 Labels are a table of examples (rows) and annotators (columns), class numbers with NaN where there
-is none; as in ``cleanlab.multiannotator``, whose words these functions keep.
+is none; as in ``cleanlab.multiannotator``, whose terms these functions keep.
 
 cleanlab 2.9 puts counts of labels into the wrong classes where a class is missing among an
 example's labels, as labels are floats there: it shows in ``calibrate_probs``, in the scores for
-active learning, and in ``detailed_label_quality`` by agreement. Ours are what it means to do.
+active learning, and in ``detailed_label_quality`` by agreement. Ours do what it intends.
 
 >>> import numpy as np
 >>> labels = np.array([[0, 0, np.nan], [1, 1, 0], [0, np.nan, 0], [1, 1, 1]])
@@ -22,14 +22,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from crowdwise.compat._cleanlab_tables import (
+    LabelTable,
     Wide,
     annotator_table,
-    checked_probs,
+    check_probs,
     example_table,
-    settled_scores,
-    wide_of,
+    read_labels,
+    score_settled,
 )
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.crowdlab import (
@@ -55,8 +57,8 @@ __all__ = [
 
 
 def get_label_quality_multiannotator(
-    labels_multiannotator: Any,
-    pred_probs: Any = None,
+    labels_multiannotator: LabelTable,
+    pred_probs: ArrayLike | None = None,
     *,
     consensus_method: str | list[str] = "best_quality",
     quality_method: str = "crowdlab",
@@ -65,7 +67,7 @@ def get_label_quality_multiannotator(
     return_annotator_stats: bool = True,
     return_weights: bool = False,
     verbose: bool = True,  # noqa: ARG001  cleanlab has it
-    label_quality_score_kwargs: Mapping[str, Any] | None = None,
+    label_quality_score_kwargs: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Consensus labels, and the quality of labels and annotators.
 
@@ -74,18 +76,18 @@ def get_label_quality_multiannotator(
     labels_multiannotator : DataFrame or ndarray of shape (n_examples, n_annotators)
         Class numbers, NaN where an annotator gave none.
     pred_probs : ndarray of shape (n_examples, n_classes), optional
-        What a classifier says of examples that it was not trained on. Without it, which
-        cleanlab does not allow, quality is agreement and the consensus the majority.
+        What a classifier predicts for examples that it was not trained on. Without it, which
+        cleanlab does not allow, quality is agreement and the consensus is the majority.
     consensus_method : {"best_quality", "majority_vote"} or a list of both
         Which labels to take; with a list, the others come in columns of their own.
     quality_method : {"crowdlab", "agreement"}
-        Whether quality weighs annotators and classifier, or is the share that agrees.
+        Whether quality weights annotators and classifier, or is the share that agrees.
     calibrate_probs : bool, default=False
         Whether to bring ``pred_probs`` to the temperature that fits the labels best.
     return_detailed_quality, return_annotator_stats, return_weights : bool
         Which tables to return.
     verbose, label_quality_score_kwargs
-        Taken and not needed: nothing is printed, and the score is the self-confidence.
+        Accepted and ignored: nothing is printed, and the score is the self-confidence.
 
     Returns
     -------
@@ -93,13 +95,13 @@ def get_label_quality_multiannotator(
         ``label_quality``, ``detailed_label_quality``, ``annotator_stats``, ``model_weight`` and
         ``annotator_weight``, as cleanlab has them.
     """
-    wide = wide_of(labels_multiannotator)
+    wide = read_labels(labels_multiannotator)
     if pred_probs is None:
         quality_method, consensus_method = "agreement", "majority_vote"
     methods = [consensus_method] if isinstance(consensus_method, str) else list(consensus_method)
     _refuse_unknown(methods, quality_method, return_weights)
     _refuse_other_scores(label_quality_score_kwargs or {})
-    proba = checked_probs(pred_probs, wide)
+    proba = check_probs(pred_probs, wide)
     counts = CrowdlabCounts.of(wide.annotations(proba.shape[1]))
     if calibrate_probs:
         proba = apply_temperature(
@@ -107,11 +109,11 @@ def get_label_quality_multiannotator(
         )
     found: dict[str, Consensus] = {}
     for name in methods:
-        found[name] = _judged(counts, proba, name, quality_method, pred_probs is not None)
+        found[name] = _find_consensus(counts, proba, name, quality_method, pred_probs is not None)
     main = found[methods[0]]
     info: dict[str, Any] = {"label_quality": example_table(wide, counts, found, quality_method)}
     if return_detailed_quality:
-        info["detailed_label_quality"] = _detailed(wide, main.posterior)
+        info["detailed_label_quality"] = _label_quality(wide, main.posterior)
     if return_annotator_stats:
         quality = worker_quality(counts, main) if quality_method == "crowdlab" else None
         info["annotator_stats"] = annotator_table(wide, counts, main, quality, quality_method)
@@ -122,23 +124,27 @@ def get_label_quality_multiannotator(
 
 
 def get_majority_vote_label(
-    labels_multiannotator: Any,
-    pred_probs: Any = None,
+    labels_multiannotator: LabelTable,
+    pred_probs: ArrayLike | None = None,
     verbose: bool = True,  # noqa: ARG001  cleanlab has it
 ) -> Ints:
     """The label most annotators gave.
 
     Ties go to the class that ``pred_probs`` prefer, then to the rarer one, then to that of the
-    better annotators, and then to luck, which is always the same here.
+    better annotators, and then to random numbers, which are always the same here.
     """
-    wide = wide_of(labels_multiannotator)
-    proba = checked_probs(pred_probs, wide)
+    wide = read_labels(labels_multiannotator)
+    proba = check_probs(pred_probs, wide)
     counts = CrowdlabCounts.of(wide.annotations(proba.shape[1]))
-    return majority_label(counts, None if pred_probs is None else proba, _luck(counts)).astype(int)
+    return majority_label(
+        counts, None if pred_probs is None else proba, _tie_breaks(counts)
+    ).astype(int)
 
 
 def get_active_learning_scores(
-    labels_multiannotator: Any = None, pred_probs: Any = None, pred_probs_unlabeled: Any = None
+    labels_multiannotator: LabelTable | None = None,
+    pred_probs: ArrayLike | None = None,
+    pred_probs_unlabeled: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
     """How settled examples are: label those with the lowest scores next (ActiveLab).
 
@@ -147,9 +153,9 @@ def get_active_learning_scores(
     labels_multiannotator : DataFrame or ndarray, optional
         As above; needed with ``pred_probs``.
     pred_probs : ndarray, optional
-        What a classifier says of the labeled examples.
+        What a classifier predicts for the labeled examples.
     pred_probs_unlabeled : ndarray, optional
-        What it says of examples that nobody labeled yet.
+        What it predicts for examples that nobody has labeled yet.
 
     Returns
     -------
@@ -161,7 +167,7 @@ def get_active_learning_scores(
             "There is nothing to score.\n  expected: pred_probs, pred_probs_unlabeled, or both"
         )
     if pred_probs is None:
-        return settled_scores(None, None, pred_probs_unlabeled)
+        return score_settled(None, None, pred_probs_unlabeled)
     if labels_multiannotator is None:
         raise AnnotationError(
             explain(
@@ -170,40 +176,42 @@ def get_active_learning_scores(
                 fix="pass pred_probs_unlabeled alone where there are no labels",
             )
         )
-    wide = wide_of(labels_multiannotator)
-    proba = checked_probs(pred_probs, wide)
+    wide = read_labels(labels_multiannotator)
+    proba = check_probs(pred_probs, wide)
     counts = CrowdlabCounts.of(wide.annotations(proba.shape[1]))
     heat = 1.0
     if (counts.size > 1).any():
         heat = fit_temperature(counts.votes / counts.size[:, None], proba)
         proba = apply_temperature(proba, heat)
-    judged = find_consensus(counts, proba, _unknown(counts), _luck(counts), best_quality=True)
+    result = find_consensus(counts, proba, _unknown(counts), _tie_breaks(counts), best_quality=True)
     if not (counts.size > 1).any():  # one label each: it is the consensus
-        judged = Consensus(counts.votes.argmax(axis=1), proba, 1.0, np.ones(counts.n_workers))
-    return settled_scores(counts, judged, pred_probs_unlabeled, heat)
+        result = Consensus(counts.votes.argmax(axis=1), proba, 1.0, np.ones(counts.n_workers))
+    return score_settled(counts, result, pred_probs_unlabeled, heat)
 
 
 def convert_long_to_wide_dataset(labels_multiannotator_long: pd.DataFrame) -> pd.DataFrame:
-    """A table of task, annotator and label as one row a task and one column an annotator."""
+    """A table of task, annotator and label as one row per task and one column per annotator."""
     wide = labels_multiannotator_long.pivot(index="task", columns="annotator", values="label")
     return wide.rename_axis(index=None, columns=None)
 
 
-def _judged(
-    counts: CrowdlabCounts, proba: Floats, method: str, quality: str, told: bool
+def _find_consensus(
+    counts: CrowdlabCounts, proba: Floats, method: str, quality: str, has_model: bool
 ) -> Consensus:
     """Labels and posterior by one method."""
     best = method == "best_quality"
     if quality == "crowdlab":
-        return find_consensus(counts, proba, _unknown(counts), _luck(counts), best_quality=best)
+        return find_consensus(
+            counts, proba, _unknown(counts), _tie_breaks(counts), best_quality=best
+        )
     # By agreement the posterior is the share of labels, and its best class a majority's.
-    labels = majority_label(counts, proba if told else None, _luck(counts))
+    labels = majority_label(counts, proba if has_model else None, _tie_breaks(counts))
     shares = counts.votes / counts.size[:, None]
     return Consensus(labels, shares, 1.0, np.ones(counts.n_workers))
 
 
-def _detailed(wide: Wide, posterior: Floats) -> pd.DataFrame:
-    """The posterior of each annotator's label."""
+def _label_quality(wide: Wide, posterior: Floats) -> pd.DataFrame:
+    """The posterior probability of each annotator's label."""
     given = ~np.isnan(wide.labels)
     quality = np.full(wide.labels.shape, np.nan)
     row = np.nonzero(given)[0]
@@ -216,7 +224,7 @@ def _unknown(counts: CrowdlabCounts) -> Ints:
     return np.full(len(counts.votes), -1)
 
 
-def _luck(counts: CrowdlabCounts) -> Floats:
+def _tie_breaks(counts: CrowdlabCounts) -> Floats:
     return np.random.RandomState(0).random_sample(counts.votes.shape)
 
 
@@ -231,7 +239,7 @@ def _refuse_unknown(methods: list[str], quality: str, weights: bool) -> None:
         raise ParameterError("There are no weights.\n  expected: quality_method='crowdlab'")
 
 
-def _refuse_other_scores(named: Mapping[str, Any]) -> None:
+def _refuse_other_scores(named: Mapping[str, object]) -> None:
     method = named.get("method", "self_confidence")
     if method != "self_confidence" or named.get("adjust_pred_probs"):
         raise ParameterError(

@@ -6,7 +6,7 @@ as ``crowdkit.aggregation`` has them. Where the two differ on purpose, the class
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,13 @@ import pandas as pd
 from crowdwise import aggregate
 from crowdwise.aggregate.dawid_skene import WorkerHistory
 from crowdwise.annotations import Annotations
-from crowdwise.compat._crowdkit_base import Fitted
-from crowdwise.compat._crowdkit_tables import (
+from crowdwise.compat._crowdkit_base import (
     EPSILON,
+    Fitted,
+    Table,
     annotations_of,
     errors_of,
-    expected_accuracy,
+    mean_accuracy,
     one_mean,
     priors_of,
 )
@@ -32,6 +33,7 @@ from crowdwise.compat._crowdkit_votes import (
 )
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.confusion import one_coin_confusion
+from crowdwise.typing import Floats, GoldLike, RandomState
 
 __all__ = [
     "GLAD",
@@ -53,7 +55,7 @@ class DawidSkene(Fitted):
     Stops by the likelihood per label, which crowd-kit's bound is not: it counts the prior once
     per label, and may stop too early or too late. With ``tol=0`` both take ``n_iter`` steps, and
     end in the same place. Counts of ``initial_error`` ("addition") are kept in every step, as
-    history that they are; crowd-kit forgets them after the first.
+    past labels; crowd-kit forgets them after the first.
     """
 
     def __init__(
@@ -63,7 +65,9 @@ class DawidSkene(Fitted):
         self.tol = tol
         self.initial_error_strategy = initial_error_strategy
 
-    def fit(self, data: Any, true_labels: Any = None, initial_error: Any = None) -> Self:
+    def fit(
+        self, data: Table, true_labels: GoldLike = None, initial_error: pd.DataFrame | None = None
+    ) -> Self:
         """Learn from labels, known truths (a series by task) and counts of the past."""
         votes = annotations_of(data)
         model = aggregate.DawidSkene(
@@ -78,14 +82,16 @@ class DawidSkene(Fitted):
             self.priors_ = priors_of(model.posterior_, votes)
         return self
 
-    def _history(self, votes: Annotations, initial_error: Any) -> WorkerHistory | None:
+    def _history(
+        self, votes: Annotations, initial_error: pd.DataFrame | None
+    ) -> WorkerHistory | None:
         """Counts by worker, observed label (rows) and true label (columns), as ours."""
         if initial_error is None or self.initial_error_strategy is None:
             return None
         if self.initial_error_strategy != "addition":
             raise ParameterError(
                 explain(
-                    f"initial_error_strategy={self.initial_error_strategy!r} is not to be had.",
+                    f"initial_error_strategy={self.initial_error_strategy!r} is not supported.",
                     expected="'addition', with counts of labels as initial_error",
                     fix="multiply your matrices by the number of labels they rest on",
                 )
@@ -101,7 +107,9 @@ class DawidSkene(Fitted):
 class OneCoinDawidSkene(DawidSkene):
     """One accuracy for every worker, fitted by EM; stops as :class:`DawidSkene` does."""
 
-    def fit(self, data: Any, true_labels: Any = None, initial_error: Any = None) -> Self:
+    def fit(
+        self, data: Table, true_labels: GoldLike = None, initial_error: pd.DataFrame | None = None
+    ) -> Self:
         """Learn from labels, and from known truths, which crowd-kit does not take here."""
         votes = annotations_of(data)
         model = aggregate.OneCoin(
@@ -112,7 +120,7 @@ class OneCoinDawidSkene(DawidSkene):
         )
         self._fit(model, votes, data, true_labels)
         if votes.n_annotations:
-            self.skills_ = expected_accuracy(votes, model.posterior_)
+            self.skills_ = mean_accuracy(votes, model.posterior_)
             confusion = one_coin_confusion(self.skills_.to_numpy(), votes.n_classes)
             self.errors_ = errors_of(votes, confusion, data, normalized=True)
             self.priors_ = priors_of(model.posterior_, votes)
@@ -122,7 +130,7 @@ class OneCoinDawidSkene(DawidSkene):
 class GLAD(Fitted):
     """Skilled workers and easy tasks; takes Newton steps where crowd-kit takes gradient steps.
 
-    ``silent``, ``m_step_max_iter`` and ``m_step_tol`` are taken and not needed. Prior means must
+    ``silent``, ``m_step_max_iter`` and ``m_step_tol`` are accepted and ignored. Prior means must
     be the same for all workers, and for all tasks.
     """
 
@@ -131,9 +139,9 @@ class GLAD(Fitted):
         n_iter: int = 100,
         tol: float = 1e-5,
         silent: bool = True,
-        labels_priors: Any = None,
-        alphas_priors_mean: Any = None,
-        betas_priors_mean: Any = None,
+        labels_priors: pd.Series | None = None,
+        alphas_priors_mean: pd.Series | None = None,
+        betas_priors_mean: pd.Series | None = None,
         m_step_max_iter: int = 25,
         m_step_tol: float = 1e-2,
     ) -> None:
@@ -146,10 +154,10 @@ class GLAD(Fitted):
         self.m_step_max_iter = m_step_max_iter
         self.m_step_tol = m_step_tol
 
-    def fit(self, data: Any) -> Self:
+    def fit(self, data: Table) -> Self:
         """Learn the skills of workers (``alphas_``) and the ease of tasks (``betas_``)."""
         votes = annotations_of(data)
-        prior: Any = "uniform"
+        prior: str | Floats = "uniform"
         if self.labels_priors is not None:
             prior = pd.Series(self.labels_priors).reindex(votes.classes).to_numpy()
         model = aggregate.GLAD(
@@ -169,10 +177,10 @@ class GLAD(Fitted):
 
 
 class MACE(Fitted):
-    """Workers who know the truth at times and make it up otherwise.
+    """Workers who sometimes know the truth and otherwise make it up.
 
     crowd-kit mixes up the rows of workers, so that its results change with the order of the data;
-    ours do not. ``smoothing`` is taken and not needed: crowd-kit never reads it.
+    ours do not. ``smoothing`` is accepted and ignored: crowd-kit never reads it.
     """
 
     def __init__(
@@ -184,7 +192,7 @@ class MACE(Fitted):
         default_noise: float = 0.5,
         alpha: float = 0.5,
         beta: float = 0.5,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         verbose: int = 0,
     ) -> None:
         self.n_restarts = n_restarts
@@ -197,8 +205,8 @@ class MACE(Fitted):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, data: Any) -> Self:
-        """Learn ``spamming_`` (worker x made up, known) and ``thetas_`` (worker x label)."""
+    def fit(self, data: Table) -> Self:
+        """Learn ``spamming_`` (worker x spamming, knowing) and ``thetas_`` (worker x label)."""
         votes = annotations_of(data)
         model = aggregate.MACE(
             inference=self.method,
@@ -218,11 +226,11 @@ class MACE(Fitted):
 class KOS(Fitted):
     """Two classes, by messages between tasks and workers."""
 
-    def __init__(self, n_iter: int = 100, random_state: Any = 0) -> None:
+    def __init__(self, n_iter: int = 100, random_state: RandomState = 0) -> None:
         self.n_iter = n_iter
         self.random_state = random_state
 
-    def fit(self, data: Any) -> Self:
+    def fit(self, data: Table) -> Self:
         """Exchange messages ``n_iter`` times."""
         model = aggregate.KOS(max_iter=self.n_iter, random_state=self.random_state)
         self._fit(model, annotations_of(data))

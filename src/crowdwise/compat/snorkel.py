@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import metrics as scores
 from sklearn.utils import check_random_state
 
@@ -25,7 +25,7 @@ from crowdwise.typing import Floats, Ints
 ABSTAIN = -1
 CLOSE = 1e-5  # classes this close to the best one are tied with it
 POLICIES = ("abstain", "random", "true-random")
-# Settings of Snorkel's training that mean nothing here, as nothing depends on them.
+# Settings of Snorkel's training that have no effect here.
 IGNORED = ("optimizer_config", "lr_scheduler_config", "log_freq")
 METRICS = {
     "accuracy": scores.accuracy_score,
@@ -43,15 +43,17 @@ __all__ = ["LabelModel", "MajorityLabelVoter"]
 class Labeler(ABC):
     """What all label models share: hard labels, and scores."""
 
-    def __init__(self, cardinality: int = 2, **kwargs: Any) -> None:
+    def __init__(self, cardinality: int = 2, **kwargs: object) -> None:
         self.cardinality = cardinality
         self.config = kwargs
 
     @abstractmethod
-    def predict_proba(self, L: Any) -> Floats:
+    def predict_proba(self, L: ArrayLike) -> Floats:
         """P(class) of every example, shape (n_examples, cardinality)."""
 
-    def predict(self, L: Any, return_probs: bool = False, tie_break_policy: str = "abstain") -> Any:
+    def predict(
+        self, L: ArrayLike, return_probs: bool = False, tie_break_policy: str = "abstain"
+    ) -> Ints | tuple[Ints, Floats]:
         """Most probable class of every example.
 
         Parameters
@@ -61,24 +63,23 @@ class Labeler(ABC):
         return_probs : bool, default=False
             Whether to return the probabilities too.
         tie_break_policy : {"abstain", "random", "true-random"}
-            What tied examples get: -1, a class drawn by the number of the row (the same every
-            time, and the same as Snorkel's), or one drawn anew.
+            What tied examples get: -1, a class chosen by the number of the row (the same every
+            time, and the same as Snorkel's), or one drawn at random.
         """
-        proba = self.predict_proba(L)
-        labels = decided(proba, tie_break_policy)
+        labels, proba = self._decide(L, tie_break_policy)
         return (labels, proba) if return_probs else labels
 
     def score(
         self,
-        L: Any,
-        Y: Any,
+        L: ArrayLike,
+        Y: ArrayLike,
         metrics: list[str] | None = None,
         tie_break_policy: str = "abstain",
     ) -> dict[str, float]:
         """Scores by name: accuracy (the default), coverage, precision, recall, f1, f1_micro,
         f1_macro, matthews_corrcoef and roc_auc, over the examples that got a label.
         """  # noqa: D205  a list of names
-        labels, proba = self.predict(L, True, tie_break_policy)
+        labels, proba = self._decide(L, tie_break_policy)
         truth = np.asarray(Y, dtype=np.int64)
         both = (labels != ABSTAIN) & (truth != ABSTAIN)
         found: dict[str, float] = {}
@@ -94,7 +95,12 @@ class Labeler(ABC):
                 raise ParameterError(f"The metric {name!r} is unknown.\n  expected: {known}")
         return found
 
-    def _annotations(self, L: Any) -> Annotations:
+    def _decide(self, L: ArrayLike, policy: str) -> tuple[Ints, Floats]:
+        """The class of every example, and the probabilities of all classes."""
+        proba = self.predict_proba(L)
+        return break_ties(proba, policy), proba
+
+    def _annotations(self, L: ArrayLike) -> Annotations:
         """A label matrix as annotations, with all rows, columns and classes."""
         matrix = np.asarray(L)
         if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
@@ -125,7 +131,7 @@ class Labeler(ABC):
 class MajorityLabelVoter(Labeler):
     """The label that most functions gave, shared by tied ones."""
 
-    def predict_proba(self, L: Any) -> Floats:
+    def predict_proba(self, L: ArrayLike) -> Floats:
         """One over the number of best classes for each of them, 0 for the others."""
         return share_best(self._annotations(L).votes())
 
@@ -138,7 +144,7 @@ class LabelModel(Labeler):
     cardinality : int, default=2
         Number of classes.
     **kwargs
-        ``verbose`` and ``device`` are taken and not needed.
+        ``verbose`` and ``device`` are accepted and ignored.
 
     Examples
     --------
@@ -152,9 +158,9 @@ class LabelModel(Labeler):
 
     def fit(
         self,
-        L_train: Any,
-        Y_dev: Any = None,
-        class_balance: Any = None,
+        L_train: ArrayLike,
+        Y_dev: ArrayLike | None = None,
+        class_balance: ArrayLike | None = None,
         progress_bar: bool = True,
         *,
         n_epochs: int = 100,
@@ -163,7 +169,7 @@ class LabelModel(Labeler):
         prec_init: float = 0.7,
         mu_eps: float | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         """Learn how good the labeling functions are.
 
@@ -174,7 +180,7 @@ class LabelModel(Labeler):
         Y_dev : ndarray, optional
             Truths whose frequencies are the class balance, if that is not given.
         class_balance : list of float, optional
-            P(class); the same for all by default.
+            P(class), uniform by default.
         n_epochs, lr : int, float
             Steps of gradient descent, and their length.
         l2 : float, default=0
@@ -184,9 +190,9 @@ class LabelModel(Labeler):
         mu_eps : float, optional
             Rates are kept this far from 0 and 1.
         seed : int, optional
-            Draws where the descent starts, as in Snorkel.
+            Seed of the starting point, as in Snorkel.
         progress_bar, kwargs
-            ``optimizer="sgd"`` and ``lr_scheduler="constant"`` are all there is.
+            Only ``optimizer="sgd"`` and ``lr_scheduler="constant"`` are supported.
         """
         _refuse_other_training(kwargs)
         votes = self._annotations(L_train)
@@ -202,7 +208,7 @@ class LabelModel(Labeler):
         self.model_ = model.fit(votes)
         self.model_.coverage_ = np.bincount(votes.worker, minlength=votes.n_workers) / len(votes)
 
-    def predict_proba(self, L: Any) -> Floats:
+    def predict_proba(self, L: ArrayLike) -> Floats:
         """P(class) of every example; the class balance where all functions abstain."""
         return self._fitted().predict_proba(self._annotations(L)).to_numpy()
 
@@ -229,12 +235,13 @@ class LabelModel(Labeler):
         self.model_ = crowdwise.load(source)
         self.cardinality = len(self.model_.classes_)
 
-    def _balance(self, class_balance: Any, Y_dev: Any) -> Any:
-        """P(class): as given, as in the truths, or even."""
+    def _balance(self, class_balance: ArrayLike | None, Y_dev: ArrayLike | None) -> str | Floats:
+        """P(class): as given, as in the truths, or uniform."""
         if class_balance is None and Y_dev is None:
             return "uniform"
         if class_balance is None:
-            class_balance = np.bincount(np.asarray(Y_dev), minlength=self.cardinality) / len(Y_dev)
+            truth = np.asarray(Y_dev)
+            class_balance = np.bincount(truth, minlength=self.cardinality) / len(truth)
         balance = np.asarray(class_balance, dtype=np.float64)
         if balance.shape != (self.cardinality,) or not (balance > 0).all():
             raise ParameterError(
@@ -245,14 +252,14 @@ class LabelModel(Labeler):
             )
         return balance
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> aggregate.LabelModel:
         if not hasattr(self, "model_"):
             raise ParameterError("This LabelModel is not fitted yet.\n  fix:      call fit first")
         return self.model_
 
 
-def decided(proba: Floats, policy: str) -> Ints:
-    """The best class of each row; tied rows by the policy."""
+def break_ties(proba: Floats, policy: str) -> Ints:
+    """The best class of each row; ties are resolved by the policy."""
     if policy not in POLICIES:
         raise ParameterError(
             f"tie_break_policy={policy!r} is unknown.\n  expected: {', '.join(POLICIES)}"
@@ -266,17 +273,17 @@ def decided(proba: Floats, policy: str) -> Ints:
     rng = check_random_state(None)
     for row in rows:
         among = np.flatnonzero(best[row])
-        draw = _by_number(int(row)) if policy == "random" else rng.randint(len(among))
+        draw = _hash_row(int(row)) if policy == "random" else rng.randint(len(among))
         labels[row] = among[draw % len(among)]
     return labels
 
 
-def _by_number(row: int) -> int:
-    """A large number that a row's own number decides."""
+def _hash_row(row: int) -> int:
+    """A large number that depends on the number of the row only."""
     return int(hashlib.sha1(str(row).encode()).hexdigest(), 16)
 
 
-def _refuse_other_training(named: dict[str, Any]) -> None:
+def _refuse_other_training(named: dict[str, object]) -> None:
     only = {"optimizer": "sgd", "lr_scheduler": "constant"}
     for name, value in named.items():
         if name in IGNORED:
@@ -284,4 +291,4 @@ def _refuse_other_training(named: dict[str, Any]) -> None:
         if name not in only:
             raise ParameterError(f"fit has no setting {name!r}.\n  expected: n_epochs, lr, l2, …")
         if value != only[name]:
-            raise ParameterError(f"{name}={value!r}.\n  expected: {only[name]!r}, which is all")
+            raise ParameterError(f"{name}={value!r}.\n  expected: {only[name]!r}, the only choice")
