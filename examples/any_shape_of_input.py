@@ -1,4 +1,4 @@
-"""The same votes in every shape that people have them in."""
+"""The same annotations in every common layout."""
 
 import numpy as np
 import pandas as pd

@@ -1,9 +1,9 @@
 """A representation from few labels that disagree: RLL, then any classifier.
 
-Is a handwritten digit odd? Five unequal workers label four hundred images. A classifier learns
-from their labels on the pixels, on RLL's representation, and on one whose classes and confidences
-come from a model of the workers. Truth is looked at once, at the end; the picture shows the tasks
-before and after.
+Is a handwritten digit odd? Five workers of different accuracy label four hundred images. A
+classifier learns from their labels on the pixels, on RLL's representation, and on one whose
+classes and confidences come from a model of the workers. Truth is used only once, for the
+evaluation at the end; the figure shows the tasks before and after.
 """
 
 from pathlib import Path
@@ -43,7 +43,7 @@ def main() -> dict[str, float]:
     for name, model in models.items():
         model.fit(X[:N_LABELED], votes[:N_LABELED])
         found[name] = model.score(X[N_LABELED:], truth[N_LABELED:])
-        print(f"{name:>22}: {found[name]:.3f} of {len(X) - N_LABELED:,} new images are right")
+        print(f"{name:>22}: {found[name]:.3f} of {len(X) - N_LABELED:,} new images are correct")
     assert found["RLL, workers weighted"] > found["pixels"]
     draw(weighted, X[:N_LABELED], truth[:N_LABELED])
     return found
@@ -56,7 +56,7 @@ def draw(embedder: RLL, X: np.ndarray, truth: np.ndarray) -> None:
         return
     file = Path("embedding.png")
     plot_embedding_map(embedder, X, truth)[0].figure.savefig(file)
-    print(f"drawn: {file}")
+    print(f"The figure is in {file}.")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Workers may be models: combine classifiers, and find out how good each one is without truth.
+"""Workers can be models: combine classifiers, and estimate their accuracy without truth.
 
-Six classifiers, each trained on a few labeled digits of its own, predict 1,200 unlabeled ones.
-Their probabilities come in as soft labels of six workers. An aggregator combines them by their
-labels alone; a learner also looks at the images. Both then say how often each classifier is
-right, which we compare with the truth that neither has seen.
+Six classifiers, each trained on its own few labeled digits, predict 1,200 unlabeled ones. Their
+probabilities are the soft labels of six workers. An aggregator combines them from their labels
+only; a learner also uses the images. Both estimate the accuracy of each classifier, which we
+compare with the truth that neither has seen.
 """
 
 import numpy as np
@@ -23,14 +23,14 @@ from crowdwise.learn import MLP, SpeeLFC, Training
 
 MODELS = {
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
-    "3 neighbours": KNeighborsClassifier(3),
+    "3 neighbors": KNeighborsClassifier(3),
     "random forest": RandomForestClassifier(50, random_state=0),
     "naive Bayes": GaussianNB(var_smoothing=0.05),
     "decision tree": DecisionTreeClassifier(max_depth=8, random_state=0),
     "small forest": RandomForestClassifier(5, max_depth=4, random_state=1),
 }
 PER_MODEL, N_UNLABELED = 90, 1200
-TOLERANCE = 0.08  # naive Bayes is too sure of itself, and believed too much for it
+TOLERANCE = 0.08  # naive Bayes is overconfident, so its accuracy is overestimated
 
 
 def main() -> pd.DataFrame:
@@ -59,11 +59,11 @@ def main() -> pd.DataFrame:
         {name: estimated_accuracy(best, proba) for name, proba in posteriors.items()}
     )
     table["hidden truth"] = {name: (label == hidden).mean() for name, label in best.items()}
-    print("How often is each model right? Twice without truth, and with it:\n")
+    print("How often is each model right? Two estimates without truth, and the truth:\n")
     print(table.round(3).to_string(), "\n")
     for name, proba in posteriors.items():
         right = (proba.argmax(axis=1) == hidden).mean()
-        print(f"All six combined by the {name}: {right:.3f} are right")
+        print(f"All six combined by the {name}: accuracy {right:.3f}")
 
     errors = table[["aggregator", "learner"]].sub(table["hidden truth"], axis=0).abs()
     print(f"\nThe estimates are off by {errors.to_numpy().mean():.3f} on average")

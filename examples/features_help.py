@@ -1,10 +1,10 @@
-"""One label per task, and still a good classifier: features make tasks help each other.
+"""One label per task is enough for a good classifier if tasks have features.
 
-A thousand handwritten digits, each labeled once by one of six unequal workers. Aggregating cannot
-help with a single label. A learner sees that images look alike, and so learns both what digits
-are and whom to trust; workers get a larger learning rate, or they would be believed for too long.
-The figures show its training, and the confusion matrices that it learned above those that were
-counted against the truth.
+A thousand handwritten digits, each labeled once by one of six workers of different accuracy.
+Aggregation cannot help with a single label. A learner uses the similarity of images, and learns
+both the digits and the reliability of workers; workers get a larger learning rate, or they
+would be trusted for too long. The figures show the training curve, and the learned confusion
+matrices next to those counted with the truth.
 
 python examples/features_help.py FOLDER
 """
@@ -38,7 +38,7 @@ ours = SpeeLFC(truth=MLP((64,), dropout=0.3), scale=False, training=training, ra
 ours.fit(X[train], votes[train])
 
 labels = votes[train].shares().argmax(axis=1)
-print(f"labels that are right:           {(labels == truth[train]).mean():.3f}")
+print(f"correct labels:                  {(labels == truth[train]).mean():.3f}")
 print(f"majority, then classifier:       {plain.score(X[test], truth[test]):.3f}")
 print(f"classifier and workers together: {ours.score(X[test], truth[test]):.3f}")
 print(ours.worker_accuracy_.round(2).to_dict())
@@ -48,4 +48,4 @@ known = dict(enumerate(truth))
 plot_training(ours).figure.savefig(folder / "training.png", dpi=110, bbox_inches="tight")
 matrices = plot_confusions(ours, votes[train], known)[0, 0].figure
 matrices.savefig(folder / "confusion_matrices.png", dpi=110, bbox_inches="tight")
-print(f"figures are in {folder}")
+print(f"The figures are in {folder}.")

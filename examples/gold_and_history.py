@@ -1,7 +1,7 @@
-"""Known truths and worker history inside Dawid-Skene.
+"""Known truths and worker history in Dawid-Skene.
 
-A first batch comes with gold labels for a fifth of its tasks. What it tells about the workers is
-carried over to a second batch of the same workers, too small to learn them from.
+A first batch has gold labels for a fifth of its tasks. What it shows about the workers carries
+over to a second batch by the same workers, which is too small to learn it from.
 """
 
 from crowdwise.aggregate import DawidSkene
@@ -16,7 +16,7 @@ alone = DawidSkene(max_iter=500).fit(second)
 informed = DawidSkene(max_iter=500, history=learned.history_).fit(second)
 
 for name, model in (("second batch alone", alone), ("with the workers' history", informed)):
-    print(f"{name:<28}{(model.labels_ == crowd.truth[1000:]).mean():.3f} right")
+    print(f"{name:<28}{(model.labels_ == crowd.truth[1000:]).mean():.3f} correct")
 assert (informed.labels_ == crowd.truth[1000:]).mean() > (
     alone.labels_ == crowd.truth[1000:]
 ).mean()

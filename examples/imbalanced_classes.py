@@ -1,4 +1,4 @@
-"""A rare class among many tasks: who finds it, and at what price."""
+"""A rare class: which methods find it, and at what cost."""
 
 import numpy as np
 
@@ -22,9 +22,9 @@ found["ICED, as published"] = ICED(rounds=10, random_state=0).fit(X, votes).post
 model = ICED.recipe("network", rounds=10, random_state=0).fit(X, votes)
 found["ICED, network prior"] = model.posterior_
 
-print(f"{'truths by':<24} {'accuracy':>9} {'balanced':>9} {'rare found':>11}")
+print(f"{'method':<24} {'accuracy':>9} {'balanced':>9} {'rare recall':>12}")
 for name, posterior in found.items():
     accuracy = (posterior.argmax(axis=1) == truth).mean()
     balanced, rare = balanced_accuracy(posterior, truth), class_recall(posterior, truth)[1]
-    print(f"{name:<24} {accuracy:>9.3f} {balanced:>9.3f} {rare:>11.3f}")
+    print(f"{name:<24} {accuracy:>9.3f} {balanced:>9.3f} {rare:>12.3f}")
 print(f"\nNew tasks of the rare class in the first round: {model.n_new_[0, 1]}")

@@ -1,8 +1,8 @@
-"""Spammers in a crowd: found without any truth, and what they cost.
+"""Spammers in a crowd: how to find them without truth, and what they cost.
 
 Twelve workers label five hundred tasks of four classes. Three answer at random and one always
-says the same. The figures show every worker's confusion matrix as the model has it above what was
-really drawn, where workers lie on a map, and whether the model's confidence can be believed.
+gives the same label. The figures show each worker's estimated confusion matrix next to the true
+one, a map of the workers, and the calibration of the model's confidence.
 
 python examples/spammers.py FOLDER
 """
@@ -22,18 +22,18 @@ workers = 8 * [OneCoinWorker((0.6, 0.95))] + 3 * [Spammer("random")] + [Spammer(
 crowd = simulate_crowd(500, n_classes=4, per_task=5, workers=workers, random_state=0)
 votes, truth = crowd.annotations, dict(enumerate(crowd.truth))
 
-# Who answers without looking? Labels alone tell.
+# Who answers without looking? The labels alone show it.
 quality = worker_quality(votes)
 for worker, row in quality.iterrows():
-    said = row["flag"] or "fine"
-    print(f"worker {worker:>2}  skill {row['skill']:5.2f}  {said}  (is: {crowd.kinds[worker]})")
+    flag = row["flag"] or "no flag"
+    print(f"worker {worker:>2}  skill {row['skill']:5.2f}  {flag}  (is: {crowd.kinds[worker]})")
 flagged = quality.index[quality["flag"] != ""]
 assert {crowd.kinds[worker] for worker in flagged} <= {"spammer"}
 
-# What do they cost? A vote counts them; Dawid-Skene does not.
+# What do they cost? Majority vote counts them; Dawid-Skene does not.
 models = {"majority vote": MajorityVote().fit(votes), "Dawid-Skene": DawidSkene().fit(votes)}
 for name, model in models.items():
-    print(f"{name:>13}: {(model.labels_ == crowd.truth).mean():.3f} right")
+    print(f"{name:>13}: {(model.labels_ == crowd.truth).mean():.3f} correct")
 assert (models["Dawid-Skene"].labels_ == crowd.truth).mean() > 0.9
 
 figures = {
@@ -43,4 +43,4 @@ figures = {
 }
 for name, axes in figures.items():
     axes.figure.savefig(folder / f"{name.replace(' ', '_')}.png", dpi=110, bbox_inches="tight")
-print(f"figures are in {folder}")
+print(f"The figures are in {folder}.")
