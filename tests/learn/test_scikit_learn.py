@@ -118,6 +118,7 @@ def test_every_learner_is_cross_validated(method, crowd):
     model = method()
     settings = model.get_params(deep=False)
     short = {"max_iter": 10, "em_epochs": 2, "marginal_epochs": 2, "random_state": 0}
+    short |= {"n_members": 2, "rounds": 2}
     model.set_params(**{name: value for name, value in short.items() if name in settings})
     if "training" in settings:
         model.set_params(training=Training(epochs=3))

@@ -56,7 +56,7 @@ def quick(learner):
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     if "n_members" in model.get_params():
-        model.set_params(n_members=3)
+        model.set_params(n_members=2)
     usual = getattr(learner, "default_training", None)
     if usual is not None and usual.epochs > 150 and "training" in model.get_params():
         model.set_params(training=Training(**{**usual.get_params(), "epochs": 150}))
