@@ -11,7 +11,16 @@ import pandas as pd
 import pytest
 
 from crowdwise import progress
-from crowdwise.aggregate import MACE, DawidSkene, MajorityVote
+from crowdwise.aggregate import (
+    KOS,
+    MACE,
+    MMSR,
+    PM,
+    DawidSkene,
+    LabelModel,
+    MajorityVote,
+    ZeroBasedSkill,
+)
 from crowdwise.evaluate import compare_methods
 from crowdwise.io import read
 from crowdwise.report import gather
@@ -45,7 +54,7 @@ class TestBars:
         for _ in progress.track(range(4), "work"):
             time.sleep(0.11)
         lines = drawn.getvalue().split("\r")
-        texts = [re.search(r"(\d)/4 \[00:00<00:00, +([\d.]+) step/s\]", line) for line in lines]
+        texts = [re.search(r"(\d)/4 \[00:00<00:00, +([\d.]+)step/s\]", line) for line in lines]
         found = [text.groups() for text in texts if text]
         assert [n for n, _ in found] == ["1", "2", "3", "4"]
         assert 5 < float(found[-1][1]) < 9.2
@@ -120,7 +129,12 @@ class TestWork:
 
     def test_restarts(self, crowd, drawn):
         MACE(n_restarts=4, max_iter=2, tol=0).fit(crowd.annotations)
-        assert seen(drawn, "restarts", 3, "restart")
+        assert seen(drawn, "restarts", 4, "restart", done=3)
+
+    @pytest.mark.parametrize("method", [KOS, MMSR, PM, LabelModel, ZeroBasedSkill])
+    def test_steps_of_other_methods(self, crowd, drawn, method):
+        model = method().fit(crowd.annotations)
+        assert seen(drawn, f"{method.__name__}(, at most)?", model.max_iter, "step")
 
     def test_epochs(self, crowd, drawn):
         from crowdwise.learn import SpeeLFC, Training
@@ -163,5 +177,5 @@ class TestWork:
         gather(crowd.annotations, methods=("MajorityVote", "Wawa"))
         assert seen(drawn, "report", 6, "stage")
         assert seen(drawn, "fitting methods", 2, "method")
-        assert seen(drawn, "hiding labels", 3, "method")
+        assert seen(drawn, "predicting held-out labels", 3, "method")
         assert seen(drawn, "forecasting", 12, "crowd")

@@ -109,7 +109,7 @@ def bar(what: str, total: int | None, unit: str = "step") -> Iterator[Bar]:
     with _tqdm()(
         desc=what,
         total=total,
-        unit=unit if unit == "B" else f" {unit}",
+        unit=unit,
         unit_scale=unit == "B",
         file=display.file,
         delay=display.delay,

@@ -111,7 +111,7 @@ def test_long_runs_show_how_far_they_are(tmp_path):
     drawn = io.StringIO()
     with progress.shown(drawn, delay=0, every=0):
         run(tmp_path, columns=["easy"])
-    assert re.search(r"toy: 100%.* 5/5 \[\d\d:\d\d<\d\d:\d\d, +[\d.]+ run/s\]", drawn.getvalue())
+    assert re.search(r"toy: 100%.* 5/5 \[\d\d:\d\d<\d\d:\d\d, +[\d.]+run/s\]", drawn.getvalue())
 
 
 def test_mean_and_error_are_those_of_plain_loops(tmp_path):

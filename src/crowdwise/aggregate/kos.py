@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, Traits, at_least, by_worker
 from crowdwise.inference import Engine, normalize
@@ -114,7 +115,7 @@ class KOS(Aggregator):
         leaning = mean_sign(edges, shape[1]) if self.center else np.zeros(shape[1])
         edges = edges._replace(sign=edges.sign - leaning[edges.worker] * edges.mass)
         message = check_random_state(self.random_state).normal(1.0, 1.0, len(edges.sign))
-        for _ in range(self.max_iter):
+        for _ in progress.track(range(self.max_iter), "KOS"):
             weights, message = exchange(edges, message, shape)
         self.leaning_, self.weights_ = leaning, mostly_right(edges, weights, shape)
         return self._posterior(engine)

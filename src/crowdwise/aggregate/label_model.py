@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
+from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.base import ConfusionModel, Traits, at_least, between, more_than, one_of
 from crowdwise.errors import AnnotationError, explain
@@ -173,7 +174,7 @@ class LabelModel(ConfusionModel):
         for _ in range(MOST_RETRIES):
             rates, velocity, trace = self.start * guess, np.zeros_like(guess), Trace()
             with np.errstate(over="ignore", invalid="ignore"):
-                for _ in range(self.max_iter):
+                for _ in progress.track(range(self.max_iter), "LabelModel"):
                     error, slope = misfit(rates, self.prior_, moments, guess, self.penalty)
                     trace.record(-error)
                     velocity = self.momentum * velocity + slope

@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
+from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.base import ConfusionModel, Traits, at_least, by_worker, one_of
 from crowdwise.inference import Engine, normalize, one_coin_confusion
@@ -168,7 +169,7 @@ def rank_one(
     magnitude, alone = abs(pairs.agreement), pairs.degree == 0
     left = right = np.ones(len(alone))
     changes: list[float] = []
-    for _ in range(max_iter):
+    for _ in progress.track(range(max_iter), "MMSR, at most"):
         before = left
         right = np.maximum(trimmed_mean(claims(magnitude, left), right, n_trimmed), least)
         left = np.maximum(trimmed_mean(claims(magnitude, right), left, n_trimmed), least)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from crowdwise import progress
 from crowdwise.base import WeightedVote, at_least, between
 from crowdwise.base.weighted_vote import agreement, settled, share
 from crowdwise.inference import Engine
@@ -84,7 +85,8 @@ class ZeroBasedSkill(WeightedVote):
 
     def _fit(self, engine: Engine) -> Floats:
         skill = np.full(engine.n_workers, 1.0 / engine.n_classes)
-        for number in range(1, self.max_iter + 1):
+        steps = range(1, self.max_iter + 1)
+        for number in progress.track(steps, "ZeroBasedSkill, at most"):
             rate = self.learning_rate * self.decay ** (number // self.decay_every)
             before = skill
             skill = before + rate * (share(*agreement(engine, before)) - before)

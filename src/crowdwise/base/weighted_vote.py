@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise import progress
 from crowdwise.base.aggregator import Aggregator, Traits, by_worker
 from crowdwise.inference.engines.engine import Engine
 from crowdwise.typing import Floats
@@ -52,7 +53,8 @@ class RepeatedVote(WeightedVote):
 
     def _fit(self, engine: Engine) -> Floats:
         weights, self.n_iter_ = np.ones(engine.n_workers), 0
-        for _ in range(self.max_iter):
+        name = f"{type(self).__name__}, at most"
+        for _ in progress.track(range(self.max_iter), name):
             before, self.n_iter_ = weights, self.n_iter_ + 1
             agreed, given = agreement(engine, before)
             weights = self._weigh(agreed, given)

@@ -62,11 +62,13 @@ class Run(Generic[End]):
 
 def best_of(n_restarts: int, run: Callable[[], Run[End]]) -> Run[End]:
     """The run whose objective ends highest, the first of equals; only its warnings are shown."""
-    best, shown = _quietly(run)
-    for _ in progress.track(range(n_restarts - 1), "restarts", unit="restart"):
-        other, caught = _quietly(run)
-        if other.objective[-1] > best.objective[-1]:
-            best, shown = other, caught
+    with progress.bar("restarts", n_restarts, "restart") as bar:
+        best, shown = _quietly(run)
+        for _ in range(n_restarts - 1):
+            bar.advance()
+            other, caught = _quietly(run)
+            if other.objective[-1] > best.objective[-1]:
+                best, shown = other, caught
     for warning in shown:
         warnings.warn(warning.message, warning.category, stacklevel=3)
     return best
