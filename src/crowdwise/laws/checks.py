@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
 from crowdwise.laws.quick import Model, quick
+from crowdwise.persist import load
 from crowdwise.persist.registry import registered_name
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 from crowdwise.typing import Array, FeaturesLike, Floats
@@ -107,3 +110,13 @@ def assert_refused(learner: CrowdLearner, X: Floats, votes: Annotations, what: s
 def is_third_party(method: Model) -> bool:
     """Whether a file cannot name its class: only crowdwise's own can be saved."""
     return registered_name(type(method)) is None
+
+
+def save_and_load(model: Model) -> Model:
+    """The model after a way through a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        again = load(Path(folder) / "model")
+    assert type(again) is type(model)
+    assert str(again.get_params()) == str(model.get_params())
+    return again

@@ -6,10 +6,8 @@ embedder is. What learners promise of their predictions, embedders promise of th
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,10 +22,10 @@ from crowdwise.laws.checks import (
     fit_quick,
     get_results,
     is_third_party,
+    save_and_load,
     unusual_crowds,
 )
 from crowdwise.laws.quick import Model, quick
-from crowdwise.persist import load
 from crowdwise.typing import Floats
 
 
@@ -112,25 +110,12 @@ def unusual_crowds_give_a_result_or_one_clear_error(
         assert np.isfinite(vectors).all()
 
 
-def gold_labels_are_kept(embedder: Model, X: Floats, votes: Annotations) -> None:
-    """A task with a gold label has that label in ``posterior_``, whatever the crowd says."""
-    gold = dict(zip(votes.tasks[:2], votes.classes[[-1, 0]], strict=True))
-    posterior = quick(embedder).fit(X, votes, gold=gold).posterior_
-    expected = np.zeros((2, votes.n_classes))
-    expected[0, -1] = expected[1, 0] = 1.0
-    assert_allclose(posterior[:2], expected, atol=1e-6)
-
-
 def a_saved_model_transforms_the_same(embedder: Model, X: Floats, votes: Annotations) -> None:
     """What comes back from a file is the model that was saved."""
     if is_third_party(embedder):
         return
     model = fit_quick(embedder, X, votes)
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder) / "model")
-        again = load(Path(folder) / "model")
-    assert type(again) is type(model)
-    assert str(again.get_params()) == str(model.get_params())
+    again = save_and_load(model)
     for one, other in zip(get_results(again, X), get_results(model, X), strict=True):
         assert_allclose(one, other, rtol=1e-9, atol=1e-12)
 
@@ -163,7 +148,7 @@ EMBEDDER_LAWS: list[Callable[[Model, Floats, Annotations], None]] = [
     learners.no_annotations_are_refused,
     learners.duplicated_rows_equal_weights_of_two,
     learners.certain_soft_labels_are_labels,
-    gold_labels_are_kept,
+    learners.gold_labels_are_kept,
     learners.copies_are_equal,
     a_saved_model_transforms_the_same,
     a_pipeline_takes_annotations,

@@ -6,11 +6,9 @@ is.
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,10 +28,10 @@ from crowdwise.laws.checks import (
     global_state,
     is_third_party,
     rebuild,
+    save_and_load,
     unusual_crowds,
 )
 from crowdwise.laws.quick import quick
-from crowdwise.persist import load
 from crowdwise.typing import Floats
 
 if TYPE_CHECKING:
@@ -261,11 +259,7 @@ def a_saved_model_predicts_the_same(learner: CrowdLearner, X: Floats, votes: Ann
     if is_third_party(learner):
         return
     model = fit_quick(learner, X, votes)
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder) / "model")
-        again = load(Path(folder) / "model")
-    assert type(again) is type(model)
-    assert str(again.get_params()) == str(model.get_params())
+    again = save_and_load(model)
     # Arrays may lie in memory the other way round, which sums notice in their last digit.
     for one, other in (
         (again.predict_proba(X), model.predict_proba(X)),
