@@ -55,7 +55,7 @@ def test_info_tells_the_traps_the_choices_and_whom_to_cite(capsys):
 def test_an_unknown_set_is_one_clear_error(capsys):
     status, out, err = said(capsys, "info", "label_me")
     assert (status, out) == (2, "")
-    assert err.startswith("crowdwise: There is no data set 'label_me'.")
+    assert err.startswith("crowdwise: There is no dataset 'label_me'.")
     assert "'labelme'" in err
 
 

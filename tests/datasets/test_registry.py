@@ -96,7 +96,7 @@ def test_files_differ_by_variant_where_they_do():
 
 
 def test_an_unknown_name_gets_near_ones():
-    with pytest.raises(ParameterError, match="no data set 'label_me'") as caught:
+    with pytest.raises(ParameterError, match="no dataset 'label_me'") as caught:
         info("label_me")
     assert "'labelme'" in str(caught.value)
     assert "crowdwise.simulate" in str(caught.value)

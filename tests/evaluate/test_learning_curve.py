@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import ParameterError
-from crowdwise.evaluate.learning_curve import fits_with_fewer_labels, same_labels, timed_fit
+from crowdwise.evaluate.learning_curve import fit_and_time, fit_with_fewer_labels, same_labels
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
@@ -28,7 +28,7 @@ def test_each_draw_is_a_fit_to_a_random_subset(crowd):
     data = crowd.annotations
     whole = MajorityVote().fit(data).posterior_
     truth = dict(zip(data.tasks[:80].tolist(), data.classes[crowd.truth[:80]], strict=True))
-    kept, right = fits_with_fewer_labels(
+    kept, right = fit_with_fewer_labels(
         data, MajorityVote(), whole, 2, pd.Series(truth), n_draws=3, random_state=5
     )
     rng = np.random.RandomState(5)
@@ -42,13 +42,13 @@ def test_each_draw_is_a_fit_to_a_random_subset(crowd):
 
 def test_without_truth_nothing_is_right_or_wrong(crowd):
     whole = MajorityVote().fit(crowd.annotations).posterior_
-    _, right = fits_with_fewer_labels(crowd.annotations, MajorityVote(), whole, 2, None, 2, 0)
+    _, right = fit_with_fewer_labels(crowd.annotations, MajorityVote(), whole, 2, None, 2, 0)
     assert np.isnan(right).all()
 
 
 def test_a_fit_says_whether_it_converged_without_a_warning(crowd):
-    assert not timed_fit(DawidSkene(max_iter=2), crowd.annotations).converged
-    fit = timed_fit(DawidSkene(), crowd.annotations)
+    assert not fit_and_time(DawidSkene(max_iter=2), crowd.annotations).converged
+    fit = fit_and_time(DawidSkene(), crowd.annotations)
     assert fit.converged
     assert fit.name == "DawidSkene"
     assert fit.seconds > 0
@@ -56,4 +56,4 @@ def test_a_fit_says_whether_it_converged_without_a_warning(crowd):
 
 def test_a_refused_parameter_is_an_error_with_a_fix(crowd):
     with pytest.raises(ParameterError, match=r"smoothing(.|\n)*fix: +see DawidSkene"):
-        timed_fit(DawidSkene(smoothing=-1), crowd.annotations)
+        fit_and_time(DawidSkene(smoothing=-1), crowd.annotations)

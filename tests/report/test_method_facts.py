@@ -9,7 +9,7 @@ import pytest
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
-from crowdwise.evaluate.comparison import choose_held_out, held_out_evidence
+from crowdwise.evaluate.held_out_labels import choose_held_out, held_out_evidence
 from crowdwise.report.facts import curve as curve_module
 from crowdwise.report.facts.classes import class_facts, mistakes_of
 from crowdwise.report.facts.curve import curve_facts, forecast, thinned

@@ -111,7 +111,7 @@ def _annotations(about: Info, tables: Tables, number: dict[Hashable, int]) -> An
         tasks=tasks,
         classes=_classes(about, rows["label"], tables.truth),
         weight="weight" if "weight" in rows else None,
-        notes=(f"data set {about.name}: {about.title}",),
+        notes=(f"dataset {about.name}: {about.title}",),
     )
 
 

@@ -40,7 +40,7 @@ class Info:
     Attributes
     ----------
     name, title, about : str
-        What it is called, and what was asked of whom.
+        What it is called, and who was asked what.
     license : str
         What its publishers state; ``"not stated"`` where they state nothing.
     citation : tuple of str
@@ -125,7 +125,7 @@ def info(name: str) -> Info:
         close = get_close_matches(str(name), sets, n=3) or sorted(sets)[:5]
         raise ParameterError(
             explain(
-                f"There is no data set {name!r}.",
+                f"There is no dataset {name!r}.",
                 expected=f"a name such as {listing(close)}",
                 fix="crowdwise.datasets.names() lists them; simulated crowds are in "
                 "crowdwise.simulate",

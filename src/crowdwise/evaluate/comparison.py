@@ -9,29 +9,28 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from crowdwise import progress
 from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
-from crowdwise.evaluate.intervals import IntervalSettings, bootstrap
+from crowdwise.evaluate.held_out_labels import (
+    Method,
+    choose_held_out,
+    compare_with_best,
+    fit_method,
+    held_out_evidence,
+)
+from crowdwise.evaluate.intervals import IntervalSettings
 from crowdwise.evaluate.scores import score
 from crowdwise.evaluate.truth_alignment import Truths
-from crowdwise.inference import pooled_confusion
 from crowdwise.inference.simplex import tied
 from crowdwise.io import as_annotations
-from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, Ints, RandomState
+from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, Ints, RandomState
 
-if TYPE_CHECKING:
-    from crowdwise.base.learner import CrowdLearner
-
-Method: TypeAlias = Union[Aggregator, "CrowdLearner"]
 Row: TypeAlias = dict[str, float | str]  # of the table, by column
 
 log = logging.getLogger("crowdwise")
@@ -208,7 +207,7 @@ def _run_method(
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = _fit(method, votes, X)
+        model = fit_method(method, votes, X)
     seconds = time.perf_counter() - start
     labels = tied(model.posterior_).argmax(axis=1)
     best = tied(votes.votes())
@@ -224,15 +223,6 @@ def _run_method(
     return {**row, "note": user[0].partition(". ")[0] if user else ""}, labels
 
 
-def _fit(method: Method, votes: Annotations, X: FeaturesLike | None) -> Method:
-    model: Method = clone(method)
-    if isinstance(model, Aggregator):
-        return model.fit(votes)
-    if X is None:
-        raise ParameterError(f"{type(model).__name__} needs features.\n  fix:      give X")
-    return model.fit(X, votes)
-
-
 def _score_columns(
     model: Method, votes: Annotations, truth: Truths, settings: IntervalSettings
 ) -> Row:
@@ -242,57 +232,6 @@ def _score_columns(
         row[column] = found.loc[name, "value"]
         row |= {f"{column}_low": found.loc[name, "low"], f"{column}_high": found.loc[name, "high"]}
     return {**row, "n_truths": int(found["n_tasks"].iloc[0])}
-
-
-def choose_held_out(votes: Annotations, share: float, random_state: RandomState) -> Array:
-    """Choose annotations to hold out: at random, one of each task that has others."""
-    rng = check_random_state(random_state)
-    order = rng.permutation(votes.n_annotations)
-    order = order[votes.redundancy[votes.task[order]] > 1]
-    _, first = np.unique(votes.task[order], return_index=True)
-    most = round(share * votes.n_annotations)
-    mask = np.zeros(votes.n_annotations, dtype=bool)
-    mask[order[np.sort(first)[:most]]] = True
-    return mask
-
-
-def held_out_evidence(
-    method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array
-) -> Floats:
-    """Log-likelihood of each held-out annotation under a fit to the others."""
-    kept, out = votes.filter(~asked), votes.filter(asked)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the first fit has given them
-        posterior = _fit(method, kept, X).posterior_
-    confusion = pooled_confusion(kept, posterior)
-    by_truth = confusion[out.worker, :, out.label]  # (row, truth)
-    return np.log(np.einsum("rk,rk->r", posterior[out.task], by_truth))
-
-
-def compare_with_best(
-    evidence: Mapping[str, Floats], settings: IntervalSettings
-) -> dict[str, dict[str, float]]:
-    """Mean held-out evidence of each method, and how far it is behind the best one's.
-
-    The same annotations are held out for all methods, so that differences are paired.
-    """
-    means = {name: float(each.mean()) for name, each in evidence.items()}
-    best = max(means, key=lambda name: means[name], default="")
-    rows = {}
-    for name, each in evidence.items():
-        low, high = _interval(each, settings)
-        behind = evidence[best] - each
-        least, most = (0.0, 0.0) if name == best else _interval(behind, settings)
-        rows[name] = {
-            **{"held_out": means[name], "held_out_low": low, "held_out_high": high},
-            **{"behind": float(behind.mean()), "behind_low": least, "behind_high": most},
-        }
-    return rows
-
-
-def _interval(values: Floats, settings: IntervalSettings) -> tuple[float, float]:
-    pair = np.column_stack([np.ones(len(values)), values])
-    return bootstrap(pair, lambda sums: sums[:, 1] / sums[:, 0], **settings)
 
 
 def share_labeled_alike(labels: Mapping[str, Ints], names: list[str]) -> pd.DataFrame:

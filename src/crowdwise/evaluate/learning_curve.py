@@ -38,7 +38,7 @@ class Fit:
         return self.model.posterior_
 
 
-def timed_fit(model: Aggregator, data: Annotations) -> Fit:
+def fit_and_time(model: Aggregator, data: Annotations) -> Fit:
     """Fit, and note how long it took and whether it converged."""
     name = type(model).__name__
     log.info("fitting %s", name)
@@ -60,7 +60,7 @@ def same_labels(posterior: Floats, other: Floats) -> float:
     return float(both.mean()) if len(both) else float("nan")
 
 
-def fits_with_fewer_labels(
+def fit_with_fewer_labels(
     data: Annotations,
     model: Aggregator,
     whole: Floats,
@@ -77,7 +77,7 @@ def fits_with_fewer_labels(
     rng = check_random_state(random_state)
     kept, right = np.empty(n_draws), np.full(n_draws, np.nan)
     for draw in range(n_draws):
-        fit = timed_fit(clone(model), data.subsample(n_labels, rng))
+        fit = fit_and_time(clone(model), data.subsample(n_labels, rng))
         kept[draw] = same_labels(fit.posterior, whole)
         if truth is not None and len(truth):
             known = align_truth(fit.model, truth)

@@ -14,8 +14,8 @@ from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate.learning_curve import (
     LABELS_PER_TASK,
-    fits_with_fewer_labels,
-    timed_fit,
+    fit_and_time,
+    fit_with_fewer_labels,
 )
 from crowdwise.io import as_annotations
 from crowdwise.io.gold import collect_truths
@@ -133,11 +133,11 @@ def curve_of(
     method: Aggregator, data: Annotations, truth: Any, steps: list[int], seeds: list[int], n: int
 ) -> list[Floats]:
     """The score of each draw of labels, for every number of labels."""
-    whole = timed_fit(clone(method), data).posterior
+    whole = fit_and_time(clone(method), data).posterior
     most = int(data.redundancy.max())
     curve = []
     for n_labels, seed in zip(steps, seeds, strict=True):
         n_draws = n if n_labels < most else 1  # there is only one way to draw all labels
-        kept, right = fits_with_fewer_labels(data, method, whole, n_labels, truth, n_draws, seed)
+        kept, right = fit_with_fewer_labels(data, method, whole, n_labels, truth, n_draws, seed)
         curve.append(kept if truth is None else right)
     return curve

@@ -151,7 +151,7 @@ def confused_crowd(
     prior : array of shape (n_classes,), optional
         P(truth), uniform by default.
     activity : array of shape (n_workers,), optional
-        How often each worker is drawn, evenly by default.
+        How often each worker is drawn, equally by default.
     random_state : int or RandomState, optional
         The seed.
 

@@ -14,8 +14,8 @@ from crowdwise.annotations.names import locate
 from crowdwise.evaluate import accuracy
 from crowdwise.evaluate.learning_curve import (
     LABELS_PER_TASK,
-    fits_with_fewer_labels,
-    timed_fit,
+    fit_and_time,
+    fit_with_fewer_labels,
 )
 from crowdwise.inference import MemoryEngine, log_of, pooled_confusion
 from crowdwise.inference.simplex import normalize
@@ -64,7 +64,7 @@ def curve_facts(
     most = max(min(2 * now, 50), now + 2, 3)
     steps = [n for n in LABELS_PER_TASK if n <= most]
     forecasts = forecast(data, model.posterior_, steps, random_state)
-    whole = timed_fit(clone(model), sample).posterior
+    whole = fit_and_time(clone(model), sample).posterior
     points = []
     counted = progress.track(steps, "fewer labels")
     for n_labels, accuracies in zip(counted, forecasts, strict=True):
@@ -115,5 +115,5 @@ def thinned(
     """With at most so many labels a task: how many keep their label, and how many are right."""
     large = data.n_workers * data.n_classes**2 > LARGE
     n_draws = 1 if large else N_DRAWS
-    kept, right = fits_with_fewer_labels(data, model, whole, n_labels, truth, n_draws, random_state)
+    kept, right = fit_with_fewer_labels(data, model, whole, n_labels, truth, n_draws, random_state)
     return float(kept.mean()), float(right.mean())

@@ -12,8 +12,8 @@ from crowdwise import aggregate, progress
 from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import Estimate, score
-from crowdwise.evaluate.comparison import choose_held_out, compare_with_best, held_out_evidence
-from crowdwise.evaluate.learning_curve import Fit, same_labels, timed_fit
+from crowdwise.evaluate.held_out_labels import choose_held_out, compare_with_best, held_out_evidence
+from crowdwise.evaluate.learning_curve import Fit, fit_and_time, same_labels
 from crowdwise.report.facts.limits import sampled
 from crowdwise.typing import Floats
 
@@ -85,7 +85,7 @@ def fit_methods(
     data: Annotations, main: Any, methods: tuple[str, ...], random_state: Any
 ) -> tuple[list[Fit], Fit]:
     """Fit all methods that accept these data; the main one must."""
-    chosen = timed_fit(_ready(main, random_state), data)
+    chosen = fit_and_time(_ready(main, random_state), data)
     fits = []
     for name in progress.track(methods, "fitting methods", unit="method"):
         if name == chosen.name:
@@ -93,7 +93,7 @@ def fit_methods(
             continue
         model = _ready(name, random_state)
         try:
-            fits.append(timed_fit(model, data))
+            fits.append(fit_and_time(model, data))
         except AnnotationError as error:  # a method for two classes only, say
             log.info("%s is left out: %s", name, str(error).splitlines()[0])
     if chosen not in fits:

@@ -1,0 +1,84 @@
+"""How well methods predict labels that were held out, which needs no truth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
+from crowdwise.errors import ParameterError
+from crowdwise.evaluate.intervals import IntervalSettings, bootstrap
+from crowdwise.inference import pooled_confusion
+from crowdwise.typing import Array, FeaturesLike, Floats, RandomState
+
+if TYPE_CHECKING:
+    from crowdwise.base.learner import CrowdLearner
+
+Method: TypeAlias = Union[Aggregator, "CrowdLearner"]
+
+
+def choose_held_out(votes: Annotations, share: float, random_state: RandomState) -> Array:
+    """Choose annotations to hold out: at random, one of each task that has others."""
+    rng = check_random_state(random_state)
+    order = rng.permutation(votes.n_annotations)
+    order = order[votes.redundancy[votes.task[order]] > 1]
+    _, first = np.unique(votes.task[order], return_index=True)
+    most = round(share * votes.n_annotations)
+    mask = np.zeros(votes.n_annotations, dtype=bool)
+    mask[order[np.sort(first)[:most]]] = True
+    return mask
+
+
+def held_out_evidence(
+    method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array
+) -> Floats:
+    """Log-likelihood of each held-out annotation under a fit to the others."""
+    kept, out = votes.filter(~asked), votes.filter(asked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the first fit has given them
+        posterior = fit_method(method, kept, X).posterior_
+    confusion = pooled_confusion(kept, posterior)
+    by_truth = confusion[out.worker, :, out.label]  # (row, truth)
+    return np.log(np.einsum("rk,rk->r", posterior[out.task], by_truth))
+
+
+def compare_with_best(
+    evidence: Mapping[str, Floats], settings: IntervalSettings
+) -> dict[str, dict[str, float]]:
+    """Mean held-out evidence of each method, and how far it is behind the best one's.
+
+    The same annotations are held out for all methods, so that differences are paired.
+    """
+    means = {name: float(each.mean()) for name, each in evidence.items()}
+    best = max(means, key=lambda name: means[name], default="")
+    rows = {}
+    for name, each in evidence.items():
+        low, high = _interval(each, settings)
+        behind = evidence[best] - each
+        least, most = (0.0, 0.0) if name == best else _interval(behind, settings)
+        rows[name] = {
+            **{"held_out": means[name], "held_out_low": low, "held_out_high": high},
+            **{"behind": float(behind.mean()), "behind_low": least, "behind_high": most},
+        }
+    return rows
+
+
+def _interval(values: Floats, settings: IntervalSettings) -> tuple[float, float]:
+    pair = np.column_stack([np.ones(len(values)), values])
+    return bootstrap(pair, lambda sums: sums[:, 1] / sums[:, 0], **settings)
+
+
+def fit_method(method: Method, votes: Annotations, X: FeaturesLike | None) -> Method:
+    """Fit a copy of an aggregator, or of a learner, which needs features."""
+    model: Method = clone(method)
+    if isinstance(model, Aggregator):
+        return model.fit(votes)
+    if X is None:
+        raise ParameterError(f"{type(model).__name__} needs features.\n  fix:      give X")
+    return model.fit(X, votes)
