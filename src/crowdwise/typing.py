@@ -1,6 +1,6 @@
 """Names for the types that appear in signatures."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[Any]  # of any width: numpy's integer types do not mix under a type checker
+Names: TypeAlias = Sequence[Hashable] | Array  # also an Index or a Series
 Indices: TypeAlias = int | slice | Sequence[int] | Array
 
 # What people have, in the libraries that they have it in; checked where it comes in.

@@ -95,7 +95,7 @@ def test_lists_are_no_names():
 
 def test_spaces_around_names_are_told():
     names = np.array([" a ", "a", "b", "c ", 7, "c"], dtype=object)
-    note = "4 workers differ only by spaces around them, such as ' a ' and 'a'"
+    note = "4 workers differ only by surrounding spaces, such as ' a ' and 'a'"
     assert note_spaces(names, "workers") == (note,)
     assert note_spaces(np.array(["a b", " c"], dtype=object), "workers") == ()
     assert note_spaces(np.arange(3), "workers") == ()

@@ -81,7 +81,7 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 
 def test_a_folder_in_the_way(tmp_path):
-    with pytest.raises(FileError, match="a folder of this name is in the way"):
+    with pytest.raises(FileError, match="a folder has this name"):
         replace_file(tmp_path).__enter__()
 
 

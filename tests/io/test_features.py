@@ -33,7 +33,7 @@ class TestTables:
             packed.write_bytes(gzip.compress(path.read_bytes()))
             path = packed
         table = read_features(path, tasks=TASKS)
-        values, notes = table.of_tasks(TASKS)
+        values, notes = table.take_tasks(TASKS)
         assert values.tolist() == SORTED
         assert notes == (f"2 features of 3 rows from {path}, tasks from column 'task'",)
 
@@ -41,10 +41,10 @@ class TestTables:
         tasks = np.array([1, 2, 3])
         frame = FRAME.assign(task=[3, 1, 2])
         for name in ("X.csv", "X.parquet"):
-            values, _ = read_features(write(frame, tmp_path / name)).of_tasks(tasks)
+            values, _ = read_features(write(frame, tmp_path / name)).take_tasks(tasks)
             assert values.tolist() == SORTED
         floats = write(frame.assign(task=[3.0, 1.0, 2.0]), tmp_path / "floats.parquet")
-        assert read_features(floats).of_tasks(tasks)[0].tolist() == SORTED
+        assert read_features(floats).take_tasks(tasks)[0].tolist() == SORTED
 
     def test_names_keep_their_leading_zeros(self, tmp_path):
         path = write(FRAME.assign(task=["03", "01", "1"]), tmp_path / "X.csv")
@@ -64,12 +64,12 @@ class TestTables:
     def test_an_index_that_pandas_wrote_is_recognised(self, tmp_path):
         path = tmp_path / "X.csv"
         FRAME.set_index("task").rename_axis(None).to_csv(path)
-        assert read_features(path, tasks=TASKS).of_tasks(TASKS)[0].tolist() == SORTED
+        assert read_features(path, tasks=TASKS).take_tasks(TASKS)[0].tolist() == SORTED
 
     def test_columns_are_chosen(self, tmp_path):
         path = write(FRAME.assign(x_1=1.5, x_2=2.5, title="text"), tmp_path / "X.csv")
         table = read_features(path, tasks=TASKS, columns=["x_*", "age"])
-        assert table.of_tasks(TASKS)[0].tolist()[0] == [10.0, 1.5, 2.5]
+        assert table.take_tasks(TASKS)[0].tolist()[0] == [10.0, 1.5, 2.5]
 
     def test_a_label_is_no_feature(self, tmp_path):
         path = write(FRAME.assign(label=[1, 0, 1], truth=[1, 0, 1]), tmp_path / "X.csv")
@@ -80,10 +80,10 @@ class TestTables:
 
     def test_spare_rows_are_said(self, tmp_path):
         table = read_features(write(FRAME, tmp_path / "X.csv"), tasks=TASKS[:2])
-        values, notes = table.of_tasks(TASKS[:2])
+        values, notes = table.take_tasks(TASKS[:2])
         assert values.tolist() == SORTED[:2]
         assert notes[-1].startswith("1 rows of")
-        assert notes[-1].endswith("without annotations: left out")
+        assert notes[-1].endswith("without annotations, left out")
 
     def test_without_names_rows_are_rows(self, tmp_path):
         table = read_features(write(FRAME.drop(columns="task"), tmp_path / "X.csv"))
@@ -96,20 +96,20 @@ class TestArrays:
         for key in ("ids", "task", "tasks"):
             np.savez(tmp_path / "X.npz", X=np.array([[3.0], [1.0]]), **{key: ["c", "a"]})
             table = read_features(tmp_path / "X.npz", tasks=np.array(["a"], dtype=object))
-            assert table.of_tasks(np.array(["a"], dtype=object))[0].tolist() == [[1.0]]
+            assert table.take_tasks(np.array(["a"], dtype=object))[0].tolist() == [[1.0]]
             assert f"tasks from '{key}'" in table.notes[0]
 
     def test_rows_of_npy_are_numbers_or_the_sorted_tasks(self, tmp_path):
         path = tmp_path / "X.npy"
         np.save(path, np.array([[0.0], [1.0], [2.0]]))
-        values, notes = read_features(path).of_tasks(np.array([0, 2]))
+        values, notes = read_features(path).take_tasks(np.array([0, 2]))
         assert values.tolist() == [[0.0], [2.0]]
         assert "row 1 is task 1" in notes[-1]
-        values, notes = read_features(path).of_tasks(TASKS)
+        values, notes = read_features(path).take_tasks(TASKS)
         assert values.tolist() == [[0.0], [1.0], [2.0]]
         assert "sorted order: 'a', 'b', 'c'" in notes[-1]
         for tasks in ([7, 8, 9], [1, 2, 3]):  # no row has all of these numbers
-            values, _ = read_features(path).of_tasks(np.array(tasks))
+            values, _ = read_features(path).take_tasks(np.array(tasks))
             assert values.tolist() == [[0.0], [1.0], [2.0]]
 
     def test_images_keep_their_shape(self, tmp_path):
@@ -119,7 +119,7 @@ class TestArrays:
 
 def refused(path, *, tasks=TASKS, kind=CrowdwiseError, **options):
     with pytest.raises(kind) as caught:
-        read_features(path, tasks=tasks, **options).of_tasks(tasks)
+        read_features(path, tasks=tasks, **options).take_tasks(tasks)
     text = str(caught.value)
     assert text.count("\n") >= 1
     return text

@@ -118,23 +118,25 @@ def test_a_carriage_return_in_labels_reads_back(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["wide", "nested", "snorkel"])
-def test_what_a_layout_has_no_place_for_is_said(kind, rich, tmp_path):
-    with pytest.warns(UserWarning, match=r"no place for weight, time, gold: left out(.|\n)*csv"):
+def test_what_a_layout_cannot_hold_is_reported(kind, rich, tmp_path):
+    with pytest.warns(UserWarning, match=r"cannot hold weight, time, gold: left out(.|\n)*csv"):
         write_annotations(tmp_path / "v", rich, kind)
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "wide", "nested"])
-def test_names_that_are_alike_as_text_are_told(kind, tmp_path):
+def test_names_that_become_the_same_text_are_reported(kind, tmp_path):
     mixed = Annotations.from_dict({1: {"a": "x"}, "1": {"a": "y"}, "q": {"a": "y"}})
-    with pytest.warns(UserWarning, match=r"1 names in task are alike(.|\n)*1 and '1'(.|\n)*jsonl"):
+    with pytest.warns(
+        UserWarning, match=r"names in task become the same text(.|\n)*1 and '1'(.|\n)*jsonl"
+    ):
         write_annotations(tmp_path / "v", mixed, kind)
     write_annotations(tmp_path / "v.jsonl", mixed)
     assert cw.read(tmp_path / "v.jsonl").equals(mixed)
 
 
-def test_tasks_that_are_alike_as_text_are_told(tmp_path):
+def test_tasks_that_become_the_same_text_are_reported(tmp_path):
     frame = pd.DataFrame({"task": [1, "1", ("a", 2), None], "label": ["x", "y", "x", "y"]})
-    with pytest.warns(UserWarning, match="1 names in task are alike as text"):
+    with pytest.warns(UserWarning, match="names in task become the same text"):
         write_labels(tmp_path / "l.csv", frame)
 
 
@@ -174,7 +176,7 @@ def test_gzip_is_the_same_every_time(votes, tmp_path):
 
 
 def test_unknown_kinds_list_the_known_ones(votes, tmp_path):
-    with pytest.raises(ParameterError, match=r"ending '\.xlsx'(.|\n)*csv, tsv"):
+    with pytest.raises(ParameterError, match=r"suffix '\.xlsx'(.|\n)*csv, tsv"):
         write_annotations(tmp_path / "v.xlsx", votes)
     with pytest.raises(ParameterError, match=r"format='wide'(.|\n)*csv, tsv"):
         write_labels(tmp_path / "v.csv", pd.DataFrame(), "wide")

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import as_names, encode, is_scale, locate, note_spaces, show_cell
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import Array, Floats, Ints, Names
 
 MOST_COLUMNS = 20  # columns named in an error
 
@@ -31,9 +30,9 @@ def columns_from_frame(
     roles: Mapping[str, str],
     *,
     soft: Mapping[Any, str] | None = None,
-    tasks: ArrayLike | None = None,
-    workers: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
+    tasks: Names | None = None,
+    workers: Names | None = None,
+    classes: Names | None = None,
     where: str = "The frame",
     notes: tuple[str, ...] = (),
 ) -> Columns:
@@ -56,9 +55,9 @@ def columns_from_frame(
 def _encode_columns(
     columns: dict[str, pd.Series],
     soft: SoftLabels | None,
-    tasks: ArrayLike | None,
-    workers: ArrayLike | None,
-    classes: ArrayLike | None,
+    tasks: Names | None,
+    workers: Names | None,
+    classes: Names | None,
     where: str,
     notes: tuple[str, ...],
 ) -> Columns:
@@ -92,7 +91,7 @@ def _encode_columns(
 
 
 def _encode_labels(
-    columns: dict[str, pd.Series], soft: SoftLabels | None, classes: ArrayLike | None
+    columns: dict[str, pd.Series], soft: SoftLabels | None, classes: Names | None
 ) -> tuple[Array, Ints, Floats | None]:
     """Class names, the label on each row, and the distributions if there are any."""
     if soft is None:

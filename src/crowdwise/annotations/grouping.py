@@ -11,7 +11,7 @@ from crowdwise import compiled
 from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.names import as_names, require_unique
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.typing import Array, Ints
+from crowdwise.typing import Array, Ints, Names
 
 
 def group_by_task(
@@ -19,9 +19,9 @@ def group_by_task(
     worker: ArrayLike,
     label: ArrayLike,
     *,
-    tasks: ArrayLike | None = None,
-    workers: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
+    tasks: Names | None = None,
+    workers: Names | None = None,
+    classes: Names | None = None,
     weight: ArrayLike | None = None,
     time: ArrayLike | None = None,
     soft: ArrayLike | None = None,
@@ -111,7 +111,7 @@ def freeze(columns: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def _name_codes(role: str, names: ArrayLike | None, codes: Ints) -> Array:
+def _name_codes(role: str, names: Names | None, codes: Ints) -> Array:
     size = int(codes.max()) + 1 if len(codes) else 0
     if len(codes) and codes.min() < 0:
         raise AnnotationError(f"The {role} column has negative numbers.\n  expected: 0 and up")

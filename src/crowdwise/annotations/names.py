@@ -1,21 +1,21 @@
-"""Names on the outside, running numbers on the inside."""
+"""Names of tasks, workers and classes, and the running numbers that stand for them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from crowdwise.errors import AnnotationError, explain, listing
-from crowdwise.typing import Array, Ints
+from crowdwise.typing import Array, Ints, Names
 
 EXACT = 2.0**53  # floats below this hold every integer
 DENSE = 4  # a span of integers this many times the number of rows is worth a lookup table
 
 
-def encode(values: Any, role: str, names: Any = None) -> tuple[Array, Ints]:
+def encode(values: Names, role: str, names: Names | None = None) -> tuple[Array, Ints]:
     """Give every value a running number: ``(names, codes)``, ``-1`` where it is missing.
 
     Names come out sorted, so that the order of rows leaves no trace; or as given by
@@ -37,7 +37,7 @@ def encode(values: Any, role: str, names: Any = None) -> tuple[Array, Ints]:
     return _sort_names(as_names(uniques), codes)
 
 
-def as_names(values: Any) -> Array:
+def as_names(values: Names) -> Array:
     """An array of names: integers, booleans, or objects (whole floats become integers)."""
     if isinstance(values, pd.Index | pd.Series | pd.api.extensions.ExtensionArray):
         values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
@@ -63,12 +63,13 @@ def as_names(values: Any) -> Array:
         return array.astype(object)
     if array.ndim != 1:  # a list of tuples, say
         flat = np.empty(len(values), dtype=object)
-        flat[:] = [tuple(value) for value in values]
+        rows: Iterable[Iterable[object]] = values  # type: ignore[assignment]
+        flat[:] = list(map(tuple, rows))
         return flat
     return array
 
 
-def unmask(values: Any) -> Array:
+def unmask(values: ArrayLike) -> Array:
     """An array, in which None stands for what a NumPy mask hides."""
     if isinstance(values, np.ma.MaskedArray):
         shown = np.array(values.data, dtype=object)
@@ -94,7 +95,7 @@ def require_unique(names: Array, role: str) -> Array:
     if repeated.any():
         raise AnnotationError(
             f"The {role} name {listing(names[repeated][:1])} is declared twice.\n"
-            f"  expected: each {role} once\n  fix:      remove the repetition"
+            f"  expected: each {role} once\n  fix:      remove one of them"
         )
     return names
 
@@ -107,23 +108,23 @@ def _is_ascending(names: Array) -> bool:
         return False
 
 
-def locate(names: Array, wanted: Any) -> Ints:
-    """Where each wanted name stands in ``names``, ``-1`` where it does not."""
+def locate(names: Names, wanted: Names) -> Ints:
+    """Where each wanted name is in ``names``, ``-1`` where it is not."""
     return pd.Index(names).get_indexer(pd.Index(as_names(wanted)))
 
 
 def show_cell(column: pd.Series, row: int, role: str) -> str:
-    """Where a value stands and what it is, for an error."""
+    """The row of a value and the value itself, for an error."""
     return f"row {row + 1:,}: {role}={column.iloc[row : row + 1].tolist()[0]!r}"
 
 
-def is_scale(values: Any) -> bool:
-    """Whether the values are an ordered categorical, whose categories are a scale."""
+def is_scale(values: object) -> bool:
+    """Whether the values are an ordered categorical, that is, on a scale."""
     dtype = getattr(values, "dtype", None)
     return isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
 
 
-def is_hashable(value: Any) -> bool:
+def is_hashable(value: object) -> bool:
     """Whether a value can be a name; lists and dicts cannot."""
     try:
         hash(value)
@@ -133,8 +134,8 @@ def is_hashable(value: Any) -> bool:
 
 
 @contextmanager
-def refuse_lists(values: Iterable[Any], role: str) -> Iterator[None]:
-    """Say which value it is that cannot be a name."""
+def refuse_lists(values: Iterable[object], role: str) -> Iterator[None]:
+    """Turn the error about a value that cannot be a name into one that says which it is."""
     try:
         yield
     except TypeError:
@@ -152,7 +153,7 @@ def refuse_lists(values: Iterable[Any], role: str) -> Iterator[None]:
 
 
 def note_spaces(names: Array, what: str) -> tuple[str, ...]:
-    """A note on names that differ only by spaces around them, if there are any."""
+    """A note on names that differ only by surrounding spaces, if there are any."""
     texts = [name for name in names.tolist() if isinstance(name, str)]
     times = Counter(map(str.strip, texts))
     if len(times) == len(texts):
@@ -160,7 +161,7 @@ def note_spaces(names: Array, what: str) -> tuple[str, ...]:
     alike = [name for name in texts if times[name.strip()] > 1]
     first = [name for name in alike if name.strip() == alike[0].strip()]
     shown = " and ".join(map(repr, first[:2]))
-    return (f"{len(alike):,} {what} differ only by spaces around them, such as {shown}",)
+    return (f"{len(alike):,} {what} differ only by surrounding spaces, such as {shown}",)
 
 
 def _encode_dense(array: Array) -> tuple[Array, Ints] | None:
@@ -178,7 +179,7 @@ def _encode_dense(array: Array) -> tuple[Array, Ints] | None:
     return names, rank[shifted]
 
 
-def _encode_categories(values: pd.Series, role: str, names: Any) -> tuple[Array, Ints]:
+def _encode_categories(values: pd.Series, role: str, names: Names | None) -> tuple[Array, Ints]:
     """Encode each category once; categories that no row has are left out, unless a scale's."""
     codes = values.cat.codes.to_numpy()
     own = as_names(values.cat.categories)
@@ -229,7 +230,7 @@ def _require_known(codes: Ints, values: pd.Series, role: str, names: Array) -> I
 def _sort_order(names: Array) -> Ints:
     if names.dtype != object:
         return np.argsort(names, kind="stable")
-    keys: list[Any] = names.tolist()
+    keys = list(names.tolist())
     try:  # faster than numpy on objects
         order = sorted(range(len(keys)), key=keys.__getitem__)
     except TypeError:  # names of several types, such as 1 and "1"

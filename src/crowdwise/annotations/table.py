@@ -16,7 +16,7 @@ from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.typing import Array, Indices, Ints, RandomState
+from crowdwise.typing import Array, Indices, Ints, Names, RandomState
 
 REPEATS = ("all", "first", "last", "majority")
 STORED = [field.name for field in fields(Columns) if field.name != "notes"]
@@ -69,9 +69,9 @@ class Annotations(Columns):
         worker: ArrayLike,
         label: ArrayLike,
         *,
-        tasks: ArrayLike | None = None,
-        workers: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
+        tasks: Names | None = None,
+        workers: Names | None = None,
+        classes: Names | None = None,
         weight: ArrayLike | None = None,
         time: ArrayLike | None = None,
         soft: ArrayLike | None = None,
@@ -106,9 +106,9 @@ class Annotations(Columns):
         time: str | None = None,
         gold: str | None = None,
         soft: Mapping[Any, str] | None = None,
-        tasks: ArrayLike | None = None,
-        workers: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
+        tasks: Names | None = None,
+        workers: Names | None = None,
+        classes: Names | None = None,
         repeats: str = "all",
         where: str = "The frame",
         notes: tuple[str, ...] = (),
@@ -157,9 +157,9 @@ class Annotations(Columns):
         matrix: Any,
         missing: Any = "auto",
         *,
-        tasks: ArrayLike | None = None,
-        workers: ArrayLike | None = None,
-        classes: ArrayLike | None = None,
+        tasks: Names | None = None,
+        workers: Names | None = None,
+        classes: Names | None = None,
     ) -> Self:
         """Build from a wide table, one row per task and one column per worker.
 
@@ -182,8 +182,8 @@ class Annotations(Columns):
         cls,
         labels: Mapping[Any, Mapping[Any, Any]],
         *,
-        classes: ArrayLike | None = None,
-        workers: ArrayLike | None = None,
+        classes: Names | None = None,
+        workers: Names | None = None,
     ) -> Self:
         """Build from ``{task: {worker: label}}``; tasks keep the dict's order."""
         return cls.from_columns(wide.columns_from_dict(labels, classes=classes, workers=workers))

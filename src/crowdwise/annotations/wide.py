@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.frames import as_narwhals, refuse_missing, take_series
@@ -16,7 +15,7 @@ from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import as_names, encode, is_scale, unmask
 from crowdwise.annotations.parts import count_repeats
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.typing import Array, Ints
+from crowdwise.typing import Array, Ints, Names
 
 # One label per task may come from scikit-learn, which replaces y in cross_val_predict.
 ONE_EACH = (
@@ -29,9 +28,9 @@ def columns_from_matrix(
     matrix: Any,
     missing: Any = "auto",
     *,
-    tasks: ArrayLike | None = None,
-    workers: ArrayLike | None = None,
-    classes: ArrayLike | None = None,
+    tasks: Names | None = None,
+    workers: Names | None = None,
+    classes: Names | None = None,
 ) -> Columns:
     """Encode a wide array or frame; of a sparse matrix, only the stored cells count."""
     if hasattr(matrix, "tocoo"):
@@ -56,7 +55,9 @@ def columns_from_matrix(
     )
 
 
-def _choose_names(role: str, given: Any, own: Any, shape: tuple[int, ...]) -> Any:
+def _choose_names(
+    role: str, given: Names | None, own: Names | None, shape: tuple[int, ...]
+) -> Names:
     """The names that were given, else the table's own, else numbers."""
     size = shape[0] if role == "task" else shape[1]
     names = next((names for names in (given, own) if names is not None), range(size))
@@ -71,8 +72,8 @@ def _choose_names(role: str, given: Any, own: Any, shape: tuple[int, ...]) -> An
 def columns_from_dict(
     labels: Mapping[Any, Mapping[Any, Any]],
     *,
-    classes: ArrayLike | None = None,
-    workers: ArrayLike | None = None,
+    classes: Names | None = None,
+    workers: Names | None = None,
 ) -> Columns:
     """Encode ``{task: {worker: label}}``; tasks keep the dict's order."""
     triples = []

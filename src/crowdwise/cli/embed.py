@@ -40,7 +40,7 @@ def run(args: Namespace) -> int:
     refuse_outputs(args)
     annotations = read_input(args)
     table = read_feature_table(args, annotations.tasks)
-    X, notes = table.of_tasks(annotations.tasks)
+    X, notes = table.take_tasks(annotations.tasks)
     for note in notes:
         say(args, note.replace("left out", "represented, but not learned from"))
     model = choose_method(args, "embed")

@@ -110,7 +110,7 @@ def read_feature_table(args: Namespace, tasks: Any = None) -> "FeatureTable":
 
 def read_features_of(args: Namespace, annotations: "Annotations") -> Any:
     """One row of features per task; say on standard error how the file was understood."""
-    X, notes = read_feature_table(args, annotations.tasks).of_tasks(annotations.tasks)
+    X, notes = read_feature_table(args, annotations.tasks).take_tasks(annotations.tasks)
     for note in notes:
         say(args, note)
     return X

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.names import locate
-from crowdwise.annotations.table import Annotations
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.reader import read, read_frame
-from crowdwise.typing import Array, Ints
+from crowdwise.typing import AnnotationsLike, Array, Ints
 
 
-def as_annotations(data: Any) -> Annotations:
+def as_annotations(data: AnnotationsLike) -> Annotations:
     """Take annotations in any shape: a frame, wide table, nested dict, file or matrix.
 
-    A frame is recognised as a file would be, its columns of weights, times and truths
-    included; one that looks like nothing else is a wide table, whose index names the tasks
-    unless a column does.
+    A frame is recognized as a file would be, including columns of weights, times and truths;
+    one that looks like nothing else is a wide table, whose index names the tasks unless a
+    column does.
     """
     if isinstance(data, Annotations):
         return data
@@ -32,7 +31,7 @@ def as_annotations(data: Any) -> Annotations:
     if isinstance(data, Mapping) and not hasattr(data, "columns"):
         return Annotations.from_dict(data)
     if isinstance(data, pd.DataFrame) and isinstance(data.columns, pd.RangeIndex):
-        return Annotations.from_matrix(data)  # columns that nobody named are an array's
+        return Annotations.from_matrix(data)  # unnamed columns are those of an array
     if isinstance(data, pd.DataFrame) or as_narwhals(data) is not None:
         return read_frame(data)
     if isinstance(data, Sequence | np.ndarray) or hasattr(data, "toarray"):
@@ -50,16 +49,16 @@ def align_to_model(
 ) -> tuple[Annotations, bool]:
     """The annotations with the workers and classes of a fitted model.
 
-    Returns whether a worker unknown to the model remains; it has the number after the
-    last known one. ``unknown`` says what to do with such workers: ``"error"``,
-    ``"ignore"`` or ``"average"``.
+    Also returns whether workers remain that the model does not know; they all get the number
+    after the last known one. ``unknown`` says what to do with them: ``"error"``, ``"ignore"``
+    or ``"average"``.
     """
     label = locate(classes, annotations.classes)
-    _refuse(label[annotations.label], "label", annotations, classes)
+    _refuse_unknown(label[annotations.label], "label", annotations, classes)
     worker = locate(workers, annotations.workers)[annotations.worker]
-    strange = worker < 0
-    if strange.any() and unknown == "error":
-        _refuse(worker, "worker", annotations, workers)
+    unseen = worker < 0
+    if unseen.any() and unknown == "error":
+        _refuse_unknown(worker, "worker", annotations, workers)
     soft = annotations.soft
     if soft is not None:
         wide = np.zeros((len(soft), len(classes)), dtype=soft.dtype)
@@ -69,17 +68,17 @@ def align_to_model(
         annotations,
         workers=workers,
         classes=classes,
-        worker=np.where(strange, len(workers), worker).astype(np.int32),
+        worker=np.where(unseen, len(workers), worker).astype(np.int32),
         label=label[annotations.label].astype(np.int32),
         soft=soft,
         gold=None,
     )
-    if strange.any() and unknown == "ignore":
-        return known.filter(~strange), False
-    return known, bool(strange.any())
+    if unseen.any() and unknown == "ignore":
+        return known.filter(~unseen), False
+    return known, bool(unseen.any())
 
 
-def _refuse(codes: Ints, role: str, annotations: Annotations, known: Array) -> None:
+def _refuse_unknown(codes: Ints, role: str, annotations: Annotations, known: Array) -> None:
     bad = codes < 0
     if bad.any():
         row = int(bad.argmax())

@@ -11,15 +11,16 @@ from crowdwise.errors import FileError, explain
 
 @contextmanager
 def replace_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a temporary file beside ``path``, and move it there once all is written.
+    """Open a temporary file next to ``path``, and move it there once all is written.
 
-    If anything goes wrong before, what was there stays and the temporary file goes.
+    If anything goes wrong before that, ``path`` stays as it was and the temporary file is
+    removed.
     """
     target = Path(path).expanduser()
-    with _writing(target):
-        target = target.resolve()  # through a link, to the file it stands for
+    with _explain_write_errors(target):
+        target = target.resolve()  # follow links to the file itself
         if target.is_dir():
-            raise IsADirectoryError(None, "a folder of this name is in the way")
+            raise IsADirectoryError(None, "a folder has this name")
         options: dict[str, Any] = {"mode": "wb"} if binary else _TEXT
         if target.exists() and not target.is_file():  # a pipe or a device: nothing to keep
             with target.open(**options) as direct:
@@ -36,11 +37,11 @@ def replace_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Refuse a path that cannot be written, before the work whose result goes there."""
+    """Refuse a path that cannot be written, before doing the work whose result goes there."""
     target = Path(path).expanduser()
-    with _writing(target):
+    with _explain_write_errors(target):
         if target.is_dir():
-            raise IsADirectoryError(None, "a folder of this name is in the way")
+            raise IsADirectoryError(None, "a folder has this name")
         if not target.parent.is_dir():
             raise FileNotFoundError(None, f"there is no folder {target.parent}")
 
@@ -49,7 +50,7 @@ _TEXT = {"mode": "w", "encoding": "utf-8", "newline": ""}
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _explain_write_errors(path: Path) -> Iterator[None]:
     """Turn what the operating system says into a :class:`FileError`."""
     try:
         yield
@@ -61,6 +62,6 @@ def _writing(path: Path) -> Iterator[None]:
                 f"{path} cannot be written.",
                 first=error.strerror or str(error),
                 expected="a file in a folder that exists and that this user may write to",
-                fix="make the folder, or choose another path",
+                fix="create the folder, or choose another path",
             )
         ) from error

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, to_floats
 from crowdwise.annotations.names import is_hashable
 from crowdwise.errors import AnnotationError, FormatError, explain
 from crowdwise.io.document import ReadOptions, Table
-from crowdwise.typing import Array
+from crowdwise.typing import Array, Names
 
 NAMES = {"tasks": "task", "workers": "worker", "classes": "label"}
 ROLES = ("task", "worker", "label", "gold")
@@ -33,7 +32,7 @@ class LongTable:
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
     untyped: tuple[str, ...] = ()  # columns whose text may stand for whole numbers
-    names: dict[str, Any] = field(default_factory=dict)  # tasks and workers in their own order
+    names: Mapping[str, Names] = field(default_factory=dict)  # tasks and workers in their own order
     soft: dict[Hashable, str] | None = None  # the column of each class's probability
     guessed: bool = False  # whether columns were taken by their names alone
 
@@ -84,7 +83,7 @@ class LongTable:
 
 
 def build_annotations(
-    long: LongTable, options: ReadOptions, names: Mapping[str, ArrayLike], repeats: str, where: str
+    long: LongTable, options: ReadOptions, names: Mapping[str, Names], repeats: str, where: str
 ) -> Annotations:
     """Give the columns their types, drop what is missing, and encode the rest."""
     long = _drop_blank_rows(_parse_types(_refuse_lists(long, where)))
@@ -97,9 +96,18 @@ def build_annotations(
             frame = frame.assign(**{NAMES[key]: _spell_as_declared(frame[NAMES[key]], known)})
     optional = {role: role for role in ("weight", "time", "gold") if role in frame}
     return Annotations.from_frame(
-        frame, **optional, **declared, soft=long.soft, repeats=repeats, where=where,
+        frame,
+        weight=optional.get("weight"),
+        time=optional.get("time"),
+        gold=optional.get("gold"),
+        soft=long.soft,
+        tasks=declared.get("tasks"),
+        workers=declared.get("workers"),
+        classes=declared.get("classes"),
+        repeats=repeats,
+        where=where,
         notes=long.notes,
-    )  # fmt: skip
+    )
 
 
 def join_tables(tables: list[LongTable], format: str) -> LongTable:
@@ -127,7 +135,7 @@ def _refuse_lists(long: LongTable, where: str) -> LongTable:
 
 
 def _parse_types(long: LongTable) -> LongTable:
-    """Integers where a whole column of text is made of them; labels and gold alike."""
+    """Integers where all the text in a column stands for them; labels and gold together."""
     frame, names = long.frame.copy(deep=False), dict(long.names)
     for key, role in (("tasks", "task"), ("workers", "worker")):
         if role in long.untyped and key in names:
@@ -161,7 +169,7 @@ def _parse_times(long: LongTable, where: str, *, asked: bool) -> LongTable:
     times = to_floats(column)
     if times is None:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # a zone that is not known, say
+            warnings.simplefilter("error")  # an unknown time zone, say
             try:
                 times = _to_times(encode_column(column))
             except (ValueError, TypeError, OverflowError, Warning) as error:
@@ -189,7 +197,7 @@ def _drop_times(long: LongTable, where: str, error: Exception, asked: bool) -> L
 
 
 def _check_gold(long: LongTable, *, asked: bool) -> LongTable:
-    """Leave out gold that nobody asked for and that is not one label per task."""
+    """Leave out gold that nobody asked for, unless it is one label per task and in use."""
     if asked or "gold" not in long.frame:
         return long
     known = long.frame.loc[long.frame["gold"].notna(), ["task", "gold"]].astype(object)
@@ -202,8 +210,8 @@ def _check_gold(long: LongTable, *, asked: bool) -> LongTable:
     return replace(long, frame=long.frame.drop(columns="gold"), notes=notes)
 
 
-def _spell_as_declared(column: pd.Series, names: Any) -> pd.Series:
-    """Values as the caller spells them: 1 for "1", or "1" for 1."""
+def _spell_as_declared(column: pd.Series, names: Names) -> pd.Series:
+    """Values as the caller writes them: 1 for "1", or "1" for 1."""
     known = list(names)
     by_text = {str(name): name for name in known}
     exact = set(known)

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
-from crowdwise.typing import Array, Floats
+from crowdwise.typing import Array, Floats, Names
 
 
 def consensus_frame(
     model: Any, annotations: Annotations, *, probabilities: bool = False
 ) -> pd.DataFrame:
-    """One row a task: its label, how sure the model is, and how many annotations it has.
+    """One row per task: its label, the model's confidence, and how many annotations it has.
 
-    Tasks that the model was fitted on keep what ``fit`` found, gold included; others are
+    Tasks that the model was fitted on keep what ``fit`` found, including gold; others are
     predicted. With ``probabilities`` there is a column ``proba_<class>`` for every class.
     """
     fitted = np.array_equal(model.tasks_, annotations.tasks)
@@ -35,9 +35,9 @@ def consensus_frame(
 
 
 def labels_frame(
-    proba: Floats, classes: Array, tasks: Any = None, *, probabilities: bool = False
+    proba: Floats, classes: Array, tasks: Names | None = None, *, probabilities: bool = False
 ) -> pd.DataFrame:
-    """One row a task, numbered if it has no name: its most probable label, and how probable.
+    """One row per task, numbered if it has no name: its most probable label and probability.
 
     With ``probabilities`` there is a column ``proba_<class>`` for every class.
     """
@@ -74,11 +74,11 @@ def to_label_studio(
         The JSON export the labels came from; its tasks keep their data. Without it a task
         has its name as ``data["task"]``.
     type : {"choices", "rating"}, default="choices"
-        What kind of control it is.
+        The kind of control.
     """
     known = None if export is None else {str(task.get("id")): task for task in export}
     tasks = []
-    for name, label, confidence in _labeled(consensus):
+    for name, label, confidence in _list_labeled(consensus):
         value = {"choices": [str(label)]} if type == "choices" else {type: label}
         region = {"from_name": from_name, "to_name": to_name, "type": type, "value": value}
         score = {"model_version": model_version, "score": confidence, "result": [region]}
@@ -92,7 +92,7 @@ def to_label_studio(
 def to_argilla(
     consensus: pd.DataFrame, question: str, agent: str = "crowdwise"
 ) -> list[dict[str, Any]]:
-    """Consensus labels as Argilla suggestions, one flat record a task."""
+    """Consensus labels as Argilla suggestions, one flat record per task."""
     suggestion = f"{question}.suggestion"
     return [
         {
@@ -101,11 +101,11 @@ def to_argilla(
             f"{suggestion}.score": confidence,
             f"{suggestion}.agent": agent,
         }
-        for name, label, confidence in _labeled(consensus)
+        for name, label, confidence in _list_labeled(consensus)
     ]
 
 
-def _labeled(consensus: pd.DataFrame) -> Iterator[tuple[Any, Any, float]]:
+def _list_labeled(consensus: pd.DataFrame) -> Iterator[tuple[Any, Any, float]]:
     """Task, label and confidence of the tasks that have a label, as plain values."""
     rows = consensus.loc[consensus["label"].notna(), ["task", "label", "confidence"]]
     yield from zip(*(rows[name].tolist() for name in rows), strict=True)

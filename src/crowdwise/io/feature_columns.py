@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatch
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,17 +14,17 @@ from crowdwise.errors import AnnotationError, FormatError, explain
 from crowdwise.io.document import Table
 from crowdwise.io.recognize import list_candidates
 from crowdwise.io.text import TextTable
-from crowdwise.typing import Array, Floats
+from crowdwise.typing import Array, Floats, Names
 
-INDEX = ("", "Unnamed: 0", "__index_level_0__", "index")  # columns that pandas writes unasked
+INDEX = ("", "Unnamed: 0", "__index_level_0__", "index")  # columns that pandas adds by itself
 
 
-def texts(names: Any) -> Array:
-    """Names as text, whole numbers without a point, to be compared across files."""
+def to_texts(names: Names) -> Array:
+    """Names as text, whole numbers without a decimal point, to compare them across files."""
     return np.array([str(name) for name in as_names(names).tolist()], dtype=object)
 
 
-def id_column(table: Table, tasks: Array | None, id: str | None) -> str | None:
+def find_id_column(table: Table, tasks: Array | None, id: str | None) -> str | None:
     """The column of names: as given, the one that matches the tasks best, or none."""
     if id is not None:
         _refuse_unknown([id], table)
@@ -37,16 +36,16 @@ def id_column(table: Table, tasks: Array | None, id: str | None) -> str | None:
         raise AnnotationError.missing_column(
             "task",
             where=table.name,
-            found=_shown(table),
+            found=_show_columns(table),
             fix="name the column of task names: id='…' in Python, --feature-id … in a shell",
         )
-    known = set(texts(tasks).tolist())
+    known = set(to_texts(tasks).tolist())
     matches = [sum(str(row.get(name)) in known for row in table.sample) for name in likely]
     return likely[int(np.argmax(matches))]
 
 
-def feature_columns(
-    table: Table, own: str | None, columns: Any
+def choose_features(
+    table: Table, own: str | None, columns: str | Sequence[str] | None
 ) -> tuple[list[str], tuple[str, ...]]:
     """The columns that are features, and a note on those that were left out."""
     names = [name for name in table.columns if name != own]
@@ -55,7 +54,7 @@ def feature_columns(
         wanted = [columns] if isinstance(columns, str) else list(columns)
         _refuse_unknown([w for w in wanted if not any(fnmatch(n, w) for n in names)], table)
         kept = [name for name in names if any(fnmatch(name, w) for w in wanted)]
-    else:  # a truth among the features would be learned by heart
+    else:  # a truth among the features would give the answer away
         answers = {*list_candidates("label", names), *list_candidates("gold", names), *INDEX}
         kept = [name for name in names if name not in answers]
         left = [name for name in names if name in answers]
@@ -63,15 +62,15 @@ def feature_columns(
         raise FormatError(
             explain(
                 f"{table.name} has no column of features.",
-                found=", ".join(_shown(table)),
+                found=", ".join(_show_columns(table)),
                 expected="a column of task names, and columns of numbers",
             )
         )
-    told = f"no feature in {table.name}, by its name: {', '.join(map(repr, left))}"
-    return kept, (told,) if left else ()
+    note = f"not taken as features in {table.name}: {', '.join(map(repr, left))}"
+    return kept, (note,) if left else ()
 
 
-def cells(table: Table, own: str | None, chosen: list[str]) -> tuple[Floats, Array | None]:
+def read_cells(table: Table, own: str | None, chosen: list[str]) -> tuple[Floats, Array | None]:
     """The numbers in the chosen columns, and the names of the rows."""
     if isinstance(table, TextTable):
         frame = table.numbers(chosen, own)
@@ -79,12 +78,12 @@ def cells(table: Table, own: str | None, chosen: list[str]) -> tuple[Floats, Arr
         frame = table.frame(chosen if own is None else [own, *chosen])
     values = np.empty((len(frame), len(chosen)))
     for number, name in enumerate(chosen):
-        values[:, number] = _numbers(frame[name], name, table.name)
-    return values, None if own is None else _names(frame[own], own, table.name)
+        values[:, number] = _parse_numbers(frame[name], name, table.name)
+    return values, None if own is None else _take_names(frame[own], own, table.name)
 
 
-def once(names: Array, where: str) -> Array:
-    """The names themselves, unless one comes twice."""
+def refuse_repeats(names: Array, where: str) -> Array:
+    """The names themselves, unless one occurs twice."""
     twice = pd.Index(names).duplicated()
     if twice.any():
         raise AnnotationError(
@@ -98,7 +97,7 @@ def once(names: Array, where: str) -> Array:
     return names
 
 
-def _names(column: pd.Series, role: str, where: str) -> Array:
+def _take_names(column: pd.Series, role: str, where: str) -> Array:
     """Each row's name, once."""
     missing = column.isna().to_numpy()
     if missing.any():
@@ -109,10 +108,10 @@ def _names(column: pd.Series, role: str, where: str) -> Array:
                 expected=f"a task in column {role!r} of every row",
             )
         )
-    return once(texts(column), where)
+    return refuse_repeats(to_texts(column), where)
 
 
-def _numbers(column: pd.Series, name: str, where: str) -> Floats:
+def _parse_numbers(column: pd.Series, name: str, where: str) -> Floats:
     """A column as floats, NaN where a cell is empty."""
     numbers = pd.to_numeric(column, errors="coerce")
     bad = (numbers.isna() & column.notna()).to_numpy()
@@ -134,12 +133,12 @@ def _refuse_unknown(names: Sequence[str], table: Table) -> None:
         raise AnnotationError(
             explain(
                 f"{table.name} has no column {unknown[0]!r}.",
-                found=", ".join(_shown(table)),
+                found=", ".join(_show_columns(table)),
                 fix="check the spelling",
             )
         )
 
 
-def _shown(table: Table) -> list[str]:
+def _show_columns(table: Table) -> list[str]:
     names = [name or "(no name)" for name in table.columns]
     return shorten_columns(names)

@@ -1,4 +1,4 @@
-"""Files of features: one row a task, found again by the name of the task."""
+"""Files of features: one row per task, matched by the name of the task."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +13,16 @@ import pandas as pd
 from crowdwise.errors import AnnotationError, FileError, FormatError, explain, listing
 from crowdwise.io.atomic import replace_file
 from crowdwise.io.document import File, Table
-from crowdwise.io.feature_columns import cells, feature_columns, id_column, once, texts
+from crowdwise.io.feature_columns import (
+    choose_features,
+    find_id_column,
+    read_cells,
+    refuse_repeats,
+    to_texts,
+)
 from crowdwise.io.open import find_files, open_document
 from crowdwise.io.write import write_labels
-from crowdwise.typing import Array, Floats
+from crowdwise.typing import Array, Floats, Names
 
 VALUES = ("X", "x", "features", "embeddings", "embedding", "data", "arr_0")
 IDS = ("ids", "id", "tasks", "task", "names", "index")
@@ -44,11 +49,11 @@ class FeatureTable:
     name: str
     notes: tuple[str, ...] = ()
 
-    def of_tasks(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
-        """One row for each task, in their order, and what there is to say about it."""
+    def take_tasks(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
+        """One row for each task, in their order, and notes on how the rows were found."""
         if self.ids is None:
-            return self._by_number(tasks)
-        place = pd.Index(self.ids).get_indexer(pd.Index(texts(tasks)))
+            return self._take_by_number(tasks)
+        place = pd.Index(self.ids).get_indexer(pd.Index(to_texts(tasks)))
         absent = place < 0
         if absent.any():
             raise AnnotationError(
@@ -61,10 +66,10 @@ class FeatureTable:
                 )
             )
         spare = len(self.ids) - len(tasks)
-        note = f"{spare:,} rows of {self.name} are for tasks without annotations: left out"
+        note = f"{spare:,} rows of {self.name} are for tasks without annotations, left out"
         return self.values[place], (*self.notes, note) if spare else self.notes
 
-    def _by_number(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
+    def _take_by_number(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
         """Rows without names: by number where tasks are numbers, else in the tasks' order."""
         n_rows, whole = len(self.values), tasks.dtype.kind in "iu"
         if whole and len(tasks) and tasks.min() >= 0 and tasks.max() < n_rows:
@@ -83,7 +88,11 @@ class FeatureTable:
 
 
 def read_features(
-    path: Any, *, tasks: Array | None = None, id: str | None = None, columns: Any = None
+    path: str | Path,
+    *,
+    tasks: Array | None = None,
+    id: str | None = None,
+    columns: str | Sequence[str] | None = None,
 ) -> FeatureTable:
     """Read features: CSV, TSV, JSON or Parquet with a column of names; .npz; or .npy.
 
@@ -93,12 +102,12 @@ def read_features(
         The file, plain or gzip. An .npz holds the array ``X`` and, if it has them, the names
         ``ids``; an .npy is the array alone.
     tasks : ndarray, optional
-        Names that the rows should be of; they decide which column holds names.
+        Names of the tasks that need a row; they decide which column holds names.
     id : str, optional
-        The column that holds the tasks' names. By default one that is named like it.
+        The column that holds the tasks' names; by default, one whose name suggests it.
     columns : list of str, optional
-        The columns that are features, ``x_*`` for all that begin so. By default all but those
-        named like a task or a label.
+        The columns that are features, ``x_*`` for all that begin like that; by default, all
+        but those named like a task or a label.
     """
     if Path(path).expanduser().is_dir():
         raise FileError(
@@ -106,21 +115,23 @@ def read_features(
         )
     files = find_files(path)
     if all(file.suffix == ".npy" for file in files) or files[0].read(6) == b"\x93NUMPY":
-        return _from_arrays({file.stem: file for file in files}, str(path))
+        return _take_arrays({file.stem: file for file in files}, str(path))
     table = open_document(files[0])
     if not isinstance(table, Table):
         raise FormatError(
-            explain(f"{table.name} is no table.", expected="a row a task, a column a feature")
+            explain(f"{table.name} is not a table.", expected="rows are tasks, columns features")
         )
-    own = id_column(table, tasks, id)
-    chosen, notes = feature_columns(table, own, columns)
-    values, ids = cells(table, own, chosen)
-    said = "" if own is None else f", tasks from column {own!r}"
-    note = f"{len(chosen):,} features of {len(values):,} rows from {table.name}{said}"
-    return FeatureTable(_finite(values, chosen, table.name), ids, table.name, (note, *notes))
+    own = find_id_column(table, tasks, id)
+    chosen, notes = choose_features(table, own, columns)
+    values, ids = read_cells(table, own, chosen)
+    source = "" if own is None else f", tasks from column {own!r}"
+    note = f"{len(chosen):,} features of {len(values):,} rows from {table.name}{source}"
+    return FeatureTable(
+        _require_finite(values, chosen, table.name), ids, table.name, (note, *notes)
+    )
 
 
-def write_features(path: str | Path, values: Floats, ids: Any, columns: Sequence[str]) -> None:
+def write_features(path: str | Path, values: Floats, ids: Names, columns: Sequence[str]) -> None:
     """Write rows of numbers and their names: .npz (X and ids), or a table as its ending says."""
     if not str(path).lower().endswith(".npz"):
         frame = pd.DataFrame(values, columns=list(columns))
@@ -128,11 +139,11 @@ def write_features(path: str | Path, values: Floats, ids: Any, columns: Sequence
         write_labels(path, frame)
         return
     with replace_file(path, binary=True) as file:
-        np.savez_compressed(file, X=values, ids=texts(ids).astype(str))
+        np.savez_compressed(file, X=values, ids=to_texts(ids).astype(str))
 
 
-def _from_arrays(files: dict[str, File], where: str) -> FeatureTable:
-    """The array of features in .npy or .npz, and the names if it has them."""
+def _take_arrays(files: dict[str, File], where: str) -> FeatureTable:
+    """The array of features in .npy or .npz, and the names if there are any."""
     lone = next(iter(files)) if len(files) == 1 else None
     key = next((name for name in VALUES if name in files), lone)
     if key is None:
@@ -143,12 +154,12 @@ def _from_arrays(files: dict[str, File], where: str) -> FeatureTable:
                 expected="an array X of features, and ids of task names",
             )
         )
-    values = _matrix(_array(files[key]), key, where)
+    values = _check_matrix(_load_array(files[key]), key, where)
     note = f"features of shape {values.shape} from {where}"
     own = next((name for name in IDS if name in files and name != key), None)
     if own is None:
         return FeatureTable(values, None, where, (note,))
-    ids = _array(files[own])
+    ids = _load_array(files[own])
     if ids.shape != values.shape[:1]:
         raise FormatError(
             explain(
@@ -156,11 +167,13 @@ def _from_arrays(files: dict[str, File], where: str) -> FeatureTable:
                 expected="one name per row",
             )
         )
-    return FeatureTable(values, once(texts(ids), where), where, (f"{note}, tasks from {own!r}",))
+    return FeatureTable(
+        values, refuse_repeats(to_texts(ids), where), where, (f"{note}, tasks from {own!r}",)
+    )
 
 
-def _matrix(values: Array, key: str, where: str) -> Floats:
-    """An array of finite numbers, one row a task."""
+def _check_matrix(values: Array, key: str, where: str) -> Floats:
+    """An array of finite numbers, one row per task."""
     if values.ndim < 2 or values.dtype.kind not in "biuf":
         raise FormatError(
             explain(
@@ -169,10 +182,12 @@ def _matrix(values: Array, key: str, where: str) -> Floats:
                 fix="use X.reshape(-1, 1) for a single feature",
             )
         )
-    return _finite(values if values.dtype == np.float32 else values.astype(float), None, where)
+    return _require_finite(
+        values if values.dtype == np.float32 else values.astype(float), None, where
+    )
 
 
-def _array(file: File) -> Array:
+def _load_array(file: File) -> Array:
     try:
         return np.load(io.BytesIO(file.read()), allow_pickle=False)
     except Exception as error:  # a damaged header can trip NumPy in any way
@@ -186,7 +201,7 @@ def _array(file: File) -> Array:
         ) from error
 
 
-def _finite(values: Floats, columns: Sequence[str] | None, where: str) -> Floats:
+def _require_finite(values: Floats, columns: Sequence[str] | None, where: str) -> Floats:
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0][:2]

@@ -7,7 +7,6 @@ from os import PathLike
 from typing import Any
 
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
@@ -19,10 +18,11 @@ from crowdwise.io.frames import as_pandas, from_pandas
 from crowdwise.io.open import CONTAINERS, find_files, open_document
 from crowdwise.io.recognize import MALFORMED, REQUIRED, Format, recognize_format
 from crowdwise.io.typed_files import parse_value
+from crowdwise.typing import Names
 
 BY_NAME = {form.name: form for form in FORMATS}
 DEFAULTS = ReadOptions()
-Names = Mapping[str, ArrayLike]  # tasks, workers or classes that the caller declares
+Declared = Mapping[str, Names]  # tasks, workers or classes that the caller names
 
 
 def read(
@@ -39,9 +39,9 @@ def read(
     missing: Any = "auto",
     rejected: bool = False,
     repeats: str = "all",
-    tasks: Any = None,
-    workers: Any = None,
-    classes: Any = None,
+    tasks: Names | None = None,
+    workers: Names | None = None,
+    classes: Names | None = None,
 ) -> Annotations:
     """Read annotations from a file of any known format.
 
@@ -170,7 +170,7 @@ def _parse_and_build(
     documents: list[Document],
     form: Format[Any],
     options: ReadOptions = DEFAULTS,
-    declared: Names | None = None,
+    declared: Declared | None = None,
     repeats: str = "all",
 ) -> Annotations:
     """The annotations in documents whose format is known."""

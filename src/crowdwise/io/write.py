@@ -1,4 +1,4 @@
-"""Files out: labels and annotations."""
+"""Write: labels and annotations, to a path or a stream."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import io
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import PathLike
 from pathlib import PurePath
-from typing import Any
+from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -24,51 +25,52 @@ from crowdwise.errors import (
     explain,
 )
 from crowdwise.io.atomic import replace_file
-from crowdwise.typing import Array
+from crowdwise.typing import Array, Names
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
             ".parquet": "parquet", ".pq": "parquet", ".npy": "snorkel"}  # fmt: skip
-Writer = Callable[[Any, Any], None]  # takes what to write, and a stream
+Target: TypeAlias = str | PathLike[str] | IO[Any]
+Writer = Callable[[Any, IO[Any]], None]  # takes what to write, and a stream
 
 
-def write_labels(target: Any, frame: pd.DataFrame, format: str | None = None) -> None:
+def write_labels(target: Target, frame: pd.DataFrame, format: str | None = None) -> None:
     """Write a table of labels to a path or a stream.
 
-    ``format`` is csv, tsv, json, jsonl or parquet; by default the path's suffix says it. A
-    path that ends in ``.gz`` is packed. The file appears whole or not at all.
+    ``format`` is csv, tsv, json, jsonl or parquet; by default the path's suffix decides. A
+    path that ends in ``.gz`` is compressed. The file appears whole or not at all.
     """
     _write(target, frame, format, TABLES)
 
 
-def refuse_other_tables(path: Any) -> None:
-    """Refuse a path whose ending is no kind of table, before the work whose result goes there."""
-    _kind(str(path), None, TABLES)
+def refuse_other_tables(path: str | PathLike[str]) -> None:
+    """Refuse a path that does not end like a table, before doing the work for it."""
+    _find_kind(str(path), None, TABLES)
 
 
-def write_annotations(target: Any, annotations: Annotations, format: str | None = None) -> None:
+def write_annotations(target: Target, annotations: Annotations, format: str | None = None) -> None:
     """Write annotations to a path or a stream.
 
-    ``format`` is one of ``WRITERS``: csv, tsv, json, jsonl or parquet with one row an
-    annotation; ``wide`` (CSV, one column a worker); ``nested`` (JSON, ``{task: {worker:
-    label}}``); ``snorkel`` (.npy, class numbers and -1). By default the suffix says it. A
-    warning says what the last three have no place for.
+    ``format`` is one of ``WRITERS``: csv, tsv, json, jsonl or parquet with one row per
+    annotation; ``wide`` (CSV, one column per worker); ``nested`` (JSON, ``{task: {worker:
+    label}}``); ``snorkel`` (.npy, class numbers and -1). By default the suffix decides. A
+    warning says what the last three cannot hold.
     """
     _write(target, annotations, format, WRITERS)
 
 
-def write_json(target: Any, value: Any) -> None:
+def write_json(target: Target, value: Any) -> None:
     """Write predictions or anything else of plain types as JSON."""
     _write(target, value, "json", {"json": _dump})
 
 
-def _write(target: Any, value: Any, format: str | None, writers: Mapping[str, Writer]) -> None:
+def _write(target: Target, value: Any, format: str | None, writers: Mapping[str, Writer]) -> None:
     """Pick the writer, and give it a stream to write to."""
-    if hasattr(target, "write"):
-        kind = _kind("", format, writers)
+    if not isinstance(target, str | PathLike) and hasattr(target, "write"):
+        kind = _find_kind("", format, writers)
         _write_stream(target, value, kind, writers[kind])
         return
     name = str(target)
-    kind = _kind(name, format, writers)
+    kind = _find_kind(name, format, writers)
     with replace_file(name, binary=True) as file:
         if name.lower().endswith(".gz"):
             with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
@@ -77,14 +79,17 @@ def _write(target: Any, value: Any, format: str | None, writers: Mapping[str, Wr
             _write_stream(file, value, kind, writers[kind])
 
 
-def _kind(name: str, format: str | None, writers: Mapping[str, Writer]) -> str:
-    """The kind of file: as said, as its name ends, or CSV if it ends in nothing."""
+def _find_kind(name: str, format: str | None, writers: Mapping[str, Writer]) -> str:
+    """The kind of file: as given, as its suffix says, or CSV without one."""
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
     kind = format or (SUFFIXES.get(suffix, suffix) if suffix else "csv")
     if kind not in writers:
-        wanted = f"format={format!r}" if format else f"The ending {suffix!r} of {name}"
+        wanted = f"format={format!r}" if format else f"The suffix {suffix!r} of {name}"
         raise ParameterError(
-            explain(f"{wanted} is no kind of file to write here.", expected=", ".join(writers))
+            explain(
+                f"{wanted} is not a kind of file that can be written here.",
+                expected=", ".join(writers),
+            )
         )
     return kind
 
@@ -104,39 +109,41 @@ def _write_stream(stream: Any, value: Any, kind: str, writer: Writer) -> None:
             text.detach()  # flushes, and leaves the stream open
 
 
-def _csv(
-    frame: pd.DataFrame, file: Any, texts: Mapping[str, Any] | None = None, sep: str = ","
+def _write_csv(
+    frame: pd.DataFrame, file: IO[Any], texts: Mapping[str, Array] | None = None, sep: str = ","
 ) -> None:
     """Write delimited text; ``texts`` are the distinct values of columns, where known."""
     if texts is None:
         columns = [(str(k), own) for k, own in frame.items() if not is_numeric_dtype(own.dtype)]
         texts = {name: own.unique() for name, own in columns}
     for name, values in texts.items():
-        warn_of_twins(values, name)
-    quoting = _quoting(frame.columns, *texts.values())
+        warn_about_duplicates(values, name)
+    quoting = _choose_quoting(frame.columns, *texts.values())
     frame.to_csv(file, index=False, lineterminator="\n", sep=sep, quoting=quoting)
 
 
-def _tsv(frame: pd.DataFrame, file: Any, texts: Mapping[str, Any] | None = None) -> None:
-    _csv(frame, file, texts, "\t")
+def _write_tsv(
+    frame: pd.DataFrame, file: IO[Any], texts: Mapping[str, Array] | None = None
+) -> None:
+    _write_csv(frame, file, texts, "\t")
 
 
-def _quoting(*texts: Iterable[Any]) -> Any:
-    """Quotes where they are needed; around all text, if a line seems to end in some of it."""
+def _choose_quoting(*texts: Iterable[object]) -> Literal[0, 2]:
+    """Quotes where they are needed; around all text, if some of it has a carriage return."""
     ends = any("\r" in text for part in texts for text in part if isinstance(text, str))
     return csv.QUOTE_NONNUMERIC if ends else csv.QUOTE_MINIMAL
 
 
-def _json(frame: pd.DataFrame, file: Any) -> None:
-    _dump(list(_records(frame)), file)
+def _write_json(frame: pd.DataFrame, file: IO[Any]) -> None:
+    _dump(list(_list_records(frame)), file)
 
 
-def _jsonl(frame: pd.DataFrame, file: Any) -> None:
-    for record in _records(frame):
+def _write_jsonl(frame: pd.DataFrame, file: IO[Any]) -> None:
+    for record in _list_records(frame):
         file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
 
 
-def _parquet(frame: pd.DataFrame, file: Any) -> None:
+def _write_parquet(frame: pd.DataFrame, file: IO[Any]) -> None:
     try:
         import pyarrow as pa
     except ImportError:
@@ -154,20 +161,20 @@ def _parquet(frame: pd.DataFrame, file: Any) -> None:
         ) from error
 
 
-def _dump(value: Any, file: Any) -> None:
+def _dump(value: Any, file: IO[str]) -> None:
     json.dump(value, file, ensure_ascii=False, indent=1, default=str)
     file.write("\n")
 
 
-def _records(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _list_records(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Rows as plain values, None for what is missing."""
     columns = [frame[name].astype(object).where(frame[name].notna(), None) for name in frame]
     for row in zip(*(column.tolist() for column in columns), strict=True):
         yield dict(zip(map(str, frame.columns), row, strict=True))
 
 
-def _long(annotations: Annotations) -> pd.DataFrame:
-    """One row an annotation, with gold where it is known."""
+def _to_long(annotations: Annotations) -> pd.DataFrame:
+    """One row per annotation, with gold where it is known."""
     frame = annotations.to_frame()
     if annotations.gold is not None:
         names = np.array([*annotations.classes.tolist(), None], dtype=object)  # -1 finds None
@@ -175,15 +182,17 @@ def _long(annotations: Annotations) -> pd.DataFrame:
     return frame
 
 
-def _texts(annotations: Annotations) -> dict[str, Array]:
+def _list_texts(annotations: Annotations) -> dict[str, Array]:
     return {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.classes}
 
 
-def _long_text(write: Callable[[pd.DataFrame, Any, Any], None]) -> Writer:
-    """A writer of text, where an empty name would read as missing."""
+def _make_long_writer(
+    write: Callable[[pd.DataFrame, IO[str], Mapping[str, Array]], None],
+) -> Writer:
+    """A writer of text, which refuses empty names: they would be read as missing."""
 
-    def written(annotations: Annotations, file: Any) -> None:
-        for names in _texts(annotations).values():
+    def write_text(annotations: Annotations, file: IO[str]) -> None:
+        for names in _list_texts(annotations).values():
             if names.dtype == object and "" in names.tolist():
                 raise AnnotationError(
                     explain(
@@ -192,72 +201,72 @@ def _long_text(write: Callable[[pd.DataFrame, Any, Any], None]) -> Writer:
                         fix="rename it, or write JSON or Parquet",
                     )
                 )
-        write(_long(annotations), file, _texts(annotations))
+        write(_to_long(annotations), file, _list_texts(annotations))
 
-    return written
+    return write_text
 
 
-def _wide(annotations: Annotations, file: Any) -> None:
-    warn_of_losses(annotations, "A wide table")
-    for role, names in _texts(annotations).items():
-        warn_of_twins(names, role)
-    quoting = _quoting(*_texts(annotations).values())
+def _write_wide(annotations: Annotations, file: IO[Any]) -> None:
+    warn_about_losses(annotations, "A wide table")
+    for role, names in _list_texts(annotations).items():
+        warn_about_duplicates(names, role)
+    quoting = _choose_quoting(*_list_texts(annotations).values())
     annotations.to_matrix(missing=None).to_csv(file, lineterminator="\n", quoting=quoting)
 
 
-def _nested(annotations: Annotations, file: Any) -> None:
-    warn_of_losses(annotations, "{task: {worker: label}}")
-    warn_of_twins(annotations.tasks, "task")
-    warn_of_twins(annotations.workers, "worker")
+def _write_nested(annotations: Annotations, file: IO[Any]) -> None:
+    warn_about_losses(annotations, "{task: {worker: label}}")
+    warn_about_duplicates(annotations.tasks, "task")
+    warn_about_duplicates(annotations.workers, "worker")
     _dump(annotations.to_dict(), file)
 
 
-def _snorkel(annotations: Annotations, file: Any) -> None:
-    warn_of_losses(annotations, "A label matrix")
+def _write_snorkel(annotations: Annotations, file: IO[Any]) -> None:
+    warn_about_losses(annotations, "A label matrix")
     np.save(file, annotations.to_snorkel())
 
 
-def warn_of_losses(annotations: Annotations, layout: str) -> None:
-    """Say which columns there is no place for."""
+def warn_about_losses(annotations: Annotations, layout: str) -> None:
+    """Say which columns are lost."""
     extra = ("weight", "time", "soft", "gold")
     lost = [name for name in extra if getattr(annotations, name) is not None]
     if lost:
-        fact = f"{layout} has no place for {', '.join(lost)}: left out."
+        fact = f"{layout} cannot hold {', '.join(lost)}: left out."
         warnings.warn(explain(fact, fix="write csv, json or parquet to keep it"), stacklevel=3)
 
 
-def warn_of_twins(names: Any, role: str) -> None:
-    """Say that names of different types, such as 1 and "1", cannot be told apart as text."""
+def warn_about_duplicates(names: Names, role: str) -> None:
+    """Say that names of different types, such as 1 and "1", are the same as text."""
     values = np.asarray(names, dtype=object)
     own = values[~pd.isna(values)].tolist()
     if len(set(map(type, own))) < 2:
         return
-    by_text: dict[str, list[Any]] = {}
+    by_text: dict[str, list[object]] = {}
     for name in own:
         by_text.setdefault(str(name), []).append(name)
     twins = [alike for alike in by_text.values() if len(alike) > 1]
     if twins:
         shown = " and ".join(map(repr, twins[0]))
-        fact = f"{len(twins):,} names in {role} are alike as text, and read back as one."
+        fact = f"Some names in {role} become the same text, and will be read back as one."
         fix = "rename them, or write json or jsonl, which keep numbers and text apart"
         warnings.warn(explain(fact, first=shown, fix=fix), stacklevel=3)
 
 
 BINARY = ("parquet", "snorkel")
 TABLES: dict[str, Writer] = {
-    "csv": _csv,
-    "tsv": _tsv,
-    "json": _json,
-    "jsonl": _jsonl,
-    "parquet": _parquet,
+    "csv": _write_csv,
+    "tsv": _write_tsv,
+    "json": _write_json,
+    "jsonl": _write_jsonl,
+    "parquet": _write_parquet,
 }
 WRITERS: dict[str, Writer] = {
-    "csv": _long_text(_csv),
-    "tsv": _long_text(_tsv),
-    "json": lambda annotations, file: _json(_long(annotations), file),
-    "jsonl": lambda annotations, file: _jsonl(_long(annotations), file),
-    "parquet": lambda annotations, file: _parquet(_long(annotations), file),
-    "wide": _wide,
-    "nested": _nested,
-    "snorkel": _snorkel,
+    "csv": _make_long_writer(_write_csv),
+    "tsv": _make_long_writer(_write_tsv),
+    "json": lambda annotations, file: _write_json(_to_long(annotations), file),
+    "jsonl": lambda annotations, file: _write_jsonl(_to_long(annotations), file),
+    "parquet": lambda annotations, file: _write_parquet(_to_long(annotations), file),
+    "wide": _write_wide,
+    "nested": _write_nested,
+    "snorkel": _write_snorkel,
 }

@@ -1,6 +1,7 @@
 """A JSON object ``{task: {worker: label}}``, as peerannot's answers.json."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
@@ -31,8 +32,7 @@ def parse(document: Tree, _: ReadOptions) -> LongTable:
         for worker, label in labels.items():
             rows.add(task, worker, label)
     long = rows.to_long(untyped=("task", "worker"))
-    long.names["tasks"] = list(document.value)
-    return long
+    return replace(long, names={"tasks": list(document.value)})
 
 
 FORMAT = Format("nested", __doc__, Tree, parse, matches=matches)
