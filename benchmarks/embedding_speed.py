@@ -1,10 +1,10 @@
-"""One epoch of NeuCrowd on Hotel: ours against a straightforward loop over groups.
+"""One epoch of NeuCrowd on Hotel: ours compared with a straightforward loop over groups.
 
-The loop does the same work one group at a time, as a first version of it would: five rows
-through the encoder, a loss, and the sum of a batch backwards. Each measurement runs in a process
-of its own; epochs of ever more groups show what memory depends on. On a GPU, where steps cost
-the same for many groups as for few, larger batches are measured too, and not the loop: with a
-few kernels for each group it would be slower there than on the CPU.
+The loop does the same work one group at a time, as a first version would: five rows through the
+encoder, a loss, and backpropagation of the sum over a batch. Each measurement runs in a process
+of its own; epochs of more and more groups show what memory depends on. On a GPU, where steps
+cost the same for many groups as for few, larger batches are measured too, but not the loop:
+with a few kernels for each group it would be slower there than on the CPU.
 
 python benchmarks/embedding_speed.py [--device cuda]
 """

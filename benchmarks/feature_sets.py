@@ -1,4 +1,4 @@
-"""Real crowds whose tasks have features, cut into what is learned from and what is tested on."""
+"""Real crowds whose tasks have features, split into training and test tasks."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Call one library the way its users do, or crowdwise.compat in its place, and write what comes.
+"""Call one library the way its users do, or crowdwise.compat in its place, and write the results.
 
 The calls are the same for both: only the import differs. Run by same_as_peers.py, in the
 interpreter of the library or in ours:

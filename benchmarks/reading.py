@@ -1,4 +1,4 @@
-"""Seconds and memory to read a CSV with names for ids into Annotations.
+"""Seconds and memory to read a CSV file, with names as ids, into Annotations.
 
 python benchmarks/reading.py
 """

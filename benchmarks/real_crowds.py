@@ -1,6 +1,6 @@
 """Real crowds on this disk, where there are any.
 
-The environment variable ``CROWDWISE_DATA`` names a folder with one sub-folder a set, each
+The environment variable ``CROWDWISE_DATA`` names a folder with one subfolder per set, each
 with ``annotations.csv`` (or ``.csv.gz``) and ``truth.csv``. None of them is part of the
 project; without the variable there are no real crowds.
 """
@@ -36,7 +36,7 @@ def folder() -> Path | None:
 
 
 def names() -> list[str]:
-    """All sets that have real workers and truth."""
+    """All sets with real workers and a truth."""
     root = folder()
     if root is None:
         return []

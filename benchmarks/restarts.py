@@ -1,7 +1,7 @@
 """What ten restarts cost: SpeeLFC on MGC from one start, and from ten trained side by side.
 
-The last line is a whole fit as the table speelfc-table2 does it: ten starts, stopped and chosen
-by held-out labels.
+The last line is a whole fit as in the table speelfc-table2: ten starts, stopped and selected by
+held-out labels.
 
 python benchmarks/restarts.py
 """

@@ -1,4 +1,4 @@
-"""Results on disk: JSON for machines, Markdown for people, with what produced them."""
+"""Results on disk, as JSON and as Markdown, with what produced them."""
 
 import json
 import platform

@@ -1,7 +1,7 @@
-"""Where our MajorityVote, DawidSkene and GLAD equal crowd-kit's, set by set.
+"""How closely our MajorityVote, DawidSkene and GLAD match crowd-kit's, data set by data set.
 
 Both get the same rows, the same start and the same number of steps; a task counts as equal
-when the two most probable labels agree or are tied. Differences have reasons, in the text.
+when the two most probable labels agree or are tied. The text explains the differences.
 
 python benchmarks/same_as_crowdkit.py --peer .venv-peers/bin/python
 """

@@ -1,4 +1,4 @@
-"""Where crowdwise.compat equals crowd-kit, cleanlab and Snorkel: labels, numbers, keys, types.
+"""How closely crowdwise.compat matches crowd-kit, cleanlab and Snorkel: labels, keys, types.
 
 The same script calls the library and our module of its name; only the import differs.
 
@@ -25,15 +25,16 @@ ONCE = Path(__file__).with_name("peers_once.py")
 WHY = """\
 *alike*: the share of labels that are the same, for tables of labels; else whether all numbers are
 within 1e-4. *largest* is the largest difference of any number. Kind, names of axes, names on them
-and the type of values are the same everywhere but where *shape* says otherwise; the order of
+and the type of values are the same everywhere except where *shape* says otherwise; the order of
 workers and tasks may differ.
 
-crowd-kit: votes, Dawid-Skene and its one-coin kin are the same computation; a row of a confusion
-matrix without mass is spread in another way where EM meets one (mgc). GLAD's M-step is inexact in
-both. MACE differs because crowd-kit's is misaligned between workers; M-MSR because crowd-kit starts
-at random and divides scores by sums that may be negative. cleanlab: the same computation, but for
-cleanlab 2.9's counts of labels: they are floats there, and its `value_counts` gives [1, 1, 0, 0]
-for the labels 0.0 and 2.0 of four classes. *mended* is cleanlab with that one function put right.
+crowd-kit: votes, Dawid-Skene and its one-coin variant are the same computation; a row of a
+confusion matrix without mass is filled in differently where EM meets one (mgc). GLAD's M-step is
+inexact in both. MACE differs because crowd-kit's is misaligned between workers; M-MSR because
+crowd-kit starts at random and divides scores by sums that may be negative. cleanlab: the same
+computation, except for cleanlab 2.9's counts of labels: they are floats there, and its
+`value_counts` gives [1, 1, 0, 0] for the labels 0.0 and 2.0 of four classes. *mended* is cleanlab
+with that function fixed.
 Snorkel: the same descent from the same start, in double precision instead of single."""
 
 

@@ -1,8 +1,8 @@
 """Time, memory and accuracy against crowd-kit on simulated crowds of growing size.
 
 Each fit runs in a process of its own; ours and the peer's alternate on the same data, so that
-what counts is the ratio. The last columns say how far a Dawid-Skene step is from the least
-that any step must do: the bare compiled pass, and reading the annotations once.
+the ratio is what counts. The last columns compare a Dawid-Skene step with the least work that
+any step must do: the bare compiled pass, and reading the annotations once.
 
 python benchmarks/speed.py --peer .venv-peers/bin/python
 """

@@ -1,7 +1,7 @@
-"""Fit one method once, in this process, and print what it took as JSON.
+"""Fit one method once, in this process, and print time and memory as JSON.
 
 Called by speed.py, by the project's interpreter for ``crowdwise`` and by another one for a
-peer. Only the fit is timed: data and imports are there before the clock starts.
+peer. Only the fit is timed: data and imports are loaded before the clock starts.
 """
 
 import json
