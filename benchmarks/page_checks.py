@@ -43,12 +43,12 @@ OUTSIDE = """[...document.querySelectorAll("main *")]
   .map((node) => node.outerHTML.slice(0, 80))"""
 # Text against what is behind it, by the formula of WCAG 2.
 CONTRAST = """(() => {
-  const parts = (colour) => {
-    const numbers = colour.match(/[\\d.]+/g).map(Number), whole = colour.startsWith("color(");
+  const parts = (color) => {
+    const numbers = color.match(/[\\d.]+/g).map(Number), whole = color.startsWith("color(");
     const [r, g, b, a = 1] = numbers;
     return whole ? [255 * r, 255 * g, 255 * b, a] : [r, g, b, a];
   };
-  const light = (colour) => colour.slice(0, 3).map((c) => c / 255)
+  const light = (color) => color.slice(0, 3).map((c) => c / 255)
     .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
     .reduce((sum, c, place) => sum + c * [0.2126, 0.7152, 0.0722][place], 0);
   const behind = (node) => {
@@ -99,11 +99,11 @@ def opened(
 
 
 def noticed(page: Page) -> list[str]:
-    """Errors on the console, and every address that was asked for beside the page's own."""
+    """Errors on the console, and every address that was requested besides the page itself."""
     found = [str(error) for error in page.page_errors()]
     found += [one.text for one in page.console_messages() if one.type in ("error", "warning")]
     asked = [one.url for one in page.requests() if one.resource_type != "document"]
-    return found + [f"asked for {url}" for url in asked if not url.startswith(("data:", "blob:"))]
+    return found + [f"requested {url}" for url in asked if not url.startswith(("data:", "blob:"))]
 
 
 def problems_of(page: Page) -> list[str]:

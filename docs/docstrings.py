@@ -36,10 +36,10 @@ def section(thing: object, title: str) -> str:
 
 
 def without_formulas(text: str) -> str:
-    """A docstring less its notes, where these are the formulas that its page typesets."""
+    """A docstring less its notes, if they start with the formulas that its page typesets."""
     return re.sub(
         SECTION.format(title="Notes"),
-        lambda found: "" if found[1].startswith("The maths::") else found[0],
+        lambda notes: "" if notes[1].partition("\n")[0].endswith("::") else notes[0],
         inspect.cleandoc(text),
         flags=re.M | re.S,
     )

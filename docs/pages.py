@@ -83,12 +83,11 @@ def of_methods() -> Iterator[tuple[str, str]]:
 
 def notes(name: str, cls: type) -> str:
     """The model, when it works and when it fails: from the docstring, and docs/methods."""
-    beside = DOCS / "methods" / f"{name}.md"
-    text = markdown(section(cls, "Notes"))
+    text, more = markdown(section(cls, "Notes")), DOCS / "methods" / f"{name}.md"
     if name in formulas():
-        text = formulas()[name] + re.sub(r"\AThe maths:\n\n```text\n.*?```\n", "", text, flags=re.S)
-    if beside.exists():
-        text = f"{text}\n\n{beside.read_text()}"
+        text = formulas()[name] + re.sub(r"\A[^\n]*:\n\n```text\n.*?\n```\n", "", text, flags=re.S)
+    if more.exists():
+        text = f"{text}\n\n{more.read_text()}"
     for verb in ("Works", "Fails"):
         head = f"### When it {verb.lower()}\n\n"
         text = re.sub(rf"^(?={verb} when\b)", head, text, flags=re.M)

@@ -99,12 +99,22 @@ def test_every_method_says_when_it_works_and_when_it_fails(build):
     for family in build.pages.methods().values():
         for name, cls in family.items():
             text = build.pages.notes(name, cls)
-            for part in ("```math\n", "### When it works", "### When it fails"):
+            assert re.search("```(math|text)\n", text), name  # typeset, or as in the docstring
+            for part in ("### When it works", "### When it fails"):
                 assert part in text, (name, part)
 
 
-def test_every_formula_is_of_a_method(build):
-    assert set(build.pages.formulas()) == set(build.pages.names())
+def test_formulas_are_typeset_and_only_those_of_methods(build):
+    assert set(build.pages.formulas()) <= set(build.pages.names())
+    text = build.pages.notes("DawidSkene", build.pages.methods()["aggregate"]["DawidSkene"])
+    assert text.startswith("```math\n")
+    assert "```text" not in text
+
+
+def test_a_method_without_a_formula_shows_the_one_in_its_docstring(build, monkeypatch):
+    monkeypatch.setattr(build.pages, "formulas", dict)
+    text = build.pages.notes("DawidSkene", build.pages.methods()["aggregate"]["DawidSkene"])
+    assert "```text\nP(truth of i = k)" in text
 
 
 def test_docstrings_become_markdown(build):

@@ -58,6 +58,16 @@ def test_the_api_has_parameters_attributes_examples_and_references(site):
     assert "The maths" not in text
 
 
+def test_formulas_are_typeset(pages):
+    found = {file: re.findall("<math.*?</math>", text, flags=re.S) for file, text in pages.items()}
+    for file, formulas in found.items():
+        assert not [one for one in formulas if "\\" in one], f"unknown to latex2mathml: {file}"
+        assert file.parent.name != "methods" or file.stem == "index" or formulas, file
+    text = next(text for file, text in pages.items() if file.name == "formulas.html")
+    assert "<mi>&#x003C0;</mi><mo>&#x0223C;</mo><mtext>Dirichlet</mtext>" in text
+    assert '<p><span class="math">' in text  # a formula at the start of a line is still inline
+
+
 def test_links_lead_to_pages_and_places_that_are_there(pages):
     places = {file: set(re.findall(r' id="([^"]+)"', text)) for file, text in pages.items()}
     broken = []
@@ -103,7 +113,7 @@ def test_no_mark_of_markdown_is_left(pages):
 def test_pages_open_without_errors_on_screens_of_any_size(site, chromium, name):
     import page_checks
 
-    own = f"asked for {site.as_uri()}"
+    own = f"requested {site.as_uri()}"
     for look in ({"width": 1400}, {"width": 390, "color_scheme": "dark"}):
         with page_checks.opened(chromium, (site / name).as_uri(), **look) as page:
             assert [one for one in page_checks.noticed(page) if not one.startswith(own)] == []
