@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.intervals import Estimate, check_interval, normal, wilson
-from crowdwise.evaluate.truth_alignment import Predictions, Truths, align_truth, correct_shares
+from crowdwise.evaluate.truth_alignment import Predictions, Truths, align_predictions, correct_shares
 from crowdwise.typing import Floats, Ints
 
 BINS = ("mass", "width")
@@ -46,7 +46,7 @@ def reliability_table(
     >>> table[["n_tasks", "confidence", "accuracy"]].round(2).values.tolist()
     [[2.0, 0.65, 0.5], [2.0, 0.85, 1.0]]
     """
-    known = align_truth(predicted, truth)
+    known = align_predictions(predicted, truth)
     edges = bin_edges(known.posterior.max(axis=1), n_bins, bins)
     size, trust, right = bin_rows(known.posterior, known.truth, edges).sum(axis=0).reshape(3, -1)
     held = size > 0

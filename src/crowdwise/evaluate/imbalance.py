@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.evaluate.truth_alignment import Predictions, Truths, align_truth
+from crowdwise.evaluate.truth_alignment import Predictions, Truths, align_predictions
 from crowdwise.typing import Floats
 
 
@@ -75,7 +75,7 @@ def balanced_threshold(
     >>> balanced_threshold(proba, {0: "no", 1: "no", 2: "no", 3: "yes"})
     0.35
     """
-    known = align_truth(predicted, truth)
+    known = align_predictions(predicted, truth)
     size = np.bincount(known.truth, minlength=len(known.classes))
     if known.hard or len(known.classes) != 2 or not size.all():
         raise ParameterError(

@@ -15,7 +15,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.params import InvalidParameterError
 from crowdwise.errors import ParameterError, explain
-from crowdwise.evaluate.truth_alignment import align_truth, correct_shares
+from crowdwise.evaluate.truth_alignment import align_predictions, correct_shares
 from crowdwise.inference.simplex import tied
 from crowdwise.typing import Floats, RandomState
 
@@ -80,6 +80,6 @@ def fit_with_fewer_labels(
         fit = fit_and_time(clone(model), data.subsample(n_labels, rng))
         kept[draw] = same_labels(fit.posterior, whole)
         if truth is not None and len(truth):
-            known = align_truth(fit.model, truth)
+            known = align_predictions(fit.model, truth)
             right[draw] = correct_shares(known.posterior, known.truth).mean()
     return kept, right

@@ -21,7 +21,7 @@ from crowdwise.evaluate.truth_alignment import (
     Predictions,
     ScoredTasks,
     Truths,
-    align_truth,
+    align_predictions,
     correct_shares,
     predicted_shares,
 )
@@ -86,7 +86,7 @@ def score(
     0.50
     """
     check_interval(n_resamples, confidence)
-    known = align_truth(predicted, truth)
+    known = align_predictions(predicted, truth)
     rare = _minority(known, minority)
     rows = class_rows(known.posterior, known.truth)
     estimate = partial(

@@ -40,7 +40,7 @@ class ScoredTasks:
         return len(self.truth)
 
 
-def align_truth(predicted: Predictions, truth: Truths) -> ScoredTasks:
+def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
     """Align predictions and truths by task; a class that either names is a class.
 
     Parameters
