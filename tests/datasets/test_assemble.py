@@ -8,7 +8,7 @@ import pytest
 
 from crowdwise.datasets import info
 from crowdwise.datasets.assemble import are_whole, assemble, simplest, tidy
-from crowdwise.datasets.tables import Tables, by_task
+from crowdwise.datasets.tables import PublishedTables, by_task
 
 ROWS = pd.DataFrame(
     {"task": ["10", "9", "10"], "worker": ["zoe", "ann", "ann"], "label": ["0", "1", "1"]}
@@ -21,7 +21,7 @@ def people(**changes):
 
 def test_ids_that_spell_numbers_become_numbers_everywhere():
     tables = tidy(
-        Tables(
+        PublishedTables(
             ROWS,
             by_task(["9", "10"], ["1", "0"], "truth"),
             X=np.zeros((2, 1)),
@@ -41,7 +41,7 @@ def test_ids_that_spell_numbers_become_numbers_everywhere():
 
 
 def test_one_id_that_is_no_number_keeps_all_of_them_text():
-    tables = tidy(Tables(ROWS, by_task(["9", "x10"], ["1", "0"], "truth")))
+    tables = tidy(PublishedTables(ROWS, by_task(["9", "x10"], ["1", "0"], "truth")))
     assert tables.annotations["task"].tolist() == ["10", "9", "10"]
     assert tables.truth.index.tolist() == ["9", "x10"]
 
@@ -63,7 +63,7 @@ def test_labels_are_as_simple_as_they_can_be():
 def test_people_are_numbered_in_order_of_appearance_in_every_table():
     workers = pd.DataFrame({"age": [30, 40]}, index=pd.Index(["ann", "zoe"]))
     more = pd.DataFrame({"task": ["1", "1"], "worker": ["new", "ann"], "label": ["a", "b"]})
-    crowd = assemble(people(), Tables(ROWS, workers=workers, extra={"test": more}))
+    crowd = assemble(people(), PublishedTables(ROWS, workers=workers, extra={"test": more}))
     assert crowd.annotations.to_frame()["worker"].tolist() == [1, 0, 1]
     assert crowd.workers.index.tolist() == [0, 1]
     assert crowd.workers["age"].tolist() == [40, 30]
@@ -73,23 +73,30 @@ def test_people_are_numbered_in_order_of_appearance_in_every_table():
 
 def test_annotations_follow_the_order_of_the_features():
     X_tasks = np.array(["11", "10", "9"])
-    crowd = assemble(people(), Tables(ROWS, X=np.eye(3), X_tasks=X_tasks))
+    crowd = assemble(people(), PublishedTables(ROWS, X=np.eye(3), X_tasks=X_tasks))
     assert crowd.annotations.tasks.tolist() == [10, 9]
     assert crowd.X_tasks.tolist() == [11, 10, 9]
 
 
 def test_classes_cover_the_truth_unless_it_is_a_number_on_a_scale():
     truth = by_task(["9"], ["7"], "truth")
-    assert assemble(people(), Tables(ROWS, truth)).annotations.classes.tolist() == [0, 1, 7]
+    assert assemble(people(), PublishedTables(ROWS, truth)).annotations.classes.tolist() == [
+        0,
+        1,
+        7,
+    ]
     numbers = people(labels="numbers")
-    assert assemble(numbers, Tables(ROWS, truth)).annotations.classes.tolist() == [0, 1]
+    assert assemble(numbers, PublishedTables(ROWS, truth)).annotations.classes.tolist() == [0, 1]
     fraction = by_task(["9"], ["0.5"], "truth")
-    assert assemble(people(), Tables(ROWS, fraction)).annotations.classes.tolist() == [0, 1]
+    assert assemble(people(), PublishedTables(ROWS, fraction)).annotations.classes.tolist() == [
+        0,
+        1,
+    ]
 
 
 def test_a_set_without_a_crowd_has_empty_annotations():
     truth = by_task(["b", "a"], ["x", "y"], "truth")
-    tables = Tables(truth=truth, X=np.eye(2), X_tasks=np.array(["b", "a"]))
+    tables = PublishedTables(truth=truth, X=np.eye(2), X_tasks=np.array(["b", "a"]))
     crowd = assemble(people(workers="none"), tables)
     assert crowd.annotations.shape == (2, 0)
     assert crowd.annotations.tasks.tolist() == ["b", "a"]

@@ -16,7 +16,7 @@ from crowdwise.datasets import download
 from crowdwise.datasets.download import (
     addresses,
     cache_folder,
-    fetch,
+    fetch_file,
     filling_cache,
     is_intact,
     path_of,
@@ -30,7 +30,7 @@ CONTENT = random.Random(0).randbytes(300_000)  # several blocks, and nothing tha
 
 
 def get(file):
-    return fetch(file, Bar())
+    return fetch_file(file, Bar())
 
 
 def left_in(cache):
@@ -95,7 +95,7 @@ def test_an_endless_answer_is_cut_off(shelf):
     bar = Bar()
     bar.advance = came.append
     with pytest.raises(DownloadError):
-        fetch(file, bar)
+        fetch_file(file, bar)
     assert sum(size for size in came if size > 0) <= file.size + download.BLOCK
     assert len(shelf.requests) == 1
 
@@ -125,7 +125,7 @@ def test_a_broken_download_resumes_where_it_stopped(shelf):
 def test_a_server_without_ranges_is_asked_for_all_of_it(shelf):
     file = shelf.put("a.csv", CONTENT, "drops", "no ranges")
     bar = Bar()
-    assert fetch(file, bar).read_bytes() == CONTENT
+    assert fetch_file(file, bar).read_bytes() == CONTENT
     assert bar.done == file.size
 
 
@@ -257,7 +257,7 @@ def test_an_interrupted_writer_leaves_nothing(cache):
 
 PROGRAM = """
 import sys
-from crowdwise.datasets.download import fetch
+from crowdwise.datasets.download import fetch_file
 from crowdwise.progress import Bar
 from crowdwise.datasets.registry import RemoteFile
 url, size, sha256, limit = sys.argv[1:]
@@ -267,7 +267,7 @@ if int(limit):
 file = RemoteFile(url, int(size), sha256, "", "")
 print("ready", flush=True)
 sys.stdin.readline()
-print(fetch(file, Bar()))
+print(fetch_file(file, Bar()))
 """
 
 
@@ -359,7 +359,7 @@ def test_a_bad_mirror_falls_back_to_the_publisher(shelf, monkeypatch, fault):
     shelf.put(f"copy/{file.stored_name}", CONTENT, fault, fault, fault)
     monkeypatch.setenv("CROWDWISE_MIRROR", f"{shelf.address}/copy")
     bar = Bar()
-    assert fetch(file, bar).read_bytes() == CONTENT
+    assert fetch_file(file, bar).read_bytes() == CONTENT
     assert bar.done == file.size
 
 

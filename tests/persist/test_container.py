@@ -21,13 +21,15 @@ from crowdwise.errors import (
     ParameterError,
 )
 from crowdwise.persist import container
-from crowdwise.persist.container import Content, read, write
+from crowdwise.persist.container import Content, read_container, write_container
 
 
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "model.safetensors"
-    write(path, Content('{"a": "é"}', {"x": np.arange(3.0), "y": np.array([True, False])}))
+    write_container(
+        path, Content('{"a": "é"}', {"x": np.arange(3.0), "y": np.array([True, False])})
+    )
     return path
 
 
@@ -45,15 +47,15 @@ def file(tmp_path):
     ids=str,
 )
 def test_arrays_come_back_as_they_were(array, tmp_path):
-    write(tmp_path / "x", Content("{}", {"a": array}))
-    found = read(tmp_path / "x").arrays["a"]
+    write_container(tmp_path / "x", Content("{}", {"a": array}))
+    found = read_container(tmp_path / "x").arrays["a"]
     assert (found.dtype, found.shape) == (array.dtype, array.shape)
     assert_array_equal(found, array)
     found[...] = 0  # its own memory, to be written to
 
 
 def test_text_and_writer_come_back(file):
-    content = read(file)
+    content = read_container(file)
     assert content.text == '{"a": "é"}'
     assert content.writer == crowdwise.__version__
 
@@ -102,7 +104,7 @@ def test_tensors_of_others_are_told_apart_from_damage(tmp_path):
     for metadata in (None, {"format": "pt", "format_version": "1"}):
         (tmp_path / "x").write_bytes(safetensors.numpy.save({"a": np.ones(3)}, metadata))
         with pytest.raises(FormatError, match="nothing says that they are a crowdwise model"):
-            read(tmp_path / "x")
+            read_container(tmp_path / "x")
 
 
 def test_a_pickle_is_refused_and_not_run(tmp_path):
@@ -119,21 +121,21 @@ def test_a_file_cut_off_anywhere_is_refused(file):
     for size in range(len(data)):
         file.write_bytes(data[:size])
         with pytest.raises(FormatError):
-            read(file)
+            read_container(file)
     file.write_bytes(data + b"\0")
     with pytest.raises(FormatError):
-        read(file)
+        read_container(file)
 
 
 def test_no_changed_byte_goes_unnoticed(file):
-    data, whole = bytearray(file.read_bytes()), read(file)
+    data, whole = bytearray(file.read_bytes()), read_container(file)
     for place in range(len(data)):
         for flip in (1, 0x20):
             data[place] ^= flip
             file.write_bytes(data)
             data[place] ^= flip
             try:
-                found = read(file)
+                found = read_container(file)
             except CrowdwiseError:
                 continue
             # spaces that pad the header, say: the contents are the same
@@ -145,10 +147,10 @@ def test_no_changed_byte_goes_unnoticed(file):
 
 def test_a_newer_format_asks_for_a_newer_version(tmp_path, monkeypatch):
     monkeypatch.setattr(container, "VERSION", 2)
-    write(tmp_path / "x", Content("{}", {}, writer="9.0"))
+    write_container(tmp_path / "x", Content("{}", {}, writer="9.0"))
     monkeypatch.undo()
     with pytest.raises(FormatError, match=r"format 2, written by crowdwise 9\.0(.|\n)*upgrade"):
-        read(tmp_path / "x")
+        read_container(tmp_path / "x")
 
 
 @pytest.mark.parametrize("number", ["", "0", "-1", "one", "²", "1" * 5000])
@@ -156,7 +158,7 @@ def test_a_format_that_is_no_number_is_refused(number, tmp_path):
     metadata = {"format": container.FORMAT, "format_version": number}
     (tmp_path / "x").write_bytes(safetensors.numpy.save({}, metadata))
     with pytest.raises(FormatError):
-        read(tmp_path / "x")
+        read_container(tmp_path / "x")
 
 
 def test_a_missing_file_and_a_folder_are_file_errors(tmp_path):
@@ -170,7 +172,7 @@ def test_a_missing_file_and_a_folder_are_file_errors(tmp_path):
 def test_a_file_that_may_not_be_read_is_a_file_error(file):
     file.chmod(0)
     with pytest.raises(FileError, match="cannot be read"):
-        read(file)
+        read_container(file)
 
 
 def test_a_write_that_fails_keeps_what_was_there(file, monkeypatch):
@@ -185,7 +187,7 @@ def test_a_write_that_fails_keeps_what_was_there(file, monkeypatch):
     monkeypatch.setattr(container, "_safetensors", lambda: Full)
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(FileError, match="cannot be written"):
-        write(file, Content("{}", {}))
+        write_container(file, Content("{}", {}))
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
@@ -194,11 +196,11 @@ def test_more_text_than_a_header_holds_is_refused_in_time(file, monkeypatch):
     before = file.read_bytes()
     monkeypatch.setattr(container, "MOST_TEXT", 10)
     with pytest.raises(ParameterError, match="11 characters"):
-        write(file, Content("x" * 11, {}))
+        write_container(file, Content("x" * 11, {}))
     assert file.read_bytes() == before
 
 
 def test_without_safetensors_the_error_names_the_extra(file, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(MissingExtraError, match=r"safetensors(.|\n)*crowdwise\[torch\]"):
-        read(file)
+        read_container(file)

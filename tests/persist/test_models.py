@@ -27,7 +27,7 @@ from crowdwise.errors import CrowdwiseError, FormatError, ParameterError
 from crowdwise.learn import LIA, LIAML, MLP, ResponseModel, SoftProb, SpeeLFC, Training
 from crowdwise.learn.net_classifier import NetClassifier
 from crowdwise.learn.two_stage import TwoStage
-from crowdwise.persist.container import Content, read, write
+from crowdwise.persist.container import Content, read_container, write_container
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 QUICK = Training(epochs=3, device="cpu")
@@ -317,10 +317,10 @@ def test_a_module_with_more_than_tensors_is_refused(crowd, path):
 
 def forge(path, change):
     """Write the file again with changed contents and the checksum that goes with them."""
-    content = read(path)
+    content = read_container(path)
     tree, arrays = json.loads(content.text), dict(content.arrays)
     change(tree, arrays)
-    write(path, Content(json.dumps(tree), arrays))
+    write_container(path, Content(json.dumps(tree), arrays))
 
 
 def assign(place, value):
@@ -437,7 +437,7 @@ def test_rows_that_a_method_has_per_task_are_counted(crowd, path):
 
 def test_a_text_that_is_no_json_is_refused(path):
     for text in ("", "{", "[" * 10**5, '"text"', "[]", "null", "1" * 10**4):
-        write(path, Content(text, {}))
+        write_container(path, Content(text, {}))
         with pytest.raises(FormatError):
             crowdwise.load(path)
 
@@ -457,7 +457,7 @@ def test_a_thousand_random_changes_give_a_model_or_one_clear_error(crowd, path):
     junk = [None, -1, 0, 2**70, 1e308, "", "posterior_", "tuple", [], {}, [[]], {"kind": "array"}]
     for model in (SpeeLFC(training=QUICK).fit(X, votes), aggregate.GLAD().fit(votes)):
         model.save(path)
-        whole = read(path)
+        whole = read_container(path)
         everywhere = list(places(json.loads(whole.text)))
         for _ in range(500):
             tree = json.loads(whole.text)
@@ -476,7 +476,7 @@ def _load(tree, whole):
 
     content = Content(json.dumps(tree), {k: v.copy() for k, v in whole.arrays.items()})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models.container, "read", lambda _: content)
+        patch.setattr(models.container, "read_container", lambda _: content)
         return crowdwise.load("forged")
 
 

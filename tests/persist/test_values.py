@@ -18,14 +18,14 @@ from crowdwise.aggregate.dawid_skene import WorkerHistory
 from crowdwise.errors import FormatError, ParameterError
 from crowdwise.learn import MLP, Training
 from crowdwise.persist.registry import find_class, registered_name
-from crowdwise.persist.values import decode, encode
+from crowdwise.persist.values import from_json, to_json
 
 
 def around(value):
     """The value after a trip through JSON."""
     arrays = {}
-    tree = json.loads(json.dumps(encode(value, "here", arrays), allow_nan=False))
-    return decode(tree, arrays)
+    tree = json.loads(json.dumps(to_json(value, "here", arrays), allow_nan=False))
+    return from_json(tree, arrays)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_times_keep_their_unit(unit):
 
 def test_times_of_no_unit_are_refused():
     with pytest.raises(FormatError, match="not a type of time"):
-        decode({"kind": "times", "array": "a", "type": "object"}, {"a": np.zeros(1, np.int64)})
+        from_json({"kind": "times", "array": "a", "type": "object"}, {"a": np.zeros(1, np.int64)})
 
 
 def test_text_arrays_keep_their_type():
@@ -198,12 +198,12 @@ def test_a_fitted_logistic_regression():
 )
 def test_what_a_file_cannot_hold_is_refused_by_its_place(value):
     with pytest.raises(ParameterError, match=r"here.* which a file without pickle cannot hold"):
-        encode(value, "here", {})
+        to_json(value, "here", {})
 
 
 def test_two_arrays_of_one_name_are_refused():
     with pytest.raises(ParameterError, match=r"Two arrays would be saved as here\.1"):
-        encode({1: np.ones(2), "1": np.zeros(2)}, "here", {})
+        to_json({1: np.ones(2), "1": np.zeros(2)}, "here", {})
 
 
 class DawidSkeneOfMine(DawidSkene):
@@ -247,4 +247,4 @@ def test_other_names_are_refused(name):
 )
 def test_forged_trees_are_refused(tree):
     with pytest.raises(FormatError):
-        decode(tree, {})
+        from_json(tree, {})

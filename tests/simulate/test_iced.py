@@ -17,7 +17,7 @@ from crowdwise.simulate.iced import (
     draw_workers,
     expected_agreed,
     gisette_features,
-    split,
+    split_classes,
 )
 
 
@@ -94,12 +94,12 @@ def test_another_minority():
 
 def test_split_takes_each_row_once():
     y = np.array([0] * 103 + [1] * 40 + [2] * 9)
-    train, test = split(y, (0, 1), np.random.RandomState(0))
+    train, test = split_classes(y, (0, 1), np.random.RandomState(0))
     assert len(set(train) & set(test)) == 0
     assert np.bincount(y[train]).tolist() == [83, 8]  # a fifth of 103 is 20
     assert np.bincount(y[test]).tolist() == [20, 20]
     with pytest.raises(ParameterError, match="9 tasks"):
-        split(y, (0, 2), np.random.RandomState(0))
+        split_classes(y, (0, 2), np.random.RandomState(0))
 
 
 def test_expected_agreement_equals_all_outcomes():

@@ -10,7 +10,7 @@ from crowdwise.aggregate import MajorityVote
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate import fleiss_kappa
 from crowdwise.simulate import Behavior, OneCoinWorker, neucrowd, simulate_crowd
-from crowdwise.simulate.neucrowd import error_rates, expected_kappa
+from crowdwise.simulate.neucrowd import draw_error_rates, expected_kappa
 
 
 @pytest.fixture(scope="module", params=["syn1", "syn2"])
@@ -43,7 +43,7 @@ def test_logistic_regression_lands_where_the_paper_does(made):
 
 
 def test_error_rates_are_a_truncated_normal():
-    rates = error_rates(40_000, None, np.random.RandomState(0))
+    rates = draw_error_rates(40_000, None, np.random.RandomState(0))
     assert (rates.min() >= 0.01, rates.max() <= 0.5) == (True, True)
     kept = np.random.RandomState(1).normal(0.1, 0.1, 200_000)
     kept = kept[(kept >= 0.01) & (kept <= 0.5)]
@@ -69,7 +69,9 @@ def test_the_published_kappa_can_be_had(name, kappa):
 def test_kappas_spread_around_the_published_ones():
     rng = np.random.RandomState(0)
     for n_workers, published in ((7, 0.52), (11, 0.44)):
-        kappa = expected_kappa(error_rates(5000 * n_workers, None, rng).reshape(5000, n_workers))
+        kappa = expected_kappa(
+            draw_error_rates(5000 * n_workers, None, rng).reshape(5000, n_workers)
+        )
         assert np.quantile(kappa, 0.02) < published < np.quantile(kappa, 0.98)
 
 
@@ -78,7 +80,7 @@ def test_compares_with_the_published_part():
     part = real_crowds.load("neucrowd_syn_valid")
     published = float(fleiss_kappa(part.annotations))
     assert published == pytest.approx(0.49, abs=0.01)
-    kappa = expected_kappa(error_rates(7000, None, np.random.RandomState(0)).reshape(1000, 7))
+    kappa = expected_kappa(draw_error_rates(7000, None, np.random.RandomState(0)).reshape(1000, 7))
     assert np.quantile(kappa, 0.05) < published < np.quantile(kappa, 0.95)
     # What the recipe does not give, as the warnings of the set say.
     truth = part.truth.loc[part.annotations.tasks].to_numpy()

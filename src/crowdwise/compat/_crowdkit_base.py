@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
-from crowdwise.base.aggregator import Aggregator as OurAggregator
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.inference import MemoryEngine
 from crowdwise.typing import Array, Floats, GoldLike
@@ -26,7 +26,7 @@ ON_MISSING_SKILL = ("error", "ignore", "value")
 EPSILON = 1e-10  # least count in a confusion matrix
 
 
-class Aggregator(BaseEstimator):
+class CrowdKitAggregator(BaseEstimator):
     """The verbs that all of them have."""
 
     fit: Callable[..., Self]
@@ -42,12 +42,12 @@ class Aggregator(BaseEstimator):
         return self.fit(data, *more, **named).probas_
 
 
-class Fitted(Aggregator):
+class Fitted(CrowdKitAggregator):
     """An aggregator of ours with crowd-kit's attributes."""
 
     def _fit(
         self,
-        model: OurAggregator,
+        model: Aggregator,
         votes: Annotations,
         data: pd.DataFrame | None = None,
         gold: GoldLike = None,
@@ -65,7 +65,7 @@ class Fitted(Aggregator):
             self.loss_history_ = [value / votes.n_annotations for value in model.objective_]
 
 
-class Voting(Aggregator):
+class Voting(CrowdKitAggregator):
     """A weighted vote."""
 
     default_skill: float | None = None
@@ -154,7 +154,7 @@ def annotations_of(data: Table) -> Annotations:
     return Annotations.from_frame(data)
 
 
-def accuracy_of(votes: Annotations, truth: pd.Series) -> pd.Series:
+def accuracy_by_worker(votes: Annotations, truth: pd.Series) -> pd.Series:
     """How often each worker gives the truth, counting repeated labels once."""
     rows = np.unique(np.column_stack([votes.task, votes.worker, votes.label]), axis=0)
     place = locate(np.asarray(truth.index), votes.tasks)[rows[:, 0]]

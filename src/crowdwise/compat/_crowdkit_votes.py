@@ -16,7 +16,7 @@ from crowdwise.compat._crowdkit_base import (
     Table,
     Voting,
     Weighted,
-    accuracy_of,
+    accuracy_by_worker,
     annotations_of,
 )
 from crowdwise.typing import Floats, RandomState
@@ -41,7 +41,7 @@ class MajorityVote(Voting):
     def fit(self, data: Table, skills: pd.Series | None = None) -> Self:
         """Count the labels; workers are weighted by ``skills``, a series by worker."""
         votes = self._vote(data, skills)
-        self.skills_ = accuracy_of(votes, self.labels_)
+        self.skills_ = accuracy_by_worker(votes, self.labels_)
         return self
 
 
@@ -59,7 +59,7 @@ class GoldMajorityVote(Weighted):
 
     def fit(self, data: Table, true_labels: pd.Series) -> Self:
         """Set ``skills_``: how often each worker gives the true label, a series by task."""
-        self.skills_ = accuracy_of(annotations_of(data), pd.Series(true_labels))
+        self.skills_ = accuracy_by_worker(annotations_of(data), pd.Series(true_labels))
         return self
 
 

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 from crowdwise.annotations import Annotations
 from crowdwise.datasets.crowd import Crowd
 from crowdwise.datasets.registry import Info
-from crowdwise.datasets.tables import Tables
+from crowdwise.datasets.tables import PublishedTables
 from crowdwise.typing import Array
 
 Table = TypeVar("Table", pd.Series, pd.DataFrame)
 WHOLE = r"0|-?[1-9]\d*"
 
 
-def assemble(about: Info, tables: Tables) -> Crowd:
+def assemble(about: Info, tables: PublishedTables) -> Crowd:
     """The crowd that the registry calls ``about``."""
     tables = tidy(tables)
     number = number_people(tables) if about.workers == "people" else {}
@@ -43,7 +43,7 @@ def assemble(about: Info, tables: Tables) -> Crowd:
     )
 
 
-def tidy(tables: Tables) -> Tables:
+def tidy(tables: PublishedTables) -> PublishedTables:
     """Task ids and labels as whole numbers where all of them are, else as text."""
     ids: list[ArrayLike] = [] if tables.annotations is None else [tables.annotations["task"]]
     ids += [t.index for t in (tables.truth, tables.split, tables.items) if t is not None]
@@ -88,7 +88,7 @@ def simplest(values: pd.Series) -> pd.Series:
         return values
 
 
-def number_people(tables: Tables) -> dict[Hashable, int]:
+def number_people(tables: PublishedTables) -> dict[Hashable, int]:
     """A number for every person, in the order in which they first appear."""
     seen: dict[Hashable, None] = {}
     for table in (tables.annotations, *tables.extra.values()):
@@ -97,7 +97,7 @@ def number_people(tables: Tables) -> dict[Hashable, int]:
     return {person: number for number, person in enumerate(seen)}
 
 
-def _annotations(about: Info, tables: Tables, number: dict[Hashable, int]) -> Annotations:
+def _annotations(about: Info, tables: PublishedTables, number: dict[Hashable, int]) -> Annotations:
     rows = tables.annotations
     if rows is None:
         rows = pd.DataFrame({"task": [], "worker": [], "label": []}, dtype=int)

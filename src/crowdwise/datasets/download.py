@@ -64,7 +64,7 @@ def is_intact(file: RemoteFile) -> bool:
         ) from error
 
 
-def fetch(file: RemoteFile, bar: Bar) -> Path:
+def fetch_file(file: RemoteFile, bar: Bar) -> Path:
     """The file's path in the cache, fetched from the mirror or its publisher if need be."""
     target = path_of(file)
     if is_intact(file):

@@ -113,7 +113,7 @@ def _obtain(
         )
         with _asked(progress), bar(about.name, size, "B") as fetched:
             for file in missing:
-                cached.fetch(file, fetched)
+                cached.fetch_file(file, fetched)
     return {file.name: cached.path_of(file) for file in files}
 
 

@@ -14,7 +14,7 @@ Files = Mapping[str, Path]
 
 
 @dataclass(frozen=True)
-class Tables:
+class PublishedTables:
     """One set as it is published; every id and label may still be text.
 
     ``annotations`` has the columns ``task``, ``worker``, ``label`` (and ``weight``);

@@ -6,7 +6,12 @@ from scipy.sparse import csr_array
 
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.intervals import Estimate, check_interval, normal, wilson
-from crowdwise.evaluate.truth_alignment import Predictions, Truths, align_predictions, correct_shares
+from crowdwise.evaluate.truth_alignment import (
+    Predictions,
+    Truths,
+    align_predictions,
+    correct_shares,
+)
 from crowdwise.typing import Floats, Ints
 
 BINS = ("mass", "width")

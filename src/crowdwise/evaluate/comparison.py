@@ -21,7 +21,7 @@ from crowdwise.evaluate.held_out_labels import (
     Method,
     choose_held_out,
     compare_with_best,
-    fit_method,
+    fit_clone,
     held_out_evidence,
 )
 from crowdwise.evaluate.intervals import IntervalSettings
@@ -207,7 +207,7 @@ def _run_method(
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = fit_method(method, votes, X)
+        model = fit_clone(method, votes, X)
     seconds = time.perf_counter() - start
     labels = tied(model.posterior_).argmax(axis=1)
     best = tied(votes.votes())

@@ -42,7 +42,7 @@ def held_out_evidence(
     kept, out = votes.filter(~asked), votes.filter(asked)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the first fit has given them
-        posterior = fit_method(method, kept, X).posterior_
+        posterior = fit_clone(method, kept, X).posterior_
     confusion = pooled_confusion(kept, posterior)
     by_truth = confusion[out.worker, :, out.label]  # (row, truth)
     return np.log(np.einsum("rk,rk->r", posterior[out.task], by_truth))
@@ -74,7 +74,7 @@ def _interval(values: Floats, settings: IntervalSettings) -> tuple[float, float]
     return bootstrap(pair, lambda sums: sums[:, 1] / sums[:, 0], **settings)
 
 
-def fit_method(method: Method, votes: Annotations, X: FeaturesLike | None) -> Method:
+def fit_clone(method: Method, votes: Annotations, X: FeaturesLike | None) -> Method:
     """Fit a copy of an aggregator, or of a learner, which needs features."""
     model: Method = clone(method)
     if isinstance(model, Aggregator):

@@ -60,7 +60,7 @@ def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
                 expected="a fitted model, a frame of tasks x classes, or a series of labels",
             )
         )
-    refuse_repeats(frame)
+    refuse_repeated_names(frame)
     known = collect_truths(truth)
     if not len(known):
         fix = "give the true label of at least one task that was predicted"
@@ -122,7 +122,7 @@ def _one_hot(labels: pd.Series, classes: Array) -> Floats:
     return wide
 
 
-def refuse_repeats(predicted: pd.DataFrame | pd.Series) -> None:
+def refuse_repeated_names(predicted: pd.DataFrame | pd.Series) -> None:
     """Refuse a task, or a class, that has several predictions."""
     names = {"task": predicted.index}
     if isinstance(predicted, pd.DataFrame):

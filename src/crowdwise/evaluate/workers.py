@@ -105,7 +105,7 @@ def worker_quality(
         "n_labels": np.bincount(data.worker, minlength=data.n_workers),
         "n_shared": skill.n_shared,
         **_with_interval("accuracy", *expected_accuracy(data, posterior, confidence)),
-        **_with_interval("agreement", *agreement_with_others(data, confidence)),
+        **_with_interval("agreement", *mean_pair_agreement(data, confidence)),
         **_with_interval("skill", skill.value, *skill.interval(confidence)),
         "signal": measure_signal(data, posterior),
         "p_random": skill.p_random,
@@ -136,7 +136,7 @@ def expected_accuracy(
     return share, low, high
 
 
-def agreement_with_others(data: Annotations, confidence: float) -> tuple[Floats, Array, Array]:
+def mean_pair_agreement(data: Annotations, confidence: float) -> tuple[Floats, Array, Array]:
     """How often another worker of the same task gives the same label."""
     size = data.redundancy[data.task]
     shared = size > 1

@@ -30,7 +30,7 @@ class Content:
     writer: str = crowdwise.__version__  # version of crowdwise that wrote it
 
 
-def write(path: str | Path, content: Content) -> None:
+def write_container(path: str | Path, content: Content) -> None:
     """Write a file whole or not at all."""
     library = _safetensors()
     if len(content.text) > MOST_TEXT:
@@ -50,8 +50,8 @@ def write(path: str | Path, content: Content) -> None:
         file.write(data)
 
 
-def read(path: str | Path) -> Content:
-    """Read a file that :func:`write` made; anything else is a :class:`FormatError`."""
+def read_container(path: str | Path) -> Content:
+    """Read a file that :func:`write_container` made; anything else is a :class:`FormatError`."""
     _safetensors()
     from safetensors import SafetensorError, safe_open
 

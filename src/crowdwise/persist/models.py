@@ -14,7 +14,7 @@ from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explai
 from crowdwise.persist import container
 from crowdwise.persist.container import Content, damaged
 from crowdwise.persist.registry import Tree, Value, build, is_learned, registered_name
-from crowdwise.persist.values import Arrays, decode, encode
+from crowdwise.persist.values import Arrays, from_json, to_json
 from crowdwise.typing import Array
 
 
@@ -70,12 +70,12 @@ def save(model: Value, path: str | Path) -> None:
     params = {
         key: {"kind": "yours", "what": _describe(value)}
         if callable(value)
-        else encode(value, f"params.{key}", arrays)
+        else to_json(value, f"params.{key}", arrays)
         for key, value in model.get_params(deep=False).items()
     }
-    learned = {key: encode(value, key, arrays) for key, value in model._learned().items()}
+    learned = {key: to_json(value, key, arrays) for key, value in model._learned().items()}
     text = json.dumps({"name": name, "params": params, "learned": learned})
-    container.write(path, Content(text, arrays))
+    container.write_container(path, Content(text, arrays))
 
 
 def load(path: str | Path, **yours: Value) -> Value:
@@ -93,7 +93,7 @@ def load(path: str | Path, **yours: Value) -> Value:
         Parameters that were your own code, under their names: ``truth=my_module`` for a model
         learned with a ``torch.nn.Module`` of yours. What it learned is in the file.
     """
-    content = container.read(path)
+    content = container.read_container(path)
     try:
         return _rebuild(content, yours)
     except FormatError as error:
@@ -114,10 +114,10 @@ def _rebuild(content: Content, yours: Tree) -> Savable:
     }
     _refuse_other(tree["name"], wanted, yours)
     params = {
-        key: yours[key] if key in wanted else decode(value, arrays)
+        key: yours[key] if key in wanted else from_json(value, arrays)
         for key, value in tree["params"].items()
     }
-    learned = {key: decode(value, arrays) for key, value in tree["learned"].items()}
+    learned = {key: from_json(value, arrays) for key, value in tree["learned"].items()}
     model: Value = build(tree["name"], params, learned)
     model._validate_params()  # the estimator's own check: what ``fit`` would refuse
     refuse_misfits(model)

@@ -42,14 +42,14 @@ class Kind(NamedTuple):
     unpack: Callable[[Tree, Arrays], Value]
 
 
-def encode(value: Value, place: str, arrays: Arrays) -> Value:
+def to_json(value: Value, place: str, arrays: Arrays) -> Value:
     """A value as JSON, its arrays put into ``arrays`` under the name of their place."""
     if value is None or type(value) in PLAIN or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, str):  # such as numpy's own
         return str(value)
     if type(value) is list:
-        return [encode(item, f"{place}.{i}", arrays) for i, item in enumerate(value)]
+        return [to_json(item, f"{place}.{i}", arrays) for i, item in enumerate(value)]
     for name, kind in KINDS.items():
         if kind.takes(value):
             return {"kind": name, **kind.pack(value, place, arrays)}
@@ -62,10 +62,10 @@ def encode(value: Value, place: str, arrays: Arrays) -> Value:
     )
 
 
-def decode(tree: Value, arrays: Arrays) -> Value:
-    """The value that :func:`encode` made ``tree`` of."""
+def from_json(tree: Value, arrays: Arrays) -> Value:
+    """The value that :func:`to_json` made ``tree`` of."""
     if isinstance(tree, list):
-        return [decode(item, arrays) for item in tree]
+        return [from_json(item, arrays) for item in tree]
     if isinstance(tree, dict):
         if tree.get("kind") not in KINDS:
             raise FormatError(f"There is no kind of value named {tree.get('kind')!r:.80}.")
@@ -77,11 +77,11 @@ def decode(tree: Value, arrays: Arrays) -> Value:
 
 
 def _pack_scalar(value: np.generic, place: str, arrays: Arrays) -> Tree:
-    return {"type": value.dtype.name, "value": encode(value.item(), place, arrays)}
+    return {"type": value.dtype.name, "value": to_json(value.item(), place, arrays)}
 
 
 def _unpack_scalar(tree: Tree, arrays: Arrays) -> np.generic:
-    return _number_type(tree["type"]).type(decode(tree["value"], arrays))
+    return _number_type(tree["type"]).type(from_json(tree["value"], arrays))
 
 
 def _number_type(name: Value) -> np.dtype[np.generic]:
@@ -107,13 +107,13 @@ def _pack_names(value: Array, place: str, arrays: Arrays) -> Tree:
     """Text and mixed names, as JSON in bytes: a header has no room for a million of them."""
     items: list[Value] = value.tolist()
     if not {type(item) for item in items} <= set(PLAIN):
-        items = encode(items, place, arrays)
+        items = to_json(items, place, arrays)
     text = np.frombuffer(json.dumps(items).encode("ascii"), dtype=np.uint8)
     return {"array": _put(text, place, arrays), "type": value.dtype.kind}
 
 
 def _unpack_names(tree: Tree, arrays: Arrays) -> Array:
-    items = decode(json.loads(arrays[tree["array"]].tobytes()), arrays)
+    items = from_json(json.loads(arrays[tree["array"]].tobytes()), arrays)
     if tree["type"] == "U":
         return np.array(items, dtype=str)
     names = np.empty(len(items), dtype=object)
@@ -170,12 +170,12 @@ def _is_tensor(value: Value) -> bool:
 
 
 def _pack_random_state(value: np.random.RandomState, place: str, arrays: Arrays) -> Tree:
-    return {"state": encode(value.get_state(legacy=False), place, arrays)}
+    return {"state": to_json(value.get_state(legacy=False), place, arrays)}
 
 
 def _unpack_random_state(tree: Tree, arrays: Arrays) -> np.random.RandomState:
     generator = np.random.RandomState(0)
-    generator.set_state(decode(tree["state"], arrays))
+    generator.set_state(from_json(tree["state"], arrays))
     return generator
 
 
@@ -184,14 +184,14 @@ def _unpack_random_state(tree: Tree, arrays: Arrays) -> np.random.RandomState:
 
 def _pack_dict(value: dict[Value, Value], place: str, arrays: Arrays) -> Tree:
     pairs = [
-        [encode(key, f"{place}.key", arrays), encode(item, f"{place}.{key}", arrays)]
+        [to_json(key, f"{place}.key", arrays), to_json(item, f"{place}.{key}", arrays)]
         for key, item in value.items()
     ]
     return {"items": pairs}
 
 
 def _unpack_dict(tree: Tree, arrays: Arrays) -> dict[Value, Value]:
-    return {decode(key, arrays): decode(item, arrays) for key, item in tree["items"]}
+    return {from_json(key, arrays): from_json(item, arrays) for key, item in tree["items"]}
 
 
 def _pack_table(value: pd.Series | pd.DataFrame, place: str, arrays: Arrays) -> Tree:
@@ -199,11 +199,11 @@ def _pack_table(value: pd.Series | pd.DataFrame, place: str, arrays: Arrays) -> 
     parts: Tree = {"values": value.to_numpy(), "name": getattr(value, "name", None)}
     for number, axis in enumerate(value.axes):
         parts |= {f"axis_{number}": axis.to_numpy(), f"axis_name_{number}": axis.name}
-    return {name: encode(part, f"{place}.{name}", arrays) for name, part in parts.items()}
+    return {name: to_json(part, f"{place}.{name}", arrays) for name, part in parts.items()}
 
 
 def _unpack_table(tree: Tree, arrays: Arrays) -> pd.Series | pd.DataFrame:
-    part = {name: decode(value, arrays) for name, value in tree.items() if name != "kind"}
+    part = {name: from_json(value, arrays) for name, value in tree.items() if name != "kind"}
     axes = [
         pd.Index(part[f"axis_{number}"], name=part[f"axis_name_{number}"])
         for number in range(part["values"].ndim)
@@ -215,14 +215,14 @@ def _unpack_table(tree: Tree, arrays: Arrays) -> pd.Series | pd.DataFrame:
 
 def _pack_record(value: Value, place: str, arrays: Arrays) -> Tree:
     fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return {"name": registered_name(type(value)), "fields": encode(fields, place, arrays)}
+    return {"name": registered_name(type(value)), "fields": to_json(fields, place, arrays)}
 
 
 def _unpack_record(tree: Tree, arrays: Arrays) -> Value:
     record: Value = find_class(tree["name"])
     if not hasattr(record, "__dataclass_fields__"):
         raise FormatError(f"{tree['name']} is not a record.")
-    return record(**decode(tree["fields"], arrays))
+    return record(**from_json(tree["fields"], arrays))
 
 
 def _pack_estimator(value: BaseEstimator, place: str, arrays: Arrays) -> Tree:
@@ -231,13 +231,15 @@ def _pack_estimator(value: BaseEstimator, place: str, arrays: Arrays) -> Tree:
         raise ParameterError(f"{place} has a cache on disk.\n  fix:      set_params(memory=None)")
     return {
         "name": registered_name(type(value)),
-        "params": encode(params, place, arrays),
-        "learned": encode(get_learned(value), place, arrays),
+        "params": to_json(params, place, arrays),
+        "learned": to_json(get_learned(value), place, arrays),
     }
 
 
 def _unpack_estimator(tree: Tree, arrays: Arrays) -> BaseEstimator:
-    return build(tree["name"], decode(tree["params"], arrays), decode(tree["learned"], arrays))
+    return build(
+        tree["name"], from_json(tree["params"], arrays), from_json(tree["learned"], arrays)
+    )
 
 
 KINDS: dict[str, Kind] = {
@@ -279,8 +281,8 @@ KINDS: dict[str, Kind] = {
     ),
     "tuple": Kind(
         lambda value: type(value) is tuple,
-        lambda value, place, arrays: {"items": encode(list(value), place, arrays)},
-        lambda tree, arrays: tuple(decode(tree["items"], arrays)),
+        lambda value, place, arrays: {"items": to_json(list(value), place, arrays)},
+        lambda tree, arrays: tuple(from_json(tree["items"], arrays)),
     ),
     "dict": Kind(lambda value: isinstance(value, dict), _pack_dict, _unpack_dict),
     "table": Kind(

@@ -86,12 +86,12 @@ def margin_difficulty(X: ArrayLike, truth: ArrayLike, *, spread: float = 0.5) ->
         raise ParameterError(f"The spread of difficulties is {spread}.\n  expected: 0 or more")
     if len(classes) < 2:
         raise ParameterError("All tasks are of one class.\n  expected: at least two classes")
-    own, other = distances(table, number)
+    own, other = center_distances(table, number)
     margin = other - own
     return np.exp(-spread * (margin - margin.mean()) / max(margin.std(), 1e-12))
 
 
-def distances(X: Floats, number: Ints) -> tuple[Floats, Floats]:
+def center_distances(X: Floats, number: Ints) -> tuple[Floats, Floats]:
     """How far each task is from the center of its class, and from the next center."""
     count = np.bincount(number)
     centers = np.zeros((len(count), X.shape[1]))

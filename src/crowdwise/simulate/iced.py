@@ -105,7 +105,7 @@ def iced(
     assert found.X is not None
     y = found.truth.to_numpy()
     pair = source.majority, source.minority if minority is None else minority
-    train, test = split(y, pair, rng)
+    train, test = split_classes(y, pair, rng)
     X, y = found.X[np.concatenate([train, test])], y[np.concatenate([train, test])]
     X = gisette_features(X, rng) if name == "gisette_like" else X
     truth = (y == pair[1]).astype(np.int64)
@@ -128,7 +128,7 @@ def iced(
     )
 
 
-def split(
+def split_classes(
     y: Array, pair: tuple[Hashable, Hashable], rng: np.random.RandomState
 ) -> tuple[Ints, Ints]:
     """Rows of the training and the test part, by the paper's counts, in random order."""

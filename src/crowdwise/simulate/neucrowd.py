@@ -71,7 +71,7 @@ def neucrowd(
         random_state=rng,
     )
     wanted = KAPPA[name] if kappa == "published" else None if kappa is None else float(kappa)
-    workers = [OneCoinWorker(1 - error) for error in error_rates(WORKERS[name], wanted, rng)]
+    workers = [OneCoinWorker(1 - error) for error in draw_error_rates(WORKERS[name], wanted, rng)]
     crowd = simulate_crowd(
         n_classes=2, per_task=len(workers), workers=workers, truth=truth, random_state=rng
     )
@@ -79,7 +79,7 @@ def neucrowd(
     return as_dataset(_about(name), crowd, X.astype(np.float32), tasks=tasks, split=split)
 
 
-def error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomState) -> Floats:
+def draw_error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomState) -> Floats:
     """One for each worker; if a kappa is wanted, of the crew that comes closest to it."""
     bounds = (LOW - MEAN) / DEVIATION, (HIGH - MEAN) / DEVIATION
     law = truncnorm(*bounds, loc=MEAN, scale=DEVIATION)

@@ -1,4 +1,4 @@
-"""Tables of Snow et al.: labels and gold on every row, texts elsewhere."""
+"""PublishedTables of Snow et al.: labels and gold on every row, texts elsewhere."""
 
 import pytest
 

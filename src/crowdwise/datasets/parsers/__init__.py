@@ -1,4 +1,4 @@
-"""One module per publisher, from its files to :class:`~crowdwise.datasets.tables.Tables`.
+"""One module per publisher: files in, :class:`~crowdwise.datasets.tables.PublishedTables` out.
 
 A parser is a function ``(files, **options)``; ``files`` maps file names to paths. The registry
 names it as ``module`` (its function ``parse``) or ``module:function`` and gives the options.
@@ -7,13 +7,13 @@ names it as ``module`` (its function ``parse``) or ``module:function`` and gives
 from collections.abc import Callable
 from importlib import import_module
 
-from crowdwise.datasets.tables import Tables
+from crowdwise.datasets.tables import PublishedTables
 
 
-def find_parser(name: str) -> Callable[..., Tables]:
+def find_parser(name: str) -> Callable[..., PublishedTables]:
     """The parser that the registry calls ``name``."""
     module, _, function = name.partition(":")
-    found: Callable[..., Tables] = getattr(
+    found: Callable[..., PublishedTables] = getattr(
         import_module(f"crowdwise.datasets.parsers.{module}"), function or "parse"
     )
     return found

@@ -4,13 +4,13 @@ import re
 
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, by_task
+from crowdwise.datasets.tables import Files, PublishedTables, by_task
 
 WORKER = re.compile(r"(\d+): \{([^}]*)\}")
 LABEL = re.compile(r"(\d+): (true|false)")
 
 
-def parse(files: Files) -> Tables:
+def parse(files: Files) -> PublishedTables:
     """Labels of each worker, and the truth."""
     rows = [
         (task, worker, int(label == "true"))
@@ -18,7 +18,7 @@ def parse(files: Files) -> Tables:
         for task, label in LABEL.findall(labels)
     ]
     truth = dict(LABEL.findall(files["gt.yaml"].read_text()))
-    return Tables(
+    return PublishedTables(
         pd.DataFrame(rows, columns=["task", "worker", "label"]),
         by_task(list(truth), [int(label == "true") for label in truth.values()], "truth"),
     )

@@ -7,23 +7,23 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, by_task
+from crowdwise.datasets.tables import Files, PublishedTables, by_task
 from crowdwise.typing import Ints
 
 LONG = 1000  # characters; names and formats are shorter, arrays are longer
 
 
-def counts(files: Files) -> Tables:
+def counts(files: Files) -> PublishedTables:
     """CIFAR-10H: how often each class was chosen; one anonymous worker, counts as weights."""
     table = np.load(files["cifar10h-counts.npy"])
     task, label = np.nonzero(table)
     rows = {"task": task, "worker": "crowd", "label": label, "weight": table[task, label]}
     numbers = pd.read_csv(files["human_model_truth_cifar10h.csv"], header=None, usecols=[20])
     truth = numbers[20].to_numpy() - 1  # published as 1 to 10
-    return Tables(pd.DataFrame(rows), by_task(np.arange(len(truth)), truth, "truth"))
+    return PublishedTables(pd.DataFrame(rows), by_task(np.arange(len(truth)), truth, "truth"))
 
 
-def slots(files: Files) -> Tables:
+def slots(files: Files) -> PublishedTables:
     """CIFAR-10N: three labels of each training image, by people who cannot be told apart."""
     found = arrays_in(files["CIFAR-10_human.pt"])
     labels = np.stack([found[f"random_label{k}"] for k in (1, 2, 3)], axis=1)
@@ -33,7 +33,7 @@ def slots(files: Files) -> Tables:
         "worker": np.tile(["v1", "v2", "v3"], len(labels)),
         "label": labels.reshape(-1),
     }
-    return Tables(
+    return PublishedTables(
         pd.DataFrame(rows),
         by_task(tasks, found["clean_label"], "truth"),
         extra={

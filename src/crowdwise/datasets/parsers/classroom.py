@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.datasets.parsers.neucrowd import deal
-from crowdwise.datasets.tables import Files, Tables, by_task, read_table
+from crowdwise.datasets.tables import Files, PublishedTables, by_task, read_table
 
 RATERS = 3
 
 
-def parse(files: Files) -> Tables:
+def parse(files: Files) -> PublishedTables:
     """Texts, dealt labels, their majority as truth, and a split by lesson."""
     table = read_table(files["uptake_data.csv"])
     tasks = (table["obs_id"] + "-" + table["exchange_idx"]).to_numpy()
@@ -24,7 +24,7 @@ def parse(files: Files) -> Tables:
         },
         index=pd.Index(tasks, name="task"),
     )
-    return Tables(
+    return PublishedTables(
         deal(tasks, positive, RATERS),
         by_task(tasks, (2 * positive > RATERS).astype(int), "truth"),
         items=items,

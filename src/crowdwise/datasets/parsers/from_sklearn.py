@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.datasets import fetch_openml, load_digits
 
 from crowdwise.datasets.download import cache_folder, filling_cache
-from crowdwise.datasets.tables import Files, Tables, by_task
+from crowdwise.datasets.tables import Files, PublishedTables, by_task
 from crowdwise.errors import DownloadError, explain
 from crowdwise.typing import Array
 
@@ -16,14 +16,14 @@ PER_CLASS = 3500
 PIXELS = "4ca9f0aeff3d60c2a10fd08e16de190cf73688192b543efefb29d48ca1bd2f83"
 
 
-def digits(_: Files) -> Tables:
+def digits(_: Files) -> PublishedTables:
     """The digits that are part of scikit-learn."""
     X, y = load_digits(return_X_y=True)
     tasks = np.arange(len(y))
-    return Tables(truth=by_task(tasks, y, "truth"), X=X.astype(np.float32), X_tasks=tasks)
+    return PublishedTables(truth=by_task(tasks, y, "truth"), X=X.astype(np.float32), X_tasks=tasks)
 
 
-def mnist49(_: Files, download: bool) -> Tables:
+def mnist49(_: Files, download: bool) -> PublishedTables:
     """The first fours and nines of MNIST; a task is an index into its training set."""
     path = cache_folder() / "mnist49.npz"
     if not path.exists():
@@ -31,7 +31,7 @@ def mnist49(_: Files, download: bool) -> Tables:
     with np.load(path) as kept:
         X, y, row = kept["X"], kept["y"], kept["row"]
     tasks = np.array([f"mnist-train-{number}" for number in row])
-    return Tables(truth=by_task(tasks, y, "truth"), X=X, X_tasks=tasks)
+    return PublishedTables(truth=by_task(tasks, y, "truth"), X=X, X_tasks=tasks)
 
 
 def _keep_mnist49(path: Path, download: bool) -> None:
@@ -52,7 +52,7 @@ def _keep_mnist49(path: Path, download: bool) -> None:
                 fix="check the network and try again",
             )
         ) from error
-    X, y, row = cut(pixels, names)
+    X, y, row = select_digits(pixels, names)
     if hashlib.sha256(X.tobytes()).hexdigest() != PIXELS:
         raise DownloadError(
             explain(
@@ -64,7 +64,7 @@ def _keep_mnist49(path: Path, download: bool) -> None:
         np.savez_compressed(handle, X=X, y=y, row=row)
 
 
-def cut(pixels: Array, names: Array) -> tuple[Array, Array, Array]:
+def select_digits(pixels: Array, names: Array) -> tuple[Array, Array, Array]:
     """The first of each digit in the training set: pixels, digit and row, fours first."""
     train = np.asarray(names[:60_000]).astype(int)
     row = np.concatenate([np.flatnonzero(train == digit)[:PER_CLASS] for digit in (4, 9)])

@@ -5,14 +5,14 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, by_task
+from crowdwise.datasets.tables import Files, PublishedTables, by_task
 from crowdwise.typing import Array, Ints
 
 BATCHES = range(1, 11)
 RAW_BATCHES = (1, 2, 3, 4, 5, 6, 8, 9)
 
 
-def parse(files: Files, variant: str) -> Tables:
+def parse(files: Files, variant: str) -> PublishedTables:
     """``standardized`` within each batch (all ten), or ``raw`` (all but 7 and 10)."""
     read, batches = (_raw, RAW_BATCHES) if variant == "raw" else (_standardized, BATCHES)
     parts = [read(files, number) for number in batches]
@@ -20,7 +20,7 @@ def parse(files: Files, variant: str) -> Tables:
     tasks = [
         f"b{b:02d}-{i:04d}" for b, size in zip(batches, sizes, strict=True) for i in range(size)
     ]
-    return Tables(
+    return PublishedTables(
         truth=by_task(tasks, np.concatenate([y for _, y in parts]), "truth"),
         X=np.concatenate([X for X, _ in parts]),
         X_tasks=np.array(tasks),

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, read_table
+from crowdwise.datasets.tables import Files, PublishedTables, read_table
 
 LABELS = {"0": "disagrees", "1": "neutral", "2": "agrees"}
 
 
-def parse(files: Files) -> Tables:
+def parse(files: Files) -> PublishedTables:
     """Labels, sentences, the authors' consensus model, and the workers' attributes."""
     rows = read_table(files["all_responses_updated.tsv"], sep="\t")
     people = read_table(files["worker_attributes.tsv"], sep="\t", index_col=0)
@@ -17,7 +17,7 @@ def parse(files: Files) -> Tables:
     table = table.loc[rows["guid"].unique()].rename_axis("task")
     consensus = table[["disagree", "neutral", "agree"]].astype(float)
     held_out = table["in_held_out_test"] == "True"
-    return Tables(
+    return PublishedTables(
         pd.DataFrame(
             {
                 "task": rows["guid"],

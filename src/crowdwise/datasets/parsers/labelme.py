@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, by_task
+from crowdwise.datasets.tables import Files, PublishedTables, by_task
 
 PARTS = ("train", "valid", "test")
 
 
-def parse(files: Files) -> Tables:
+def parse(files: Files) -> PublishedTables:
     """Labels in a matrix of images and workers, -1 where there is none."""
     names = {part: files[f"filenames_{part}.txt"].read_text().split() for part in PARTS}
     sizes = [len(names[part]) for part in PARTS]
@@ -18,7 +18,7 @@ def parse(files: Files) -> Tables:
     task, worker = np.nonzero(matrix >= 0)
     labels = {"task": tasks[task], "worker": worker, "label": matrix[task, worker]}
     filename = np.concatenate([names[part] for part in PARTS])
-    return Tables(
+    return PublishedTables(
         pd.DataFrame(labels),
         by_task(tasks, truth, "truth"),
         X=np.concatenate([np.load(files[f"LabelMe_VGG_avg_{part}.npy"]) for part in PARTS]),

@@ -5,7 +5,7 @@ from zipfile import ZipFile
 
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, by_task, read_table
+from crowdwise.datasets.tables import Files, PublishedTables, by_task, read_table
 
 # Region, city and IP address of each worker are published too, and are never read.
 COLUMNS = {
@@ -25,7 +25,7 @@ SHEETS = {"train": 1, "dev": 2, "test": 3}
 NUMBER_CELL = re.compile(r'<c r="([AEF])(\d+)"[^>]*t="n"[^>]*><v>([^<]*)</v>')
 
 
-def relations(files: Files) -> Tables:
+def relations(files: Files) -> PublishedTables:
     """All relations: a label is the set of those a worker ticked."""
     rows = judgments(files)
     known = {relation: ground_truth(files, relation) for relation in ("cause", "treat")}
@@ -36,7 +36,7 @@ def relations(files: Files) -> Tables:
     texts["in_ground_truth"] = texts.index.isin(known["cause"].index).astype(int)
     texts["has_worker_labels"] = texts.index.isin(rows["task"]).astype(int)
     kept = ["expert", "test_partition", "baseline", "sentence_relation_score", "UMLS_seed_relation"]
-    return Tables(
+    return PublishedTables(
         rows[["task", "worker", "label"]],
         items=texts,
         split=workbook_split(files, "treat"),
@@ -45,7 +45,7 @@ def relations(files: Files) -> Tables:
     )
 
 
-def parse(files: Files, relation: str, truth: str) -> Tables:
+def parse(files: Files, relation: str, truth: str) -> PublishedTables:
     """One relation, ticked (1) or not (0), on the sentences of the ground truth."""
     known = ground_truth(files, relation)
     scored = truth_by(files, relation, truth, known)
@@ -53,7 +53,7 @@ def parse(files: Files, relation: str, truth: str) -> Tables:
     rows = everything[everything["task"].isin(known.index.union(scored.index))]
     ticked = rows["label"].str.contains(rf"\b{relation.upper()}S\b")
     split = workbook_split(files, relation) if relation == "treat" else None
-    return Tables(
+    return PublishedTables(
         rows[["task", "worker"]].assign(label=ticked.astype(int)),
         scored,
         items=sentences(rows),

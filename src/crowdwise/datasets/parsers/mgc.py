@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, by_task, read_table
+from crowdwise.datasets.tables import Files, PublishedTables, by_task, read_table
 
 COLUMNS = {"Input.song": "task", "WorkerID": "worker", "Answer.pred_label": "label"}
 
 
-def parse(files: Files) -> Tables:
+def parse(files: Files) -> PublishedTables:
     """Three tables; a song is known by its file name."""
     rows = read_table(files["mturk_answers.csv"]).rename(columns=COLUMNS)
     parts = {
@@ -18,7 +18,7 @@ def parse(files: Files) -> Tables:
     songs = pd.concat(parts.values())
     tasks = songs["id"].to_numpy()
     split = np.repeat(list(parts), [len(part) for part in parts.values()])
-    return Tables(
+    return PublishedTables(
         rows[["task", "worker", "label"]],
         by_task(tasks, songs["class"].to_numpy(), "truth"),
         X=songs.filter(like="feature").to_numpy(np.float32),

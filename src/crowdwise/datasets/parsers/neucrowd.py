@@ -3,23 +3,23 @@
 import numpy as np
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, by_task
+from crowdwise.datasets.tables import Files, PublishedTables, by_task
 from crowdwise.typing import Array, Ints
 
 WORKERS = 7
 
 
-def hotel(files: Files) -> Tables:
+def hotel(files: Files) -> PublishedTables:
     """Train, valid and test; the label column is the majority vote, in every part."""
     return _tables(files, ("train", "valid", "test"), truth="mv_fluency")
 
 
-def synthetic(files: Files) -> Tables:
+def synthetic(files: Files) -> PublishedTables:
     """The validation part of Syn1, whose truth is known because it was drawn."""
     return _tables(files, ("valid",), truth="ground_truth")
 
 
-def _tables(files: Files, parts: tuple[str, ...], truth: str) -> Tables:
+def _tables(files: Files, parts: tuple[str, ...], truth: str) -> PublishedTables:
     frames = {part: pd.read_csv(files[f"{part}.csv"], skipinitialspace=True) for part in parts}
     table = pd.concat(frames.values())
     tasks = np.array([f"{part}-{i:04d}" for part in parts for i in range(len(frames[part]))])
@@ -27,7 +27,7 @@ def _tables(files: Files, parts: tuple[str, ...], truth: str) -> Tables:
     votes = table["votes"].to_numpy().astype(int)
     known = {"mv_fluency", "label", "ground_truth", "votes"}
     X = table[[column for column in table if column not in known]].to_numpy(np.float32)
-    return Tables(
+    return PublishedTables(
         deal(tasks, votes, WORKERS),
         by_task(tasks, table[truth].to_numpy(), "truth"),
         X=X,

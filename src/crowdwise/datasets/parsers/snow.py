@@ -4,7 +4,7 @@ from csv import QUOTE_NONE
 
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, read_table, truth_of
+from crowdwise.datasets.tables import Files, PublishedTables, read_table, truth_of
 
 COLUMNS = {"!amt_worker_ids": "worker", "orig_id": "task", "response": "label", "gold": "truth"}
 
@@ -12,13 +12,13 @@ COLUMNS = {"!amt_worker_ids": "worker", "orig_id": "task", "response": "label", 
 LABELS = ["task", "worker", "label"]
 
 
-def parse(files: Files, file: str) -> Tables:
+def parse(files: Files, file: str) -> PublishedTables:
     """The labels and the gold label of each task."""
     rows = rows_of(files, file)
-    return Tables(rows[LABELS], truth_of(rows))
+    return PublishedTables(rows[LABELS], truth_of(rows))
 
 
-def rte(files: Files, file: str) -> Tables:
+def rte(files: Files, file: str) -> PublishedTables:
     """Entailment: the sentence pairs come from the challenge's own table."""
     rows = rows_of(files, file)
     pairs = read_table(files["rte1.tsv"], sep="\t", quoting=QUOTE_NONE).set_index("id")
@@ -31,35 +31,37 @@ def rte(files: Files, file: str) -> Tables:
             "rte_task": pairs["task"],
         }
     )
-    return Tables(rows[LABELS], truth_of(rows), items=items)
+    return PublishedTables(rows[LABELS], truth_of(rows), items=items)
 
 
-def temp(files: Files, file: str) -> Tables:
+def temp(files: Files, file: str) -> PublishedTables:
     """Temporal order: the two event words, without the licensed article around them."""
     rows = rows_of(files, file)
     words = read_table(files["temp.standardized.csv"], usecols=["orig_id", "event1", "event2"])
     words = words.drop_duplicates("orig_id").set_index("orig_id").rename_axis("task")
     words = words.apply(lambda column: column.str.replace(r"<[^>]*>", "", regex=True))
     words.insert(0, "text", words["event1"] + " ... " + words["event2"])
-    return Tables(rows[LABELS], truth_of(rows), items=words)
+    return PublishedTables(rows[LABELS], truth_of(rows), items=words)
 
 
-def wordsim(files: Files, file: str, variant: str) -> Tables:
+def wordsim(files: Files, file: str, variant: str) -> PublishedTables:
     """Word similarity; ``binary`` cuts ratings (0-10) and gold (0-4) at the middle."""
     rows = rows_of(files, file)
     pairs = pd.Index(rows["task"].unique(), name="task")
     if variant == "binary":
         rows["label"] = (rows["label"].astype(float) >= 5).astype(int)
         rows["truth"] = (rows["truth"].astype(float) >= 2).astype(int)
-    return Tables(rows[LABELS], truth_of(rows), items=pairs.to_frame(name="text"))
+    return PublishedTables(rows[LABELS], truth_of(rows), items=pairs.to_frame(name="text"))
 
 
-def affect(files: Files, variant: str) -> Tables:
+def affect(files: Files, variant: str) -> PublishedTables:
     """Headlines rated for one feeling, which is the variant."""
     rows = rows_of(files, f"{variant}.standardized.tsv")
     items = read_table(files["affect.tsv"], sep="\t", quoting=QUOTE_NONE)
     items = items.set_axis(["task", "text"], axis=1).set_index("task")
-    return Tables(rows[LABELS], truth_of(rows), items=items[items.index.isin(rows["task"])])
+    return PublishedTables(
+        rows[LABELS], truth_of(rows), items=items[items.index.isin(rows["task"])]
+    )
 
 
 def rows_of(files: Files, file: str) -> pd.DataFrame:

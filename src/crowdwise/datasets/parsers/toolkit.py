@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, by_task, read_table, truth_of
+from crowdwise.datasets.tables import Files, PublishedTables, by_task, read_table, truth_of
 
 COLUMNS = ["worker", "task", "label", "truth"]
 
 
-def parse(files: Files, file: str) -> Tables:
+def parse(files: Files, file: str) -> PublishedTables:
     """The labels, and the truth that every row repeats."""
     rows = rows_of(files, file)
-    return Tables(rows[["task", "worker", "label"]], truth_of(rows))
+    return PublishedTables(rows[["task", "worker", "label"]], truth_of(rows))
 
 
-def polarity(files: Files, file: str) -> Tables:
+def polarity(files: Files, file: str) -> PublishedTables:
     """Movie-review sentences. A task is a 1-based rank among the sentences in pure ASCII."""
     rows = rows_of(files, file)
     positive, negative = (pure_lines(files[f"rt-polarity.{kind}"]) for kind in ("pos", "neg"))
@@ -24,7 +24,7 @@ def polarity(files: Files, file: str) -> Tables:
     truth = [1] * len(positive) + [0] * len(negative)
     tasks = pd.RangeIndex(1, len(texts) + 1).astype(str).rename("task")
     split = np.where(tasks.isin(rows["task"]), "train", "test")
-    return Tables(
+    return PublishedTables(
         rows[["task", "worker", "label"]],
         by_task(tasks, truth, "truth"),
         items=pd.DataFrame({"text": texts}, index=tasks),

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.io import loadmat
 
-from crowdwise.datasets.tables import Files, Tables, by_task
+from crowdwise.datasets.tables import Files, PublishedTables, by_task
 
 
-def parse(files: Files) -> Tables:
+def parse(files: Files) -> PublishedTables:
     """Columns of a Matlab file; the label 10 is the digit 0."""
     found = loadmat(files["USPS.mat"])
     parts = {"train": (found["Train_DAT"], found["trainlabels"])}
@@ -16,7 +16,7 @@ def parse(files: Files) -> Tables:
     )
     split = np.repeat(list(parts), [X.shape[1] for X, _ in parts.values()])
     y = np.concatenate([y[0] for _, y in parts.values()]).astype(int) % 10
-    return Tables(
+    return PublishedTables(
         truth=by_task(tasks, y, "truth"),
         X=np.concatenate([X.T for X, _ in parts.values()]).astype(np.float32),
         X_tasks=tasks,

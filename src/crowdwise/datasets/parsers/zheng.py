@@ -5,19 +5,19 @@ from zipfile import ZipFile
 
 import pandas as pd
 
-from crowdwise.datasets.tables import Files, Tables, read_table, truth_of
+from crowdwise.datasets.tables import Files, PublishedTables, read_table, truth_of
 
 ARCHIVE = "datasets.zip"
 
 
-def parse(files: Files, folder: str) -> Tables:
+def parse(files: Files, folder: str) -> PublishedTables:
     """A folder's ``answer.csv`` and ``truth.csv``."""
-    return Tables(annotations_in(files, folder), truth_in(files, folder))
+    return PublishedTables(annotations_in(files, folder), truth_in(files, folder))
 
 
-def tweets(files: Files, folder: str) -> Tables:
+def tweets(files: Files, folder: str) -> PublishedTables:
     """The same, and the qualification test that every worker took."""
-    return Tables(
+    return PublishedTables(
         annotations_in(files, folder),
         truth_in(files, folder),
         extra={
@@ -27,7 +27,7 @@ def tweets(files: Files, folder: str) -> Tables:
     )
 
 
-def product(files: Files, folder: str) -> Tables:
+def product(files: Files, folder: str) -> PublishedTables:
     """The same, and the product records; a task id is ``<record>_<record>_<truth>``."""
     with ZipFile(files[ARCHIVE]) as archive:
         text = archive.read(f"datasets/{folder}/data_product").decode()
@@ -37,7 +37,7 @@ def product(files: Files, folder: str) -> Tables:
     id_a, id_b, _ = zip(*truth.index.str.split("_"), strict=True)
     names = [records["name"].loc[list(ids)].to_numpy() for ids in (id_a, id_b)]
     items = {"text": names[0] + " [SEP] " + names[1], "id_a": id_a, "id_b": id_b}
-    return Tables(
+    return PublishedTables(
         annotations_in(files, folder),
         truth,
         items=pd.DataFrame(items, index=truth.index),
