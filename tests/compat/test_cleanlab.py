@@ -140,7 +140,7 @@ def test_long_tables_become_wide():
 
 
 @pytest.mark.parametrize(
-    ("labels", "probs", "told"),
+    ("labels", "probs", "message"),
     [
         (np.array([["a", "b"]]), None, "not numbers"),
         (np.array([0, 1]), None, "shape"),
@@ -151,8 +151,8 @@ def test_long_tables_become_wide():
         (LABELS, PROBS[:, :2], "pred_probs have shape"),
     ],
 )
-def test_bad_tables(labels, probs, told):
-    with pytest.raises(AnnotationError, match=told):
+def test_bad_tables(labels, probs, message):
+    with pytest.raises(AnnotationError, match=message):
         cleanlab.get_label_quality_multiannotator(labels, probs)
 
 

@@ -88,7 +88,7 @@ def test_gold_decides_the_weights():
     assert model.skills_.to_dict() == {"p1": 1.0, "p2": 0.5, "p3": 0.5}
     assert labels["t3"] == 1
     with pytest.raises(AnnotationError, match="no skill"):
-        model.predict(DATA.assign(worker="stranger"))
+        model.predict(DATA.assign(worker="unknown"))
 
 
 class TestDawidSkene:

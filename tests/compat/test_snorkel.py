@@ -48,8 +48,8 @@ def test_predictions(weak, model):
     assert proba.sum(axis=1) == pytest.approx(np.ones(400))
     assert (labels == proba.argmax(axis=1)).all()
     assert np.mean(labels == truth) > 0.9
-    silent = model.predict_proba(np.full((1, 5), -1))
-    assert silent[0] == pytest.approx([0.7, 0.3])
+    abstained = model.predict_proba(np.full((1, 5), -1))
+    assert abstained[0] == pytest.approx([0.7, 0.3])
 
 
 def test_conditional_probabilities_and_weights(weak, model):

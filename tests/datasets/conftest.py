@@ -70,7 +70,7 @@ def answer(request, shelf, fault):
     content, start = shelf.contents[request.path], 0
     if isinstance(fault, int):
         return request.send_error(fault)
-    if fault == "silent":
+    if fault == "unresponsive":
         shelf.closing.wait(10)
         return None
     if fault == "other":

@@ -1,4 +1,4 @@
-"""Published tables become a crowd: ids tidied alike everywhere, people renumbered."""
+"""Published tables become a crowd: ids tidied the same way everywhere, people renumbered."""
 
 from dataclasses import replace
 

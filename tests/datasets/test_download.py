@@ -136,7 +136,7 @@ def test_a_server_that_never_finishes_is_given_up(shelf, cache):
     assert left_in(cache) == []
 
 
-@pytest.mark.parametrize("fault", ["silent", "stalls"])
+@pytest.mark.parametrize("fault", ["unresponsive", "stalls"])
 def test_a_silent_server_is_not_waited_for(shelf, cache, monkeypatch, fault):
     monkeypatch.setattr(download, "TIMEOUT", 0.2)
     monkeypatch.setattr(download, "ATTEMPTS", 2)
@@ -272,7 +272,7 @@ print(fetch_file(file, Bar()))
 
 
 def start(file, limit=0):
-    """Another process that fetches the file when told to."""
+    """Another process that fetches the file on request."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     arguments = [file.url, str(file.size), file.sha256, str(limit)]
     return subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], text=True, **pipes)
@@ -287,8 +287,8 @@ def test_several_processes_at_once_all_succeed(shelf, cache):
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in processes:
-        said, complaints = process.communicate(timeout=30)
-        assert (process.returncode, said.strip(), complaints) == (0, str(path_of(file)), "")
+        output, complaints = process.communicate(timeout=30)
+        assert (process.returncode, output.strip(), complaints) == (0, str(path_of(file)), "")
     assert path_of(file).read_bytes() == CONTENT
     assert left_in(cache) == [file.stored_name]
 

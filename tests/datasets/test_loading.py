@@ -1,4 +1,4 @@
-"""Loading a set that does not exist anywhere but here: what is said, fetched, renamed, kept."""
+"""Loading a set that exists nowhere but here: what is logged, downloaded, renamed and kept."""
 
 import logging
 import re
@@ -152,7 +152,7 @@ def test_listing_and_fetching_need_no_pandas():
         "import sys; from crowdwise import datasets, progress; datasets.where('dog'); "
         "print('pandas' in sys.modules)"
     )
-    said = subprocess.check_output([sys.executable, "-c", program], text=True)
-    assert said == "False\n"
+    output = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert output == "False\n"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = datasets.nothing

@@ -77,8 +77,8 @@ def assert_same_annotations(ours, theirs):
     """Row by row the same tasks and labels, and a one-to-one map between the workers."""
     theirs = Annotations.from_frame(theirs, tasks=[str(task) for task in ours.tasks])
     assert_array_equal(ours.redundancy, theirs.redundancy)
-    said = [np.array([*map(spelled, each.classes)])[each.label] for each in (ours, theirs)]
-    assert_array_equal(*said)
+    labels = [np.array([*map(spelled, each.classes)])[each.label] for each in (ours, theirs)]
+    assert_array_equal(*labels)
     pairs = set(zip(ours.worker.tolist(), theirs.worker.tolist(), strict=True))
     assert len(pairs) == ours.n_workers == theirs.n_workers
     return {theirs.workers[them]: ours.workers[us] for us, them in pairs}

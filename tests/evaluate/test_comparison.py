@@ -106,7 +106,7 @@ def test_a_list_of_names_or_estimators_will_do(crowd, found):
 
 
 @pytest.mark.parametrize(
-    ("methods", "told"),
+    ("methods", "message"),
     [
         (["MajorityVot"], "'MajorityVot' is not a method"),
         ([MajorityVote], "MajorityVote'> is not a method"),
@@ -117,8 +117,8 @@ def test_a_list_of_names_or_estimators_will_do(crowd, found):
     ],
     ids=["name", "class", "number", "twice", "empty list", "empty mapping"],
 )
-def test_what_is_no_method_is_named(crowd, methods, told):
-    with pytest.raises(ParameterError, match=told):
+def test_what_is_no_method_is_named(crowd, methods, message):
+    with pytest.raises(ParameterError, match=message):
         compare_methods(crowd.annotations, methods)
 
 

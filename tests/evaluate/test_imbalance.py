@@ -56,8 +56,8 @@ def test_threshold_is_the_best_of_all():
     at = balanced_threshold(frame, known)
 
     def balanced(threshold):
-        said = score >= threshold
-        return (said[truth].mean() + (~said[~truth]).mean()) / 2
+        chosen = score >= threshold
+        return (chosen[truth].mean() + (~chosen[~truth]).mean()) / 2
 
     assert balanced(at) == max(balanced(t) for t in np.linspace(0, 1, 5001))
     assert balanced(at) > balanced(0.5) + 0.1

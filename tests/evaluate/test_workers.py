@@ -127,10 +127,10 @@ def test_accuracy_intervals_hold_the_truth():
 def test_doubt_about_the_truth_widens_the_interval():
     labels = [[0, 0], [1, 1]] * 20
     sure = pd.DataFrame(np.tile(np.eye(2), (20, 1)))
-    unsure = 0.2 + 0.6 * sure
+    uncertain = 0.2 + 0.6 * sure
     widths = [
         table["accuracy_high"] - table["accuracy_low"]
-        for table in (worker_quality(labels, sure), worker_quality(labels, unsure))
+        for table in (worker_quality(labels, sure), worker_quality(labels, uncertain))
     ]
     assert (widths[1] > 1.5 * widths[0]).all()
     # 40 labels of probability 0.8 each: variance s (1 - s) / n twice.

@@ -94,7 +94,7 @@ def test_what_is_no_confusion_is_refused(confusion):
 
 
 @pytest.mark.parametrize(
-    ("workers", "told"),
+    ("workers", "message"),
     [
         ([], "no workers"),
         ([OneCoinWorker(), "ann"], "first:    'ann'"),
@@ -106,6 +106,6 @@ def test_what_is_no_confusion_is_refused(confusion):
         ([OneCoinWorker(abstention=(0.5, 0.5))], "3 of them"),
     ],
 )
-def test_impossible_crowds_are_refused(workers, told):
-    with pytest.raises(ParameterError, match=told):
+def test_impossible_crowds_are_refused(workers, message):
+    with pytest.raises(ParameterError, match=message):
         Behavior.of_workers(workers, PRIOR, np.random.RandomState(0))

@@ -60,30 +60,33 @@ def test_options_go_through():
 def test_the_docs_have_the_right_numbers():
     page = Path(__file__).parents[2] / "docs" / "simulating.md"
     rows = re.findall(r"^\| `(\w+)` \|[^|]*\|(.*)\|$", page.read_text(), flags=re.M)
-    told = {name: [cell.strip() for cell in cells.split("|")] for name, cells in rows}
-    assert list(told) == [*("syn1", "syn2", "oral", "class", "pre_k", "oral_neucrowd"), "classroom"]
+    shown = {name: [cell.strip() for cell in cells.split("|")] for name, cells in rows}
+    assert list(shown) == [
+        *("syn1", "syn2", "oral", "class", "pre_k", "oral_neucrowd"),
+        "classroom",
+    ]
     for name, about in STAND_INS.items():
-        n_tasks, n_features, n_workers, kappa = told[name]
+        n_tasks, n_features, n_workers, kappa = shown[name]
         assert n_tasks == f"{sum(about.sizes.values()):,}"
         assert n_features == f"{about.n_features:,}" + " (assumed)" * bool(about.assumed)
         assert n_workers == str(about.n_workers)
         assert kappa.startswith(f"{about.kappa:.2f}")
     for name, kappa in KAPPA.items():
         expected = ["1,500", "1,200", str(WORKERS_OF[name]), f"varies; published {kappa}"]
-        assert told[name] == expected
+        assert shown[name] == expected
     counts = make("classroom", random_state=0).info.counts
-    assert told["classroom"][0] == str(counts["tasks"])
-    assert told["classroom"][2] == str(counts["workers"])
+    assert shown["classroom"][0] == str(counts["tasks"])
+    assert shown["classroom"][2] == str(counts["workers"])
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: make("syn9"), "classroom, syn1"),
         (lambda: simulate_dataset(WORKERS, 0), "n_tasks=0"),
         (lambda: simulate_dataset(WORKERS, 9, n_classes=3, prior=[0.5, 0.5]), "3 numbers"),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, told):
-    with pytest.raises(ParameterError, match=told):
+def test_what_makes_no_sense_is_refused(call, message):
+    with pytest.raises(ParameterError, match=message):
         call()

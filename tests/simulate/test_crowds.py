@@ -174,7 +174,7 @@ class TestSeeds:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"n_tasks": 0}, "at least one task"),
         ({"n_classes": 1}, "2 or more"),
@@ -193,9 +193,9 @@ class TestSeeds:
         ({"workers": []}, "no workers"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, told):
+def test_what_makes_no_sense_is_refused(options, message):
     settings = {"n_tasks": 30, "n_classes": 2, "workers": GOOD, "random_state": 0, **options}
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(ParameterError, match=message):
         simulate_crowd(**settings)
 
 

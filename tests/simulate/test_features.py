@@ -67,7 +67,7 @@ def test_no_spread_is_no_difficulty():
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: class_features([0, 1], 0), "1 or more features"),
         (lambda: class_features([0, 1, 2], n_factors=5), "6 or more factors"),
@@ -75,6 +75,6 @@ def test_no_spread_is_no_difficulty():
         (lambda: margin_difficulty([[0.0], [1.0]], [0, 1], spread=-1), "0 or more"),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, told):
-    with pytest.raises(ParameterError, match=told):
+def test_what_makes_no_sense_is_refused(call, message):
+    with pytest.raises(ParameterError, match=message):
         call()

@@ -63,7 +63,7 @@ def test_power_law_is_shuffled_ranks():
 
 
 @pytest.mark.parametrize(
-    ("per_task", "activity", "told"),
+    ("per_task", "activity", "message"),
     [
         (0, None, "1 or more"),
         (2.5, None, "whole number"),
@@ -74,8 +74,8 @@ def test_power_law_is_shuffled_ranks():
         (3, [1, 1, 0, 0, 0], "2 workers are active, and a task needs 3"),
     ],
 )
-def test_what_makes_no_sense_is_refused(per_task, activity, told):
-    with pytest.raises(ParameterError, match=told):
+def test_what_makes_no_sense_is_refused(per_task, activity, message):
+    with pytest.raises(ParameterError, match=message):
         assign(3, 5, per_task, activity, np.random.RandomState(0))
 
 

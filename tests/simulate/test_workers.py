@@ -132,8 +132,8 @@ class TestColluders:
 
     def test_agree_with_the_leader_as_often_as_they_copy(self, crowd):
         own = np.where(np.eye(3), 0.4, 0.3)
-        alike = (LOPSIDED * own).sum(axis=1).mean()  # of two who label on their own
-        assert self.agreement(crowd, 0, 1) == pytest.approx(0.8 + 0.2 * alike, abs=0.02)
+        similar = (LOPSIDED * own).sum(axis=1).mean()  # of two who label on their own
+        assert self.agreement(crowd, 0, 1) == pytest.approx(0.8 + 0.2 * similar, abs=0.02)
         alone = (LOPSIDED * np.where(np.eye(3), 0.7, 0.15)).sum(axis=1).mean()
         assert self.agreement(crowd, 0, 3) == pytest.approx(alone, abs=0.03)
 
@@ -196,7 +196,7 @@ class TestModels:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: OneCoinWorker(1.2), "accuracy=1.2"),
         (lambda: OneCoinWorker((0.9, 0.6)), "low, high"),
@@ -218,8 +218,8 @@ class TestModels:
         (lambda: declared(ModelWorker([[0.5, 0.5, 0.5]], [0])), "3 probabilities"),
     ],
 )
-def test_what_makes_no_sense_is_refused(make, told):
-    with pytest.raises(ParameterError, match=told):
+def test_what_makes_no_sense_is_refused(make, message):
+    with pytest.raises(ParameterError, match=message):
         make()
 
 
