@@ -21,8 +21,8 @@ from crowdwise.aggregate import (
     MajorityVote,
     ZeroBasedSkill,
 )
-from crowdwise.evaluate import compare_methods
-from crowdwise.io import read
+from crowdwise.evaluate import agreement, compare_methods, worker_quality
+from crowdwise.io import read, write_annotations
 from crowdwise.report import gather
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
@@ -179,3 +179,17 @@ class TestWork:
         assert seen(drawn, "fitting methods", 2, "method")
         assert seen(drawn, "predicting held-out labels", 3, "method")
         assert seen(drawn, "forecasting", 12, "crowd")
+
+    def test_writing(self, crowd, drawn, tmp_path):
+        for kind in ("csv", "json", "jsonl"):
+            write_annotations(tmp_path / f"votes.{kind}", crowd.annotations)
+            assert seen(drawn, "writing", 180, "row")
+            drawn.truncate(0)
+
+    def test_agreement(self, crowd, drawn):
+        agreement(crowd.annotations)
+        assert seen(drawn, "agreement", 5, "measure")
+
+    def test_judging_workers(self, crowd, drawn):
+        worker_quality(crowd.annotations, DawidSkene().fit(crowd.annotations))
+        assert seen(drawn, "leaving labels out", 60, "task")

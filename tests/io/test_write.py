@@ -263,3 +263,23 @@ def test_parquet_without_pyarrow(votes, tmp_path, monkeypatch):
 def test_json_of_anything(tmp_path):
     write_json(tmp_path / "predictions.json", [{"data": {"task": "ä"}}])
     assert json.loads((tmp_path / "predictions.json").read_text()) == [{"data": {"task": "ä"}}]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json"])
+def test_tables_written_in_parts_are_those_written_at_once(kind, monkeypatch):
+    frame = pd.DataFrame({"task": [1, 2, 3], "label": ["a\nb", 'é"', None], "p": [0.5, None, 1.0]})
+    whole = io.StringIO()
+    if kind == "json":
+        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        json.dump(records, whole, indent=1, ensure_ascii=False)
+        whole.write("\n")
+    else:
+        frame.to_csv(whole, index=False, lineterminator="\n", sep="," if kind == "csv" else "\t")
+    monkeypatch.setattr("crowdwise.io.write.ROWS", 2)
+    for part in (frame, frame.iloc[:0]):
+        parts = io.StringIO()
+        write_labels(parts, part, kind)
+        if len(part):
+            assert parts.getvalue() == whole.getvalue()
+        else:
+            assert parts.getvalue().strip() in ("task,label,p", "task\tlabel\tp", "[]")

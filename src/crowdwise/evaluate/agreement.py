@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, hstack
 
+from crowdwise import progress
 from crowdwise.evaluate.cohen import estimate_cohen
 from crowdwise.evaluate.interpretation import explain_undefined, interpret
 from crowdwise.evaluate.intervals import (
@@ -85,13 +86,16 @@ def agreement(
     settings = IntervalSettings(
         n_resamples=n_resamples, confidence=confidence, random_state=random_state
     )
-    found = {
-        "observed agreement": _estimate(table, observed_rows(table), observed_value, settings),
-        "Fleiss' kappa": _fleiss(table, kernel, settings),
-        "Cohen's kappa": estimate_cohen(data, kernel, **settings),
-        "Krippendorff's alpha": _alpha(table, distances, settings),
-        "Gwet's AC1" if kernel is None else "Gwet's AC2": _gwet(table, kernel, settings),
+    observed = partial(_estimate, table, observed_rows(table), observed_value, settings)
+    measures: dict[str, Callable[[], Estimate]] = {
+        "observed agreement": observed,
+        "Fleiss' kappa": partial(_fleiss, table, kernel, settings),
+        "Cohen's kappa": partial(estimate_cohen, data, kernel, **settings),
+        "Krippendorff's alpha": partial(_alpha, table, distances, settings),
+        "Gwet's AC1" if kernel is None else "Gwet's AC2": partial(_gwet, table, kernel, settings),
     }
+    counted = progress.track(measures.items(), "agreement", unit="measure")
+    found = {name: measure() for name, measure in counted}
     rows = {
         name: [e.value, e.low, e.high, e.n_tasks, interpret(name, e, table, level)]
         for name, e in found.items()

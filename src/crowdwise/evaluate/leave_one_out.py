@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.inference import gold_mask, normalize, pooled_confusion
 from crowdwise.typing import Floats, Ints
@@ -57,11 +58,13 @@ class LeaveOneOut:
         """All annotations, a block of whole tasks at a time."""
         data, n_classes = self.annotations, self.annotations.n_classes
         start, step = 0, max(ROWS_AT_ONCE * 4 // max(n_classes, 4), 1)
-        while start < data.n_tasks:
-            stop = int(np.searchsorted(data.indptr, data.indptr[start] + step, side="right")) - 1
-            stop = min(max(stop, start + 1), data.n_tasks)
-            yield self._block(start, stop)
-            start = stop
+        with progress.bar("leaving labels out", data.n_tasks, "task") as bar:
+            while start < data.n_tasks:
+                end = np.searchsorted(data.indptr, data.indptr[start] + step, side="right")
+                stop = min(max(int(end) - 1, start + 1), data.n_tasks)
+                yield self._block(start, stop)
+                bar.advance(stop - start)
+                start = stop
 
     def _block(self, start: int, stop: int) -> LeftOutBlock:
         data = self.annotations

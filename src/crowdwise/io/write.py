@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from crowdwise import progress
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import (
     AnnotationError,
@@ -29,6 +30,7 @@ from crowdwise.typing import Array, Names
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
             ".parquet": "parquet", ".pq": "parquet", ".npy": "snorkel"}  # fmt: skip
+ROWS = 100_000  # written at a time
 Target: TypeAlias = str | PathLike[str] | IO[Any]
 Writer = Callable[[Any, IO[Any]], None]  # takes what to write, and a stream
 
@@ -119,7 +121,12 @@ def _write_csv(
     for name, values in texts.items():
         warn_about_duplicates(values, name)
     quoting = _choose_quoting(frame.columns, *texts.values())
-    frame.to_csv(file, index=False, lineterminator="\n", sep=sep, quoting=quoting)
+    options: Any = {"index": False, "lineterminator": "\n", "sep": sep, "quoting": quoting}
+    with progress.bar("writing", len(frame), "row") as bar:
+        for start in range(0, max(len(frame), 1), ROWS):
+            part = frame.iloc[start : start + ROWS]
+            part.to_csv(file, header=start == 0, **options)
+            bar.advance(len(part))
 
 
 def _write_tsv(
@@ -135,7 +142,14 @@ def _choose_quoting(*texts: Iterable[object]) -> Literal[0, 2]:
 
 
 def _write_json(frame: pd.DataFrame, file: IO[Any]) -> None:
-    _dump(list(_list_records(frame)), file)
+    """Write a list of records one by one: the same text as of the whole list at once."""
+    opening = "["
+    for record in _list_records(frame):
+        text = json.dumps(record, ensure_ascii=False, indent=1, default=str)
+        indented = text.replace("\n", "\n ")
+        file.write(f"{opening}\n {indented}")
+        opening = ","
+    file.write("\n]\n" if len(frame) else "[]\n")
 
 
 def _write_jsonl(frame: pd.DataFrame, file: IO[Any]) -> None:
@@ -169,7 +183,8 @@ def _dump(value: Any, file: IO[str]) -> None:
 def _list_records(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Rows as plain values, None for what is missing."""
     columns = [frame[name].astype(object).where(frame[name].notna(), None) for name in frame]
-    for row in zip(*(column.tolist() for column in columns), strict=True):
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for row in progress.track(rows, "writing", len(frame), "row"):
         yield dict(zip(map(str, frame.columns), row, strict=True))
 
 
