@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from crowdwise import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate import certainty
-from crowdwise.learn import crowd_smote
+from crowdwise.learn import CrowdSMOTE
 from crowdwise.learn.crowd_smote import amounts, distances
 
 TASKS, WORKERS, CLASSES = 40, 6, 3
@@ -43,7 +43,7 @@ def nearest(X, where, among, k):
 
 def test_every_class_is_filled_up(crowd):
     X, votes, truth = crowd
-    new = crowd_smote(X, votes, truth, random_state=0)
+    new = CrowdSMOTE().generate(X, votes, truth, random_state=0)
     assert np.bincount(new.truth).tolist() == [20, 0, 15]
     assert_array_equal(truth[new.origin], new.truth)
     often = np.bincount(new.origin, minlength=TASKS)
@@ -63,7 +63,7 @@ def test_amounts_by_hand():
 @pytest.mark.parametrize("rule", ["intent", "printed"])
 def test_places_equal_the_plain_loops(crowd, rule):
     X, votes, truth = crowd
-    new = crowd_smote(X, votes, truth, n_neighbors=3, delta_rule=rule, jitter=0.0, random_state=1)
+    new = CrowdSMOTE(n_neighbors=3, delta_rule=rule, jitter=0.0).generate(X, votes, truth, 1)
     sure = certainty(votes)["certainty"].to_numpy()
     for i, r, delta, place in zip(new.origin, new.neighbor, new.delta, new.X, strict=True):
         same = [t for t in range(TASKS) if truth[t] == truth[i] and t != i]
@@ -91,7 +91,7 @@ def test_a_new_task_is_nearer_to_the_surer_one_only_by_intent():
 
 def test_labels_are_the_workers_own_nearby(crowd):
     X, votes, truth = crowd
-    new = crowd_smote(X, votes, truth, n_neighbors=3, random_state=2)
+    new = CrowdSMOTE(n_neighbors=3).generate(X, votes, truth, random_state=2)
     told = sorted(set(votes.task.tolist()))
     given = dict(zip(zip(votes.task, votes.worker, strict=True), votes.label, strict=True))
     made = new.annotations
@@ -117,12 +117,12 @@ def test_samples_keep_errors_and_majorities_hide_them():
     votes = Annotations.from_codes(range(5), [0] * 5, labels, weight=weight, **names)
     share = []
     for seed in range(200):
-        new = crowd_smote(X, votes, truth, random_state=seed)
+        new = CrowdSMOTE().generate(X, votes, truth, random_state=seed)
         assert new.truth.tolist() == [1] * 4
         assert_allclose(new.X, 50.0)  # a class of one task moves nowhere
         share += new.annotations.label.tolist()
     assert np.mean(share) == pytest.approx(4 / 7, abs=0.04)
-    new = crowd_smote(X, votes, truth, copy="majority", random_state=0)
+    new = CrowdSMOTE(copy="majority").generate(X, votes, truth, random_state=0)
     assert new.annotations.label.tolist() == [1] * 4
 
 
@@ -130,7 +130,7 @@ def test_tied_majorities_are_drawn():
     X, truth = np.array([[0.0], [0.0], [9.0]]), np.array([0, 0, 1])
     votes = Annotations.from_matrix([[0, 1], [1, 0], [np.nan, np.nan]])
     found = [
-        crowd_smote(X, votes, truth, copy="majority", random_state=seed).annotations.label
+        CrowdSMOTE(copy="majority").generate(X, votes, truth, seed).annotations.label
         for seed in range(60)
     ]
     assert np.mean(found) == pytest.approx(0.5, abs=0.2)
@@ -141,13 +141,17 @@ def test_soft_labels_are_drawn_by_their_mass():
     names = {"tasks": np.arange(3), "workers": np.arange(1), "classes": np.arange(2)}
     soft = [[0.9, 0.1], [0.9, 0.1]]
     votes = Annotations.from_codes([0, 1], [0, 0], [0, 0], soft=soft, **names)
-    found = [crowd_smote(X, votes, truth, random_state=s).annotations.label for s in range(400)]
+    found = [
+        CrowdSMOTE().generate(X, votes, truth, random_state=s).annotations.label for s in range(400)
+    ]
     assert np.mean(found) == pytest.approx(0.1, abs=0.04)
 
 
 def test_one_seed_gives_one_result(crowd):
     X, votes, truth = crowd
-    first, again, other = (crowd_smote(X, votes, truth, random_state=s) for s in (3, 3, 4))
+    first, again, other = (
+        CrowdSMOTE().generate(X, votes, truth, random_state=s) for s in (3, 3, 4)
+    )
     assert_array_equal(first.X, again.X)
     assert first.annotations.equals(again.annotations)
     assert not np.array_equal(first.X, other.X)
@@ -155,26 +159,25 @@ def test_one_seed_gives_one_result(crowd):
 
 def test_balanced_classes_need_nothing(crowd):
     X, votes, _ = crowd
-    new = crowd_smote(X[:4], votes[:4], [0, 0, 1, 1], random_state=0)
+    new = CrowdSMOTE().generate(X[:4], votes[:4], [0, 0, 1, 1], random_state=0)
     assert len(new.truth) == new.annotations.n_tasks == 0
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"delta_rule": "mean"},
-        {"copy": "all"},
-        {"truth": [0, 1]},
-        {"truth": np.array(["x"] * TASKS)},
-        {"truth": np.full(TASKS, 9)},
-        {"truth": np.full(TASKS, 0.5)},
-    ],
-    ids=["delta_rule", "copy", "short", "names", "other classes", "floats"],
+    "wrong",
+    [[0, 1], np.array(["x"] * TASKS), np.full(TASKS, 9), np.full(TASKS, 0.5)],
+    ids=["short", "names", "other classes", "floats"],
 )
+def test_refuses_truths_that_make_no_sense(crowd, wrong):
+    X, votes, _ = crowd
+    with pytest.raises(ParameterError, match="truth"):
+        CrowdSMOTE().generate(X, votes, wrong)
+
+
+@pytest.mark.parametrize("settings", [{"delta_rule": "mean"}, {"copy": "all"}, {"jitter": 2.0}])
 def test_refuses_what_makes_no_sense(crowd, settings):
-    X, votes, truth = crowd
-    with pytest.raises(ParameterError, match=next(iter(settings))):
-        crowd_smote(X, votes, **{"truth": truth, **settings})
+    with pytest.raises(ValueError, match=f"'{next(iter(settings))}' parameter of CrowdSMOTE"):
+        CrowdSMOTE(**settings).generate(*crowd)
 
 
 def test_refuses_features_that_are_missing(crowd):
@@ -182,11 +185,11 @@ def test_refuses_features_that_are_missing(crowd):
     broken = X.copy()
     broken[3, 1] = np.nan
     with pytest.raises(ParameterError, match="1 values that are missing"):
-        crowd_smote(broken, votes, truth)
+        CrowdSMOTE().generate(broken, votes, truth)
 
 
 def test_the_rows_of_a_frame_find_their_tasks(crowd):
     X, votes, truth = crowd
     frame = pd.DataFrame(X, index=votes.tasks)[::-1]
-    expected = crowd_smote(X, votes, truth, random_state=0)
-    assert_allclose(crowd_smote(frame, votes, truth, random_state=0).X, expected.X)
+    expected = CrowdSMOTE().generate(X, votes, truth, random_state=0)
+    assert_allclose(CrowdSMOTE().generate(frame, votes, truth, random_state=0).X, expected.X)

@@ -14,12 +14,31 @@ from crowdwise import Annotations
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, MajorityVote
 from crowdwise.base.learner import expect
 from crowdwise.errors import ParameterError
-from crowdwise.learn import ICED, MLP, Training
-from crowdwise.learn._iced_run import Run, choose, joined, one_each, stages
-from crowdwise.learn.iced import by_features, by_labels, columns
+from crowdwise.learn import (
+    ICED,
+    MLP,
+    Autoencoder,
+    CertainWarmUp,
+    CrowdSMOTE,
+    FullWarmUp,
+    Interpolation,
+    LastLayerOnly,
+    NoWarmUp,
+    StagedWarmUp,
+    Training,
+)
+from crowdwise.learn.embedding_net import (
+    EmbeddingNet,
+    MixedRows,
+    Reconstruction,
+    cut,
+    mirror,
+    unscale,
+)
+from crowdwise.learn.iced import columns, order_by_features, order_by_labels
+from crowdwise.learn.iced_rounds import Crowd, choose, join, label_each
 from crowdwise.learn.mbem import CountedConfusion
 from crowdwise.learn.objectives import CrowdNet
-from crowdwise.nets.decoder import MixedRows, Reconstruction, cut, mirrored, unscaled
 from crowdwise.nets.features import Features
 from crowdwise.nets.modules import Standardize
 from crowdwise.simulate import label_by_crowd
@@ -43,26 +62,30 @@ def rare():
     return X[rows], votes, truth[rows], X[test], truth[test]
 
 
-def test_warm_up_takes_the_surest_last():
-    level, told = np.array([1, 2, 3, 0, 1, 2, 3]), np.array([1, 1, 1, 1, 0, 1, 1], dtype=bool)
-    found = {how: [np.flatnonzero(s).tolist() for s in stages(level, told, how)] for how in HOW}
-    assert found == {
-        "staged": [[2, 6], [1, 5], [0]],
-        "together": [[0, 1, 2, 5, 6]],
-        "all": [[0, 1, 2, 3, 5, 6]],
-        "none": [],
-    }
+def test_warm_up_takes_the_most_certain_last():
+    sizes = [7, 6, 5, 4, 7, 6, 5]  # labels of class 1 among 7: the more, the more certain
+    votes = Annotations.from_matrix([[1] * n + [0] * (7 - n) for n in sizes])
+    labeled = np.array([1, 1, 1, 1, 0, 1, 1], dtype=bool)
+
+    def stages(warm_up):
+        return [np.flatnonzero(stage).tolist() for stage in warm_up.stages(votes, labeled)]
+
+    assert stages(StagedWarmUp()) == [[2, 6], [1, 5], [0]]
+    assert stages(CertainWarmUp()) == [[0, 1, 2, 5, 6]]
+    assert stages(FullWarmUp()) == [[0, 1, 2, 3, 5, 6]]
+    assert stages(NoWarmUp()) == []
 
 
-HOW = ("staged", "together", "all", "none")
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_warm_up_counts_its_epochs(rare, how):
+@pytest.mark.parametrize(
+    ("warm_up", "epochs"),
+    [(StagedWarmUp(2), 6), (CertainWarmUp(4), 4), (FullWarmUp(5), 5), (NoWarmUp(), 0)],
+    ids=str,
+)
+def test_warm_up_counts_its_epochs(rare, warm_up, epochs):
     X, votes, *_ = rare
-    model = ICED(warm_up=how, warm_up_epochs=2, rounds=0, training=QUICK, random_state=0)
+    model = ICED(warm_up=warm_up, rounds=0, training=QUICK, random_state=0)
     model.fit(X, votes)
-    assert len(model.history_.loss) == (0 if how == "none" else 6)
+    assert len(model.history_.loss) == epochs
     assert model.n_new_.shape == (0, 2)
     assert model.truths_.shape == (1, 300)
     assert_array_equal(model.truths_[0], HardDawidSkene().fit(votes).posterior_.argmax(axis=1))
@@ -81,7 +104,9 @@ def test_before_the_first_round_truths_are_the_aggregators(rare):
 
 def test_amounts_follow_the_truths_of_each_round(rare):
     X, votes, *_ = rare
-    model = ICED(rounds=4, balance=0.5, training=QUICK, random_state=0).fit(X, votes)
+    model = ICED(rounds=4, generator=CrowdSMOTE(balance=0.5), training=QUICK, random_state=0).fit(
+        X, votes
+    )
     for before, made in zip(model.truths_, model.n_new_, strict=False):
         size = np.bincount(before, minlength=2)
         assert made.tolist() == [0, max(0, size[0] // 2 - size[1])]
@@ -122,7 +147,11 @@ def test_three_classes_and_missing_labels(crowd):
     assert_array_equal(model.n_new_[0], size.max() - size)
 
 
-@pytest.mark.parametrize("decoder", ["refit", "fixed", "interpolate", "none"])
+@pytest.mark.parametrize(
+    "decoder",
+    [Autoencoder(), Autoencoder(refit=False), Interpolation(), LastLayerOnly()],
+    ids=str,
+)
 @pytest.mark.parametrize("truth", [None, "linear"], ids=str)
 def test_decoders_and_networks(rare, decoder, truth):
     X, votes, _, X_test, y_test = rare
@@ -134,20 +163,28 @@ def test_decoders_and_networks(rare, decoder, truth):
 def test_parameters_reach_the_new_tasks(rare):
     X, votes, *_ = rare
     changes = {
-        "delta_rule": "printed",
-        "copy": "majority",
-        "n_neighbors": 2,
-        "jitter": 0.5,
-        "floor": 1e-6,
-        "balance": 0.4,
+        "generator__delta_rule": "printed",
+        "generator__copy": "majority",
+        "generator__n_neighbors": 2,
+        "generator__jitter": 0.5,
+        "generator__floor": 1e-6,
+        "generator__balance": 0.4,
         "targets": "soft",
-        "decoder_epochs": 3,
-        "warm_up_epochs": 1,
+        "decoder__epochs": 3,
+        "warm_up__epochs": 1,
     }
-    usual = ICED(rounds=1, training=QUICK, random_state=0).fit(X, votes).predict_proba(X)
+
+    def predict(**changes):
+        parts = {"generator": CrowdSMOTE(), "decoder": Autoencoder(), "warm_up": StagedWarmUp()}
+        model = ICED(rounds=1, training=QUICK, random_state=0, **parts)
+        return model.set_params(**changes).fit(X, votes).predict_proba(X)
+
+    usual = predict()
+    assert_array_equal(
+        usual, ICED(rounds=1, training=QUICK, random_state=0).fit(X, votes).predict_proba(X)
+    )
     for name, value in changes.items():
-        other = ICED(rounds=1, training=QUICK, random_state=0).set_params(**{name: value})
-        assert np.abs(other.fit(X, votes).predict_proba(X) - usual).max() > 1e-6, name
+        assert np.abs(predict(**{name: value}) - usual).max() > 1e-6, name
 
 
 def test_stops_once_predictions_settle(rare):
@@ -173,22 +210,22 @@ def test_held_out_labels_choose_the_restart_and_the_round(rare):
 def test_the_best_round_is_kept(rare):
     X, votes, *_ = rare
     training = Training(epochs=1, batch_size=32, learning_rate=0.03, patience=6)
-    model = ICED(rounds=12, training=training, decoder="interpolate", random_state=0)
+    model = ICED(rounds=12, training=training, decoder=Interpolation(), random_state=0)
     out = np.random.default_rng(0).random(votes.n_annotations) < 0.1
     x = torch.as_tensor(X, dtype=torch.float32)
     net = CrowdNet(nn.Identity(), MLP().build(8, 2), CountedConfusion(7, 2))
-    parts = votes.filter(~out), None, votes.filter(out), training, np.random.RandomState(0)
-    run = Run(model, net, Features(x), *parts)
-    run.go()
-    assert run.value <= min(run.held_out[15:])
-    assert run.held_out_loss() == pytest.approx(run.value)
-    assert run.held_out[-1] > run.value
+    learner = EmbeddingNet(net, Features(x), training, np.random.RandomState(0))
+    held = votes.filter(out)
+    run = model._run(learner, Crowd(votes.filter(~out), held, None), patience=6)
+    assert run.best.value <= min(run.held_out[15:])
+    assert learner.label_loss(held, run.best.confusion) == pytest.approx(run.best.value)
+    assert run.held_out[-1] > run.best.value
     truth = net.log_truth(x).softmax(dim=-1).detach().numpy()
     chance = 0.0
     for row in np.flatnonzero(out):
-        own = run.confusion[votes.worker[row], :, votes.label[row]]
+        own = run.best.confusion[votes.worker[row], :, votes.label[row]]
         chance += np.log(truth[votes.task[row]] @ own)
-    assert run.value == pytest.approx(-chance / out.sum(), rel=1e-4)
+    assert run.best.value == pytest.approx(-chance / out.sum(), rel=1e-4)
 
 
 def test_gold_reaches_all_stages(rare):
@@ -214,12 +251,16 @@ def test_recipes_are_not_shared():
     assert ICED.recipe("network").aggregator.max_iter == IBCC().max_iter
 
 
-def test_settings_are_saved_with_it(rare, tmp_path):
+def test_parts_are_saved_with_it(rare, tmp_path):
     X, votes, *_ = rare
     training = Training(epochs=1, batch_size=32, class_weight=[1.0, 3.0])
-    model = ICED.recipe("network", rounds=2, training=training, random_state=0).fit(X, votes)
-    model.save(tmp_path / "model")
+    parts = {"generator": CrowdSMOTE(jitter=0.2), "warm_up": StagedWarmUp(2, floor=0.1)}
+    model = ICED.recipe("network", rounds=2, training=training, random_state=0, **parts)
+    model.fit(X, votes).save(tmp_path / "model")
     again = crowdwise.load(tmp_path / "model")
+    assert str(again.get_params()["generator"]) == "CrowdSMOTE(jitter=0.2)"
+    assert str(again.warm_up) == "StagedWarmUp(epochs=2, floor=0.1)"
+    assert str(again.decoder) == "Interpolation()"
     assert again.get_params()["aggregator"].get_params() == IBCC().get_params()
     assert list(again.training.class_weight) == [1.0, 3.0]
     assert_array_equal(again.truths_, model.truths_)
@@ -231,7 +272,7 @@ def test_images_need_no_flattening(rare, tmp_path):
     net = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.Flatten(), nn.ReLU(), nn.Linear(32, 2))
     images, tests = (table.reshape(-1, 1, 2, 4).astype(np.float32) for table in (X, X_test))
     settings = {"truth": net, "rounds": 3, "training": QUICK, "random_state": 0}
-    for decoder in ("refit", "none", "interpolate"):
+    for decoder in (Autoencoder(), LastLayerOnly(), Interpolation()):
         model = ICED(decoder=decoder, **settings).fit(images, votes)
         assert model.score(tests, y_test) > 0.6
     model.save(tmp_path / "model")
@@ -248,12 +289,20 @@ def test_a_network_without_an_embedding_is_refused(rare):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"warm_up": "slow"}, {"decoder": True}, {"rounds": -1}, {"floor": 0.0}, {"copy": "x"}],
+    ("settings", "name"),
+    [
+        ({"warm_up": "slow"}, "warm_up"),
+        ({"decoder": True}, "decoder"),
+        ({"rounds": -1}, "rounds"),
+        ({"warm_up": StagedWarmUp(floor=0.0)}, "floor"),
+        ({"generator": CrowdSMOTE(floor=0.0)}, "floor"),
+        ({"generator": CrowdSMOTE(copy="x")}, "copy"),
+        ({"decoder": Autoencoder(-1)}, "epochs"),
+    ],
     ids=str,
 )
-def test_refuses_what_makes_no_sense(rare, settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
+def test_refuses_what_makes_no_sense(rare, settings, name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
         ICED(**settings).fit(*rare[:2])
 
 
@@ -271,17 +320,17 @@ def test_a_network_is_cut_before_its_last_layer():
 
 def test_the_decoder_mirrors_the_body():
     body, _ = cut(MLP(hidden=(6, 4)).build(5, 3))
-    sizes = [layer.weight.shape for layer in mirrored(body, 4, 5) if isinstance(layer, nn.Linear)]
+    sizes = [layer.weight.shape for layer in mirror(body, 4, 5) if isinstance(layer, nn.Linear)]
     assert sizes == [(6, 4), (5, 6)]
     body, _ = cut(MLP(hidden=(6,)).build(5, 3))
-    assert [tuple(layer.weight.shape) for layer in mirrored(body, 6, 5)] == [(5, 6)]
+    assert [tuple(layer.weight.shape) for layer in mirror(body, 6, 5)] == [(5, 6)]
 
 
 def test_scaling_is_undone():
     x = torch.randn(20, 4) * torch.tensor([1.0, 5.0, 0.1, 0.0]) + 3.0
     scaler = Standardize.of(x)
-    torch.testing.assert_close(unscaled(scaler, scaler(x)), x)
-    torch.testing.assert_close(unscaled(nn.Identity(), x), x)
+    torch.testing.assert_close(unscale(scaler, scaler(x)), x)
+    torch.testing.assert_close(unscale(nn.Identity(), x), x)
 
 
 def test_reconstruction_equals_the_plain_loop(lopsided):
@@ -295,9 +344,9 @@ def test_reconstruction_equals_the_plain_loop(lopsided):
         z = lopsided.numbers(body.weight) @ x + lopsided.numbers(body.bias)
         back = lopsided.numbers(decoder.weight) @ z + lopsided.numbers(decoder.bias)
         total += ((back - x) ** 2).sum() / len(x)
-    for step in (whole.loss, whole.refit):
+    for step in (whole.loss, whole.decoder_loss):
         assert step(batch).item() == pytest.approx(total / lopsided.n_tasks)
-    whole.refit(batch).backward()
+    whole.decoder_loss(batch).backward()
     assert body.weight.grad is None
     assert decoder.weight.grad is not None
     whole.loss(batch).backward()
@@ -310,17 +359,17 @@ def test_rows_of_features_and_embeddings_side_by_side(size):
     body, head = cut(net)
     mixed = MixedRows(nn.Identity(), body, head, (5,))
     x, z = torch.randn(4, 5), torch.randn(3, size)
-    torch.testing.assert_close(mixed(mixed.stacked(x, z, True)), torch.cat([net(x), head(z)]))
-    torch.testing.assert_close(mixed(mixed.stacked(x, x[:2], False)), net(torch.cat([x, x[:2]])))
+    torch.testing.assert_close(mixed(mixed.stack(x, z, True)), torch.cat([net(x), head(z)]))
+    torch.testing.assert_close(mixed(mixed.stack(x, x[:2], False)), net(torch.cat([x, x[:2]])))
 
 
-def test_joined_annotations_equal_the_plain_rows(lopsided):
+def test_joint_annotations_equal_the_plain_rows(lopsided):
     votes = lopsided.votes(weighted=True, soft=True)
     new = Annotations.from_codes([0, 0, 1], [4, 2, 0], [2, 0, 1], classes=np.arange(3))
     new = Annotations.from_codes(
         new.task, new.worker, new.label, workers=np.arange(5), classes=np.arange(3)
     )
-    both = joined(votes, new)
+    both = join(votes, new)
     assert both.n_tasks == votes.n_tasks + 2
     rows = list(lopsided.rows_of(both))
     for one, other in zip(rows, [*lopsided.rows_of(votes)], strict=False):
@@ -338,10 +387,10 @@ def test_joined_annotations_equal_the_plain_rows(lopsided):
 
 
 def test_one_label_for_each_task_with_a_truth():
-    labels = one_each(np.array([1, -1, 0]), 2)
+    labels = label_each(np.array([1, -1, 0]), 2)
     assert labels.task.tolist() == [0, 2]
     assert labels.label.tolist() == [1, 0]
-    soft = one_each(np.array([1, -1, 0]), 2, np.array([[0.2, 0.8], [0.5, 0.5], [0.7, 0.3]]))
+    soft = label_each(np.array([1, -1, 0]), 2, np.array([[0.2, 0.8], [0.5, 0.5], [0.7, 0.3]]))
     assert_allclose(soft.soft, [[0.2, 0.8], [0.7, 0.3]])
 
 
@@ -357,12 +406,12 @@ def test_tasks_and_workers_have_an_order_of_their_own(lopsided):
     votes = lopsided.votes(weighted=True)
     data = lopsided.data_of(votes)
     x = data.features.source.numpy()
-    assert_array_equal(x[by_features(data)], x[np.lexsort(x.T)])
+    assert_array_equal(x[order_by_features(data)], x[np.lexsort(x.T)])
     order = np.random.default_rng(0).permutation(5)
     moved = Annotations.from_codes(
         votes.task, np.argsort(order)[votes.worker], votes.label, weight=votes.weight
     )
-    assert_array_equal(order[by_labels(moved)], by_labels(votes))
+    assert_array_equal(order[order_by_labels(moved)], order_by_labels(votes))
 
 
 def test_histories_of_unequal_length():

@@ -17,7 +17,7 @@ from crowdbench.sets import LearningSet
 from crowdbench.table import Column, Published
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.learn import MLP, NetClassifier, Training, crowd_smote
+from crowdwise.learn import MLP, CrowdSMOTE, NetClassifier, Training
 from crowdwise.simulate import iced
 
 USPS, GSAD, GISETTE = "USPS-Syn", "GSAD-Syn", "Gisette-like-Syn"
@@ -113,7 +113,7 @@ class Oversampled(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         self.classes_, code = np.unique(y, return_inverse=True)
         one = Annotations.from_codes(np.arange(len(code)), np.zeros(len(code), int), code)
-        new = crowd_smote(X, one, code, delta_rule="uniform", random_state=self.random_state)
+        new = CrowdSMOTE(delta_rule="uniform").generate(X, one, code, self.random_state)
         everything = np.concatenate([X, new.X]), np.concatenate([code, new.truth])
         self.net_ = net().set_params(random_state=self.random_state).fit(*everything)
         return self

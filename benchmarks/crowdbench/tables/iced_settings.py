@@ -10,7 +10,7 @@ from crowdbench.sets import LearningSet
 from crowdbench.table import Column, Row, Table
 from crowdbench.tables._iced import GSAD, NAMES, NETWORK, SOURCE, USPS, learning_set
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, OneCoin
-from crowdwise.learn import ICED
+from crowdwise.learn import ICED, Interpolation
 
 OTHER_DRAWS = 100  # crowds that no other table uses
 AGGREGATORS = {
@@ -21,13 +21,16 @@ AGGREGATORS = {
 }
 
 
+DECODERS = {"refit": None, "interpolate": Interpolation()}
+
+
 def make_iced(prior: str, rule: str, decoder: str, rounds: int) -> Callable[[str], Any]:
     """ICED with one choice of each."""
     return lambda _: ICED(
         truth=NETWORK,
         class_prior=prior,
         aggregator=AGGREGATORS[rule],
-        decoder=decoder,
+        decoder=DECODERS[decoder],
         rounds=rounds,
     )
 

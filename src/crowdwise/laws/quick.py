@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 if TYPE_CHECKING:
     from crowdwise.base.learner import CrowdLearner
@@ -18,18 +18,18 @@ SHORT = {"epochs": 5, "rounds": 2, "max_iter": 20, "per_epoch": 64, "members": 2
 def quick(learner: CrowdLearner) -> Model:
     """Copy a learner, seeded, to train briefly on the CPU, on all labels at once.
 
-    Parameters that count epochs, rounds or steps are reduced to a few; so are ``training``, and a
-    ``learner`` inside.
+    Parameters that count epochs, rounds or steps are reduced to a few; so are the epochs of
+    parts, ``training``, and a ``learner`` inside.
     """
     copy: Model = clone(learner)
     changes: dict[str, object] = {}
-    for name, value in copy.get_params(deep=False).items():
+    for name, given in copy.get_params(deep=False).items():
+        value = getattr(copy, f"default_{name}", None) if given is None else given
         for word, most in SHORT.items():
             if name.endswith(word) and isinstance(value, int):
                 changes[name] = min(value, most)
-    usual_groups = getattr(copy, "default_groups_per_epoch", None)
-    if usual_groups is not None and copy.groups_per_epoch is None:
-        changes["groups_per_epoch"] = min(usual_groups, SHORT["per_epoch"])
+        if isinstance(value, BaseEstimator) and "epochs" in value.get_params(deep=False):
+            changes[name] = clone(value).set_params(epochs=min(value.epochs, SHORT["epochs"]))
     if "training" in copy.get_params(deep=False):
         usual = clone(copy.training if copy.training is not None else copy.default_training)
         brief = min(usual.epochs, SHORT["epochs"])

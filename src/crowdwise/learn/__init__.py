@@ -19,9 +19,19 @@ from crowdwise.learn.conal import CoNAL
 from crowdwise.learn.crowd_ar import CrowdAR
 from crowdwise.learn.crowd_lab import CrowdLab
 from crowdwise.learn.crowd_layer import CrowdLayer
-from crowdwise.learn.crowd_smote import NewTasks, crowd_smote
+from crowdwise.learn.crowd_smote import CrowdSMOTE, NewTasks
 from crowdwise.learn.geo_crowd_net import GeoCrowdNet
 from crowdwise.learn.iced import ICED
+from crowdwise.learn.iced_parts import (
+    Autoencoder,
+    CertainWarmUp,
+    FullWarmUp,
+    Interpolation,
+    LastLayerOnly,
+    NoWarmUp,
+    StagedWarmUp,
+    WarmUp,
+)
 from crowdwise.learn.lia import LIA
 from crowdwise.learn.lia_ml import LIAML
 from crowdwise.learn.madl import MaDL
@@ -75,6 +85,8 @@ __all__ = [
     "MBEM",
     "MLP",
     "AnnotMix",
+    "Autoencoder",
+    "CertainWarmUp",
     "ClusteredPersonalClassifier",
     "CoNAL",
     "Committee",
@@ -82,20 +94,26 @@ __all__ = [
     "CrowdClassifier",
     "CrowdLab",
     "CrowdLayer",
+    "CrowdSMOTE",
+    "FullWarmUp",
     "GeoCrowdNet",
+    "Interpolation",
+    "LastLayerOnly",
     "MaDL",
     "MaxMIG",
     "NetClassifier",
     "NewTasks",
+    "NoWarmUp",
     "PersonalClassifier",
     "Raykar",
     "ResponseModel",
     "SoftProb",
     "SpeeLFC",
     "SpeeLFCD",
+    "StagedWarmUp",
     "TraceReg",
     "Training",
     "TwoStage",
     "UnionNet",
-    "crowd_smote",
+    "WarmUp",
 ]

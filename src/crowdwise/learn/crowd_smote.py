@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.random import RandomState
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 from crowdwise.base.fitting import in_task_order
+from crowdwise.base.params import (
+    Constraints,
+    at_least,
+    between,
+    check_params,
+    more_than,
+    one_of,
+)
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.inference.certainty import measure_certainty
 from crowdwise.io import as_annotations
-from crowdwise.typing import Floats, Ints
-
-DELTA_RULES = ("intent", "printed", "uniform")
-COPIES = ("sample", "majority")
+from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, Ints, RandomState
 
 
 @dataclass(frozen=True)
 class NewTasks:
-    """Synthetic tasks: what they are made of, where they lie, and their labels."""
+    """Synthetic tasks: the real ones they lie between, where they lie, and their labels."""
 
-    truth: Ints  # (new,): the class each was made for
-    origin: Ints  # (new,): the task each starts from
+    truth: Ints  # (new,): the class it was generated for
+    origin: Ints  # (new,): the task it starts from
     neighbor: Ints  # (new,): the task it moves towards
     delta: Floats  # (new,): how far, from 0 to 1
     X: Floats  # (new, feature)
@@ -40,41 +46,23 @@ class NewTasks:
         return start + self.delta[:, None] * (X[self.neighbor] - start)
 
 
-def crowd_smote(
-    X: Any,
-    annotations: Any,
-    truth: Any,
-    *,
-    balance: float = 1.0,
-    n_neighbors: int = 5,
-    delta_rule: str = "intent",
-    copy: str = "sample",
-    jitter: float = 0.1,
-    floor: float = 0.05,
-    random_state: Any = None,
-) -> NewTasks:
-    """Make tasks of the rare classes between real ones, and labels as the crowd gives there.
+class CrowdSMOTE(BaseEstimator):
+    """Generate tasks of the rare classes between real ones, and labels as the crowd gives there.
 
     Every class below the largest is filled up. A new task lies on the line from a task to
-    one of its nearest neighbours of the same class, nearer to the one whose labels agree
+    one of its nearest neighbors of the same class, nearer to the one whose labels agree
     more. Each worker labels it like one of the nearest real tasks of any class that the
     worker labeled; a worker without one gives no label.
 
     Parameters
     ----------
-    X : array of shape (n_tasks, n_features), or frame indexed by task
-        Where tasks lie: features or, in ICED, what a network makes of them.
-    annotations : Annotations, frame, array, dict or path
-        Labels of the tasks; those that have none lend no labels.
-    truth : array of shape (n_tasks,)
-        Class numbers, as in ``annotations.classes``; -1 for tasks to be left out.
     balance : float, default=1
         Size that each class is filled up to, as a share of the largest one's.
     n_neighbors : int, default=5
         How many nearest tasks of the same class are moved towards, and how many of any
         class lend labels.
     delta_rule : {"intent", "printed", "uniform"}, default="intent"
-        How far to go from task i to its neighbour r, given their certainties S:
+        How far to go from task i to its neighbor r, given their certainties S:
         ``S_r / (S_i + S_r)``, which ends nearer to the more certain one, as ICED's text
         says; ``S_i / (S_i + S_r)``, as its eq. 2.5 is printed, which ends nearer to the less
         certain one; or uniform from 0 to 1, which is plain SMOTE.
@@ -82,11 +70,9 @@ def crowd_smote(
         Whether a worker's label is one of the worker's own on the nearest tasks at random,
         which keeps the worker's errors, or the most frequent of them, which hides them.
     jitter : float, default=0.1
-        Most that is added to the distance, or taken off it, at random.
+        Most that is added to the distance, or subtracted from it, at random.
     floor : float, default=0.05
         See :func:`crowdwise.evaluate.certainty`.
-    random_state : int or RandomState, optional
-        The seed.
 
     References
     ----------
@@ -99,21 +85,69 @@ def crowd_smote(
     Examples
     --------
     >>> X, labels = [[0.0], [1.0], [5.0], [6.0], [7.0]], [[0, 0], [0, 1], [1, 1], [1, 1], [1, 1]]
-    >>> new = crowd_smote(X, labels, [0, 0, 1, 1, 1], n_neighbors=1, random_state=0)
-    >>> new.truth.tolist(), new.annotations
-    ([0], <Annotations: 2 annotations of 1 tasks by 2 workers, 2 classes>)
+    >>> new = CrowdSMOTE(n_neighbors=1).generate(X, labels, [0, 0, 1, 1, 1], random_state=0)
+    >>> new.truth.tolist(), new.annotations.n_annotations
+    ([0], 2)
     """
-    votes, rng = as_annotations(annotations), check_random_state(random_state)
-    X = in_task_order(X, votes.tasks) if isinstance(X, pd.DataFrame) else X
-    X, truth = np.asarray(X, dtype=np.float64), np.asarray(truth)
-    _refuse(X, truth, votes, delta_rule, copy)
-    origin = origins(truth, amounts(truth, votes.n_classes, balance), rng)
-    neighbor = neighbors_of_class(X, truth, origin, n_neighbors, rng)
-    certainty = measure_certainty(votes, floor)
-    delta = distances(certainty[origin], certainty[neighbor], delta_rule, jitter, rng)
-    place = X[origin] + delta[:, None] * (X[neighbor] - X[origin])
-    labels = copied_labels(X, place, votes, n_neighbors, copy, rng)
-    return NewTasks(truth[origin], origin, neighbor, delta, place, labels)
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "balance": [between(0.0, 1.0)],
+        "n_neighbors": [at_least(1)],
+        "delta_rule": [one_of("intent", "printed", "uniform")],
+        "copy": [one_of("sample", "majority")],
+        "jitter": [between(0.0, 1.0)],
+        "floor": [more_than(0.0)],
+    }
+
+    def __init__(
+        self,
+        *,
+        balance: float = 1.0,
+        n_neighbors: int = 5,
+        delta_rule: str = "intent",
+        copy: str = "sample",
+        jitter: float = 0.1,
+        floor: float = 0.05,
+    ) -> None:
+        self.balance = balance
+        self.n_neighbors = n_neighbors
+        self.delta_rule = delta_rule
+        self.copy = copy
+        self.jitter = jitter
+        self.floor = floor
+
+    def generate(
+        self,
+        X: FeaturesLike,
+        annotations: AnnotationsLike,
+        truth: ArrayLike,
+        random_state: RandomState = None,
+    ) -> NewTasks:
+        """Generate as many tasks of each class as it is short of.
+
+        Parameters
+        ----------
+        X : array of shape (n_tasks, n_features), or frame indexed by task
+            Where tasks lie: features or, in ICED, what a network makes of them.
+        annotations : Annotations, frame, array, dict or path
+            Labels of the tasks; those that have none lend no labels.
+        truth : array of shape (n_tasks,)
+            Class numbers, as in ``annotations.classes``; -1 for tasks to be left out.
+        random_state : int or RandomState, optional
+            The seed.
+        """
+        check_params(self)
+        votes, rng = as_annotations(annotations), check_random_state(random_state)
+        X = in_task_order(X, votes.tasks) if isinstance(X, pd.DataFrame) else X
+        X, truth = np.asarray(X, dtype=np.float64), np.asarray(truth)
+        _refuse(X, truth, votes)
+        origin = origins(truth, amounts(truth, votes.n_classes, self.balance), rng)
+        neighbor = neighbors_of_class(X, truth, origin, self.n_neighbors, rng)
+        certainty = measure_certainty(votes, self.floor)
+        delta = distances(certainty[origin], certainty[neighbor], self.delta_rule, self.jitter, rng)
+        place = X[origin] + delta[:, None] * (X[neighbor] - X[origin])
+        labels = copy_labels(X, place, votes, self.n_neighbors, self.copy, rng)
+        return NewTasks(truth[origin], origin, neighbor, delta, place, labels)
 
 
 def amounts(truth: Ints, n_classes: int, balance: float) -> Ints:
@@ -123,7 +157,7 @@ def amounts(truth: Ints, n_classes: int, balance: float) -> Ints:
     return np.where(size > 0, np.maximum(short, 0), 0)
 
 
-def origins(truth: Ints, amount: Ints, rng: RandomState) -> Ints:
+def origins(truth: Ints, amount: Ints, rng: np.random.RandomState) -> Ints:
     """The tasks to start from: all of a class equally often, and some at random once more."""
     parts = [np.empty(0, dtype=np.int64)]
     for number in np.flatnonzero(amount):
@@ -133,7 +167,9 @@ def origins(truth: Ints, amount: Ints, rng: RandomState) -> Ints:
     return np.concatenate(parts)
 
 
-def neighbors_of_class(X: Floats, truth: Ints, origin: Ints, k: int, rng: RandomState) -> Ints:
+def neighbors_of_class(
+    X: Floats, truth: Ints, origin: Ints, k: int, rng: np.random.RandomState
+) -> Ints:
     """One of the k nearest tasks of the same class, at random; itself if it is alone."""
     neighbor = origin.copy()
     for number in np.unique(truth[origin]):
@@ -147,7 +183,9 @@ def neighbors_of_class(X: Floats, truth: Ints, origin: Ints, k: int, rng: Random
     return neighbor
 
 
-def distances(here: Floats, there: Floats, rule: str, jitter: float, rng: RandomState) -> Floats:
+def distances(
+    here: Floats, there: Floats, rule: str, jitter: float, rng: np.random.RandomState
+) -> Floats:
     """How far to go from one task to the other, by their certainties (eq. 2.5)."""
     if rule == "uniform":
         return rng.uniform(size=len(here))
@@ -156,22 +194,22 @@ def distances(here: Floats, there: Floats, rule: str, jitter: float, rng: Random
     return np.clip(share + rng.uniform(-jitter, jitter, size=len(here)), 0.0, 1.0)
 
 
-def copied_labels(
-    X: Floats, place: Floats, votes: Annotations, k: int, copy: str, rng: RandomState
+def copy_labels(
+    X: Floats, place: Floats, votes: Annotations, k: int, copy: str, rng: np.random.RandomState
 ) -> Annotations:
     """Each worker's label at new places, from the worker's labels on the nearest tasks."""
-    told = np.flatnonzero(votes.votes().sum(axis=1) > 0)
-    size, n_codes = min(k, len(told)), votes.n_workers * votes.n_classes
+    labeled = np.flatnonzero(votes.votes().sum(axis=1) > 0)
+    size, n_codes = min(k, len(labeled)), votes.n_workers * votes.n_classes
     near = np.empty((len(place), size), dtype=np.int64)
     if len(place):
-        near = NearestNeighbors(n_neighbors=size).fit(X[told]).kneighbors(place, size, False)
+        near = NearestNeighbors(n_neighbors=size).fit(X[labeled]).kneighbors(place, size, False)
     picks = csr_array(
-        (np.ones(near.size), told[near].ravel(), np.arange(len(place) + 1) * size),
+        (np.ones(near.size), labeled[near].ravel(), np.arange(len(place) + 1) * size),
         shape=(len(place), votes.n_tasks),
     )
     counts = (picks @ votes.cells.matrix(0, votes.n_tasks, n_codes)).tocsr()
     counts.sort_indices()
-    task, code, weight = drawn(counts, votes.n_classes, copy, rng)
+    task, code, weight = draw_cells(counts, votes.n_classes, copy, rng)
     return Annotations.from_codes(
         task[weight > 0],
         code[weight > 0] // votes.n_classes,
@@ -182,8 +220,8 @@ def copied_labels(
     )
 
 
-def drawn(
-    counts: csr_array, n_classes: int, copy: str, rng: RandomState
+def draw_cells(
+    counts: csr_array, n_classes: int, copy: str, rng: np.random.RandomState
 ) -> tuple[Ints, Ints, Floats]:
     """One (worker, label) cell of each task and worker, by its weight among that worker's."""
     task = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
@@ -196,19 +234,14 @@ def drawn(
         weight = ((weight >= most) & (weight > 0)).astype(np.float64)
     upto = np.cumsum(weight)
     before = (upto - weight)[first]
-    luck = rng.random_sample(len(first)) * (np.append(before[1:], upto[-1:]) - before)
-    chosen = np.searchsorted(upto, before + luck, side="right")
+    chance = rng.random_sample(len(first)) * (np.append(before[1:], upto[-1:]) - before)
+    chosen = np.searchsorted(upto, before + chance, side="right")
     chosen = np.minimum(chosen, np.append(first[1:], len(owner)) - 1)
     return task[chosen], code[chosen], weight[chosen]
 
 
-def _refuse(X: Floats, truth: Ints, votes: Annotations, rule: str, copy: str) -> None:
+def _refuse(X: Floats, truth: Ints, votes: Annotations) -> None:
     """Say what does not fit."""
-    for name, value, known in (("delta_rule", rule, DELTA_RULES), ("copy", copy, COPIES)):
-        if value not in known:
-            raise ParameterError(
-                explain(f"{name}={value!r} is unknown.", expected=listing(list(known)))
-            )
     if X.ndim != 2 or len(X) != votes.n_tasks or truth.shape != (votes.n_tasks,):
         raise ParameterError(
             explain(

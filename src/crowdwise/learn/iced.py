@@ -1,83 +1,89 @@
-"""ICED: infer truths, make tasks of the rare classes, train a network, and round again."""
+"""ICED: infer truths, generate tasks of the rare classes, train a network, and repeat."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from torch import nn
+from sklearn.base import clone
+from torch import Tensor, nn
 
 from crowdwise.aggregate import IBCC, HardDawidSkene
 from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.base.learner import LearnerTraits
-from crowdwise.base.params import at_least, between, more_than, one_of
+from crowdwise.base.learner import LearnerTraits, expect
+from crowdwise.base.params import at_least, between, check_params, one_of
+from crowdwise.inference import pooled_confusion
+from crowdwise.inference.simplex import clamp
 from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._iced_run import Inferred, Run
-from crowdwise.learn.crowd_smote import COPIES, DELTA_RULES
+from crowdwise.learn.crowd_smote import CrowdSMOTE, NewTasks
+from crowdwise.learn.embedding_net import EmbeddingNet
+from crowdwise.learn.iced_parts import (
+    Autoencoder,
+    Decoder,
+    Interpolation,
+    StagedWarmUp,
+    WarmUp,
+)
+from crowdwise.learn.iced_rounds import Crowd, Run, Truths, choose, hold_out, join, label_each
 from crowdwise.learn.mbem import CountedConfusion
 from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdObjective
-from crowdwise.nets.batches import CrowdData
+from crowdwise.learn.objectives import CrowdNet, CrowdObjective
+from crowdwise.learn.two_stage import names_of
+from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.features import Features
-from crowdwise.nets.loop import History, holds_out
+from crowdwise.nets.loop import History
 from crowdwise.nets.modules import MLP, build_truth
 from crowdwise.nets.training import Training
-from crowdwise.typing import Ints
+from crowdwise.typing import Floats, Ints, RandomState
 
 
 class ICED(CrowdClassifier):
     """Learn a classifier from a crowd whose classes differ much in size.
 
-    A network warms up on majority votes, the tasks that workers agree on last. Then, round
-    by round: new tasks of the rare classes are made between real ones in the network's
-    embedding, and labeled as each worker labels tasks nearby (:func:`crowd_smote`); an
-    aggregator infers the truths of real and new tasks together; and the network trains on
-    all of them. Every class below the largest is filled up, however many there are, and
-    not every worker needs to label every task.
+    A network warms up on majority votes, ending with the tasks that workers agree on most. Then,
+    round by round: new tasks of the rare classes are generated between real ones in the network's
+    embedding, and labeled as each worker labels tasks nearby; an aggregator infers the truths of
+    real and new tasks together; and the network trains on all of them. Every class below the
+    largest is filled up, however many there are, and not every worker needs to label every task.
 
     Parameters
     ----------
     truth : MLP, "linear", torch.nn.Sequential or function, optional
         The network; its last layer must be linear, and what goes into that layer is the
         embedding. ``MLP()``, with 128 hidden units, if not given.
+    warm_up : WarmUp, optional
+        Which tasks the network learns from first: ``StagedWarmUp()``, ``CertainWarmUp()`` (the
+        paper's Trad-II), ``FullWarmUp()`` (Trad-I) or ``NoWarmUp()``; the first if not given.
     aggregator : Aggregator, optional
         What infers truths; ``HardDawidSkene()`` as in the paper if not given.
-    warm_up : {"staged", "together", "all", "none"}, default="staged"
-        Train on the tasks of the third-highest, then the second-highest, then the highest
-        certainty; on these at once (the paper's Trad-II); on all tasks (Trad-I); or not.
-    warm_up_epochs : int, default=5
-        Epochs of each stage; three times as many where there is one.
+    generator : CrowdSMOTE, optional
+        How tasks and their labels are generated; ``CrowdSMOTE()`` if not given.
+    decoder : Decoder, optional
+        How new tasks get features: ``Autoencoder()``, ``Interpolation()``, or ``LastLayerOnly()``
+        for none; the first if not given.
     rounds : int, default=30
         Most rounds; 0 leaves the network as warmed up.
     tol : float, default=0
         Stop once the network's predictions change for no more than this share of the tasks
         in each of five rounds in a row.
-    balance, n_neighbors, delta_rule, copy, jitter, floor
-        How tasks and their labels are made; see :func:`crowd_smote`.
-    decoder : {"refit", "fixed", "interpolate", "none"}, default="refit"
-        How a new task gets features: from a decoder, pre-trained with the network's body as
-        its encoder and trained again each round to keep up with it, or not again; from
-        the features of the two tasks it lies between, mixed alike; or not at all, and only
-        the network's last layer learns from its embedding.
-    decoder_epochs : int, default=10
-        Epochs of the decoder each time.
     targets : {"hard", "soft"}, default="hard"
         Whether the network learns the most probable class of each task, or its
         distribution.
     class_prior : {"aggregator", "network"}, default="aggregator"
         P(truth) before the labels are seen: the aggregator's, the same for all tasks, as
-        in the paper; or what the network says of each task, so that features have a say in
-        the truths. The latter is far more accurate where labels alone do not tell.
+        in the paper; or what the network predicts for each task, so that features count in
+        the truths. The latter is far more accurate where labels alone are not enough.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train in each round; ``ICED.default_training`` if not given. Restarts are
         run one after the other, and chosen by labels held out from all of it.
     random_state : int or RandomState, optional
-        Decides starts, batches, new tasks and their labels, and held-out labels.
+        Determines starts, batches, new tasks and their labels, and held-out labels.
 
     Attributes
     ----------
@@ -87,7 +93,7 @@ class ICED(CrowdClassifier):
         Class number of each task before the first round and after each one; -1 for tasks
         without labels.
     n_new_ : ndarray of shape (n_rounds, n_classes)
-        Tasks made in each round.
+        Tasks generated in each round.
     confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
@@ -112,78 +118,107 @@ class ICED(CrowdClassifier):
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
         "truth": [*CrowdClassifier._parameter_constraints["truth"], None],
+        "warm_up": [WarmUp, None],
         "aggregator": [Aggregator, None],
-        "warm_up": [one_of("staged", "together", "all", "none")],
-        "warm_up_epochs": [at_least(0)],
+        "generator": [CrowdSMOTE, None],
+        "decoder": [Decoder, None],
         "rounds": [at_least(0)],
         "tol": [between(0.0, 1.0)],
-        "balance": [between(0.0, 1.0)],
-        "n_neighbors": [at_least(1)],
-        "delta_rule": [one_of(*DELTA_RULES)],
-        "copy": [one_of(*COPIES)],
-        "jitter": [between(0.0, 1.0)],
-        "floor": [more_than(0.0)],
-        "decoder": [one_of("refit", "fixed", "interpolate", "none")],
-        "decoder_epochs": [at_least(0)],
         "targets": [one_of("hard", "soft")],
         "class_prior": [one_of("aggregator", "network")],
     }
-    # The paper's warm-ups; and what serves best where labels alone do not tell the classes.
+    # The paper's warm-ups; and what serves best where labels alone are not enough.
     recipes = {
-        "gisette": {"warm_up_epochs": 5},
-        "usps": {"warm_up_epochs": 2},
-        "gsad": {"warm_up_epochs": 2},
+        "gisette": {"warm_up": StagedWarmUp(epochs=5)},
+        "usps": {"warm_up": StagedWarmUp(epochs=2)},
+        "gsad": {"warm_up": StagedWarmUp(epochs=2)},
         "network": {
             "class_prior": "network",
             "aggregator": IBCC(),
-            "decoder": "interpolate",
+            "decoder": Interpolation(),
             "rounds": 60,
         },
     }
+    default_warm_up: ClassVar[WarmUp] = StagedWarmUp()
+    default_aggregator: ClassVar[Aggregator] = HardDawidSkene()
+    default_generator: ClassVar[CrowdSMOTE] = CrowdSMOTE()
+    default_decoder: ClassVar[Decoder] = Autoencoder()
     default_training = Training(learning_rate=1e-3, batch_size=64, epochs=1)
 
     def __init__(
         self,
         *,
-        truth: Any = None,
-        aggregator: Any = None,
-        warm_up: str = "staged",
-        warm_up_epochs: int = 5,
+        truth: MLP | str | nn.Module | None = None,
+        warm_up: WarmUp | None = None,
+        aggregator: Aggregator | None = None,
+        generator: CrowdSMOTE | None = None,
+        decoder: Decoder | None = None,
         rounds: int = 30,
         tol: float = 0.0,
-        balance: float = 1.0,
-        n_neighbors: int = 5,
-        delta_rule: str = "intent",
-        copy: str = "sample",
-        jitter: float = 0.1,
-        floor: float = 0.05,
-        decoder: str = "refit",
-        decoder_epochs: int = 10,
         targets: str = "hard",
         class_prior: str = "aggregator",
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
-        self.aggregator = aggregator
         self.warm_up = warm_up
-        self.warm_up_epochs = warm_up_epochs
+        self.aggregator = aggregator
+        self.generator = generator
+        self.decoder = decoder
         self.rounds = rounds
         self.tol = tol
-        self.balance = balance
-        self.n_neighbors = n_neighbors
-        self.delta_rule = delta_rule
-        self.copy = copy
-        self.jitter = jitter
-        self.floor = floor
-        self.decoder = decoder
-        self.decoder_epochs = decoder_epochs
         self.targets = targets
         self.class_prior = class_prior
         self.scale = scale
         self.training = training
         self.random_state = random_state
+
+    def _run(self, net: EmbeddingNet, crowd: Crowd, patience: int | None) -> Run:
+        """Algorithm 1, from an untrained network on."""
+        warm_up = self.default_warm_up if self.warm_up is None else self.warm_up
+        generator = self.default_generator if self.generator is None else self.generator
+        decoder = self.default_decoder if self.decoder is None else self.decoder
+        for part in (warm_up, generator, decoder):
+            check_params(part)
+        run = Run(net, crowd, self.tol, patience)
+        decoder.pretrain(net, crowd.votes)
+        truths = crowd.majority(net.rng)
+        for stage in warm_up.stages(crowd.votes, crowd.labeled):
+            labels = label_each(np.where(stage, truths.label, -1), crowd.votes.n_classes)
+            run.learn(net.stack(), labels, warm_up.epochs, truths)
+        truths = self._infer(net, crowd)
+        run.start(truths)
+        for _ in range(self.rounds):
+            new = generator.generate(net.embed(), crowd.votes, crowd.of_real(truths), net.rng)
+            truths = self._infer(net, crowd, new)
+            rows = decoder.rows(net, crowd.votes, new)
+            soft = truths.posterior if self.targets == "soft" else None
+            labels = label_each(truths.label, crowd.votes.n_classes, soft)
+            run.learn(rows, labels, net.training.epochs, truths)
+            if run.ends(truths, new):
+                break
+        net.net.load_state_dict(run.best.state)
+        return run
+
+    def _infer(self, net: EmbeddingNet, crowd: Crowd, new: NewTasks | None = None) -> Truths:
+        """Infer the truths of real and new tasks together (section 2.3)."""
+        votes, gold, labeled, place = crowd.votes, crowd.gold, crowd.labeled, net.embed()[:0]
+        if new is not None:
+            votes, place = join(votes, new.annotations), new.X
+            labeled = np.append(labeled, np.ones(len(place), dtype=bool))
+            gold = None if gold is None else np.append(gold, np.full(len(place), -1))
+        aggregator = self.default_aggregator if self.aggregator is None else self.aggregator
+        found = clone(aggregator).fit(votes, names_of(gold, votes))
+        label, posterior = locate(votes.classes, found.labels_.to_numpy()), found.posterior_
+        own = isinstance(found, KnowsConfusion)
+        confusion = found.confusion_ if own else pooled_confusion(votes, posterior)
+        if self.class_prior == "network":
+            posterior = expect(votes, net.log_proba(place), confusion, gold).posterior
+            label = choose(posterior, net.rng)
+        return Truths(np.where(labeled, label, -1), clamp(posterior, gold), confusion)
+
+    # -- what the base asks for --------------------------------------------------------------
 
     def _truth(self, data: CrowdData, n_in: int | None) -> nn.Module:
         return build_truth(MLP() if self.truth is None else self.truth, n_in, data.n_classes)
@@ -191,51 +226,71 @@ class ICED(CrowdClassifier):
     def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
         return CountedConfusion(data.n_workers, data.n_classes)
 
-    def _aggregator(self) -> Any:
-        return HardDawidSkene() if self.aggregator is None else self.aggregator
-
     def _learn(
-        self, data: CrowdData, votes: Annotations, gold: Ints | None, settings: Training, rng: Any
+        self,
+        data: CrowdData,
+        votes: Annotations,
+        gold: Ints | None,
+        settings: Training,
+        rng: np.random.RandomState,
     ) -> tuple[CrowdObjective, History]:
         # Random numbers go to tasks and workers by what they are, not by their place.
-        order = by_features(data)
+        order = order_by_features(data)
         votes, gold = votes[order], None if gold is None else gold[order]
-        who = by_labels(votes)
+        who = order_by_labels(votes)
         code = np.argsort(who).astype(votes.worker.dtype)[votes.worker]
         votes = replace(votes, workers=votes.workers[who], worker=code)
-        held = None
-        if holds_out(settings) and votes.n_annotations > 1:
-            out = np.zeros(votes.n_annotations, dtype=bool)
-            n_out = max(1, round(settings.validation_fraction * votes.n_annotations))
-            out[rng.permutation(votes.n_annotations)[:n_out]] = True
-            held, votes = votes.filter(out), votes.filter(~out)
+        crowd = Crowd(*hold_out(votes, settings, rng), gold)
         features = Features(data.features.rows(torch.as_tensor(order, device=data.device)))
         runs = []
         for _ in range(settings.n_restarts):
-            net = self._member(data).to(data.device).net
-            runs.append(Run(self, net, features, votes, gold, held, settings, rng))
-            runs[-1].go()
-        history = History(columns([r.loss for r in runs]), columns([r.held_out for r in runs]))
-        history.best = int(np.nan_to_num([run.value for run in runs], nan=np.inf).argmin())
-        best, place = runs[history.best], np.argsort(order)
-        self.truths_ = np.stack(best.truths)[:, place]
-        self.n_new_ = np.array(best.n_new, dtype=np.int64).reshape(-1, votes.n_classes)
-        noise: Any = best.net.noise
-        noise.take(torch.as_tensor(best.confusion[np.argsort(who)]).to(noise.log_table))
-        target = torch.as_tensor(best.posterior[place]).to(data.device)
-        return Inferred(best.net, data, target), history
+            net = EmbeddingNet(self._member(data).to(data.device).net, features, settings, rng)
+            runs.append(self._run(net, crowd, settings.patience))
+        history = History(columns([r.net.loss for r in runs]), columns([r.held_out for r in runs]))
+        values = [run.best.value for run in runs]
+        history.best = int(np.nan_to_num(values, nan=np.inf).argmin())
+        return self._keep(runs[history.best], data, np.argsort(order), np.argsort(who)), history
+
+    def _keep(self, run: Run, data: CrowdData, task: Ints, worker: Ints) -> CrowdObjective:
+        """Set what a run found; ``task`` and ``worker`` are where each stands in it."""
+        self.truths_ = np.stack(run.truths)[:, task]
+        self.n_new_ = np.array(run.n_new, dtype=np.int64).reshape(-1, data.n_classes)
+        net, best = run.net.net, run.best
+        assert isinstance(net.noise, CountedConfusion)
+        net.noise.take(torch.as_tensor(best.confusion[worker]).to(net.noise.log_table))
+        return Inferred(net, data, torch.as_tensor(best.posterior[task]).to(data.device))
 
 
-def by_features(data: CrowdData) -> Ints:
-    """Tasks in the order of some of their features, however they came."""
+class Inferred(CrowdObjective):
+    """A network beside truths that were inferred without it."""
+
+    target: Tensor
+
+    def __init__(self, net: CrowdNet, data: CrowdData, target: Tensor) -> None:
+        super().__init__(net, data)
+        self.register_buffer("target", target)
+
+    def posterior(self, batch: Batch) -> Tensor:
+        return self.target[batch.task].log()
+
+
+@runtime_checkable
+class KnowsConfusion(Protocol):
+    """An aggregator whose workers have confusion matrices."""
+
+    confusion_: Floats
+
+
+def order_by_features(data: CrowdData) -> Ints:
+    """Tasks in the order of some of their features, whatever order they came in."""
     x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
     x = x.flatten(1) if x.ndim > 1 else x[:, None]
     some = x[:, :: max(1, x.shape[1] // 32)].cpu().numpy()
     return np.lexsort(some.T) if some.size else np.arange(data.n_tasks)
 
 
-def by_labels(votes: Annotations) -> Ints:
-    """Workers in the order of how much and what they label, however they came."""
+def order_by_labels(votes: Annotations) -> Ints:
+    """Workers by how much and what they label, whatever order they came in."""
     weight = np.ones(votes.n_annotations) if votes.weight is None else votes.weight
     task, label, n = votes.task + 1.0, votes.label + 1.0, votes.n_workers
     keys = (weight * task**2, weight * task * label, weight)
@@ -243,7 +298,7 @@ def by_labels(votes: Annotations) -> Ints:
 
 
 def columns(runs: list[list[float]]) -> list[list[float]]:
-    """Values per epoch of each run, one row an epoch; nan once a run has stopped."""
+    """Values per epoch of each run, one row per epoch; nan once a run has stopped."""
     longest = max(map(len, runs))
     padded = [[*run, *[float("nan")] * (longest - len(run))] for run in runs]
     return [list(row) for row in zip(*padded, strict=True)]
