@@ -40,7 +40,7 @@ def test_workers_are_a_list_or_one_name(model, crowd):
     model.fit(crowd.X, crowd.votes)
     assert model.predict_worker_proba(crowd.X, workers=3).shape == (400, 1, 3)
     assert model.predict_worker_proba(crowd.X, workers=np.array(3)).shape == (400, 1, 3)
-    with pytest.raises(AnnotationError, match="A set is no list of names"):
+    with pytest.raises(AnnotationError, match="A set is not a list of names"):
         model.predict_worker_proba(crowd.X, workers={0, 1})
 
 
@@ -83,7 +83,7 @@ def test_a_truth_model_is_tried_without_a_trace(crowd):
 
 def test_an_encoder_makes_vectors(crowd):
     for encoder in (nn.Linear(9, 3), lambda _: 3):
-        with pytest.raises(ParameterError, match="encoder makes no vectors"):
+        with pytest.raises(ParameterError, match="encoder does not turn these features"):
             quick(RLL(encoder=encoder)).fit(crowd.X, crowd.votes)
 
 
