@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from filelock import FileLock
 
 pytest.importorskip("material", reason='no MkDocs: pip install "crowdwise[docs]"')
 pytest.importorskip("torch")
@@ -19,14 +20,22 @@ SEEN += ["reference/crowdwise.aggregate.html"]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
+def site(tmp_path_factory, worker_id):
+    """The site, built once, however many processes run these tests."""
+    root = tmp_path_factory.getbasetemp()
+    folder = (root if worker_id == "master" else root.parent) / "site"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            build(folder)
+    return folder
+
+
+def build(folder):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     done = subprocess.run(
         [*command, "--site-dir", str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +125,9 @@ def test_pages_open_without_errors_on_screens_of_any_size(site, chromium, name):
     own = f"requested {site.as_uri()}"
     for look in ({"width": 1400}, {"width": 390, "color_scheme": "dark"}):
         with page_checks.opened(chromium, (site / name).as_uri(), **look) as page:
-            assert [one for one in page_checks.noticed(page) if not one.startswith(own)] == []
+            noticed = page_checks.noticed(page)
+            assert [one for one in noticed if not one.startswith(own)] == []
+            assert f"{own}/assets/site.css" in noticed
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
             assert page.evaluate(page_checks.CONTRAST) == []
             paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
