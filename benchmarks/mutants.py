@@ -16,13 +16,18 @@ import os
 import random
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import cache_from_source
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("src/crowdwise")
@@ -65,6 +70,9 @@ ALSO = {
     "io": ["cli", "datasets"],
 }
 BROKEN: set[str] = set()  # tests that fail on the code as it is
+SOUND: set[str] = set()  # and some that pass
+NO_TESTS = 5  # pytest's status
+LARGE = ("matplotlib", "pandas", "polars", "scipy.stats", "sklearn.pipeline", "torch")
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 
 
@@ -94,20 +102,28 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which mutants")
     parser.add_argument("--only", default="", help="a package or file under src/crowdwise")
     parser.add_argument("--timeout", type=int, default=600, help="seconds for a mutant's tests")
+    parser.add_argument("--skip", type=int, default=0, help="leave out the first few, to resume")
     parser.add_argument("--list", action="store_true", help="print the mutants, run nothing")
     args = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    for name in LARGE:
+        import_module(name)
     survivors = 0
     mutants = choose(args.number, args.seed, args.only)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "crowdwise"
         if not args.list:
             shutil.copytree(ROOT, place, ignore=shutil.ignore_patterns(".*", "build", "site"))
-        for number, mutant in enumerate(mutants, start=1):
+            status, out = run_tests(place, ["tests/test_import.py"], args.timeout)
+            if status != 0:
+                raise SystemExit(f"The tests do not even run without a mutant:\n{out}")
+        for number, mutant in enumerate(mutants[args.skip :], start=args.skip + 1):
             outcome = "" if args.list else judge(mutant, place, args.timeout)
             survivors += outcome == "SURVIVED"
             print(f"{number:3d} {mutant}  {outcome}", flush=True)
     if not args.list:
-        print(f"{len(mutants) - survivors} of {len(mutants)} caught (seed {args.seed})")
+        n = len(mutants) - args.skip
+        print(f"{n - survivors} of {n} caught (seed {args.seed})")
 
 
 def choose(number: int, seed: int, only: str) -> list[Mutant]:
@@ -179,55 +195,80 @@ def changes(node: ast.expr | ast.stmt) -> Iterator[str]:
 
 def judge(mutant: Mutant, place: Path, timeout: int) -> str:
     """Caught, by which test; or SURVIVED. Tests that fail on the code as it is do not count."""
-    file = place / mutant.file
-    original = file.read_text(encoding="utf-8")
-    while True:
-        file.write_text(mutant.text(), encoding="utf-8")
-        try:
-            status, out = run_tests(place, tests_of(mutant.file), timeout)
-        finally:
-            file.write_text(original, encoding="utf-8")
-        found = FAILED.search(out)
-        if status == 0:
-            return "SURVIVED"
-        if status is None:
-            return "caught: timeout"
-        if found is None:  # nothing could even be collected
-            return "caught: " + (out.strip().splitlines() or ["no output"])[-1]
-        if run_tests(place, [found[1]], timeout)[0] == 0:
-            return f"caught: {found[1]}"
-        BROKEN.add(found[1])
+    for tests in tests_of(mutant.file):
+        while True:
+            write(place / mutant.file, mutant.text())
+            status, out = run_tests(place, tests, timeout)
+            write(place / mutant.file, (ROOT / mutant.file).read_text(encoding="utf-8"))
+            found = FAILED.search(out)
+            if status in (0, NO_TESTS):
+                break
+            if status is None:
+                return "caught: timeout"
+            if found is None:  # nothing could even be collected
+                return "caught: " + (out.strip().splitlines() or ["no output"])[-1]
+            if found[1] in SOUND or run_tests(place, [found[1]], timeout)[0] == 0:
+                SOUND.add(found[1])
+                return f"caught: {found[1]}"
+            BROKEN.add(found[1])
+    return "SURVIVED"
 
 
-def tests_of(file: Path) -> list[str]:
-    """The tests of a module, the nearest first, and its doctests."""
+def write(file: Path, text: str) -> None:
+    """Change a module, and forget what it was compiled to."""
+    file.write_text(text, encoding="utf-8")
+    Path(cache_from_source(str(file))).unlink(missing_ok=True)
+
+
+def tests_of(file: Path) -> list[list[str]]:
+    """The tests of a module: first its doctests and the nearest file, then all of its package."""
     inside = file.relative_to(PACKAGE)
     package = inside.parts[0]
-    folders = [f"tests/{inside.parent}/test_{inside.name}", f"tests/{inside.parent}"]
-    folders += [f"tests/{package}"] + [f"tests/{other}" for other in ALSO.get(package, [])]
+    near = f"tests/{inside.parent}/test_{inside.name}"
+    far = [f"tests/{package}", *(f"tests/{other}" for other in ALSO.get(package, []))]
     if len(inside.parts) == 1:
-        folders += ["tests/test_import.py", "tests/io", "tests/cli"]
-    return [str(file), *(name for name in dict.fromkeys(folders) if (ROOT / name).exists())]
+        far = ["tests/test_import.py", "tests/io", "tests/cli"]
+    return [
+        [name for name in stage if (ROOT / name).exists()] for stage in ([str(file), near], far)
+    ]
 
 
 def run_tests(place: Path, tests: list[str], timeout: int) -> tuple[int | None, str]:
-    """Status and output of the test runner, stopped at the first failure; None for too long."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    command += [f"--deselect={test}" for test in sorted(BROKEN - {*tests})]
-    paths = {"PYTHONPATH": str(place / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        done = subprocess.run(
-            command,
-            cwd=place,
-            env={**os.environ, **paths, "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None, ""
-    return done.returncode, done.stdout
+    """Status and output of the test runner, stopped at the first failure; None for too long.
+
+    It runs in a fork of this process, where what takes long to import is there already.
+    """
+    words = ["-x", "-q", "-p", "no:cacheprovider", *tests]
+    words += [f"--deselect={test}" for test in sorted(BROKEN - {*tests})]
+    with tempfile.TemporaryFile("w+") as out:
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            for stream in (1, 2):
+                os.dup2(out.fileno(), stream)
+            os.chdir(place)
+            os.environ["PYTHONPATH"] = sys.path[0] = str(place / "src")
+            status = 1
+            try:
+                status = pytest.main(words)
+            finally:  # whatever happens, do not go on as a second parent
+                sys.stdout.flush()
+                os._exit(status)
+        status = wait_for(child, timeout)
+        out.seek(0)
+        return status, out.read()
+
+
+def wait_for(child: int, timeout: int) -> int | None:
+    """The status of a process, or None if it had to be ended."""
+    for _ in range(10 * timeout):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.1)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
 
 
 if __name__ == "__main__":
