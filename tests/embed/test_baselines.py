@@ -16,9 +16,9 @@ from crowdwise.embed import (
     RelationLoss,
     RelationNet,
 )
-from crowdwise.embed.embedder import GroupObjective
 from crowdwise.embed.encoder import EmbedNet
 from crowdwise.embed.groups import TaskSampler, TupleSampler
+from crowdwise.embed.losses import GroupObjective
 from crowdwise.embed.tasks import GroupBatch
 from crowdwise.errors import ParameterError
 from crowdwise.learn import Training

@@ -31,6 +31,7 @@ from crowdwise.embed import (
     HardGroups,
     NeuCrowd,
     OneClass,
+    PlainLoss,
     RandomGroups,
     Robust,
     SafeGroups,
@@ -323,6 +324,23 @@ def test_a_new_method_is_composed_saved_and_brought_back(crowd, tmp_path):
     assert str(again.get_params()) == str(model.get_params())
     assert_allclose(again.transform(crowd.X), vectors, atol=1e-12)
     assert model.set_params(groups__groups__margin=0.3).groups.groups.margin == 0.3
+
+
+class Closeness(PlainLoss):
+    """The squared distance of partners, and nothing that keeps others apart."""
+
+    def losses(self, groups):
+        return ((groups.anchors - groups.candidates[:, 0]) ** 2).sum(dim=1)
+
+
+def test_a_part_may_be_your_own(crowd):
+    model = RLL(loss=Closeness(), groups_per_epoch=512, training=crowd.brief, random_state=0).fit(
+        crowd.X, crowd.votes
+    )
+    usual = RLL(groups_per_epoch=512, training=crowd.brief, random_state=0)
+    usual.fit(crowd.X, crowd.votes)
+    assert model.transform(crowd.X).std(axis=0).max() < usual.transform(crowd.X).std(axis=0).max()
+    assert model.history_.loss[-1] < model.history_.loss[0]
 
 
 def test_every_part_matters(crowd):

@@ -21,7 +21,7 @@ from crowdwise.embed import (
     published,
     safe_tasks,
 )
-from crowdwise.embed.embedder import GroupObjective
+from crowdwise.embed.losses import GroupObjective
 from crowdwise.embed.published import LenientSafeGroups
 from crowdwise.embed.tasks import GroupTasks
 from crowdwise.learn import Training

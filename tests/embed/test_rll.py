@@ -19,8 +19,8 @@ from crowdwise.embed import (
     TupleSampler,
     TwoTowers,
 )
-from crowdwise.embed.embedder import GroupObjective
 from crowdwise.embed.encoder import EmbedNet
+from crowdwise.embed.losses import GroupObjective
 from crowdwise.embed.rll import mean_cosine
 from crowdwise.embed.tasks import GroupBatch, GroupTasks
 from crowdwise.errors import ParameterError

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 from crowdwise.embed import Pool, hard_groups, safe_tasks
 from crowdwise.embed.hard_groups import safe_pool
-from crowdwise.embed.published import safe_or_drawn
+from crowdwise.embed.published import safe_or_tied
 
 
 def drawn(n, n_classes, seed=0):
@@ -39,7 +39,7 @@ def brute(points, label, weight, k, margin, legacy):
 def test_the_safe_set_is_that_of_brute_force(n_classes, k, margin, legacy):
     points, label, weight = drawn(80, n_classes)
     columns = torch.tensor(points), torch.tensor(label), torch.tensor(weight)
-    found = safe_or_drawn(*columns, k) if legacy else safe_tasks(*columns, k, margin=margin)
+    found = safe_or_tied(*columns, k) if legacy else safe_tasks(*columns, k, margin=margin)
     expected = brute(points, label, weight, k, margin, legacy)
     assert_array_equal(found, expected)
     assert 5 < sum(expected) < 80  # or there is nothing to tell apart
@@ -61,11 +61,11 @@ def test_few_distances_are_held_at_a_time(monkeypatch):
     assert max(sizes) <= 200
 
 
-def test_a_draw_is_not_safe_but_for_the_published_code():
+def test_a_tie_is_not_safe_but_for_the_published_code():
     points = torch.tensor([[0.0], [1.0], [-1.1]])
     label, weight = torch.tensor([0, 0, 1]), torch.tensor([1.0, 0.5, 0.5])
     assert not safe_tasks(points, label, weight, 2)[0]
-    assert safe_or_drawn(points, label, torch.tensor([0.0, 0.5, 0.5]), 3)[0]
+    assert safe_or_tied(points, label, torch.tensor([0.0, 0.5, 0.5]), 3)[0]
 
 
 def test_more_neighbors_than_tasks_and_a_single_task():

@@ -39,6 +39,7 @@ from crowdwise.embed.losses import (
     Example,
     GroupSoftmax,
     Loss,
+    PlainLoss,
     Robust,
     robust_anchor,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "NeuCrowd",
     "OneClass",
     "OwnClassPrior",
+    "PlainLoss",
     "Pool",
     "RandomGroups",
     "RelationLoss",

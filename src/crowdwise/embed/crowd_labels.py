@@ -12,13 +12,13 @@ class CrowdLabels(TwoStage):
     """Give any classifier the aggregator's labels and weights, as the last step of a pipeline.
 
     What :class:`crowdwise.learn.TwoStage` does, with the classifier first and the defaults that
-    representation learning is judged by: majority vote, each task weighted by its share.
+    representation learning is evaluated by: majority vote, each task weighted by its share.
 
     Parameters
     ----------
     classifier : estimator, optional
         Any classifier with scikit-learn's interface; by default a logistic regression on
-        standardised features.
+        standardized features.
     aggregator : Aggregator, optional
         Any method of :mod:`crowdwise.aggregate`; ``MajorityVote()`` if not given.
     targets : {"weighted", "hard", "soft"}, default="weighted"

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from torch import Tensor, nn
+from torch import nn
 
 from crowdwise.aggregate import MajorityVote
 from crowdwise.annotations import Annotations
@@ -27,8 +27,8 @@ from crowdwise.embed.encoder import (
     build_towers,
     size_of,
 )
-from crowdwise.embed.groups import Groups, RandomGroups, Sampler, Setting
-from crowdwise.embed.losses import Anchor, CosineSoftmax, Criterion, EmbeddedGroups, Example, Loss
+from crowdwise.embed.groups import Groups, RandomGroups, Setting
+from crowdwise.embed.losses import Anchor, CosineSoftmax, Example, GroupObjective, Loss
 from crowdwise.embed.tasks import GroupBatch, GroupTasks, refuse_too_few
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn.two_stage import names_of
@@ -40,7 +40,7 @@ from crowdwise.nets.features import (
     rows_at_once,
 )
 from crowdwise.nets.loop import History, Phase, pick_device, seeded, split, train
-from crowdwise.nets.modules import Objective, Standardize
+from crowdwise.nets.modules import Standardize
 from crowdwise.nets.saved import SavedNet
 from crowdwise.nets.training import Training
 from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
@@ -249,7 +249,7 @@ class CrowdEmbedder(SavedNet, Embedder):
     def _aggregate(self, votes: Annotations, gold: Ints | None) -> Belief:
         """What the aggregator infers of the tasks' classes."""
         first = MajorityVote() if self.aggregator is None else clone(self.aggregator)
-        self.aggregator_ = first.fit(votes, names_of(gold, votes))
+        self.aggregator_ = first.fit(votes, None if gold is None else names_of(gold, votes))
         self.posterior_ = self.aggregator_.posterior_
         chosen = locate(votes.classes, self.aggregator_.labels_.to_numpy())
         by_posterior = self.parts().confidence.evidence == "posterior"
@@ -300,34 +300,6 @@ class CrowdEmbedder(SavedNet, Embedder):
         )
         refuse_too_few(tasks.pool(), sampler)
         return tasks
-
-
-class GroupObjective(Objective[GroupBatch]):
-    """A network for tasks, together with the loss of groups and where they come from."""
-
-    by = "group"
-    held_out_everywhere = True  # groups are drawn from all tasks that are held out
-    net: EmbedNet
-
-    def __init__(
-        self, net: EmbedNet, sampler: Sampler, anchor: Anchor, criterion: Criterion, n_classes: int
-    ) -> None:
-        super().__init__()
-        self.net, self.sampler, self.criterion = net, sampler, criterion
-        self.anchor, self.n_classes = anchor, n_classes
-
-    def loss(self, batch: GroupBatch) -> Tensor:
-        """What training lowers."""
-        return self.sampler.loss(self.losses(batch), batch, self.net)
-
-    def held_out(self, batch: GroupBatch) -> Tensor:
-        """The same on groups of held-out tasks: what patience watches."""
-        return self.loss(batch)
-
-    def losses(self, batch: GroupBatch) -> Tensor:
-        """The loss of each group, (group,); or one number for the batch."""
-        groups = EmbeddedGroups(batch, self.net, self.anchor, self.n_classes)
-        return self.criterion.losses(groups)
 
 
 def given(value: T | None, usual: T) -> T:

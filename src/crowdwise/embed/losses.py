@@ -16,8 +16,10 @@ from torch.nn.functional import cosine_similarity
 
 from crowdwise.base.params import Constraints, at_least, more_than, one_of
 from crowdwise.embed.encoder import EmbedNet
+from crowdwise.embed.groups import Sampler
 from crowdwise.embed.tasks import GroupBatch
 from crowdwise.errors import ParameterError, explain
+from crowdwise.nets.modules import Objective
 
 TINY = 1e-7  # what the published code adds to a confidence of 0
 
@@ -214,6 +216,34 @@ class EuclideanSoftmax(GroupSoftmax):
 
     def similarity(self, anchor: Tensor, candidates: Tensor) -> Tensor:
         return self.offset - torch.linalg.vector_norm(anchor[:, None] - candidates, dim=-1)
+
+
+class GroupObjective(Objective[GroupBatch]):
+    """A network for tasks, together with the loss of groups and where they come from."""
+
+    by = "group"
+    held_out_everywhere = True  # groups are drawn from all tasks that are held out
+    net: EmbedNet
+
+    def __init__(
+        self, net: EmbedNet, sampler: Sampler, anchor: Anchor, criterion: Criterion, n_classes: int
+    ) -> None:
+        super().__init__()
+        self.net, self.sampler, self.criterion = net, sampler, criterion
+        self.anchor, self.n_classes = anchor, n_classes
+
+    def loss(self, batch: GroupBatch) -> Tensor:
+        """What training lowers."""
+        return self.sampler.loss(self.losses(batch), batch, self.net)
+
+    def held_out(self, batch: GroupBatch) -> Tensor:
+        """The same on groups of held-out tasks: what patience watches."""
+        return self.loss(batch)
+
+    def losses(self, batch: GroupBatch) -> Tensor:
+        """The loss of each group, (group,); or one number for the batch."""
+        groups = EmbeddedGroups(batch, self.net, self.anchor, self.n_classes)
+        return self.criterion.losses(groups)
 
 
 def triplets(groups: EmbeddedGroups) -> tuple[Tensor, Tensor, Tensor]:

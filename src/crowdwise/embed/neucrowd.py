@@ -29,7 +29,7 @@ class NeuCrowd(CrowdEmbedder):
     ``NeuCrowd.recipe("code")`` follows the published code where it differs from the paper:
     weights are shares of labels, and those of disputed tasks turn from w to 1 - w every other
     epoch; members of a group may repeat; a task is its own neighbor, among the root of the number
-    of tasks plus 1, and a draw is safe; anchors are scaled by the batch; confidence multiplies;
+    of tasks plus 1, and a tie is safe; anchors are scaled by the batch; confidence multiplies;
     biases start at random; and the picking network, with dropout, learns the probability of the
     right candidate, each prediction compared with all of the batch: it learns their mean.
 

@@ -95,7 +95,7 @@ class FlippingShares(MLE):
 
 
 class LenientSafeGroups(SafeGroups):
-    """Groups of safe tasks, where a task is its own neighbor and a draw is safe (NeuCrowd).
+    """Groups of safe tasks, where a task is its own neighbor and a tie is safe (NeuCrowd).
 
     Neighbors are the square root of the number of tasks, and one more; there is no margin.
     """
@@ -103,7 +103,7 @@ class LenientSafeGroups(SafeGroups):
     def is_safe(
         self, embedding: Tensor, label: Tensor, confidence: Tensor, batch_size: int | None
     ) -> Tensor:
-        return safe_or_drawn(embedding, label, confidence, math.isqrt(len(label)) + 1)
+        return safe_or_tied(embedding, label, confidence, math.isqrt(len(label)) + 1)
 
 
 class FlatHardGroups(HardGroups):
@@ -135,7 +135,7 @@ def mean_over_all_pairs(predicted: Tensor, target: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def safe_or_drawn(embedding: Tensor, label: Tensor, confidence: Tensor, n_neighbors: int) -> Tensor:
+def safe_or_tied(embedding: Tensor, label: Tensor, confidence: Tensor, n_neighbors: int) -> Tensor:
     """Whether no other class has more support among the nearest, the task itself included."""
     k = min(n_neighbors, len(label))
     if k < 1:

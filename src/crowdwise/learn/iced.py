@@ -209,7 +209,7 @@ class ICED(CrowdClassifier):
             labeled = np.append(labeled, np.ones(len(place), dtype=bool))
             gold = None if gold is None else np.append(gold, np.full(len(place), -1))
         aggregator = self.default_aggregator if self.aggregator is None else self.aggregator
-        found = clone(aggregator).fit(votes, names_of(gold, votes))
+        found = clone(aggregator).fit(votes, None if gold is None else names_of(gold, votes))
         label, posterior = locate(votes.classes, found.labels_.to_numpy()), found.posterior_
         own = isinstance(found, KnowsConfusion)
         confusion = found.confusion_ if own else pooled_confusion(votes, posterior)
