@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crowdwise.annotations import Annotations
-from crowdwise.report.facts.data import alike_names, bars_of, data_facts, parts_of, spread
+from crowdwise.report.facts.data import bars_of, data_facts, find_similar_names, parts_of, spread
 
 ROWS = [  # task, worker, label: repeats, contradictions, a lone task, a part of its own
     ("a", "ann", "x"), ("a", "bob", "x"), ("a", "ann", "y"), ("a", "ann", "x"),
@@ -77,4 +77,4 @@ def test_a_spread_of_nothing_is_no_number():
 
 def test_names_that_differ_by_case_or_blanks_only():
     names = np.array(["Yes", "no", "yes ", "maybe", "YES"], dtype=object)
-    assert alike_names(names) == (("Yes", "yes ", "YES"),)
+    assert find_similar_names(names) == (("Yes", "yes ", "YES"),)

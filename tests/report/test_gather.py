@@ -13,7 +13,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import agreement
 from crowdwise.report import gather, to_html, to_json, write_report
-from crowdwise.report.facts.findings import findings, quoted
+from crowdwise.report.facts.findings import findings, quote
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +193,8 @@ def test_writing_a_page_or_its_numbers(crowd, tmp_path):
 
 
 def test_names_in_sentences_cannot_steer_a_terminal():
-    assert quoted("yes") == "“yes”"
-    assert quoted("a\x1b[31mb\u202ec\nd") == "“a\ufffd[31mb\ufffdc\ufffdd”"
-    assert len(quoted("x" * 500)) == 42
+    assert quote("yes") == "“yes”"
+    assert quote("a\x1b[31mb\u202ec\nd") == "“a\ufffd[31mb\ufffdc\ufffdd”"
+    assert len(quote("x" * 500)) == 42
     labels = {str(k): {w: f"\x1b[2J{k % 2}" for w in "abc"} for k in range(12)}
     assert "\x1b" not in " ".join(texts(gather(labels, methods=())))

@@ -7,7 +7,7 @@ import pytest
 from crowdwise.annotations import Annotations
 from crowdwise.report import gather
 from crowdwise.report.facts import limits
-from crowdwise.report.facts.limits import OTHER, without_rare
+from crowdwise.report.facts.limits import OTHER, merge_rare_classes
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
@@ -24,7 +24,7 @@ def many(monkeypatch):
 
 def test_the_most_frequent_keep_their_names_and_the_rest_share_one(many):
     truth = pd.Series(["a", "c", "f"], index=[0, 2, 4])
-    found, known, note = without_rare(many, truth)
+    found, known, note = merge_rare_classes(many, truth)
     assert found.classes.tolist() == ["a", "b", "f", OTHER]
     names = found.classes[found.label].tolist()
     assert names == ["a", "a", "a", "b", "b", *[OTHER] * 4, "f", "f", "f"]
@@ -35,7 +35,7 @@ def test_the_most_frequent_keep_their_names_and_the_rest_share_one(many):
 
 def test_few_classes_are_left_alone(many, monkeypatch):
     monkeypatch.setattr(limits, "FEWEST", 6)
-    found, _, note = without_rare(many, None)
+    found, _, note = merge_rare_classes(many, None)
     assert found is many
     assert note == ""
 

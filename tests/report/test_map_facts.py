@@ -7,7 +7,14 @@ import pytest
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.report.facts import maps as module
-from crowdwise.report.facts.maps import described, fan, plane, standardized, task_map, worker_map
+from crowdwise.report.facts.maps import (
+    align_rows,
+    fan_out,
+    project,
+    standardize,
+    task_map,
+    worker_map,
+)
 
 
 def test_points_of_two_clusters_stay_apart(crowd, posterior):
@@ -42,7 +49,7 @@ def test_without_features_tasks_lie_by_their_labels(crowd, posterior):
 def test_a_frame_is_found_by_task_and_the_rest_is_left_out(crowd, posterior):
     data, _ = crowd
     frame = pd.DataFrame({"a": [1.0, np.nan, 3.0]}, index=["clip 7", "clip 8", "clip 9"])
-    rows, own = described(frame, data, "X")
+    rows, own = align_rows(frame, data, "X")
     assert rows[:, 0].tolist() == [1, 3]
     assert data.tasks[own].tolist() == ["clip 7", "clip 9"]
     assert task_map(data, posterior, X=frame) is None  # two points are no map
@@ -63,16 +70,16 @@ def test_features_that_do_not_fit_are_refused(crowd, posterior, table, words):
 
 def test_columns_are_put_on_one_scale():
     rows = np.array([[1.0, 5.0, 1000.0], [3.0, 5.0, 3000.0]])
-    assert standardized(rows).tolist() == [[-1, 0, -1], [1, 0, 1]]
+    assert standardize(rows).tolist() == [[-1, 0, -1], [1, 0, 1]]
 
 
 def test_points_at_one_place_fan_out():
-    steps = fan(np.array([[0.5, 0.5], [0.5, 0.5], [0.1, 0.9], [0.5, 0.5]]))
+    steps = fan_out(np.array([[0.5, 0.5], [0.5, 0.5], [0.1, 0.9], [0.5, 0.5]]))
     assert steps[0].tolist() == steps[2].tolist() == [0, 0]
     far = np.hypot(*steps.T)
     assert far[1] == pytest.approx(module.STEP)
     assert far[3] == pytest.approx(module.STEP * np.sqrt(2))
-    x, y, _ = plane(np.zeros((50, 2)), np.arange(50))
+    x, y, _ = project(np.zeros((50, 2)), np.arange(50))
     assert len(set(zip(x.tolist(), y.tolist(), strict=True))) == 50
 
 

@@ -12,8 +12,8 @@ from crowdwise.errors import ParameterError
 from crowdwise.evaluate.held_out_labels import choose_held_out, held_out_evidence
 from crowdwise.report.facts import curve as curve_module
 from crowdwise.report.facts.classes import class_facts, mistakes_of
-from crowdwise.report.facts.curve import curve_facts, forecast, thinned
-from crowdwise.report.facts.limits import sampled
+from crowdwise.report.facts.curve import curve_facts, forecast, try_fewer_labels
+from crowdwise.report.facts.limits import sample_tasks
 from crowdwise.report.facts.methods import HIDDEN, fit_methods, held_out_facts, method_facts
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
@@ -76,7 +76,7 @@ class TestHeldOut:
 
     def test_large_data_are_sampled_whole_tasks_at_a_time(self, crowd):
         data, _ = crowd
-        part, note = sampled(data, 200, 0)
+        part, note = sample_tasks(data, 200, 0)
         assert abs(part.n_annotations - 200) < 20
         whole = dict(zip(data.tasks.tolist(), data.redundancy.tolist(), strict=True))
         assert all(
@@ -85,7 +85,7 @@ class TestHeldOut:
         assert (
             note == f"From {part.n_tasks:,} of {data.nonempty().n_tasks:,} tasks, drawn at random."
         )
-        assert sampled(data, 10**6, 0)[1] == ""
+        assert sample_tasks(data, 10**6, 0)[1] == ""
 
 
 class TestClasses:
@@ -146,11 +146,11 @@ class TestCurve:
         model = MajorityVote()
         whole = model.fit(data).posterior_
         # Another seed than the crowd's own: with the same one, the draws are not independent.
-        kept, right = thinned(data, MajorityVote(), whole, 1, truth, 7)
+        kept, right = try_fewer_labels(data, MajorityVote(), whole, 1, truth, 7)
         assert right == pytest.approx(0.7, abs=0.03)
         assert 0.7 < kept < 0.85
-        assert thinned(data, MajorityVote(), whole, 5, truth, 0)[0] == 1
-        assert np.isnan(thinned(data, MajorityVote(), whole, 1, None, 0)[1])
+        assert try_fewer_labels(data, MajorityVote(), whole, 5, truth, 0)[0] == 1
+        assert np.isnan(try_fewer_labels(data, MajorityVote(), whole, 1, None, 0)[1])
 
     def test_points_go_from_one_label_to_twice_as_many(self, coins):
         found = curve_facts(coins.annotations, DawidSkene().fit(coins.annotations), None, 0)
@@ -166,7 +166,7 @@ class TestCurve:
     def test_truths_outside_the_sample_do_no_harm(self, crowd, monkeypatch):
         data, truth = crowd
         monkeypatch.setattr(curve_module, "MOST_ANNOTATIONS", 60)
-        part, _ = sampled(data, 60, 0)
+        part, _ = sample_tasks(data, 60, 0)
         outside = truth[~truth.index.isin(part.tasks)].iloc[:3]
         found = curve_facts(data, DawidSkene().fit(data), outside, 0)
         assert found.note.startswith("From ")

@@ -22,17 +22,17 @@ from crowdwise.report.page.charts import (
 from crowdwise.report.page.document import environment
 from crowdwise.report.page.figures import Figure
 from crowdwise.report.page.svg import Scale, drawing, mark, ticks, words
-from crowdwise.report.page.tables import Column, Table, rounded
+from crowdwise.report.page.tables import Column, Table, round_values
 from crowdwise.report.page.words import (
     DASH,
     between,
     clean,
-    cleaned,
+    clean_facts,
     duration,
     name,
     number,
     share,
-    shortened,
+    shorten,
 )
 
 HOSTILE = (
@@ -69,7 +69,7 @@ def test_what_no_file_can_hold_is_replaced():
 
 def test_facts_are_cleaned_through_and_through():
     figure = Figure("a\x00", "b", "c", None, ["d\x00"], (("e\x00", 1),), key={"f": "g\x00"})
-    made = cleaned(figure)
+    made = clean_facts(figure)
     assert made.id == "a\ufffd"
     assert made.columns == ["d\ufffd"]
     assert made.rows == (("e\ufffd", 1),)
@@ -97,8 +97,8 @@ def test_a_misspelled_name_in_a_template_is_an_error():
 
 def test_names_are_kept_apart_and_short():
     assert name("<x>") == "<bdi>&lt;x&gt;</bdi>"
-    assert shortened("abcdefghijklmnop", 10) == "abcdef…nop"
-    assert len(shortened("a" * 500, 60)) == 60
+    assert shorten("abcdefghijklmnop", 10) == "abcdef…nop"
+    assert len(shorten("a" * 500, 60)) == 60
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_words_for_numbers():
 
 def test_numbers_for_the_script_are_short_and_have_no_nan():
     values = np.array([0.123456, np.nan, 1.0])
-    assert rounded(values) == [0.1235, None, 1.0]
-    assert rounded([("a", 2, float("inf"))]) == [["a", 2, None]]
+    assert round_values(values) == [0.1235, None, 1.0]
+    assert round_values([("a", 2, float("inf"))]) == [["a", 2, None]]
 
 
 class TestCharts:

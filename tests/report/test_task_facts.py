@@ -5,7 +5,7 @@ import pytest
 
 from crowdwise.annotations import Annotations
 from crowdwise.report.facts import tasks as module
-from crowdwise.report.facts.tasks import contest, task_facts, votes_by_task
+from crowdwise.report.facts.tasks import measure_contest, task_facts, votes_by_task
 
 
 def test_every_column_matches_a_plain_loop(crowd, posterior):
@@ -48,7 +48,7 @@ def test_contest_is_the_chance_that_two_labels_differ_less_for_few():
         n = len(labels)
         differ = sum(a != b for a in labels for b in labels) / n**2
         expected.append(differ * n / (n + 1))
-    assert contest(votes_by_task(data)) == pytest.approx(expected)
+    assert measure_contest(votes_by_task(data)) == pytest.approx(expected)
 
 
 def test_contested_tasks_are_the_most_evenly_split(crowd, posterior):

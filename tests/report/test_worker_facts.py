@@ -10,8 +10,8 @@ from crowdwise.report.facts import workers as module
 from crowdwise.report.facts.pairs import WorkerPair, copies_of, pair_facts
 from crowdwise.report.facts.workers import (
     as_seconds,
-    confusions,
-    medians,
+    count_confusions,
+    group_medians,
     pace_of,
     time_facts,
     worker_facts,
@@ -54,12 +54,12 @@ def test_confusions_are_expected_counts_by_truth_and_label(crowd, posterior):
     for task, worker, label in zip(data.task, data.worker, data.label, strict=True):
         if worker in number:
             expected[number.tolist().index(worker), :, label] += posterior[task]
-    assert confusions(data, posterior, number) == pytest.approx(expected)
+    assert count_confusions(data, posterior, number) == pytest.approx(expected)
 
 
 def test_confusions_stop_where_there_is_no_room(crowd, posterior, monkeypatch):
     monkeypatch.setattr(module, "MOST_CELLS", 2 * 9)
-    found = confusions(crowd[0], posterior, np.array([4, 0, 2]))
+    found = count_confusions(crowd[0], posterior, np.array([4, 0, 2]))
     assert len(found) == 2
 
 
@@ -131,7 +131,7 @@ class TestTimes:
     def test_medians_match_numpy(self):
         rng = np.random.RandomState(0)
         group, values = rng.randint(0, 5, 60), rng.random_sample(60)
-        found = medians(group, values, 6)
+        found = group_medians(group, values, 6)
         for k in range(5):
             assert found[k] == pytest.approx(np.median(values[group == k]))
         assert np.isnan(found[5])

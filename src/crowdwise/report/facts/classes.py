@@ -1,4 +1,4 @@
-"""Class balance, and what is taken for what."""
+"""Class balance, and which classes are confused."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ MOST_MISTAKES = 8
 
 @dataclass(frozen=True)
 class Mistake:
-    """How often tasks of one class are given another."""
+    """How often tasks of one class are labeled as another."""
 
     truth: str
     label: str
-    share: float  # of the labels that tasks of this class get
+    share: float  # of the labels of tasks of this class
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ClassFacts:
 
     @property
     def rarest(self) -> int:
-        """The number of the class with the fewest tasks, of those that anybody used."""
+        """The number of the class with the fewest tasks, among those that are used."""
         return int(np.where(self.given > 0, self.inferred, np.inf).argmin())
 
 

@@ -19,26 +19,26 @@ from crowdwise.evaluate.learning_curve import (
 )
 from crowdwise.inference import MemoryEngine, log_of, pooled_confusion
 from crowdwise.inference.simplex import normalize
-from crowdwise.report.facts.limits import sampled
+from crowdwise.report.facts.limits import sample_tasks
 from crowdwise.simulate import label_by_crowd
 from crowdwise.typing import Floats
 
 N_CROWDS, N_TASKS, N_DRAWS = 12, 500, 3
 MOST_ANNOTATIONS = 60_000  # more than these are sampled, whole tasks at a time
-LARGE = 200_000  # cells of confusion matrices for which one draw must do
+LARGE = 200_000  # cells of confusion matrices above which one draw is enough
 PANEL = 100  # workers to draw labels from, at least
 SPREAD = (0.05, 0.95)
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What to expect of a number of labels per task."""
+    """What to expect from a number of labels per task."""
 
     n_labels: int
     forecast: float  # accuracy, by simulation from the fitted workers
     low: float  # for other crowds of workers like these
     high: float
-    kept: float  # share of tasks with the label that all annotations give; NaN beyond the data
+    kept: float  # share of tasks that keep the label from all annotations; NaN beyond the data
     measured: float  # accuracy on known truths; NaN without
 
 
@@ -57,7 +57,7 @@ def curve_facts(
     """Forecast by simulation, and measure what random subsets of the labels give."""
     if data.n_classes < 2 or data.n_workers < 2:
         return None
-    sample, note = sampled(data, MOST_ANNOTATIONS, random_state)
+    sample, note = sample_tasks(data, MOST_ANNOTATIONS, random_state)
     if truth is not None:
         truth = truth[locate(sample.tasks, truth.index.to_numpy()) >= 0]
     now = float(sample.redundancy.mean())
@@ -70,7 +70,7 @@ def curve_facts(
     for n_labels, accuracies in zip(counted, forecasts, strict=True):
         kept, measured = float("nan"), float("nan")
         if n_labels < sample.redundancy.max():
-            kept, measured = thinned(sample, model, whole, n_labels, truth, random_state)
+            kept, measured = try_fewer_labels(sample, model, whole, n_labels, truth, random_state)
         low, high = np.quantile(accuracies, SPREAD)
         points.append(
             CurvePoint(n_labels, float(accuracies.mean()), float(low), float(high), kept, measured)
@@ -104,7 +104,7 @@ def forecast(data: Annotations, posterior: Floats, steps: list[int], random_stat
     return found
 
 
-def thinned(
+def try_fewer_labels(
     data: Annotations,
     model: Any,
     whole: Floats,
@@ -112,7 +112,7 @@ def thinned(
     truth: pd.Series | None,
     random_state: Any,
 ) -> tuple[float, float]:
-    """With at most so many labels a task: how many keep their label, and how many are right."""
+    """With at most this many labels per task: the shares that keep their label, and are right."""
     large = data.n_workers * data.n_classes**2 > LARGE
     n_draws = 1 if large else N_DRAWS
     kept, right = fit_with_fewer_labels(data, model, whole, n_labels, truth, n_draws, random_state)

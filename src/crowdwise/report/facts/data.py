@@ -35,7 +35,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class DataFacts:
-    """Sizes, and everything that may need a second look before any number is inferred."""
+    """Sizes, and everything that may need a second look before any number is trusted."""
 
     n_annotations: int
     n_tasks: int
@@ -45,10 +45,10 @@ class DataFacts:
     per_worker: Spread
     n_unlabeled: int  # tasks without a label
     n_single: int  # tasks with one label
-    n_shared: int  # tasks with labels of two workers or more
+    n_shared: int  # tasks labeled by two or more workers
     n_unanimous: int  # of the shared ones, those without disagreement
     n_repeats: int  # annotations of a worker who labeled the task before
-    n_contradictions: int  # of these, the ones with another label than the worker's first
+    n_contradictions: int  # of these, those that differ from the worker's first label
     n_idle: int  # workers without a label
     n_once: int  # workers with one label
     busy_share: float  # of all annotations, by the busiest tenth of the workers
@@ -56,19 +56,19 @@ class DataFacts:
     n_workers_apart: int  # outside the largest part
     n_tasks_apart: int
     unused: tuple[str, ...]  # classes that nobody used
-    alike: tuple[tuple[str, ...], ...]  # classes whose names differ by case or blanks only
+    alike: tuple[tuple[str, ...], ...]  # classes whose names differ only by case or spaces
     weighted: bool
     soft: bool
     timed: bool
-    notes: tuple[str, ...]  # of the reader
+    notes: tuple[str, ...]  # from reading the data
 
 
 def data_facts(annotations: Annotations, rare: str = "") -> DataFacts:
-    """Count what there is; ``rare`` says so where classes were put together."""
+    """Count what there is; ``rare`` is a note if classes were merged."""
     data = annotations
     labels = np.bincount(data.worker, minlength=data.n_workers)
     n_workers_of, first_label = workers_of_tasks(data)
-    alone = unanimous(data)
+    alone = find_unanimous(data)
     shared = n_workers_of > 1
     parts, workers_apart, tasks_apart = parts_of(data)
     used = np.bincount(data.label, minlength=data.n_classes) > 0
@@ -93,7 +93,7 @@ def data_facts(annotations: Annotations, rare: str = "") -> DataFacts:
         n_workers_apart=workers_apart,
         n_tasks_apart=tasks_apart,
         unused=tuple(map(str, data.classes[~used])),
-        alike=alike_names(data.classes),
+        alike=find_similar_names(data.classes),
         weighted=data.weight is not None,
         soft=data.soft is not None,
         timed=data.time is not None,
@@ -102,7 +102,7 @@ def data_facts(annotations: Annotations, rare: str = "") -> DataFacts:
 
 
 def spread(counts: Ints) -> Spread:
-    """Least, median, mean and most, and how many have how many."""
+    """Minimum, median, mean and maximum of a count, and its histogram."""
     if not len(counts):
         return Spread(0, float("nan"), float("nan"), 0, ())
     return Spread(
@@ -115,7 +115,7 @@ def spread(counts: Ints) -> Spread:
 
 
 def bars_of(counts: Ints) -> tuple[Bar, ...]:
-    """A bar for each count where there are few, else for ranges that grow with the count."""
+    """A bar per count if there are few counts, else bars for growing ranges."""
     values, times = np.unique(counts, return_counts=True)
     if len(values) <= MOST_BARS and values[-1] - values[0] < 2 * MOST_BARS:
         return tuple(Bar(int(v), int(v), int(t)) for v, t in zip(values, times, strict=True))
@@ -138,26 +138,26 @@ def workers_of_tasks(data: Annotations) -> tuple[Ints, Ints]:
     return np.bincount(data.task[first], minlength=data.n_tasks), data.label[first][place]
 
 
-def unanimous(data: Annotations) -> Array:
-    """Which tasks have labels of one class only."""
+def find_unanimous(data: Annotations) -> Array:
+    """Which tasks have labels of a single class."""
     return (data.votes() > 0).sum(axis=1) == 1
 
 
 def parts_of(data: Annotations) -> tuple[int, int, int]:
-    """How many parts no label links, and the workers and tasks outside the largest of them."""
+    """The number of connected components, and the workers and tasks outside the largest."""
     if not data.n_annotations:
         return 0, 0, 0
     n_tasks, size = data.n_tasks, data.n_tasks + data.n_workers
     ones = np.ones(data.n_annotations, dtype=np.int8)
     graph = csr_array((ones, (data.task, n_tasks + data.worker)), shape=(size, size))
     n_parts, part = connected_components(graph, directed=False)
-    busy = np.bincount(part[data.task], minlength=n_parts)  # annotations: lone names have none
+    busy = np.bincount(part[data.task], minlength=n_parts)  # isolated names have none
     apart = (part != busy.argmax()) & (busy[part] > 0)
     return int((busy > 0).sum()), int(apart[n_tasks:].sum()), int(apart[:n_tasks].sum())
 
 
-def alike_names(names: Array) -> tuple[tuple[str, ...], ...]:
-    """Groups of names that differ only by case or blanks."""
+def find_similar_names(names: Array) -> tuple[tuple[str, ...], ...]:
+    """Groups of names that differ only by case or spaces."""
     groups: dict[str, list[str]] = {}
     for name in map(str, names.tolist()):
         groups.setdefault("".join(name.casefold().split()), []).append(name)

@@ -95,10 +95,10 @@ class Facts:
 
 def to_json(facts: Facts) -> str:
     """The facts as JSON text; a number that is not known is null."""
-    return json.dumps(plain(facts), ensure_ascii=False, allow_nan=False)
+    return json.dumps(to_plain(facts), ensure_ascii=False, allow_nan=False)
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Dicts, lists, text, numbers and None only."""
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
@@ -107,9 +107,9 @@ def plain(value: Any) -> Any:
     elif issparse(value):
         value = sparse_rows(value)
     if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): to_plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [to_plain(one) for one in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     known = value is None or isinstance(value, bool | int)

@@ -92,7 +92,9 @@ def _on_workers(facts: Facts) -> Iterator[Finding]:
         flagged = zip(workers.name, workers.flag, strict=True)
         who = [name for name, own in flagged if own == flag and tone == "act"]
         words = [ALONE.get(word, word) if n == 1 else word for word in verb.split()]
-        text = f"{n:,} of {plural(workers.n_workers, 'worker')} {' '.join(words)}{listed(who, n)}."
+        text = (
+            f"{n:,} of {plural(workers.n_workers, 'worker')} {' '.join(words)}{list_names(who, n)}."
+        )
         yield Finding(tone, text, "workers")
     if not any(workers.flags.values()):
         yield Finding("good", "No worker stands out as a problem.", "workers")
@@ -106,7 +108,7 @@ def _on_times(facts: Facts) -> Iterator[Finding]:
     if worse:
         text = f"{plural(len(worse), 'worker')} {'is' if len(worse) == 1 else 'are'} significantly "
         text += "less accurate in the second half of the job than in the first"
-        yield Finding("act", f"{text}{listed(worse, len(worse))}.", "workers")
+        yield Finding("act", f"{text}{list_names(worse, len(worse))}.", "workers")
     if times.n_hasty:
         text = f"{plural(times.n_hasty, 'worker')} label{'s' if times.n_hasty == 1 else ''}"
         yield Finding("note", f"{text} over four times as fast as the median worker.", "workers")
@@ -142,11 +144,11 @@ def _on_data(facts: Facts) -> Iterator[Finding]:
         text += f"{plural(data.n_workers_apart, 'worker')} cannot be compared with the others."
         yield Finding("act", text, "data")
     for group in data.alike:
-        shown = ", ".join(map(quoted, group[:4]))
+        shown = ", ".join(map(quote, group[:4]))
         yield Finding("act", f"{shown} may be one class spelled in different ways.", "data")
     if data.unused:
         unused = plural(len(data.unused), "declared class is", "declared classes are")
-        text = f"{unused} never used: {', '.join(map(quoted, data.unused[:3]))}."
+        text = f"{unused} never used: {', '.join(map(quote, data.unused[:3]))}."
         yield Finding("note", text, "data")
 
 
@@ -157,12 +159,12 @@ def _on_classes(facts: Facts) -> Iterator[Finding]:
         return
     rare = classes.rarest
     if classes.inferred[rare] < min(RARE, 0.5 / len(classes.name)):
-        text = f"{quoted(classes.name[rare])} is rare: {classes.inferred[rare]:.1%} of the tasks. "
+        text = f"{quote(classes.name[rare])} is rare: {classes.inferred[rare]:.1%} of the tasks. "
         yield Finding("note", f"{text}Check recall per class, not only accuracy.", "classes")
     if classes.mistakes:
         worst = classes.mistakes[0]
-        text = f"{quoted(worst.truth)} is mislabeled most often: "
-        text += f"{worst.share:.0%} of its labels are {quoted(worst.label)}."
+        text = f"{quote(worst.truth)} is mislabeled most often: "
+        text += f"{worst.share:.0%} of its labels are {quote(worst.label)}."
         yield Finding("note", text, "classes")
 
 
@@ -205,14 +207,14 @@ def _agree(facts: Facts) -> bool:
     return any("alpha" in measure.name and measure.low > 0 for measure in facts.agreement)
 
 
-def listed(names: list[str], n: int) -> str:
+def list_names(names: list[str], n: int) -> str:
     """A few names after a colon; nothing where there are many, or not all are known."""
     if not 0 < n == len(names) <= MOST_NAMES:
         return ""
-    return ": " + ", ".join(map(quoted, names))
+    return ": " + ", ".join(map(quote, names))
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """A name in quotes, short, and without characters that would control a terminal or a page."""
     plain = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
     return f"“{plain if len(plain) <= 40 else plain[:39] + '…'}”"

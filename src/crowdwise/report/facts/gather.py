@@ -20,7 +20,7 @@ from crowdwise.report.facts.curve import curve_facts
 from crowdwise.report.facts.data import data_facts
 from crowdwise.report.facts.facts import Facts, Measure
 from crowdwise.report.facts.findings import findings
-from crowdwise.report.facts.limits import without_rare
+from crowdwise.report.facts.limits import merge_rare_classes
 from crowdwise.report.facts.maps import task_map, worker_map
 from crowdwise.report.facts.methods import METHODS, fit_methods, method_facts
 from crowdwise.report.facts.pairs import pair_facts
@@ -77,8 +77,8 @@ def gather(
     data = as_annotations(annotations)
     if not data.n_annotations:
         raise AnnotationError("There are no annotations.\n  expected: at least one with a label")
-    data, known, rare = without_rare(data, truths(data, truth))
-    # A crowd simulated with the same seed must not share its random numbers with us.
+    data, known, rare = merge_rare_classes(data, find_truths(data, truth))
+    # A crowd simulated with the same seed must not share its random numbers with the report.
     random_state = int(check_random_state(random_state).randint(2**31 - 1))
     once = once_per_worker(data)
     with progress.bar("report", N_STAGES, "stage") as bar:
@@ -119,7 +119,7 @@ def gather(
         return replace(facts, findings=findings(facts))
 
 
-def truths(data: Annotations, truth: Any) -> pd.Series | None:
+def find_truths(data: Annotations, truth: Any) -> pd.Series | None:
     """Known truths of these tasks as a series; those that came with the data by default."""
     if truth is None:
         return data.gold_labels

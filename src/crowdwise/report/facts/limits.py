@@ -15,10 +15,10 @@ FEWEST = 20  # classes that are always kept apart
 OTHER = "(other classes)"
 
 
-def without_rare(
+def merge_rare_classes(
     data: Annotations, truth: pd.Series | None
 ) -> tuple[Annotations, pd.Series | None, str]:
-    """The most frequent classes, all others as one; and what to say about it."""
+    """The most frequent classes, all others merged; and a note about it."""
     most = max(int(np.sqrt(MOST_CELLS / max(data.n_workers, 1))), FEWEST)
     if data.n_classes <= most:
         return data, truth, ""
@@ -38,8 +38,8 @@ def without_rare(
     return fewer, truth, f"{merged} merged into {OTHER}: there are too many classes."
 
 
-def sampled(data: Annotations, most: int, random_state: Any) -> tuple[Annotations, str]:
-    """The labeled tasks, or random ones with about ``most`` annotations; and what to say."""
+def sample_tasks(data: Annotations, most: int, random_state: Any) -> tuple[Annotations, str]:
+    """The labeled tasks, or random ones with about ``most`` annotations; and a note about it."""
     data = data.nonempty()
     if data.n_annotations <= most:
         return data, ""

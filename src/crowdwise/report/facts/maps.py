@@ -25,8 +25,8 @@ STEP = 0.006  # between points at one place, in widths of the map
 class MapFacts:
     """Points, and what is known of each."""
 
-    source: str  # what the places come from, in words
-    shares: tuple[float, float]  # of what differs, along x and y
+    source: str  # what places are based on, in words
+    shares: tuple[float, float]  # of the variance, along x and y
     name: list[str]
     x: Floats  # (point,): from 0 to 1
     y: Floats
@@ -45,11 +45,11 @@ def task_map(
 ) -> MapFacts | None:
     """Places of tasks: from an embedding, else from features, else from the labels."""
     if embedding is not None:
-        rows, own = described(embedding, data, "embedding")
+        rows, own = align_rows(embedding, data, "embedding")
         source = "the embedding"
     elif X is not None:
-        rows, own = described(X, data, "X")
-        rows, source = standardized(rows), "the features"
+        rows, own = align_rows(X, data, "X")
+        rows, source = standardize(rows), "the features"
     else:
         own = np.flatnonzero(data.redundancy)
         rows = np.hstack([data.shares(), posterior])[own]
@@ -57,7 +57,7 @@ def task_map(
     if len(rows) < 3:
         return None
     chosen = np.sort(check_random_state(random_state).permutation(len(rows))[:MOST_POINTS])
-    x, y, shares = plane(rows, chosen)
+    x, y, shares = project(rows, chosen)
     at = own[chosen]
     return MapFacts(
         source=source,
@@ -75,12 +75,12 @@ def task_map(
 def worker_map(
     data: Annotations, posterior: Floats, number: Ints, accuracy: Floats
 ) -> MapFacts | None:
-    """Places of workers by how they err: confusion matrices, pooled with the crowd's."""
+    """Places of workers by their mistakes: confusion matrices, pooled with the crowd's."""
     number, accuracy = number[:MOST_POINTS], accuracy[:MOST_POINTS]
     if len(number) < 3 or data.n_classes < 2:
         return None
     rows = pooled_confusion(data, posterior)[number].reshape(len(number), -1)
-    x, y, shares = plane(rows, np.arange(len(rows)))
+    x, y, shares = project(rows, np.arange(len(rows)))
     labels = np.bincount(data.worker, minlength=data.n_workers)
     return MapFacts(
         source="the confusion matrices",
@@ -95,8 +95,8 @@ def worker_map(
     )
 
 
-def described(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
-    """Rows of numbers, and the tasks they are of: by name where a frame has an index of them."""
+def align_rows(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
+    """Rows of numbers and their tasks, which the index of a frame names."""
     values = np.asarray(table, dtype=np.float64)
     if values.ndim != 2:
         raise ParameterError(
@@ -125,13 +125,13 @@ def described(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
     return values[place[usable]], np.flatnonzero(usable)
 
 
-def standardized(rows: Floats) -> Floats:
+def standardize(rows: Floats) -> Floats:
     """Each column with mean 0 and spread 1; constant ones are 0."""
     spread = rows.std(axis=0)
     return np.divide(rows - rows.mean(axis=0), spread, out=np.zeros_like(rows), where=spread > 0)
 
 
-def plane(rows: Floats, chosen: Ints) -> tuple[Floats, Floats, tuple[float, float]]:
+def project(rows: Floats, chosen: Ints) -> tuple[Floats, Floats, tuple[float, float]]:
     """Two main directions of the rows as places from 0 to 1; points at one place fan out."""
     size = min(2, rows.shape[1])
     with np.errstate(invalid="ignore"):  # rows that are all alike have no direction
@@ -141,14 +141,14 @@ def plane(rows: Floats, chosen: Ints) -> tuple[Floats, Floats, tuple[float, floa
     shares[:size] = np.nan_to_num(pca.explained_variance_ratio_)
     wide = np.maximum(np.ptp(place, axis=0), 1e-9)
     place /= np.maximum(wide, FLATTEST * wide.max())
-    place += fan(place)
+    place += fan_out(place)
     middle = (place.min(axis=0) + place.max(axis=0)) / 2
     place = 0.5 + (place - middle) / np.maximum(np.ptp(place, axis=0), 1.0)
     return place[:, 0], place[:, 1], (float(shares[0]), float(shares[1]))
 
 
-def fan(place: Floats) -> Floats:
-    """Steps away from points at the same place, so that as many can be seen as there are."""
+def fan_out(place: Floats) -> Floats:
+    """Offsets that spread points at the same place, so that all of them can be seen."""
     _, group, size = np.unique(np.round(place, 4), axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     order = np.argsort(group, kind="stable")

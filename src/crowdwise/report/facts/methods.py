@@ -14,7 +14,7 @@ from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import Estimate, score
 from crowdwise.evaluate.held_out_labels import choose_held_out, compare_with_best, held_out_evidence
 from crowdwise.evaluate.learning_curve import Fit, fit_and_time, same_labels
-from crowdwise.report.facts.limits import sampled
+from crowdwise.report.facts.limits import sample_tasks
 from crowdwise.typing import Floats
 
 METHODS = ("MajorityVote", "Wawa", "OneCoin", "GLAD", "MACE", "IBCC", "DawidSkene")
@@ -42,7 +42,7 @@ class MethodFacts:
     """One method's view of the same annotations."""
 
     name: str
-    main: bool  # whether the rest of the report rests on it
+    main: bool  # whether the rest of the report is based on it
     seconds: float
     converged: bool
     shares: Floats  # (class,): expected share of tasks of each class
@@ -59,7 +59,7 @@ def method_facts(
     truth: pd.Series | None,
     random_state: Any,
 ) -> tuple[tuple[MethodFacts, ...], str]:
-    """Compare fitted methods; also says so where only some of the tasks were used."""
+    """Compare fitted methods; the text says so if only some of the tasks were used."""
     hidden, note = held_out_facts(data, {fit.name: fit.model for fit in fits}, random_state)
     labeled = data.redundancy > 0
     found = []
@@ -133,7 +133,7 @@ def held_out_facts(
 
     The text says so where only some of the tasks were used.
     """
-    data, note = sampled(data, MOST_ANNOTATIONS, random_state)
+    data, note = sample_tasks(data, MOST_ANNOTATIONS, random_state)
     hidden = choose_held_out(data, HIDDEN, random_state)
     if hidden.sum() < FEWEST:
         return {}, ""

@@ -54,10 +54,10 @@ def task_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) ->
     best = tied(posterior)
     label = best.argmax(axis=1)
     votes = votes_by_task(data)
-    split = contest(votes)
+    split = measure_contest(votes)
     chosen = np.asarray(votes[np.arange(data.n_tasks), label]).reshape(-1)
     most = np.asarray(votes.max(axis=1).todense()).reshape(-1)
-    rows = shown_rows(confidence, split)
+    rows = choose_rows(confidence, split)
     contested = np.lexsort((confidence[rows], -split[rows]))[:MOST_CONTESTED]
     size = data.redundancy
     return TaskFacts(
@@ -93,7 +93,7 @@ def votes_by_task(data: Annotations) -> csr_array:
     return csr_array(spread @ counts)
 
 
-def contest(votes: csr_array) -> Floats:
+def measure_contest(votes: csr_array) -> Floats:
     """How evenly each task's labels are split, from 0 to 1.
 
     The chance that two draws from its labels differ, times ``n / (n + 1)``: five against
@@ -104,7 +104,7 @@ def contest(votes: csr_array) -> Floats:
     return (1 - squares / np.maximum(size, 1) ** 2) * size / (size + 1) * (size > 0)
 
 
-def shown_rows(confidence: Floats, split: Floats) -> Ints:
+def choose_rows(confidence: Floats, split: Floats) -> Ints:
     """Tasks in the order of the page: the least confident first, then the most contested."""
     return np.lexsort((-split, confidence))[:MOST_TASKS]
 

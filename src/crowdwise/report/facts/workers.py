@@ -1,4 +1,4 @@
-"""How good each worker is, how each of them errs, and how that changes over time."""
+"""How accurate each worker is, which mistakes they make, and how that changes over time."""
 
 from dataclasses import dataclass
 
@@ -41,12 +41,12 @@ class WorkerFacts:
     accuracy: Floats
     low: Floats
     high: Floats
-    agreement: Floats  # with another worker of the task
+    agreement: Floats  # with another worker of the same task
     skill: Floats  # 0 ignores the task, 1 knows every truth
     flag: list[str]
     n_gold: Ints | None  # labels on tasks whose truth is known
     gold_accuracy: Floats | None
-    confusion: Floats  # (row, truth, label): expected counts, of as many rows as there is room
+    confusion: Floats  # (row, truth, label): expected counts, for as many rows as there is room
 
     @property
     def n_flagged(self) -> int:
@@ -78,11 +78,11 @@ def worker_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) 
         flag=shown["flag"].tolist(),
         n_gold=None if gold is None else gold["n_gold"].to_numpy(),
         gold_accuracy=None if gold is None else gold["gold_accuracy"].to_numpy(),
-        confusion=confusions(data, posterior, number),
+        confusion=count_confusions(data, posterior, number),
     )
 
 
-def confusions(data: Annotations, posterior: Floats, number: Ints) -> Floats:
+def count_confusions(data: Annotations, posterior: Floats, number: Ints) -> Floats:
     """Expected counts (row, truth, label) of the first of these workers, while there is room."""
     n_classes = data.n_classes
     room = max(MOST_CELLS // max(n_classes, 1) ** 2, 0)
@@ -136,7 +136,7 @@ class TimeFacts:
 
 
 def time_facts(data: Annotations, posterior: Floats, number: Ints) -> TimeFacts | None:
-    """How fast each worker is, and whether accuracy changes on the way."""
+    """How fast each worker is, and whether accuracy changes over time."""
     if data.time is None or not data.n_annotations:
         return None
     seconds, unit = as_seconds(data.time)
@@ -149,8 +149,8 @@ def time_facts(data: Annotations, posterior: Floats, number: Ints) -> TimeFacts 
     times = np.sort(seconds[known])
     return TimeFacts(
         unit=unit,
-        first=stamp(times[0], unit),
-        last=stamp(times[-1], unit),
+        first=format_time(times[0], unit),
+        last=format_time(times[-1], unit),
         pace=pace[number],
         median_pace=middle,
         n_hasty=int((pace < HASTE * middle).sum()),
@@ -173,7 +173,7 @@ def as_seconds(time: Ints | Floats) -> tuple[Floats, str]:
     return seconds, "s" if middle >= EPOCH_SECONDS else ""
 
 
-def stamp(second: float, unit: str) -> str:
+def format_time(second: float, unit: str) -> str:
     """A time as people write it."""
     if not unit:
         return f"{second:g}"
@@ -186,10 +186,10 @@ def pace_of(worker: Ints, seconds: Floats, n_workers: int) -> Floats:
     order = order[np.isfinite(seconds[order])]
     owner, gap = worker[order][1:], np.diff(seconds[order])
     same = owner == worker[order][:-1]
-    return medians(owner[same], gap[same], n_workers, least=2)
+    return group_medians(owner[same], gap[same], n_workers, least=2)
 
 
-def medians(group: Ints, values: Floats, n_groups: int, least: int = 1) -> Floats:
+def group_medians(group: Ints, values: Floats, n_groups: int, least: int = 1) -> Floats:
     """Median of each group's values, NaN where there are fewer than ``least``."""
     order = np.lexsort((values, group))
     sorted_values = values[order]
@@ -220,7 +220,7 @@ def drift_of(data: Annotations, posterior: Floats, seconds: Floats) -> tuple[Flo
 def periods_of(
     data: Annotations, posterior: Floats, seconds: Floats, unit: str
 ) -> tuple[Period, ...]:
-    """Accuracy of all workers together over ten periods of as many annotations."""
+    """Accuracy of all workers together in ten periods of equally many annotations."""
     right = posterior[data.task, data.label]
     order = np.argsort(seconds, kind="stable")
     order = order[np.isfinite(seconds[order])]
@@ -228,6 +228,6 @@ def periods_of(
     for rows in np.array_split(order, min(N_PERIODS, len(order))):
         total, n = float(right[rows].sum()), len(rows)
         low, high = credible(total, n, CONFIDENCE)
-        start = stamp(seconds[rows[0]], unit)
+        start = format_time(seconds[rows[0]], unit)
         found.append(Period(start, total / n, float(low), float(high), n))
     return tuple(found)

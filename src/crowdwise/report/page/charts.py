@@ -20,7 +20,7 @@ from crowdwise.report.page.svg import (
     x_axis,
     y_axis,
 )
-from crowdwise.report.page.words import shortened
+from crowdwise.report.page.words import shorten
 from crowdwise.typing import Array, Floats
 
 ROW, NAME_LETTERS = 24, 20
@@ -81,7 +81,7 @@ def interval_chart(
     """One row per number: its position on a common scale, and its interval."""
     left = margin([row.name for row in rows], NAME_LETTERS)
     right = WIDTH - margin([row.text for row in rows], 24)
-    low, high = bounds or padded([*_all(rows)])
+    low, high = bounds or pad([*_all(rows)])
     top, bottom = 6.0, 6.0 + ROW * len(rows)
     scale = Scale(low, high, left + 8, right - 8)
     shapes = [*x_axis(scale, top, bottom, written, title)]
@@ -99,7 +99,7 @@ def interval_chart(
     return drawing(bottom + (42 if title else 24), shapes, label)
 
 
-def padded(values: Sequence[float]) -> tuple[float, float]:
+def pad(values: Sequence[float]) -> tuple[float, float]:
     """Bounds a little wider than the values."""
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(known), max(known)
@@ -121,7 +121,7 @@ def heat_chart(
     left = margin(names, SIDE_LETTERS)
     room, longest = width - left - 4, max(extent(name, HEAD_LETTERS) for name in columns)
     step = min(room / len(columns), 84)
-    if 18 <= step < longest + 4:  # turned names lean out to the right
+    if 18 <= step < longest + 4:  # rotated names extend to the right
         step = min((room - 0.72 * longest) / (len(columns) - 0.5), 84)
     tall = max(min(step, 28), 12 if len(names) > 30 else 18)
     numbered = step >= 30  # there is room for numbers
@@ -143,7 +143,7 @@ def heat_chart(
 
 def _head_height(longest: float, step: float) -> float:
     if step < 18:
-        return 4  # no room for names: those of the rows must do
+        return 4  # no room for names: rows have the same
     return 20 if longest <= step - 4 else longest * 0.72 + 20
 
 
@@ -151,7 +151,7 @@ def _column_name(place: int, name: str, left: float, step: float, head: float) -
     x = left + step * (place + 0.5)
     if head <= 20:
         return words(x, head - 6, name, "tick middle", most=HEAD_LETTERS)
-    return TURNED.format(x, head - 6, shortened(name, HEAD_LETTERS))
+    return TURNED.format(x, head - 6, shorten(name, HEAD_LETTERS))
 
 
 def _cell(
@@ -177,7 +177,7 @@ def scatter_chart(
     width: int = WIDTH,
     height: int = 350,
 ) -> Markup:
-    """Points on a plane without scales: only who is near whom matters."""
+    """Points on a plane without scales: only distances matter."""
     across = Scale(0, 1, 14, width - 14)
     down = Scale(0, 1, height - 14, 14)
     shapes = [PLATE.format(width - 2, height - 2)]
@@ -209,11 +209,11 @@ def line_chart(
     at: float | None = None,
     x_written: Written = lambda v: f"{v:g}",
 ) -> Markup:
-    """Lines over a common x; ``at`` marks where we are now."""
+    """Lines over a common x; ``at`` marks the current value."""
     height, left, top, bottom = 292, 52, 14, 214
     xs = [value for curve in curves for value in curve.x]
     ys = [v for c in curves for part in (c.y, c.low or (), c.high or ()) for v in part]
-    low, high = padded(ys)
+    low, high = pad(ys)
     across = Scale(min(xs), max(*xs, min(xs) + 1e-9), left + 10, WIDTH - 14)
     down = Scale(max(low, 0) if low > -0.2 else low, min(high, 1.0), bottom, top)
     shapes = [

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from crowdwise.errors import plural
 from crowdwise.report.facts import Facts
 from crowdwise.report.page import figures, maps, words
-from crowdwise.report.page.tables import rounded, task_table, worker_table
+from crowdwise.report.page.tables import round_values, task_table, worker_table
 
 FIGURES = (
     figures.per_task,
@@ -47,12 +47,12 @@ SECTIONS = {
 
 def to_html(facts: Facts) -> str:
     """The report as the text of one HTML file."""
-    facts = words.cleaned(facts)
+    facts = words.clean_facts(facts)
     charts = {chart.id: chart for make in FIGURES if (chart := make(facts)) is not None}
     tables = {"tasks": task_table(facts), "workers": worker_table(facts)}
     block = {
         "charts": {
-            key: {"columns": list(chart.columns), "rows": rounded(chart.rows)}
+            key: {"columns": list(chart.columns), "rows": round_values(chart.rows)}
             for key, chart in charts.items()
         },
         "tables": {key: table.for_script() for key, table in tables.items()},

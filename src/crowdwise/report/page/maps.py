@@ -7,7 +7,7 @@ from crowdwise.report.facts import Facts
 from crowdwise.report.page.charts import scatter_chart
 from crowdwise.report.page.figures import Figure
 from crowdwise.report.page.svg import MARKS, mark
-from crowdwise.report.page.words import share, shortened
+from crowdwise.report.page.words import share, shorten
 from crowdwise.typing import Ints
 
 CONFIDENT = 0.9
@@ -20,7 +20,7 @@ def task_map(facts: Facts) -> Figure | None:
     if own is None:
         return None
     classes = facts.classes.name
-    kinds, names = kinds_of(own.group, classes)
+    kinds, names = assign_marks(own.group, classes)
     labels = [classes[group] for group in own.group.tolist()]
     tips = [
         f"{task}: {label}, confidence {share(float(value))}, {plural(int(n), 'label')}"
@@ -39,7 +39,7 @@ def task_map(facts: Facts) -> Figure | None:
     return Figure("task-map", "Map of tasks", reading, picture, columns, rows, key)
 
 
-def kinds_of(group: Ints, classes: list[str]) -> tuple[Ints, list[str]]:
+def assign_marks(group: Ints, classes: list[str]) -> tuple[Ints, list[str]]:
     """A mark for each of the most frequent classes, one for all others, and their names."""
     counts = np.bincount(group, minlength=len(classes))
     order = np.argsort(-counts, kind="stable")
@@ -47,7 +47,7 @@ def kinds_of(group: Ints, classes: list[str]) -> tuple[Ints, list[str]]:
     kind = np.full(len(classes), OTHER)
     own = order if len(order) <= MARKS else order[:OTHER]
     kind[own] = np.arange(len(own))
-    names = [shortened(classes[k], 24) for k in own.tolist()]
+    names = [shorten(classes[k], 24) for k in own.tolist()]
     if len(own) < len(order):
         names.append(f"{len(order) - len(own)} other classes")
     return kind[group], names

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
-from crowdwise.report.page.words import shortened
+from crowdwise.report.page.words import shorten
 
 WIDTH = 480
 LETTER, WIDE_LETTER = 6.6, 8.4  # pixels of a letter, about
@@ -40,7 +40,7 @@ class Scale:
 
 
 def ticks(low: float, high: float, most: int = 6, least: float = 0.0) -> list[float]:
-    """Round values between two others, at least so far apart."""
+    """Round values in a range, at least ``least`` apart."""
     span = max(high - low, 1e-9)
     step = 10.0 ** np.floor(np.log10(span / most))
     step = next((step * k for k in (1, 2, 5, 10) if span / (step * k) <= most), step * 10)
@@ -58,7 +58,7 @@ def drawing(height: float, shapes: Iterable[Markup], label: str, width: int = WI
 
 def words(x: float, y: float, text: str, class_: str = "", most: int = 40) -> Markup:
     """Text at a place."""
-    return TEXT.format(round(x, 1), round(y, 1), class_, shortened(text, most))
+    return TEXT.format(round(x, 1), round(y, 1), class_, shorten(text, most))
 
 
 def mark(x: float, y: float, kind: int, tip: str, radius: float = 4.5, more: str = "") -> Markup:
@@ -83,7 +83,7 @@ def _outline(kind: int, x: float, y: float, radius: float) -> str:
 def x_axis(
     scale: Scale, top: float, bottom: float, written: Callable[[float], str], title: str = ""
 ) -> list[Markup]:
-    """Grid lines, their values, and what they are."""
+    """Grid lines, their values, and a title."""
     shapes = []
     for value in ticks(scale.low, scale.high):
         x = scale(value)
@@ -98,7 +98,7 @@ def x_axis(
 def y_axis(
     scale: Scale, left: float, right: float, written: Callable[[float], str], least: float = 0.0
 ) -> list[Markup]:
-    """Grid lines and their values, at least so far apart."""
+    """Grid lines and their values, at least ``least`` apart."""
     shapes = []
     for value in ticks(scale.low, scale.high, 5, least):
         y = scale(value)
@@ -114,6 +114,6 @@ def margin(texts: Sequence[str], most: int) -> int:
 
 def extent(text: str, most: int) -> float:
     """About how wide a text is; capitals and digits are wider than the rest."""
-    shown = shortened(text, most)
+    shown = shorten(text, most)
     n_wide = sum(letter.isupper() or letter.isdigit() or ord(letter) > 0x2E80 for letter in shown)
     return n_wide * WIDE_LETTER + (len(shown) - n_wide) * LETTER

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from crowdwise.report.facts import Facts
-from crowdwise.report.facts.facts import plain
-from crowdwise.report.page.words import shortened
+from crowdwise.report.facts.facts import to_plain
+from crowdwise.report.page.words import shorten
 
 DIGITS = 4
 TASK_LETTERS, WORKER_LETTERS = 160, 120  # of names
@@ -32,9 +32,9 @@ class Column:
 
     def for_script(self) -> dict[str, Any]:
         """The column as the script takes it."""
-        found = {"title": self.title, "kind": self.kind, "values": rounded(self.values)}
+        found = {"title": self.title, "kind": self.kind, "values": round_values(self.values)}
         if self.low is not None:
-            found |= {"low": rounded(self.low), "high": rounded(self.high)}
+            found |= {"low": round_values(self.low), "high": round_values(self.high)}
         return found
 
 
@@ -68,7 +68,7 @@ def task_table(facts: Facts) -> Table:
     """Every task and its label."""
     tasks = facts.tasks
     columns = [
-        Column("Task", "name", [shortened(one, TASK_LETTERS) for one in tasks.name]),
+        Column("Task", "name", [shorten(one, TASK_LETTERS) for one in tasks.name]),
         Column("Label", "class", tasks.label),
         Column("Confidence", "share", tasks.confidence, about="probability of the label"),
         Column("Labels", "count", tasks.n_labels, about="annotations of the task"),
@@ -82,10 +82,10 @@ def task_table(facts: Facts) -> Table:
 
 
 def worker_table(facts: Facts) -> Table:
-    """Every worker, and how good each of them is."""
+    """Every worker, with accuracy and skill."""
     own, times = facts.workers, facts.times
     columns = [
-        Column("Worker", "name", [shortened(one, WORKER_LETTERS) for one in own.name]),
+        Column("Worker", "name", [shorten(one, WORKER_LETTERS) for one in own.name]),
         Column("Labels", "count", own.n_labels),
         Column("Accuracy", "interval", own.accuracy, own.low, own.high),
         Column("Agrees", "share", own.agreement, about="with another worker of the same task"),
@@ -104,13 +104,13 @@ def worker_table(facts: Facts) -> Table:
     return Table("workers", caption, columns, "Search workers", "Remark", order, "confusion")
 
 
-def rounded(value: Any) -> Any:
+def round_values(value: Any) -> Any:
     """Plain values, numbers in few digits."""
     if isinstance(value, np.ndarray):
         cells = np.round(value, DIGITS)
-        return cells.tolist() if np.isfinite(cells).all() else plain(cells)
+        return cells.tolist() if np.isfinite(cells).all() else to_plain(cells)
     if isinstance(value, list | tuple):
-        return [rounded(one) for one in value]
+        return [round_values(one) for one in value]
     if isinstance(value, float):  # numpy's too
         return round(float(value), DIGITS) if math.isfinite(value) else None
-    return plain(value)
+    return to_plain(value)

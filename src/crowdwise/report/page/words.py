@@ -49,10 +49,10 @@ def duration(seconds: float, unit: str = "s") -> str:
 
 def name(value: str, most: int = 60) -> Markup:
     """A name from the data, in full or its beginning and end."""
-    return NAME.format(shortened(value, most))
+    return NAME.format(shorten(value, most))
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """The text, or its beginning and end where it is too long."""
     if len(text) <= most:
         return text
@@ -65,14 +65,16 @@ def clean(text: str) -> str:
     return CONTROL.sub("\ufffd", text.encode("utf-8", "replace").decode("utf-8"))
 
 
-def cleaned(value: Any) -> Any:
-    """Facts with all of their text clean, once for everything that is made of them."""
+def clean_facts(value: Any) -> Any:
+    """The facts with all text cleaned, once for everything on the page."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list | tuple):
-        return type(value)(cleaned(one) for one in value)
+        return type(value)(clean_facts(one) for one in value)
     if isinstance(value, dict):
-        return {key: cleaned(one) for key, one in value.items()}
+        return {key: clean_facts(one) for key, one in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: cleaned(getattr(value, f.name)) for f in fields(value)})
+        return replace(
+            value, **{f.name: clean_facts(getattr(value, f.name)) for f in fields(value)}
+        )
     return value
