@@ -22,7 +22,7 @@ class AnnotationError(CrowdwiseError, ValueError):
         cls, column: str, *, n_bad: int, n_rows: int, first: str, known: Sequence[object], fix: str
     ) -> Self:
         """Say how many values are unknown, where the first one is, and what to do."""
-        what = f"{n_bad:,} of {n_rows:,} annotations name an unknown {column}."
+        what = f"An unknown {column} occurs in {n_bad:,} of {plural(n_rows, 'annotation')}."
         expected = f"{column} in [{listing(known)}]"
         return cls(explain(what, first=first, expected=expected, fix=fix))
 

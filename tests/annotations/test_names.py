@@ -86,7 +86,7 @@ def test_lists_are_no_names():
     lists = pd.Series([("a", 1), ["b"], ["c"]])
     for known in (None, ["a"]):
         with pytest.raises(
-            AnnotationError, match=r"2 values of the task(.|\n)*row 2: task=\['b'\]"
+            AnnotationError, match=r"task is a list or a dict in 2 rows(.|\n)*row 2: task=\['b'\]"
         ):
             encode(lists, "task", known)
     with pytest.raises(AnnotationError, match=r"A str is not a list of names(.|\n)*'ab'"):
@@ -104,7 +104,7 @@ def test_spaces_around_names_are_told():
 def test_names_declared_twice_or_missing():
     with pytest.raises(AnnotationError, match="label name 'a' is declared twice"):
         encode(["a"], "label", ["a", "b", "a"])
-    with pytest.raises(AnnotationError, match="1 of 2 task names are missing"):
+    with pytest.raises(AnnotationError, match="name of 1 of 2 tasks is missing"):
         require_unique(np.array(["a", None], dtype=object), "task")
     mixed = np.array(["a", 1], dtype=object)
     assert require_unique(mixed, "task") is mixed

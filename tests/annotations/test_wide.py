@@ -51,7 +51,9 @@ def test_missing_can_be_said():
 
 @pytest.mark.parametrize("grid", [[[1, -1], [1, -1]], [[1, -1], [0, np.nan]]])
 def test_a_minus_one_that_may_be_either(grid):
-    with pytest.raises(AnnotationError, match=r"-1 may be a label or a gap(.|\n)*missing=-1"):
+    with pytest.raises(
+        AnnotationError, match=r"-1 may be a label or a missing value(.|\n)*missing=-1"
+    ):
         Annotations.from_matrix(grid)
     assert Annotations.from_matrix(grid, missing=-1).classes.min() >= 0
 
@@ -62,7 +64,7 @@ def test_names_of_a_frame_and_names_given():
     given = Annotations.from_matrix(frame, tasks=["p"], workers=["a", "b"], classes=["y", "x", "z"])
     assert given.to_dict() == {"p": {"a": "x", "b": "y"}}
     assert given.classes.tolist() == ["y", "x", "z"]
-    with pytest.raises(AnnotationError, match=r"shape \(1, 2\), but 3 tasks are named"):
+    with pytest.raises(AnnotationError, match=r"shape \(1, 2\), but there are names for 3 tasks"):
         Annotations.from_matrix(frame, tasks=[1, 2, 3])
 
 
@@ -107,7 +109,9 @@ def test_a_dict_needs_no_table(monkeypatch):
 
 
 def test_a_dict_without_a_worker():
-    with pytest.raises(AnnotationError, match=r"1 of 2 annotations have no worker(.|\n)*row 2"):
+    with pytest.raises(
+        AnnotationError, match=r"worker is missing in 1 of 2 annotations(.|\n)*row 2"
+    ):
         Annotations.from_dict({"b": {"a": 1, None: 2}})
 
 

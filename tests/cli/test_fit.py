@@ -38,7 +38,7 @@ class TestFit:
         assert saved.training.epochs == 30
         X = files.table.set_index("task")[["a", "b", "c"]]
         again = crowdwise.learn.SpeeLFC(training=saved.training, random_state=3)
-        again.fit(X, crowdwise.cw.read(files.votes))
+        again.fit(X, crowdwise.read(files.votes))
         probe = X.to_numpy()
         assert saved.predict_proba(probe) == pytest.approx(again.predict_proba(probe))
         out, err = capsys.readouterr()
@@ -169,13 +169,13 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("change", "told"),
         [
-            (lambda table: table.assign(a=np.nan), "80 values that are missing"),
-            (lambda table: table[:70], "10 of 80 tasks have no row"),
-            (lambda table: pd.concat([table, table[:1]]), "name a task again"),
+            (lambda table: table.assign(a=np.nan), "missing or infinite values: 80"),
+            (lambda table: table[:70], "no row for 10 of 80 tasks"),
+            (lambda table: pd.concat([table, table[:1]]), "names a task again in 1 row"),
             (lambda table: table.drop(columns="task"), "no column for the task"),
             (lambda table: table.assign(a="text"), "not all numbers"),
             (lambda table: table[["task"]], "no column of features"),
-            (lambda table: table[:0], "have no row"),
+            (lambda table: table[:0], "no row for 80 of 80 tasks"),
         ],
         ids=["nan", "missing", "duplicate", "no names", "text", "no features", "no rows"],
     )
@@ -193,7 +193,7 @@ class TestBadInput:
         assert "folder" in self.fit(files, fails, files.folder)
         assert "no file" in self.fit(files, fails, files.folder / "nowhere.npz")
         np.save(files.folder / "X.npy", files.X[:7])
-        assert "7 rows, but there are 80 tasks" in self.fit(files, fails, files.folder / "X.npy")
+        assert "7 rows for 80 tasks" in self.fit(files, fails, files.folder / "X.npy")
         assert "'colour'" in self.fit(files, fails, files.features, "--feature-id", "colour")
         assert "'d'" in self.fit(files, fails, files.features, "--feature-columns", "a,d")
 

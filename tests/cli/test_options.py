@@ -61,7 +61,7 @@ def test_gold_from_a_column_or_a_file(read, tmp_path, capsys):
     assert truths(read(*NAMED, "--gold", "truth")) == {1: 1}
     (tmp_path / "truth.csv").write_text("task,label\n2,1\n")
     assert truths(read(*NAMED, "--gold-file", str(tmp_path / "truth.csv"))) == {2: 1}
-    assert "gold of 1 tasks" in capsys.readouterr().err
+    assert "gold of 1 task " in capsys.readouterr().err
 
 
 def test_the_format_and_rejected_rows(read):

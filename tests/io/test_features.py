@@ -82,8 +82,8 @@ class TestTables:
         table = read_features(write(FRAME, tmp_path / "X.csv"), tasks=TASKS[:2])
         values, notes = table.take_tasks(TASKS[:2])
         assert values.tolist() == SORTED[:2]
-        assert notes[-1].startswith("1 rows of")
-        assert notes[-1].endswith("without annotations, left out")
+        assert notes[-1].startswith("rows of")
+        assert notes[-1].endswith("without annotations, left out: 1")
 
     def test_without_names_rows_are_rows(self, tmp_path):
         table = read_features(write(FRAME.drop(columns="task"), tmp_path / "X.csv"))
@@ -128,7 +128,7 @@ def refused(path, *, tasks=TASKS, kind=CrowdwiseError, **options):
 class TestRefusals:
     def test_missing_tasks(self, tmp_path):
         text = refused(write(FRAME[:2], tmp_path / "X.csv"), kind=AnnotationError)
-        assert "1 of 3 tasks have no row" in text
+        assert "no row for 1 of 3 tasks" in text
         assert "task 'b'" in text
 
     def test_other_tasks_altogether(self, tmp_path):
@@ -148,7 +148,7 @@ class TestRefusals:
     def test_missing_values(self, tmp_path, cell):
         path = write(FRAME.assign(size=["1", cell, "2"]), tmp_path / "X.csv")
         text = refused(path)
-        assert "1 values that are missing or infinite" in text
+        assert "missing or infinite values: 1" in text
         assert "row 2, column 'size'" in text
 
     def test_text(self, tmp_path):
@@ -209,4 +209,4 @@ class TestRefusals:
         np.savez(path, X=np.array([[1.0, np.nan]]))
         assert "row 1, column 1" in refused(path)
         np.savez(path, X=np.ones((2, 2)))
-        assert "2 rows, but there are 3 tasks" in refused(path)
+        assert "2 rows for 3 tasks" in refused(path)

@@ -152,7 +152,7 @@ def test_an_empty_name_cannot_be_text(tmp_path):
 def test_repeats_do_not_fit_a_wide_table(tmp_path):
     annotations = Annotations.from_codes([0, 0], [0, 0], [0, 1])
     for kind in ("wide", "nested", "snorkel"):
-        with pytest.raises(AnnotationError, match="repeat a worker on a task"):
+        with pytest.raises(AnnotationError, match="labeled the same task again"):
             write_annotations(tmp_path / "v", annotations, kind)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import as_names, encode, is_scale, locate, note_spaces, show_cell
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names
 
 MOST_COLUMNS = 20  # columns named in an error
@@ -190,9 +190,10 @@ def refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Se
         row = int(missing.argmax())
         values = {name: column.iloc[row : row + 1].tolist()[0] for name, column in columns.items()}
         shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        n_rows = plural(len(codes), "annotation")
         raise AnnotationError(
             explain(
-                f"{int(missing.sum()):,} of {len(codes):,} annotations have no {role}.",
+                f"The {role} is missing in {int(missing.sum()):,} of {n_rows}.",
                 first=f"row {row + 1:,}: {shown}",
                 expected=f"a {role} on every row",
                 fix=f"fill in the {role}, or drop these rows",
@@ -226,7 +227,7 @@ def _encode_gold(
     if clash.any():
         raise AnnotationError(
             explain(
-                f"{int(clash.sum()):,} rows give a task two different gold labels.",
+                "A task has two different gold labels.",
                 first=show_cell(column, int(clash.argmax()), "gold"),
                 expected="one gold label per task",
                 fix="keep one of them, or leave the others empty",
@@ -245,7 +246,7 @@ def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
     if bad.any():
         raise AnnotationError(
             explain(
-                f"{where} has {int(bad.sum()):,} weights that are not usable.",
+                f"{where} has {plural(int(bad.sum()), 'weight')} that cannot be used.",
                 first=show_cell(column, int(bad.argmax()), "weight"),
                 expected="a finite number of 0 or more on every row",
                 fix="correct these weights, or drop these rows",

@@ -114,13 +114,13 @@ def freeze(columns: dict[str, Any]) -> dict[str, Any]:
 def _name_codes(role: str, names: Names | None, codes: Ints) -> Array:
     size = int(codes.max()) + 1 if len(codes) else 0
     if len(codes) and codes.min() < 0:
-        raise AnnotationError(f"The {role} column has negative numbers.\n  expected: 0 and up")
+        raise AnnotationError(f"The {role} column has negative numbers.\n  expected: 0 or more")
     if names is None:
         return np.arange(size)
     known = require_unique(as_names(names), role)
     if len(known) < size:
         raise AnnotationError(
-            f"The {role} column goes up to {size - 1}, but only {len(known):,} names are given.\n"
+            f"The {role} column goes up to {size - 1}, but only {len(known):,} have names.\n"
             f"  expected: a name for every number"
         )
     return known
@@ -148,7 +148,7 @@ def _refuse_unusable(columns: dict[str, Array]) -> None:
             row = np.argwhere(bad)[0][0]
             raise AnnotationError(
                 explain(
-                    f"{int(bad.sum()):,} of {values.size:,} values of {name} are not usable.",
+                    f"{int(bad.sum()):,} of {values.size:,} values of {name} cannot be used.",
                     first=f"row {row + 1:,}: {values[row].tolist()}",
                     expected="finite numbers of 0 or more",
                     fix=f"correct these values of {name}, or drop these rows",

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from crowdwise.errors import AnnotationError, explain, listing
+from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.typing import Array, Ints, Names
 
 EXACT = 2.0**53  # floats below this hold every integer
@@ -84,7 +84,7 @@ def require_unique(names: Array, role: str) -> Array:
     if missing.any():
         raise AnnotationError(
             explain(
-                f"{int(missing.sum()):,} of {len(names):,} {role} names are missing.",
+                f"The name of {int(missing.sum()):,} of {plural(len(names), role)} is missing.",
                 first=f"number {int(missing.argmax())}",
                 expected=f"a name for every {role}",
             )
@@ -144,7 +144,7 @@ def refuse_lists(values: Iterable[object], role: str) -> Iterator[None]:
             raise
         raise AnnotationError(
             explain(
-                f"{len(bad):,} values of the {role} are lists or dicts.",
+                f"The {role} is a list or a dict in {plural(len(bad), 'row')}.",
                 first=f"row {bad[0][0]:,}: {role}={bad[0][1]!r}",
                 expected=f"one number or word as the {role}",
                 fix="take one entry of each, or join them into one word",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from crowdwise.annotations import frames, parts, wide
 from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import locate
-from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Indices, Ints, Names, RandomState
 
 REPEATS = ("all", "first", "last", "majority")
@@ -28,7 +28,7 @@ class Annotations(Columns):
     Build one with :meth:`from_frame`, :meth:`from_matrix`, :meth:`from_dict` or
     :meth:`from_codes`, or read one from a file with :func:`crowdwise.read`; any method that
     takes annotations also takes what those take. A *row* is a task: ``len``, ``shape`` and
-    indexing count and cut tasks, as scikit-learn's splitters expect, and keep the workers and
+    indexing count and select tasks, as scikit-learn's splitters expect, and keep the workers and
     classes.
 
     Attributes
@@ -208,13 +208,13 @@ class Annotations(Columns):
         return self.n_tasks
 
     def __repr__(self) -> str:
-        return (
-            f"<Annotations: {self.n_annotations:,} annotations of {self.n_tasks:,} tasks "
-            f"by {self.n_workers:,} workers, {self.n_classes} classes>"
-        )
+        annotations, tasks = plural(self.n_annotations, "annotation"), plural(self.n_tasks, "task")
+        workers = plural(self.n_workers, "worker")
+        classes = plural(self.n_classes, "class", "classes")
+        return f"<Annotations: {annotations} of {tasks} by {workers}, {classes}>"
 
-    def __iter__(self) -> Iterator[Any]:
-        raise TypeError("Annotations are not iterated over; use to_frame() for the rows.")
+    def __iter__(self) -> NoReturn:
+        raise TypeError("Annotations cannot be iterated over; use to_frame() for the rows.")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Each task's most frequent label: what scikit-learn's splitters stratify by."""
@@ -238,11 +238,11 @@ class Annotations(Columns):
         if mask.shape != (self.n_annotations,):
             raise ParameterError(
                 f"The mask has shape {mask.shape}.\n"
-                f"  expected: one true or false for each of {self.n_annotations:,} annotations"
+                f"  expected: one true or false per annotation ({self.n_annotations:,})"
             )
         return parts.take_annotations(self, mask)
 
-    def select_workers(self, workers: Sequence[Any] | Array) -> Self:
+    def select_workers(self, workers: Names) -> Self:
         """Only the annotations by these workers (names); all tasks and names stay."""
         found = locate(self.workers, workers)
         if (found < 0).any():
@@ -262,14 +262,14 @@ class Annotations(Columns):
     def split_tasks(
         self, test_size: float = 0.25, random_state: RandomState = None
     ) -> tuple[Self, Self]:
-        """Cut into two at random, whole tasks at a time."""
+        """Split in two at random, by whole tasks."""
         train, test = parts.split(self.n_tasks, test_size, random_state, "tasks")
         return self[train], self[test]
 
     def split_workers(
         self, test_size: float = 0.25, random_state: RandomState = None
     ) -> tuple[Self, Self]:
-        """Cut into two at random, whole workers at a time; both parts keep all tasks."""
+        """Split in two at random, by whole workers; both parts keep all tasks."""
         train, test = parts.split(self.n_workers, test_size, random_state, "workers")
         return self.filter(np.isin(self.worker, train)), self.filter(np.isin(self.worker, test))
 

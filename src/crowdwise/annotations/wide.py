@@ -14,7 +14,7 @@ from crowdwise.annotations.frames import as_narwhals, refuse_missing, take_serie
 from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import as_names, encode, is_scale, unmask
 from crowdwise.annotations.parts import count_repeats
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Ints, Names
 
 # One label per task may come from scikit-learn, which replaces y in cross_val_predict.
@@ -63,7 +63,7 @@ def _choose_names(
     names = next((names for names in (given, own) if names is not None), range(size))
     if len(names) != size:
         raise AnnotationError(
-            f"The matrix has shape {shape}, but {len(names)} {role}s are named.\n"
+            f"The matrix has shape {shape}, but there are names for {plural(len(names), role)}.\n"
             f"  expected: rows are tasks, columns are workers"
         )
     return names
@@ -114,7 +114,7 @@ def _refuse_repeats(table: Columns) -> None:
     if n_repeats:
         raise AnnotationError(
             explain(
-                f"{n_repeats:,} annotations repeat a worker on a task.",
+                f"A worker labeled the same task again in {plural(n_repeats, 'annotation')}.",
                 expected="at most one label in each cell of a wide table",
                 fix="keep one of them: without_repeats('first'), 'last' or 'majority'",
             )
@@ -186,7 +186,7 @@ def _find_present(values: Array, missing: Any) -> Array:
             if empty.any() or (len(others) == 1 and others[0] == 1):
                 raise AnnotationError(
                     explain(
-                        "-1 may be a label or a gap in this table.",
+                        "-1 may be a label or a missing value in this table.",
                         found="-1 beside "
                         + ("empty cells" if empty.any() else "the label 1 alone"),
                         fix="say which it is: missing=-1, or missing=None if -1 is a label",

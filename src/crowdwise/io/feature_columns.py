@@ -10,7 +10,7 @@ import pandas as pd
 
 from crowdwise.annotations.frames import shorten_columns
 from crowdwise.annotations.names import as_names
-from crowdwise.errors import AnnotationError, FormatError, explain
+from crowdwise.errors import AnnotationError, FormatError, explain, plural
 from crowdwise.io.document import Table
 from crowdwise.io.recognize import list_candidates
 from crowdwise.io.text import TextTable
@@ -88,7 +88,7 @@ def refuse_repeats(names: Array, where: str) -> Array:
     if twice.any():
         raise AnnotationError(
             explain(
-                f"{int(twice.sum()):,} of {len(names):,} rows of {where} name a task again.",
+                f"{where} names a task again in {plural(int(twice.sum()), 'row')}.",
                 first=f"row {int(twice.argmax()) + 1}: task {names[twice.argmax()]!r}",
                 expected="one row of features per task",
                 fix="remove the repeated rows, or average them first",
@@ -103,7 +103,7 @@ def _take_names(column: pd.Series, role: str, where: str) -> Array:
     if missing.any():
         raise AnnotationError(
             explain(
-                f"{int(missing.sum()):,} of {len(column):,} rows of {where} have no name.",
+                f"{where} names no task in {int(missing.sum()):,} of {plural(len(column), 'row')}.",
                 first=f"row {int(missing.argmax()) + 1}",
                 expected=f"a task in column {role!r} of every row",
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from crowdwise.errors import AnnotationError, FileError, FormatError, explain, listing
+from crowdwise.errors import AnnotationError, FileError, FormatError, explain, listing, plural
 from crowdwise.io.atomic import replace_file
 from crowdwise.io.document import File, Table
 from crowdwise.io.feature_columns import (
@@ -56,9 +56,10 @@ class FeatureTable:
         place = pd.Index(self.ids).get_indexer(pd.Index(to_texts(tasks)))
         absent = place < 0
         if absent.any():
+            n_tasks = plural(len(tasks), "task")
             raise AnnotationError(
                 explain(
-                    f"{int(absent.sum()):,} of {len(tasks):,} tasks have no row in {self.name}.",
+                    f"{self.name} has no row for {int(absent.sum()):,} of {n_tasks}.",
                     first=f"task {tasks[absent].tolist()[0]!r}",
                     found=f"rows of {listing(self.ids, 3)}",
                     expected="a row of features for every task that has annotations",
@@ -66,7 +67,7 @@ class FeatureTable:
                 )
             )
         spare = len(self.ids) - len(tasks)
-        note = f"{spare:,} rows of {self.name} are for tasks without annotations, left out"
+        note = f"rows of {self.name} for tasks without annotations, left out: {spare:,}"
         return self.values[place], (*self.notes, note) if spare else self.notes
 
     def _take_by_number(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
@@ -78,7 +79,7 @@ class FeatureTable:
         if n_rows != len(tasks):
             raise AnnotationError(
                 explain(
-                    f"{self.name} has {n_rows:,} rows, but there are {len(tasks):,} tasks.",
+                    f"{self.name} has {plural(n_rows, 'row')} for {plural(len(tasks), 'task')}.",
                     expected="a row for each task, in sorted order, as the file names none",
                     fix="give a table with a column of task names, or .npz with X and ids",
                 )
@@ -125,7 +126,8 @@ def read_features(
     chosen, notes = choose_features(table, own, columns)
     values, ids = read_cells(table, own, chosen)
     source = "" if own is None else f", tasks from column {own!r}"
-    note = f"{len(chosen):,} features of {len(values):,} rows from {table.name}{source}"
+    size = f"{plural(len(chosen), 'feature')} of {plural(len(values), 'row')}"
+    note = f"{size} from {table.name}{source}"
     return FeatureTable(
         _require_finite(values, chosen, table.name), ids, table.name, (note, *notes)
     )
@@ -149,7 +151,7 @@ def _take_arrays(files: dict[str, File], where: str) -> FeatureTable:
     if key is None:
         raise FormatError(
             explain(
-                f"{where} has {len(files)} arrays, none of them named X.",
+                f"{where} has {plural(len(files), 'array')}, none of them named X.",
                 found=", ".join(files),
                 expected="an array X of features, and ids of task names",
             )
@@ -208,7 +210,7 @@ def _require_finite(values: Floats, columns: Sequence[str] | None, where: str) -
         name = repr(columns[column]) if columns is not None else str(column)
         raise AnnotationError(
             explain(
-                f"{where} has {int(bad.sum()):,} values that are missing or infinite.",
+                f"{where} has missing or infinite values: {int(bad.sum()):,}.",
                 first=f"row {row + 1}, column {name}",
                 expected="finite numbers",
                 fix="fill them in first, for example with sklearn.impute.SimpleImputer",

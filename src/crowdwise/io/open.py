@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path, PurePath
-from typing import Any
+from typing import IO, Any
 
 from crowdwise.errors import FileError, FormatError, ParameterError, explain
 from crowdwise.io.document import Document, File, Matrix, explain_read_errors
@@ -24,7 +24,7 @@ from crowdwise.io.typed_files import (
     parse_npy,
 )
 
-# A packed file may unpack to this many times its size, or to this many bytes if that is more.
+# A compressed file may unpack to this many times its size, or to this many bytes if more.
 RATIO = 200
 ROOM = 1 << 30
 STEP = 1 << 20
@@ -39,7 +39,7 @@ SUFFIXES = {
 
 
 def open_document(file: File, container: str | None = None) -> Document:
-    """Parse a file; what it is shows in its first bytes, then in its name."""
+    """Parse a file; its first bytes say what it is, then its name."""
     start = file.read(1 << 12)
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise FormatError(
@@ -53,11 +53,11 @@ def open_document(file: File, container: str | None = None) -> Document:
 
 
 def find_files(source: Any) -> list[File]:
-    """The files that a path, a folder, an archive, a stream or several of these name."""
+    """The files behind a path, a folder, an archive, a stream, or several of these."""
     if isinstance(source, list | tuple):
         return [file for part in source for file in find_files(part)]
     if hasattr(source, "read"):
-        return _from_stream(source, str(getattr(source, "name", "the stream")))
+        return _read_stream(source, str(getattr(source, "name", "the stream")))
     if not isinstance(source, str | PathLike):
         raise ParameterError(
             explain(
@@ -65,37 +65,37 @@ def find_files(source: Any) -> list[File]:
                 expected="a path, a list of paths, a binary stream, a frame or a list of dicts",
             )
         )
-    if not str(source):  # Python takes it for the current folder
+    if not str(source):  # which Python would take for the current folder
         raise ParameterError(
             explain("The path is empty.", expected="the path of a file, or of a folder of files")
         )
     path = Path(source).expanduser()
     with explain_read_errors(path):
         if path.is_dir():
-            return _in_folder(path)
+            return _list_folder(path)
         if not path.exists():
-            raise FileError(_missing(path))
+            raise FileError(_explain_missing(path))
         if not path.is_file():  # a pipe, say
             with path.open("rb") as stream:
-                return _from_stream(stream, str(path))
+                return _read_stream(stream, str(path))
         with path.open("rb") as handle:
             start = handle.read(4)
         if start[:2] == GZIP or start == ZIP:
-            return _unpacked(path.read_bytes(), str(path))
+            return _unpack(path.read_bytes(), str(path))
     return [File(str(path), path)]
 
 
-def _missing(path: Path) -> str:
+def _explain_missing(path: Path) -> str:
     near = get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
     return explain(
         f"There is no file {path}.",
         found=f"{path.with_name(near[0])}" if near else "",
         expected="the path of a file, or of a folder with one file per worker",
-        fix="check the spelling, and the folder that this runs in",
+        fix="check the spelling, and the folder that this is run in",
     )
 
 
-def _in_folder(folder: Path) -> list[File]:
+def _list_folder(folder: Path) -> list[File]:
     inside = sorted(p for p in folder.iterdir() if is_readable(p.name.removesuffix(".gz")))
     if not inside:
         raise FileError(
@@ -114,15 +114,15 @@ def is_readable(name: str) -> bool:
     return not plain.startswith((".", "_", "readme", "license")) and plain.endswith(READABLE)
 
 
-def _from_stream(stream: Any, name: str) -> list[File]:
+def _read_stream(stream: IO[Any], name: str) -> list[File]:
     with explain_read_errors(name):
         data = stream.read()
     if isinstance(data, str):
         data = data.encode("utf-8")
-    return _unpacked(data, name)
+    return _unpack(data, name)
 
 
-def _unpacked(data: bytes, name: str) -> list[File]:
+def _unpack(data: bytes, name: str) -> list[File]:
     if data[:2] == GZIP:
         return [File(name, data=_gunzip(data, name))]
     if data[:4] == ZIP:
@@ -131,18 +131,18 @@ def _unpacked(data: bytes, name: str) -> list[File]:
 
 
 def _gunzip(data: bytes, name: str) -> bytes:
-    with _damage(name), gzip.GzipFile(fileobj=io.BytesIO(data)) as handle:
-        return _bounded(handle, name, _limit(len(data)))
+    with _explain_damage(name), gzip.GzipFile(fileobj=io.BytesIO(data)) as handle:
+        return _read_bounded(handle, name, _limit(len(data)))
 
 
 def _unzip(data: bytes, name: str) -> list[File]:
     """The readable files of an archive, named after their places in it."""
     files: list[File] = []
     left = _limit(len(data))
-    with _damage(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with _explain_damage(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
         for member in sorted(n for n in archive.namelist() if is_readable(PurePath(n).name)):
             with archive.open(member) as handle:
-                content = _bounded(handle, f"{name}/{member}", left)
+                content = _read_bounded(handle, f"{name}/{member}", left)
             left -= len(content)
             files.append(File(f"{name}/{member}", data=content))
         excel = any(member.startswith("xl/") for member in archive.namelist())
@@ -162,7 +162,7 @@ def _limit(packed: int) -> int:
     return max(ROOM, RATIO * packed)
 
 
-def _bounded(handle: Any, name: str, limit: int) -> bytes:
+def _read_bounded(handle: IO[bytes] | gzip.GzipFile, name: str, limit: int) -> bytes:
     """Everything in the stream, unless it is more than ``limit``."""
     parts, total = [], 0
     while part := handle.read(STEP):
@@ -172,7 +172,7 @@ def _bounded(handle: Any, name: str, limit: int) -> bytes:
                 explain(
                     f"{name} unpacks to more than {limit:,} bytes.",
                     expected=f"at most {RATIO} times the packed size, or {ROOM:,} bytes",
-                    fix="if that is no mistake, unpack it first and read the plain file",
+                    fix="if that is right, unpack it first and read the plain file",
                 )
             )
         parts.append(part)
@@ -180,7 +180,7 @@ def _bounded(handle: Any, name: str, limit: int) -> bytes:
 
 
 @contextmanager
-def _damage(name: str) -> Iterator[None]:
+def _explain_damage(name: str) -> Iterator[None]:
     try:
         yield
     except (
@@ -188,7 +188,7 @@ def _damage(name: str) -> Iterator[None]:
         OSError,
         zlib.error,
         zipfile.BadZipFile,
-        NotImplementedError,  # a method of packing that Python does not know
+        NotImplementedError,  # a compression method that Python does not know
         RuntimeError,  # a password
         ValueError,
     ) as error:

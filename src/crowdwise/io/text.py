@@ -15,21 +15,21 @@ import numpy as np
 import pandas as pd
 from pandas.errors import ParserError, ParserWarning
 
-from crowdwise.errors import FormatError, explain
+from crowdwise.errors import FormatError, explain, plural
 from crowdwise.io.document import SAMPLE, File, Record, Table, explain_read_errors, not_utf8
 from crowdwise.typing import Array, Ints
 
 DELIMITERS = ",\t;|"
-HEAD = 1 << 18  # bytes looked at to learn the header and what the rows are like
+HEAD = 1 << 18  # bytes read to find the header and to sample the rows
 ROWS = 1_000_000  # rows parsed at a time by pandas
-BIG = 1 << 24  # bytes from which on Arrow parses, where it is installed
+BIG = 1 << 24  # bytes from which Arrow parses, if it is installed
 NO_NUMBER = ["", "NA", "N/A", "NaN", "nan", "null", "None"]  # cells where a number is missing
 
 
 class TextTable(Table):
     """A delimited file; its header is read at once, its columns when they are asked for.
 
-    A ``delimiter`` that the header does not have is passed over for one that it has.
+    A ``delimiter`` that is not in the header is replaced by one that is.
     Only an empty cell is missing: "NA", "None" and "null" are labels like any other.
     """
 
@@ -161,7 +161,7 @@ def _take_arrow(column: Any) -> pd.Categorical:
     return _to_categorical(codes, whole.dictionary.to_numpy(zero_copy_only=False))
 
 
-def _to_categorical(codes: Any, texts: Any) -> pd.Categorical:
+def _to_categorical(codes: Ints, texts: Array) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, categories=pd.Index(texts, dtype=object))
 
 
@@ -174,7 +174,7 @@ def _merge_pieces(parts: list[tuple[Ints, Array]]) -> pd.Categorical:
 
 
 def _read_head(file: File) -> str:
-    """The header and the lines around it that fit into the first bytes."""
+    """The header and as many lines as fit into the first bytes."""
     with explain_read_errors(file.name), file.open() as handle:
         head = handle.read(HEAD)
         head += handle.readline() if len(head) == HEAD else b""  # no half line
@@ -185,7 +185,7 @@ def _read_head(file: File) -> str:
 
 
 def _split_cells(text: str, delimiter: str) -> list[list[str]]:
-    """The first rows that are not blank, the header among them."""
+    """The first rows that are not blank, including the header."""
     usual = csv.field_size_limit(max(len(text), csv.field_size_limit()))  # a cell may be long
     rows = (row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
     try:
@@ -196,7 +196,7 @@ def _split_cells(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _guess_delimiter(text: str) -> str:
-    """The one that cuts the header into most columns; a comma if none does."""
+    """The one that splits the header into most columns; a comma if none does."""
     return max(DELIMITERS, key=lambda mark: len(_split_cells(text, mark)[0]))
 
 
@@ -209,15 +209,14 @@ def _explain_errors(table: TextTable) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise not_utf8(table.name, error) from None
     except ParserError as error:
-        raise _ragged_error(
-            table, str(error).strip().removeprefix("Error tokenizing data. ")
-        ) from None
+        first = str(error).strip().removeprefix("Error tokenizing data. ")
+        raise _ragged_error(table, first) from None
 
 
 def _ragged_error(table: TextTable, first: str) -> FormatError:
     return FormatError(
         explain(
-            f"{table.name} has a row that does not fit its {len(table.columns)} columns.",
+            f"{table.name} has a row that does not fit its {plural(len(table.columns), 'column')}.",
             first=first,
             expected=f"one cell per column, quotes around text that has {table.delimiter!r} in it",
             fix="correct that row, or write the file again with quotes",

@@ -39,5 +39,5 @@ def test_takes_a_field_for_the_task(export, triples):
 
 def test_responses_may_lack_users_and_status():
     rows = [{"id": 1, "q.responses": ["a", "b"], "q.responses.users": ["u"]}]
-    with pytest.raises(ValueError, match="1 of 2 annotations have no worker"):
+    with pytest.raises(ValueError, match="worker is missing in 1 of 2 annotations"):
         cw.read(rows, "argilla")

@@ -93,7 +93,7 @@ def test_declared_classes_are_spelled_as_declared(read):
     text = "task,worker,label\nq,a,1\nq,b,0\n"
     assert read(text, classes=["0", "1", "unsure"]).classes.tolist() == ["0", "1", "unsure"]
     assert read(text, classes=[1, 0]).classes.tolist() == [1, 0]
-    with pytest.raises(AnnotationError, match=r"1 of 2 .* unknown label"):
+    with pytest.raises(AnnotationError, match=r"unknown label occurs in 1 of 2"):
         read(text, classes=[1, 2])
 
 
@@ -101,7 +101,7 @@ def test_a_weight_column_is_used_and_must_hold_numbers(read):
     assert read("task,worker,label,weight\n1,2,3,0.5\n").weight.tolist() == [0.5]
     with pytest.raises(
         AnnotationError,
-        match=r"1 weights that are not usable(.|\n)*row 1: weight='much'(.|\n)*correct",
+        match=r"1 weight that cannot be used(.|\n)*row 1: weight='much'(.|\n)*correct",
     ):
         read("task,worker,label,weight\n1,2,3,much\n")
 
@@ -151,9 +151,9 @@ def test_refuses_a_column_name_that_is_used_twice(read):
 
 
 def test_refuses_a_label_without_task_or_worker(read):
-    with pytest.raises(AnnotationError, match=r"1 of 2 annotations have no task"):
+    with pytest.raises(AnnotationError, match=r"task is missing in 1 of 2 annotations"):
         read("task,worker,label\n,2,3\n1,2,3\n")
-    with pytest.raises(AnnotationError, match=r"1 of 2 annotations have no worker"):
+    with pytest.raises(AnnotationError, match=r"worker is missing in 1 of 2 annotations"):
         read("task,worker,label\n1,,3\n1,2,3\n")
 
 
