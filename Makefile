@@ -40,7 +40,7 @@ check: $(READY)  ## Lint and check types
 quick test: export OMP_NUM_THREADS := 1
 
 # One file of tests per package, the README, and the laws on a few methods.
-SMOKE := annotations/test_table.py io/test_read.py inference/test_memory_engine.py base/test_aggregator.py \
+SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engine.py base/test_aggregator.py \
 	aggregate/test_dawid_skene.py aggregate/test_majority_vote.py learn/test_objectives.py learn/test_two_stage.py \
 	embed/test_losses.py evaluate/test_scores.py datasets/test_registry.py simulate/test_crowds.py \
 	persist/test_values.py plot/test_confusions.py report/test_data_facts.py \
