@@ -147,12 +147,14 @@ class GLAD(Aggregator):
         prior = normalize(np.ones(annotations.n_classes)) if fixed is None else fixed
         posterior, _ = expect(rows, prior, skill, log_ease, mask)
         for em in until_converged(self.max_iter, self.tol, name="GLAD"):
-            right = posterior.ravel()[rows.cell]
             prior = posterior.mean(axis=0) if fixed is None else fixed
-            by_skill = partial(at_skill, rows=rows, right=right, log_ease=log_ease, prior=of_skill)
-            skill = ascend(skill, by_skill)
-            by_ease = partial(at_ease, rows=rows, right=right, skill=skill, prior=of_ease)
-            log_ease = ascend(log_ease, by_ease)
+            right = posterior.ravel()[rows.cell]
+            skill = ascend(
+                skill, partial(at_skill, rows=rows, right=right, log_ease=log_ease, prior=of_skill)
+            )
+            log_ease = ascend(
+                log_ease, partial(at_ease, rows=rows, right=right, skill=skill, prior=of_ease)
+            )
             posterior, evidence = expect(rows, prior, skill, log_ease, mask)
             em.record(evidence - of_skill.penalty(skill).sum() - of_ease.penalty(log_ease).sum())
         self.prior_, self.log_odds_, self.log_ease_ = prior, skill, log_ease
