@@ -124,7 +124,9 @@ def report(rows: list[dict], limits: list[dict]) -> str:
     header = ["method", "annotations", "seconds", "ns per annotation and step", "extra MB"]
     header += ["accuracy", "crowd-kit seconds", "extra MB", "accuracy", "times faster"]
     lines = [line_of(key, row, peers.get(key)) for key, row in ours.items()]
-    text = "# Speed\n\n" + table(header, lines)
+    sizes = {size for _, size in ours}
+    where = f" at {max(sizes):.0e} annotations" if len(sizes) == 1 else ""
+    text = f"# Speed{where}\n\n" + table(header, lines)
     near = ["annotations", "bare pass, ns", "reading once, ns", "a step of the fit, ns"]
     steps = {size: row for (method, size), row in ours.items() if method == "DawidSkene"}
     bars = [limit_line(limit, steps.get(limit["annotations"])) for limit in limits]

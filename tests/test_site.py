@@ -93,9 +93,18 @@ def test_links_lead_to_pages_and_places_that_are_there(pages):
     assert not broken
 
 
-def test_methods_are_linked_where_they_are_mentioned(site):
-    text = (site / "which-method.html").read_text()
-    assert '<a href="methods/DawidSkene.html"><code>DawidSkene</code></a>' in text
+@pytest.mark.parametrize(
+    ("page", "aim"),
+    [
+        ("which-method.html", 'href="methods/DawidSkene.html"><code>DawidSkene</code>'),
+        ("embedding.html", 'href="examples/embedding.html">examples/embedding.py'),
+        ("results/index.html", 'href="truth-inference.html">Every aggregator'),
+        ("methods/DawidSkene.html", 'href="../results/truth-inference.html">Every aggregator'),
+        ("results/iced-figure2.html", 'src="iced-figure2.svg"'),
+    ],
+)
+def test_files_of_the_repository_are_linked_as_pages(site, page, aim):
+    assert aim in (site / page).read_text()
 
 
 def test_nothing_is_fetched_from_elsewhere(pages):
