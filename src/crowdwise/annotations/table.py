@@ -180,7 +180,7 @@ class Annotations(Columns):
     @classmethod
     def from_dict(
         cls,
-        labels: Mapping[Any, Mapping[Any, Any]],
+        labels: wide.Nested,
         *,
         classes: Names | None = None,
         workers: Names | None = None,

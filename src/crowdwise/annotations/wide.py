@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Ints, Names
 
 # One label per task may come from scikit-learn, which replaces y in cross_val_predict.
+Nested: TypeAlias = Mapping[Any, Mapping[Any, Any]]  # {task: {worker: label}}
 ONE_EACH = (
     "give every worker's label on each task; "
     "for a learner in cross_val_predict, params={'annotations': annotations} and no y"
@@ -70,7 +71,7 @@ def _choose_names(
 
 
 def columns_from_dict(
-    labels: Mapping[Any, Mapping[Any, Any]],
+    labels: Nested,
     *,
     classes: Names | None = None,
     workers: Names | None = None,
@@ -149,7 +150,7 @@ def find_scale(frame: pd.DataFrame) -> Array | None:
     return np.asarray(frame.iloc[:, 0].cat.categories)
 
 
-def _as_grid(matrix: Any) -> tuple[Array, Any, Any, Array | None]:
+def _as_grid(matrix: Any) -> tuple[Array, Names | None, Names | None, Array | None]:
     """The cells as a 2-D array, names of rows and columns, and a scale, where there are any."""
     if isinstance(matrix, pd.DataFrame):
         return matrix.to_numpy(), matrix.index, matrix.columns, find_scale(matrix)
@@ -206,6 +207,6 @@ def _equal(values: Array, value: Any) -> Array:
     return same
 
 
-def _simplify(labels: Array) -> Any:
+def _simplify(labels: Array) -> Names:
     """Labels of a mixed table as integers or text, where all of them are."""
     return pd.Series(labels).infer_objects() if labels.dtype == object else labels

@@ -16,7 +16,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, to_floats
 from crowdwise.annotations.names import is_hashable
 from crowdwise.errors import AnnotationError, FormatError, explain
-from crowdwise.io.document import ReadOptions, Table
+from crowdwise.io.document import Cell, ReadOptions, Table
 from crowdwise.typing import Array, Names
 
 NAMES = {"tasks": "task", "workers": "worker", "classes": "label"}
@@ -38,7 +38,11 @@ class LongTable:
 
     @classmethod
     def from_columns(
-        cls, table: Table, roles: Mapping[str, str], notes: tuple[str, ...] = (), **computed: Any
+        cls,
+        table: Table,
+        roles: Mapping[str, str],
+        notes: tuple[str, ...] = (),
+        **computed: pd.Series,
     ) -> LongTable:
         """The columns that play the roles, and columns computed from others."""
         columns = {role: name for role, name in roles.items() if role not in computed}
@@ -155,7 +159,7 @@ def _drop_blank_rows(long: LongTable) -> LongTable:
     return long.drop_rows(blank, "blank rows")
 
 
-def _drop_missing(long: LongTable, missing: Any) -> LongTable:
+def _drop_missing(long: LongTable, missing: Cell) -> LongTable:
     if isinstance(missing, str):  # "auto": only empty cells, which are missing already
         return long
     label = map_values(long.frame["label"], lambda name: None if name in missing else name)
@@ -222,7 +226,7 @@ def _spell_as_declared(column: pd.Series, names: Names) -> pd.Series:
 
 
 def encode_values(
-    values: Iterable[Any], role: str = "label", where: str = "The file"
+    values: Iterable[Cell], role: str = "label", where: str = "The file"
 ) -> pd.Categorical:
     """Values of any plain type, each distinct one kept once; None and NaN are missing."""
     if not isinstance(values, np.ndarray):
@@ -244,7 +248,7 @@ def encode_column(column: pd.Series, role: str = "label", where: str = "The file
     return pd.Series(encode_values(column.to_numpy(dtype=object), role, where), index=column.index)
 
 
-def refuse_nested(value: Any, role: str, where: str) -> Any:
+def refuse_nested(value: Cell, role: str, where: str) -> Cell:
     """The value itself, unless it is a list or a dict."""
     if isinstance(value, SCALARS) or is_hashable(value):
         return value
@@ -265,7 +269,7 @@ def _as_integers(distinct: Array) -> Array:
     return distinct.astype(np.int64) if fits else distinct
 
 
-def map_values(column: pd.Series, rule: Callable[[Any], Any]) -> pd.Series:
+def map_values(column: pd.Series, rule: Callable[[Cell], Cell]) -> pd.Series:
     """The column with ``rule`` applied to every distinct value; None makes it missing."""
     column = encode_column(column)
     new = encode_values(map(rule, column.cat.categories))
@@ -285,7 +289,7 @@ def parse_numbers(*columns: pd.Series) -> list[pd.Series]:
     return [map_values(column, parse_whole) for column in texts]
 
 
-def is_whole(text: Any) -> bool:
+def is_whole(text: object) -> bool:
     """Whether a value is text that stands for a whole number."""
     return isinstance(text, str) and is_whole_number(text) is not None
 

@@ -1,12 +1,13 @@
 """Consensus labels: as a table, and in the form that labeling tools import."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
+from crowdwise.io.document import Cell, Record
 from crowdwise.typing import Array, Floats, Names
 
 
@@ -57,11 +58,11 @@ def to_label_studio(
     consensus: pd.DataFrame,
     from_name: str,
     to_name: str,
-    export: Iterable[Mapping[str, Any]] | None = None,
+    export: Iterable[Record] | None = None,
     *,
     type: str = "choices",
     model_version: str = "crowdwise",
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Consensus labels as predictions that Label Studio imports.
 
     Parameters
@@ -77,7 +78,7 @@ def to_label_studio(
         The kind of control.
     """
     known = None if export is None else {str(task.get("id")): task for task in export}
-    tasks = []
+    tasks: list[Record] = []
     for name, label, confidence in _list_labeled(consensus):
         value = {"choices": [str(label)]} if type == "choices" else {type: label}
         region = {"from_name": from_name, "to_name": to_name, "type": type, "value": value}
@@ -89,9 +90,7 @@ def to_label_studio(
     return tasks
 
 
-def to_argilla(
-    consensus: pd.DataFrame, question: str, agent: str = "crowdwise"
-) -> list[dict[str, Any]]:
+def to_argilla(consensus: pd.DataFrame, question: str, agent: str = "crowdwise") -> list[Record]:
     """Consensus labels as Argilla suggestions, one flat record per task."""
     suggestion = f"{question}.suggestion"
     return [
@@ -105,7 +104,7 @@ def to_argilla(
     ]
 
 
-def _list_labeled(consensus: pd.DataFrame) -> Iterator[tuple[Any, Any, float]]:
+def _list_labeled(consensus: pd.DataFrame) -> Iterator[tuple[Cell, Cell, float]]:
     """Task, label and confidence of the tasks that have a label, as plain values."""
     rows = consensus.loc[consensus["label"].notna(), ["task", "label", "confidence"]]
     yield from zip(*(rows[name].tolist() for name in rows), strict=True)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,8 @@ from crowdwise.errors import FileError, FormatError, explain
 from crowdwise.typing import Array
 
 SAMPLE = 200  # rows looked at to recognize a format
-Record = Mapping[str, Any]  # one row, whose cells may be anything that JSON allows
+Cell: TypeAlias = Any  # whatever JSON allows in a field
+Record = Mapping[str, Cell]  # one row
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class ReadOptions:
     time: str | None = None
     gold: str | None = None
     question: str | None = None
-    missing: Any = "auto"
+    missing: Cell = "auto"
     rejected: bool = False
 
     @property
@@ -237,7 +238,7 @@ class RecordTable(Table):
 class Tree(Document):
     """A JSON object that is not a list of records."""
 
-    def __init__(self, value: dict[str, Any], name: str, stem: str) -> None:
+    def __init__(self, value: dict[str, Cell], name: str, stem: str) -> None:
         super().__init__(name, stem)
         self.value = value
 

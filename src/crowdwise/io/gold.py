@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from os import PathLike
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from crowdwise.io.build import encode_values, is_whole, parse_names, parse_whole
 from crowdwise.io.document import Document, Table, Tree
 from crowdwise.io.open import find_files, open_document
 from crowdwise.io.recognize import recognize_columns
-from crowdwise.typing import Array, GoldLike, Ints
+from crowdwise.typing import Array, GoldLike, Ints, Names
 
 
 def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
@@ -125,9 +125,7 @@ def collect_truths(truth: GoldLike) -> pd.Series:
     return truth
 
 
-def find_repeats(
-    tasks: Iterable[Any], labels: Iterable[Any], where: str = "The table of truths"
-) -> Array:
+def find_repeats(tasks: Names, labels: Names, where: str = "The table of truths") -> Array:
     """Which rows repeat a truth; a task that has two different ones is refused."""
     columns = {"task": pd.Index(tasks).tolist(), "label": pd.Series(labels).tolist()}
     pairs = pd.DataFrame(columns, dtype=object)
@@ -168,7 +166,7 @@ def _find_truth_columns(
     return roles["task"], label
 
 
-def _take_columns(table: Any) -> pd.Series:
+def _take_columns(table: object) -> pd.Series:
     frame = as_narwhals(table)
     if frame is None:
         raise AnnotationError(
@@ -184,7 +182,11 @@ def _take_columns(table: Any) -> pd.Series:
 
 
 def add_gold_file(
-    annotations: Annotations, path: Any, *, task: str | None = None, label: str | None = None
+    annotations: Annotations,
+    path: str | PathLike[str],
+    *,
+    task: str | None = None,
+    label: str | None = None,
 ) -> Annotations:
     """The annotations with the truths of a table of task and label, in any kind of file.
 
@@ -228,7 +230,7 @@ def _read_pairs(
     return encode_values(rows[0], "task", where), encode_values(rows[1], "label", where)
 
 
-def _locate_text(names: Sequence[Any], column: pd.Categorical) -> Ints:
+def _locate_text(names: Names, column: pd.Categorical) -> Ints:
     """Where each value of a column stands among names, -1 where it does not."""
     exact = {str(name): number for number, name in enumerate(names)}
     alike = {_normalize_text(name): number for number, name in enumerate(names)}
@@ -236,13 +238,13 @@ def _locate_text(names: Sequence[Any], column: pd.Categorical) -> Ints:
     return np.array([*found, -1])[column.codes]
 
 
-def _normalize_text(name: Any) -> str:
+def _normalize_text(name: Hashable) -> str:
     """A name as text that is the same for 1, 1.0 and true."""
     text = str(int(name)) if isinstance(name, bool | np.bool_) else str(name)
     return str(parse_whole(text)) if is_whole(text) else text
 
 
-def _list_classes(annotations: Annotations, truths: pd.Categorical) -> list[Any]:
+def _list_classes(annotations: Annotations, truths: pd.Categorical) -> list[Hashable]:
     """The classes, and after them the truths that are not a class yet."""
     own = annotations.classes.tolist()
     unseen = truths[_locate_text(own, truths) < 0].unique()
@@ -252,7 +254,7 @@ def _list_classes(annotations: Annotations, truths: pd.Categorical) -> list[Any]
 
 
 def _replace_gold(
-    annotations: Annotations, classes: list[Any], gold: Any, note: str
+    annotations: Annotations, classes: list[Hashable], gold: Ints, note: str
 ) -> Annotations:
     soft = annotations.soft
     if soft is not None:

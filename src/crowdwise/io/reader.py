@@ -11,7 +11,7 @@ import pandas as pd
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 from crowdwise.io.build import LongTable, build_annotations, is_whole, join_tables, parse_whole
-from crowdwise.io.document import Document, Matrix, ReadOptions, Table
+from crowdwise.io.document import Cell, Document, Matrix, ReadOptions, Table
 from crowdwise.io.formats import FORMATS, long, wide
 from crowdwise.io.formats.collect import choose_question
 from crowdwise.io.frames import as_pandas, from_pandas
@@ -36,7 +36,7 @@ def read(
     time: str | None = None,
     gold: str | None = None,
     question: str | None = None,
-    missing: Any = "auto",
+    missing: Cell = "auto",
     rejected: bool = False,
     repeats: str = "all",
     tasks: Names | None = None,
@@ -104,7 +104,7 @@ def read_frame(frame: Any) -> Annotations:
     return _parse_and_build([document], form)
 
 
-def _list_missing(missing: Any) -> Any:
+def _list_missing(missing: Cell) -> Cell:
     """The values that mean "no label", text for numbers included; "auto" as it is."""
     if isinstance(missing, str) and missing == "auto":
         return missing

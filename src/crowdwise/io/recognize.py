@@ -13,7 +13,7 @@ import numpy as np
 from crowdwise.annotations.frames import refuse_absent, shorten_columns
 from crowdwise.errors import AnnotationError
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Document, ReadOptions, Tree
+from crowdwise.io.document import Cell, Document, ReadOptions, Tree
 
 # What a parser raises on content that only looks like its format.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -85,7 +85,7 @@ def _names_one(pattern: str, names: set[str]) -> bool:
     return pattern in names
 
 
-def holds_several(cell: Any) -> bool:
+def holds_several(cell: Cell) -> bool:
     """Whether a cell holds several values: a list, a dict, or text written like one."""
     if isinstance(cell, str):
         return "," in cell or cell[:1] in ("[", "{")

@@ -13,6 +13,7 @@ import pandas as pd
 from crowdwise.errors import FormatError, MissingExtraError, explain
 from crowdwise.io.document import (
     SAMPLE,
+    Cell,
     Document,
     File,
     Matrix,
@@ -25,7 +26,7 @@ from crowdwise.io.document import (
 from crowdwise.typing import Array
 
 
-def parse_value(value: Any, name: str, stem: str) -> Document:
+def parse_value(value: Cell, name: str, stem: str) -> Document:
     """A document from what ``json.loads`` returned, or from an object of that shape."""
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return RecordTable(value, name, stem)
@@ -121,7 +122,7 @@ def _json_error(file: File, line: int, error: Exception) -> FormatError:
     )
 
 
-def _parse_object(value: dict[str, Any], name: str, stem: str) -> Document:
+def _parse_object(value: dict[str, Cell], name: str, stem: str) -> Document:
     inner = list(value.values())
     if len(inner) == 1 and isinstance(inner[0], list):  # {"data": [...]}
         return parse_value(inner[0], name, stem)
@@ -131,7 +132,7 @@ def _parse_object(value: dict[str, Any], name: str, stem: str) -> Document:
     return Tree(value, name, stem)
 
 
-def _as_grid(rows: list[list[Any]], name: str) -> Array:
+def _as_grid(rows: list[list[Cell]], name: str) -> Array:
     nested = any(isinstance(cell, list | dict) for row in rows for cell in row)
     if nested or len({len(row) for row in rows}) > 1:
         raise FormatError(

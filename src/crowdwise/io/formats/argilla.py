@@ -1,10 +1,9 @@
 """Argilla: records as a list or a data set, nested or flat."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import ReadOptions, Record, Table
+from crowdwise.io.document import Cell, ReadOptions, Record, Table
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
 from crowdwise.io.recognize import Format
 
@@ -39,7 +38,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
     return rows.to_long(f"label from question {question!r}")
 
 
-def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
+def _list_responses(record: Record) -> Iterator[tuple[str, Cell, Cell, Cell]]:
     """Every response as question, value, worker and status."""
     nested = record.get("responses")
     if isinstance(nested, Mapping):  # {question: [{value, user_id}]}
@@ -61,11 +60,11 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
             yield from ((name, *one) for one in zip(given, users, status, strict=True))
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: Cell) -> bool:
     return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
-def _pad(values: Any, size: int) -> list[Any]:
+def _pad(values: Cell, size: int) -> list[Cell]:
     known = list(values)[:size] if _is_list(values) else []
     return known + [None] * (size - len(known))
 

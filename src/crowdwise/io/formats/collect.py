@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from crowdwise.errors import FormatError, explain, listing
 from crowdwise.io.build import SCALARS, LongTable, encode_values, refuse_nested
-from crowdwise.io.document import Record, Table
+from crowdwise.io.document import Cell, Record, Table
 from crowdwise.typing import Array
 
 TRUE = ("true", "1", "1.0", "yes", "t")
@@ -22,14 +21,14 @@ class Collector:
 
     def __init__(self, where: str) -> None:
         self.where = where
-        self.tasks: list[Any] = []
-        self.workers: list[Any] = []
-        self.labels: list[Any] = []
-        self.times: list[Any] = []
-        self.truths: dict[Any, set[Any]] = {}
+        self.tasks: list[Cell] = []
+        self.workers: list[Cell] = []
+        self.labels: list[Cell] = []
+        self.times: list[Cell] = []
+        self.truths: dict[Cell, set[Cell]] = {}
         self.counts: Counter[str] = Counter()
 
-    def add(self, task: Any, worker: Any, label: Any, time: Any = None) -> None:
+    def add(self, task: Cell, worker: Cell, label: Cell, time: Cell = None) -> None:
         """Take one annotation; several labels at once become one label of their names."""
         single = join_labels(label)
         if isinstance(label, list) and len(label) > 1:
@@ -39,7 +38,7 @@ class Collector:
         self.labels.append(single)
         self.times.append(time)
 
-    def add_truth(self, task: Any, truth: Any) -> bool:
+    def add_truth(self, task: Cell, truth: Cell) -> bool:
         """Take a truth that the export has for a task; returns whether both are there."""
         single = refuse_nested(join_labels(truth), "label", self.where)
         if task is None or single is None:
@@ -73,7 +72,7 @@ class Collector:
         counted = (f"{what}: {n:,}" for what, n in self.counts.items())
         return LongTable(frame, (*notes, *counted), untyped)
 
-    def _single_truths(self) -> dict[Any, Any]:
+    def _single_truths(self) -> dict[Cell, Cell]:
         """The truth of each task that has one; a task with two different ones has none."""
         single = {task: next(iter(own)) for task, own in self.truths.items() if len(own) == 1}
         for _ in range(len(self.truths) - len(single)):
@@ -81,17 +80,17 @@ class Collector:
         return single
 
 
-def get_field(record: Record, path: str) -> Any:
+def get_field(record: Record, path: str) -> Cell:
     """A value of a record, by its key or by a path such as ``meta.id``; None if absent."""
     if path in record:
         return record[path]
-    value: Any = record
+    value: Cell = record
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
-def get_first(record: Record, paths: Iterable[str]) -> Any:
+def get_first(record: Record, paths: Iterable[str]) -> Cell:
     """The first of these values that the record has."""
     return next((value for path in paths if (value := get_field(record, path)) is not None), None)
 
@@ -133,7 +132,7 @@ def find_true(column: pd.Series) -> Array:
     return column.astype(object).map(lambda cell: str(cell).strip().lower() in TRUE).to_numpy(bool)
 
 
-def join_labels(values: Any) -> Any:
+def join_labels(values: Cell) -> Cell:
     """Several labels in one annotation as one label; none as None."""
     if not isinstance(values, list | tuple | np.ndarray):
         return values

@@ -2,13 +2,12 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Document, ReadOptions, Record, Table, Tree
+from crowdwise.io.document import Cell, Document, ReadOptions, Record, Table, Tree
 from crowdwise.io.formats.collect import Collector, get_field
 from crowdwise.io.recognize import Format, holds_several, normalize_name, recognize_columns
 
@@ -70,7 +69,7 @@ def _find_columns(
     return workers, labels
 
 
-def _pair_up(record: Record, workers: str, labels: str, where: str) -> Iterator[tuple[Any, Any]]:
+def _pair_up(record: Record, workers: str, labels: str, where: str) -> Iterator[tuple[Cell, Cell]]:
     """The workers of one task with their labels, in any of the ways in use."""
     who, what = _unpack(record.get(workers)), _unpack(record.get(labels))
     if isinstance(what, Mapping):  # {worker: label}
@@ -83,14 +82,14 @@ def _pair_up(record: Record, workers: str, labels: str, where: str) -> Iterator[
         yield from _zip_lists(who, what, where)
 
 
-def _take_pair(cell: Record, where: str) -> tuple[Any, Any]:
+def _take_pair(cell: Record, where: str) -> tuple[Cell, Cell]:
     roles = recognize_columns(cell, {})
     if not {"worker", "label"} <= roles.keys():
         raise _mismatch_error(where, f"fields {', '.join(map(str, cell))}")
     return cell[roles["worker"]], cell[roles["label"]]
 
 
-def _zip_lists(who: Any, what: Any, where: str) -> Iterator[tuple[Any, Any]]:
+def _zip_lists(who: Cell, what: Cell, where: str) -> Iterator[tuple[Cell, Cell]]:
     lists = [list(side) if holds_several(side) else None for side in (who, what)]
     if lists[0] is None or lists[1] is None or len(lists[0]) != len(lists[1]):
         raise _mismatch_error(where, f"{lists[0]} beside {lists[1]}")
@@ -104,7 +103,7 @@ def _mismatch_error(where: str, first: str) -> FormatError:
     )
 
 
-def _unpack(cell: Any) -> Any:
+def _unpack(cell: Cell) -> Cell:
     """A list or dict that was written as text; a text with commas is a list of texts."""
     if cell is None:
         return []

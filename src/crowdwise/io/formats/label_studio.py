@@ -1,10 +1,9 @@
 """Label Studio: the JSON export, or JSON_MIN."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import ReadOptions, Record, RecordTable, Table
+from crowdwise.io.document import Cell, ReadOptions, Record, RecordTable, Table
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
 from crowdwise.io.recognize import Format
 
@@ -40,7 +39,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
 
 
 def _add_annotation(
-    rows: Collector, task: Any, annotation: Record, question: str, options: ReadOptions
+    rows: Collector, task: Cell, annotation: Record, question: str, options: ReadOptions
 ) -> None:
     results = (item for item in _list_results(annotation) if item.get("from_name") == question)
     label = next(map(_extract_label, results), None)
@@ -70,7 +69,7 @@ def _list_results(annotation: Record) -> Iterator[Record]:
             yield item
 
 
-def _extract_label(item: Record) -> Any:
+def _extract_label(item: Record) -> Cell:
     """The label of one result: a choice, a rating, the path in a taxonomy."""
     value = get_first(item["value"], VALUES)
     if isinstance(value, list) and value and all(isinstance(part, list) for part in value):

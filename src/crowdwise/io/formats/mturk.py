@@ -2,9 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -13,10 +11,12 @@ from crowdwise.io.build import (
     encode_column,
     encode_values,
 )
-from crowdwise.io.document import ReadOptions, Table
+from crowdwise.io.document import Cell, ReadOptions, Record, Table
 from crowdwise.io.formats.collect import choose_question, find_present, find_true, join_labels
 from crowdwise.io.recognize import Format
+from crowdwise.typing import Array
 
+Questions = dict[str, pd.Series]  # the labels of each question
 INPUT, ANSWER, FORM = "Input.", "Answer.", "Answer.taskAnswers"
 ROLES = {"task": "HITId", "time": "SubmitTime"}
 ZONES = {"PST": "-08:00", "PDT": "-07:00", "UTC": "+00:00", "GMT": "+00:00"}
@@ -52,19 +52,19 @@ def _find_roles(table: Table, options: ReadOptions) -> dict[str, str]:
     return roles
 
 
-def _normalize_question(options: ReadOptions, questions: Mapping[str, Any]) -> str | None:
+def _normalize_question(options: ReadOptions, questions: Questions) -> str | None:
     asked = options.asked.removeprefix(ANSWER) if options.asked else None
     return f"{asked}.label" if asked and f"{asked}.label" in questions else asked
 
 
-def _collect_questions(table: Table) -> dict[str, Any]:
+def _collect_questions(table: Table) -> Questions:
     """The labels of each question; ticks such as ``Answer.mood.good`` make one question."""
     names = [name for name in table.columns if name.startswith(ANSWER)]
     if names == [FORM]:
         return _parse_forms(table)
     frame = table.frame(names)
-    ticks: dict[str, dict[str, Any]] = {}
-    questions: dict[str, Any] = {}
+    ticks: dict[str, dict[str, Array]] = {}
+    questions: Questions = {}
     for name in names:
         question, _, option = name.removeprefix(ANSWER).rpartition(".")
         column = encode_column(frame[name], "label", table.name)
@@ -80,14 +80,14 @@ def _collect_questions(table: Table) -> dict[str, Any]:
     return questions
 
 
-def _parse_forms(table: Table) -> dict[str, Any]:
+def _parse_forms(table: Table) -> Questions:
     """The labels of each question of answers written as JSON."""
     forms = [_parse_form(cell) for cell in table.frame([FORM])[FORM].astype(object)]
     names = dict.fromkeys(name for form in forms for name in form)
     return {n: encode_values([form.get(n) for form in forms], "label", table.name) for n in names}
 
 
-def _parse_form(cell: Any) -> dict[str, Any]:
+def _parse_form(cell: Cell) -> Record:
     try:
         form = json.loads(cell)
     except (TypeError, ValueError, RecursionError):
@@ -96,7 +96,7 @@ def _parse_form(cell: Any) -> dict[str, Any]:
     return {k: _parse_answer(v) for k, v in form.items()} if isinstance(form, dict) else {}
 
 
-def _parse_answer(value: Any) -> Any:
+def _parse_answer(value: Cell) -> Cell:
     if isinstance(value, dict):
         ticked = [name for name, yes in value.items() if yes is True]
         value = value.get("label", ticked)

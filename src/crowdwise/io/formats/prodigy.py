@@ -1,9 +1,7 @@
 """Prodigy: JSONL of choices, or of accepted and rejected labels."""
 
-from typing import Any
-
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import ReadOptions, Record, RecordTable
+from crowdwise.io.document import Cell, ReadOptions, Record, RecordTable
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
 from crowdwise.io.recognize import Format
 
@@ -47,7 +45,7 @@ def _parse_verdicts(document: RecordTable, options: ReadOptions) -> LongTable:
     return rows.to_long("label from 'answer'" + (f" to {label!r}" if label is not None else ""))
 
 
-def _add(rows: Collector, record: Record, label: Any, options: ReadOptions) -> None:
+def _add(rows: Collector, record: Record, label: Cell, options: ReadOptions) -> None:
     task = get_first(record, (options.task,) if options.task else TASK)
     worker = get_first(record, (options.worker,) if options.worker else WORKER)
     rows.add(task, worker, label, get_field(record, options.time or "_timestamp"))

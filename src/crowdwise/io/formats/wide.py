@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pandas as pd
@@ -137,7 +137,7 @@ def _find_workers(table: Table, options: ReadOptions) -> list[str]:
     return [name for name in left if normalize_name(name) not in about]
 
 
-def _sample_values(table: Table, name: str) -> set[Any]:
+def _sample_values(table: Table, name: str) -> set[str]:
     return {str(cell) for row in table.sample if (cell := row.get(name)) is not None}
 
 
