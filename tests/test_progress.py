@@ -140,8 +140,28 @@ class TestWork:
         from crowdwise.learn import SpeeLFC, Training
 
         X = np.random.RandomState(0).normal(size=(60, 2))
-        SpeeLFC(training=Training(epochs=5), random_state=0).fit(X, crowd.annotations)
+        model = SpeeLFC(training=Training(epochs=5), random_state=0).fit(X, crowd.annotations)
         assert seen(drawn, "training", 5, "epoch")
+        model.predict_proba(X)
+        assert seen(drawn, "predicting", 1, "block")
+
+    @pytest.mark.filterwarnings("ignore:All vectors point the same way")
+    def test_embedding(self, crowd, drawn):
+        from crowdwise.embed import RLL
+        from crowdwise.learn import Training
+
+        X = np.random.RandomState(0).normal(size=(60, 2))
+        model = RLL(training=Training(epochs=2), groups_per_epoch=20, random_state=0)
+        model.fit_transform(X, crowd.annotations)
+        assert seen(drawn, "training", 2, "epoch")
+        assert seen(drawn, "embedding", 1, "block")
+
+    def test_rounds_of_iced(self, crowd, drawn):
+        from crowdwise.learn import ICED, Training
+
+        X = np.random.RandomState(0).normal(size=(60, 2))
+        ICED(rounds=2, training=Training(epochs=1), random_state=0).fit(X, crowd.annotations)
+        assert seen(drawn, "ICED, at most", 2, "round")
 
     def test_epochs_that_patience_saves_are_not_expected(self, crowd, drawn, monkeypatch):
         from crowdwise.learn import SpeeLFC, Training

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from torch import nn
 
+from crowdwise import progress
 from crowdwise.aggregate import MajorityVote
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
@@ -224,7 +225,8 @@ class CrowdEmbedder(SavedNet, Embedder):
         device = pick_device(self._settings().device)
         net = self.net_.to(device)
         parts: list[Floats] = [np.empty((0, self.size_))]
-        for some in torch.split(torch.arange(features.n_tasks), size):
+        rows = torch.split(torch.arange(features.n_tasks), size)
+        for some in progress.track(rows, "embedding", unit="block"):
             parts.append(net(features.rows(some.to(device))).double().cpu().numpy())
         self.net_.cpu()
         return np.concatenate(parts)

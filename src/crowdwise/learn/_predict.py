@@ -11,6 +11,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from crowdwise import progress
 from crowdwise.base.fitting import column_names, refuse_other_columns
 from crowdwise.base.learner import CrowdLearner, worker_names
 from crowdwise.errors import ParameterError
@@ -129,7 +130,8 @@ class NetPredictions(CrowdLearner):
         features = self._known_features(X)
         size = rows_at_once(max(int(np.prod(features.shape)), n_workers * self._pair_cells()))
         rows = torch.split(torch.arange(features.n_tasks), size)
-        parts = [work(features.rows(some)).double().numpy() for some in rows]
+        counted = progress.track(rows, "predicting", unit="block")
+        parts = [work(features.rows(some)).double().numpy() for some in counted]
         return np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
 
     def _known_features(self, X: Any) -> Features:

@@ -10,6 +10,7 @@ import torch
 from sklearn.base import clone
 from torch import Tensor, nn
 
+from crowdwise import progress
 from crowdwise.aggregate import IBCC, HardDawidSkene
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
@@ -189,7 +190,7 @@ class ICED(CrowdClassifier):
             run.learn(net.stack(), labels, warm_up.epochs, truths)
         truths = self._infer(net, crowd)
         run.start(truths)
-        for _ in range(self.rounds):
+        for _ in progress.track(range(self.rounds), "ICED, at most", unit="round"):
             new = generator.generate(net.embed(), crowd.votes, crowd.of_real(truths), net.rng)
             truths = self._infer(net, crowd, new)
             rows = decoder.rows(net, crowd.votes, new)
