@@ -108,6 +108,12 @@ class TestBars:
             progress.write("a line")
         assert capsys.readouterr().err.splitlines() == ["before", "a line", "a line"]
 
+    def test_a_line_does_not_bring_out_a_bar_before_its_time(self, capsys):
+        with progress.shown(delay=60), progress.bar("work", 3) as bar:
+            bar.advance()
+            progress.write("a line")
+        assert capsys.readouterr().err == "a line\n"
+
     def test_a_generator_that_is_left_early_closes_its_bar(self, drawn):
         for step in progress.track(range(100), "work"):
             if step == 3:

@@ -183,8 +183,14 @@ def _tqdm() -> Any:
 
         monitor_interval = 0  # no thread: every step looks at the clock
 
+        def is_due(self) -> bool:
+            return self.delay <= 0 or self._time() - self.start_t >= self.delay
+
         def display(self, *args: Any, **options: Any) -> bool:
-            late = self.delay <= 0 or self._time() - self.start_t >= self.delay
-            return late and super().display(*args, **options)
+            return self.is_due() and super().display(*args, **options)
+
+        def clear(self, *args: Any, **options: Any) -> None:
+            if self.is_due():
+                super().clear(*args, **options)
 
     return Delayed
