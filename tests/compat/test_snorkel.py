@@ -95,6 +95,17 @@ def test_ties():
         break_ties(proba, "wat")
 
 
+def test_the_policy_for_ties_reaches_predictions_and_scores():
+    L, voter = np.tile([0, 1], (40, 1)), MajorityLabelVoter()
+    assert (voter.predict(L) == -1).all()
+    labels, proba = voter.predict(L, return_probs=True, tie_break_policy="random")
+    assert set(labels) == {0, 1}
+    assert (proba == 0.5).all()
+    for policy, coverage in (("abstain", 0.0), ("random", 1.0)):
+        found = voter.score(L, np.zeros(40), ["coverage"], tie_break_policy=policy)
+        assert found == {"coverage": coverage}
+
+
 def test_scores(weak, model):
     L, truth = weak
     names = ["accuracy", "coverage", "precision", "recall", "f1", "f1_micro", "f1_macro",

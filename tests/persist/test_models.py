@@ -428,10 +428,11 @@ def test_a_forged_aggregator_is_one_clear_error(change, crowd, path):
         crowdwise.load(path)
 
 
-def test_rows_that_a_method_has_per_task_are_counted(crowd, path):
+@pytest.mark.parametrize("rows", ["log_ease_", "log_odds_"], ids=["per task", "per worker"])
+def test_rows_that_a_method_has_per_task_and_per_worker_are_counted(rows, crowd, path):
     aggregate.GLAD().fit(crowd[1]).save(path)
-    forge(path, reshape("log_ease_", 7))
-    with pytest.raises(FormatError, match="log_ease_"):
+    forge(path, reshape(rows, 7))
+    with pytest.raises(FormatError, match=rows):
         crowdwise.load(path)
 
 
