@@ -135,11 +135,11 @@ def test_more_classes_leave_a_rotation_open():
 def test_untangles_truths_that_are_as_likely():
     rng = np.random.default_rng(5)
     rates = rng.uniform(0.0, 0.1, (4, 3, 3)) + 0.5 * np.eye(3)
-    assert_array_equal(label_model.untangle(rates[:, :, [2, 0, 1]], np.full(3, 1 / 3)), rates)
+    assert_array_equal(label_model.match_truths(rates[:, :, [2, 0, 1]], np.full(3, 1 / 3)), rates)
     odd = np.array([0.5, 0.25, 0.25])  # the first truth is not to be mistaken for another
-    assert_array_equal(label_model.untangle(rates[:, :, [0, 2, 1]], odd), rates)
+    assert_array_equal(label_model.match_truths(rates[:, :, [0, 2, 1]], odd), rates)
     swapped = rates[:, :, [1, 0, 2]]
-    assert_array_equal(label_model.untangle(swapped, odd), swapped)
+    assert_array_equal(label_model.match_truths(swapped, odd), swapped)
 
 
 def test_class_prior_is_uniform_given_or_the_mean_share(crowd):

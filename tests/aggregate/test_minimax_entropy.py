@@ -227,16 +227,18 @@ def test_a_mirror_image_is_turned_back():
     shares = rng.dirichlet([0.3] * 3, 50)
     order = np.array([2, 0, 1])
     mirrored = 0.9 * shares[:, order] + 0.1 / 3
-    found = solver.untangle(EveryCell(3), mirrored, shares)
+    found = solver.order_truths(EveryCell(3), mirrored, shares)
     assert_array_equal(mirrored[:, found].argmax(axis=1), shares.argmax(axis=1))
-    assert_array_equal(solver.untangle(EveryCell(3), np.full((50, 3), 1 / 3), shares), [0, 1, 2])
+    assert_array_equal(
+        solver.order_truths(EveryCell(3), np.full((50, 3), 1 / 3), shares), [0, 1, 2]
+    )
 
 
 def test_truths_can_trade_places_but_not_against_gold(crowd, monkeypatch):
     annotations, order = crowd.annotations, np.array([1, 2, 0])
     known = {annotations.tasks[0]: annotations.classes[crowd.truth[0]]}
     fits = [MinimaxEntropy(regularization=0.02).fit(annotations, gold) for gold in (None, known)]
-    monkeypatch.setattr(solver, "untangle", lambda *_: order)
+    monkeypatch.setattr(solver, "order_truths", lambda *_: order)
     again = [MinimaxEntropy(regularization=0.02).fit(annotations, gold) for gold in (None, known)]
     for name in ("worker_effect_", "task_effect_", "posterior_"):
         free, bound = (getattr(model, name) for model in fits)

@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from crowdwise.aggregate.minimax_entropy import MinimaxEntropy, penalties_of
 from crowdwise.aggregate.ordinal_minimax_entropy import OrdinalMinimaxEntropy, Thresholds
-from crowdwise.inference.conditional_entropy import untangle
+from crowdwise.inference.conditional_entropy import order_truths
 from crowdwise.simulate import confused_crowd
 
 
@@ -152,8 +152,8 @@ def test_real_crowds(real_crowd, name, accuracy):
 
 def test_a_mirror_image_is_turned_back():
     shares = np.random.default_rng(7).dirichlet([0.3] * 4, 50)
-    assert_array_equal(untangle(Thresholds(4), shares[:, ::-1], shares), [3, 2, 1, 0])
-    assert_array_equal(untangle(Thresholds(4), shares[:, [1, 0, 2, 3]], shares), [0, 1, 2, 3])
+    assert_array_equal(order_truths(Thresholds(4), shares[:, ::-1], shares), [3, 2, 1, 0])
+    assert_array_equal(order_truths(Thresholds(4), shares[:, [1, 0, 2, 3]], shares), [0, 1, 2, 3])
 
 
 def test_one_class_needs_no_parameters():

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.aggregate import MajorityVote, ZeroBasedSkill
-from crowdwise.base.weighted_vote import agreement
+from crowdwise.base.weighted_vote import count_agreement
 from crowdwise.inference import MemoryEngine
 
 
@@ -56,7 +56,7 @@ def test_no_step_lowers_what_skills_and_votes_raise_together(voters):
     raised = []
     for n_steps in range(1, 12):
         model = ZeroBasedSkill(learning_rate=0.4, max_iter=n_steps).fit(voters.annotations)
-        agreed, given = agreement(MemoryEngine(voters.annotations), model.weights_)
+        agreed, given = count_agreement(MemoryEngine(voters.annotations), model.weights_)
         raised.append((model.weights_ * agreed - given * model.weights_**2 / 2).sum())
     assert np.diff(raised).min() >= -1e-9
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import Annotations
-from crowdwise.base.weighted_vote import agreement, settled, share
+from crowdwise.base.weighted_vote import agreement_rate, count_agreement, have_settled
 from crowdwise.inference import MemoryEngine
 
 WEIGHTS = np.array([2.0, 0.5, 1.0, 0.0, 0.3, -0.2, -1.5])
@@ -14,25 +14,25 @@ WEIGHTS = np.array([2.0, 0.5, 1.0, 0.0, 0.3, -0.2, -1.5])
 @pytest.mark.usefixtures("either_loop")
 def test_agreement_equals_the_plain_loops(voters, slow_vote):
     for weights in (np.ones(7), WEIGHTS):
-        found = agreement(MemoryEngine(voters.annotations), weights)
+        found = count_agreement(MemoryEngine(voters.annotations), weights)
         assert_allclose(found, slow_vote(voters.annotations, weights))
 
 
 def test_agreement_equals_the_plain_loops_with_weights_and_gold(weighted_voters, slow_vote):
     gold = np.where(np.arange(80) % 3 == 0, np.arange(80) % 2, -1)
-    found = agreement(MemoryEngine(weighted_voters, gold), WEIGHTS)
+    found = count_agreement(MemoryEngine(weighted_voters, gold), WEIGHTS)
     assert_allclose(found, slow_vote(weighted_voters, WEIGHTS, gold))
 
 
 def test_the_size_of_the_weights_does_not_matter(voters):
-    found = agreement(MemoryEngine(voters.annotations), WEIGHTS * 1e-12)
-    assert_allclose(found, agreement(MemoryEngine(voters.annotations), WEIGHTS))
+    found = count_agreement(MemoryEngine(voters.annotations), WEIGHTS * 1e-12)
+    assert_allclose(found, count_agreement(MemoryEngine(voters.annotations), WEIGHTS))
 
 
 def test_rounding_does_not_break_a_tie():
     votes = Annotations.from_matrix([[0, 0, 1], [1, 1, 0]])
     assert 0.7 + 0.2 != 0.9
-    agreed, given = agreement(MemoryEngine(votes), np.array([0.7, 0.2, 0.9]))
+    agreed, given = count_agreement(MemoryEngine(votes), np.array([0.7, 0.2, 0.9]))
     assert_allclose(agreed, [1.0, 1.0, 1.0])
     assert_allclose(given, [2.0, 2.0, 2.0])
 
@@ -40,7 +40,7 @@ def test_rounding_does_not_break_a_tie():
 def test_a_distribution_agrees_in_part():
     soft = [[0.7, 0.3], [0.4, 0.6]]
     votes = Annotations.from_codes([0, 0], [0, 1], [0, 1], soft=soft)
-    agreed, given = agreement(MemoryEngine(votes), np.ones(2))  # class 0 leads with 1.1
+    agreed, given = count_agreement(MemoryEngine(votes), np.ones(2))  # class 0 leads with 1.1
     assert_allclose(agreed, [0.7, 0.4], rtol=1e-6)
     assert_allclose(given, [1.0, 1.0])
     assert_allclose(
@@ -49,7 +49,7 @@ def test_a_distribution_agrees_in_part():
 
 
 def test_a_worker_without_labels_has_the_crowds_share():
-    found = share(np.array([3.0, 1.0, 0.0]), np.array([4.0, 4.0, 0.0]))
+    found = agreement_rate(np.array([3.0, 1.0, 0.0]), np.array([4.0, 4.0, 0.0]))
     assert_allclose(found, [0.75, 0.25, 0.5])
 
 
@@ -75,5 +75,5 @@ def test_workers_who_weigh_nothing_count_the_same_among_themselves():
 
 def test_weights_have_settled_when_none_moves():
     weights = np.array([1e6, 1.0])
-    assert settled(weights, weights + np.array([0, 1e-4]))
-    assert not settled(weights, weights + np.array([0, 1e-2]))
+    assert have_settled(weights, weights + np.array([0, 1e-4]))
+    assert not have_settled(weights, weights + np.array([0, 1e-2]))

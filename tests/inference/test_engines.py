@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import aggregate
 from crowdwise.base import aggregator
-from crowdwise.inference import MemoryEngine
+from crowdwise.inference import MemoryEngine, count_labels
 
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
@@ -115,3 +115,10 @@ def test_votes_may_be_spread_before_they_are_counted(votes):
     assert first.truths.sum() == 120
     assert_allclose(first.truths, np.bincount(votes.votes().argmax(axis=1), minlength=3))
     assert_allclose(first.counts.sum(axis=(1, 2)), engine.labels_per_worker())
+
+
+def test_some_workers_may_be_counted_together(votes):
+    posterior = np.random.default_rng(1).dirichlet(np.ones(3), votes.n_tasks)
+    each = count_labels(votes, posterior)
+    found = count_labels(votes, posterior, np.array([1, 0, 1, -1, -1, -1, 1]))
+    assert_allclose(found, [each[1], each[[0, 2, 6]].sum(axis=0)])

@@ -23,7 +23,7 @@ from crowdwise.typing import Floats, RandomState
 
 
 @dataclass(frozen=True)
-class Belief:
+class SubtypeBelief:
     """Dirichlet parameters of everything unknown but the truths; also of their prior."""
 
     classes: Floats  # (truth,)
@@ -151,7 +151,7 @@ class EBCC(ConfusionModel):
             part = rng.dirichlet(np.ones(self.n_subtypes), shares.shape)
             return (shares[:, :, None] * part).reshape(len(shares), -1)
 
-        def run() -> Run[Belief]:
+        def run() -> Run[SubtypeBelief]:
             start = update(prior, engine.tally_votes(split))
             return climb(engine, start, prior, self.max_iter, self.tol)
 
@@ -163,13 +163,13 @@ class EBCC(ConfusionModel):
         self.objective_, self.n_iter_ = best.objective, len(best.objective)
         return self._posterior(engine)
 
-    def _prior(self, votes: Floats) -> Belief:
+    def _prior(self, votes: Floats) -> SubtypeBelief:
         """What is believed before workers are known."""
         n_classes, even = len(votes), self.subtype_smoothing / self.n_subtypes
         by_votes = isinstance(self.class_smoothing, str)
         classes = votes + 1.0 if by_votes else np.full(n_classes, float(self.class_smoothing))
         subtypes = np.full((n_classes, self.n_subtypes), even)
-        return Belief(classes, subtypes, worker_prior(self.smoothing, n_classes)[:, None])
+        return SubtypeBelief(classes, subtypes, worker_prior(self.smoothing, n_classes)[:, None])
 
     def _posterior(self, engine: Engine) -> Floats:
         return engine.posterior(self.log_prior_.ravel(), flatten(expected_log(self.counts_)))
@@ -178,7 +178,9 @@ class EBCC(ConfusionModel):
         return {"confusion_": self.confusion_, "counts_": self.counts_}
 
 
-def climb(engine: Engine, belief: Belief, prior: Belief, max_iter: int, tol: float) -> Run[Belief]:
+def climb(
+    engine: Engine, belief: SubtypeBelief, prior: SubtypeBelief, max_iter: int, tol: float
+) -> Run[SubtypeBelief]:
     """Update the truths and the beliefs in turn until the bound converges."""
     for em in until_converged(max_iter, tol, name="EBCC"):
         step = engine.sweep(log_weights(belief).ravel(), flatten(expected_log(belief.confusion)))
@@ -187,22 +189,22 @@ def climb(engine: Engine, belief: Belief, prior: Belief, max_iter: int, tol: flo
     return Run(last, em.objective)
 
 
-def update(prior: Belief, sums: Sums) -> Belief:
+def update(prior: SubtypeBelief, sums: Sums) -> SubtypeBelief:
     """Add the expected counts of (truth, subtype), and of labels given them, to the prior."""
     shape = prior.subtypes.shape
     tasks = sums.truths.reshape(shape)
     labels = sums.counts.reshape(len(sums.counts), *shape, shape[0])
-    return Belief(
+    return SubtypeBelief(
         prior.classes + tasks.sum(axis=1), prior.subtypes + tasks, prior.confusion + labels
     )
 
 
-def log_weights(belief: Belief) -> Floats:
+def log_weights(belief: SubtypeBelief) -> Floats:
     """E[log P(truth, subtype)]."""
     return expected_log(belief.classes)[:, None] + expected_log(belief.subtypes)
 
 
-def distance(belief: Belief, prior: Belief) -> float:
+def distance(belief: SubtypeBelief, prior: SubtypeBelief) -> float:
     """How far the beliefs are from the prior: the penalty in the bound."""
     return (
         divergence(belief.classes, prior.classes)

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.base import Aggregator, Traits, at_least, by_worker, one_of
 from crowdwise.inference import Engine, fixed_prior, gold_mask, normalize, until_converged
 from crowdwise.inference.logistic import (
+    LabelResponses,
     Normal,
-    Responses,
     Shape,
     ascend,
     at_scale,
@@ -173,7 +173,7 @@ class GLAD(Aggregator):
 
 
 def expect(
-    rows: Responses, prior: Floats, skill: Floats, log_ease: Floats, mask: Floats | None = None
+    rows: LabelResponses, prior: Floats, skill: Floats, log_ease: Floats, mask: Floats | None = None
 ) -> tuple[Floats, float]:
     """E-step: P(truth | labels) of each task, and the log-evidence of all.
 
@@ -193,7 +193,7 @@ def expect(
 
 
 def at_skill(
-    skill: Floats, *, rows: Responses, right: Floats, log_ease: Floats, prior: Normal
+    skill: Floats, *, rows: LabelResponses, right: Floats, log_ease: Floats, prior: Normal
 ) -> Shape:
     """M-step: the expected log-posterior as a function of each worker's skill."""
     shape = at_scale(skill, np.exp(log_ease)[rows.task], rows.worker, rows, right)
@@ -201,7 +201,7 @@ def at_skill(
 
 
 def at_ease(
-    log_ease: Floats, *, rows: Responses, right: Floats, skill: Floats, prior: Normal
+    log_ease: Floats, *, rows: LabelResponses, right: Floats, skill: Floats, prior: Normal
 ) -> Shape:
     """M-step: the expected log-posterior as a function of each task's log ease."""
     ease = np.exp(log_ease)

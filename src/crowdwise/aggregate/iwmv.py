@@ -1,7 +1,7 @@
 """Iterative weighted majority vote: weights that grow from chance."""
 
 from crowdwise.base import RepeatedVote, at_least
-from crowdwise.base.weighted_vote import share
+from crowdwise.base.weighted_vote import agreement_rate
 from crowdwise.typing import Floats
 
 
@@ -58,7 +58,7 @@ class IWMV(RepeatedVote):
         self.max_iter = max_iter
 
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
-        return above_chance(share(agreed, given), len(self.classes_))
+        return above_chance(agreement_rate(agreed, given), len(self.classes_))
 
 
 def above_chance(agreement: Floats, n_classes: int) -> Floats:

@@ -146,7 +146,7 @@ class LabelModel(ConfusionModel):
         guess = first_guess(moments.label, prior, self.precision)
         rates = self._descend(moments, guess)
         floor = smallest_rate(annotations.n_tasks) if self.floor is None else self.floor
-        rates = untangle(np.clip(rates, floor, 1.0 - floor), prior)
+        rates = match_truths(np.clip(rates, floor, 1.0 - floor), prior)
         self.rates_ = rates.swapaxes(1, 2)  # (worker, truth, label)
         self.confusion_ = normalize(self.rates_)
         return self._posterior(engine)
@@ -217,7 +217,7 @@ def smallest_rate(n_tasks: int) -> float:
     return float(min(0.01, 10.0 ** -np.ceil(np.log10(n_tasks))))
 
 
-def untangle(rates: Floats, prior: Floats) -> Floats:
+def match_truths(rates: Floats, prior: Floats) -> Floats:
     """Swap truths that are equally likely, so that labels are right most often.
 
     The moments cannot tell such truths apart.

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
@@ -98,7 +99,7 @@ class MajorityVote(Aggregator):
 
 def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) -> Floats:
     """The weights in the order of ``workers``."""
-    table = dict(weights.items()) if hasattr(weights, "items") else None
+    table = dict(weights.items()) if isinstance(weights, Mapping | pd.Series) else None
     if table is None:
         values = np.asarray(weights, dtype=np.float64)
         if values.shape != workers.shape:

@@ -19,7 +19,7 @@ SIGN_STEPS = 100  # steps of the power iteration that tells liars from the rest
 
 
 @dataclass(frozen=True)
-class Pairs:
+class WorkerPairs:
     """Pairs of workers with tasks in common, as sparse symmetric matrices worker x worker."""
 
     agreement: csr_array  # chance-corrected: 1 always agree, 0 as often as by chance
@@ -128,14 +128,14 @@ class MMSR(ConfusionModel):
         self.confusion_ = one_coin_confusion(accuracy, n_classes)
         return self._posterior(engine)
 
-    def _spared(self, pairs: Pairs) -> int:
+    def _spared(self, pairs: WorkerPairs) -> int:
         """How many pairs each worker sets aside on each side."""
         if not isinstance(self.n_trimmed, str):
             return int(self.n_trimmed)
         return max(int(pairs.degree.min()) // 2 - 1, 0)
 
 
-def pairs_of(annotations: Annotations) -> Pairs:
+def pairs_of(annotations: Annotations) -> WorkerPairs:
     """Agreement of each pair of workers, rescaled to be 0 by chance and 1 at best."""
     cells, n_classes = annotations.cells, annotations.n_classes
     worker, label = np.divmod(cells.code, n_classes)
@@ -144,7 +144,7 @@ def pairs_of(annotations: Annotations) -> Pairs:
     agreed = meetings(task * n_classes + label, worker, cells.value, annotations.n_workers)
     share = (agreed + common).data / common.data - 1.0  # the sum has all cells of common
     corrected = (n_classes * share - 1.0) / max(n_classes - 1, 1)
-    return Pairs(csr_array((corrected, common.indices, common.indptr), common.shape), common)
+    return WorkerPairs(csr_array((corrected, common.indices, common.indptr), common.shape), common)
 
 
 def meetings(place: Ints, worker: Ints, value: Floats | None, n_workers: int) -> csr_array:
@@ -159,7 +159,7 @@ def meetings(place: Ints, worker: Ints, value: Floats | None, n_workers: int) ->
 
 
 def rank_one(
-    pairs: Pairs, n_trimmed: int, least: float, max_iter: int, tol: float
+    pairs: WorkerPairs, n_trimmed: int, least: float, max_iter: int, tol: float
 ) -> tuple[Floats, int]:
     """Sizes whose products are about ``|agreement|``, and the rounds it took to find them.
 
@@ -194,7 +194,7 @@ def claims(magnitude: csr_array, held: Floats) -> csr_array:
     return csr_array((ratio, magnitude.indices, magnitude.indptr), shape=magnitude.shape)
 
 
-def signs(pairs: Pairs) -> Floats:
+def signs(pairs: WorkerPairs) -> Floats:
     """Which workers agree with the bulk (1) and which oppose it (-1).
 
     Power iteration on the signed graph of agreements, from a crowd that means well; each

@@ -1,7 +1,7 @@
 """Wawa: worker agreement with aggregate, then a weighted vote."""
 
 from crowdwise.base import RepeatedVote, at_least
-from crowdwise.base.weighted_vote import share
+from crowdwise.base.weighted_vote import agreement_rate
 from crowdwise.typing import Floats
 
 
@@ -58,4 +58,4 @@ class Wawa(RepeatedVote):
         self.max_iter = max_iter
 
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
-        return share(agreed, given)
+        return agreement_rate(agreed, given)

@@ -4,7 +4,7 @@ import numpy as np
 
 from crowdwise import progress
 from crowdwise.base import WeightedVote, at_least, between
-from crowdwise.base.weighted_vote import agreement, settled, share
+from crowdwise.base.weighted_vote import agreement_rate, count_agreement, have_settled
 from crowdwise.inference import Engine
 from crowdwise.typing import Floats
 
@@ -89,8 +89,8 @@ class ZeroBasedSkill(WeightedVote):
         for number in progress.track(steps, "ZeroBasedSkill, at most"):
             rate = self.learning_rate * self.decay ** (number // self.decay_every)
             before = skill
-            skill = before + rate * (share(*agreement(engine, before)) - before)
-            if settled(before, skill):
+            skill = before + rate * (agreement_rate(*count_agreement(engine, before)) - before)
+            if have_settled(before, skill):
                 break
         self.n_iter_ = number
         self.weights_ = self.agreement_ = skill

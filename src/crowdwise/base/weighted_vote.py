@@ -56,15 +56,15 @@ class RepeatedVote(WeightedVote):
         name = f"{type(self).__name__}, at most"
         for _ in progress.track(range(self.max_iter), name):
             before, self.n_iter_ = weights, self.n_iter_ + 1
-            agreed, given = agreement(engine, before)
+            agreed, given = count_agreement(engine, before)
             weights = self._weigh(agreed, given)
-            if settled(before, weights):
+            if have_settled(before, weights):
                 break
-        self.weights_, self.agreement_ = weights, share(agreed, given)
+        self.weights_, self.agreement_ = weights, agreement_rate(agreed, given)
         return self._posterior(engine)
 
 
-def agreement(engine: Engine, weights: Floats) -> tuple[Floats, Floats]:
+def count_agreement(engine: Engine, weights: Floats) -> tuple[Floats, Floats]:
     """How many labels of each worker agree with the weighted vote, and how many there are.
 
     A label that is one of ``m`` tied for the lead agrees by ``1 / m``. Where the truth is
@@ -76,12 +76,12 @@ def agreement(engine: Engine, weights: Floats) -> tuple[Floats, Floats]:
     return np.einsum("wkk->w", counts), counts.sum(axis=(1, 2))
 
 
-def share(agreed: Floats, given: Floats) -> Floats:
+def agreement_rate(agreed: Floats, given: Floats) -> Floats:
     """Agreed / given; the whole crowd's share for a worker who gave no label."""
     crowd = np.full_like(given, agreed.sum() / given.sum())
     return np.divide(agreed, given, out=crowd, where=given > 0)
 
 
-def settled(before: Floats, after: Floats) -> bool:
+def have_settled(before: Floats, after: Floats) -> bool:
     """Whether a round left the weights where they were."""
     return bool((np.abs(after - before) <= SETTLED * np.abs(after).max()).all())

@@ -41,7 +41,7 @@ from crowdwise.inference.crowdlab import (
     find_consensus,
     fit_temperature,
     majority_label,
-    worker_quality,
+    score_workers,
 )
 from crowdwise.typing import Floats, Ints
 
@@ -115,7 +115,7 @@ def get_label_quality_multiannotator(
     if return_detailed_quality:
         info["detailed_label_quality"] = _label_quality(wide, main.posterior)
     if return_annotator_stats:
-        quality = worker_quality(counts, main) if quality_method == "crowdlab" else None
+        quality = score_workers(counts, main) if quality_method == "crowdlab" else None
         info["annotator_stats"] = annotator_table(wide, counts, main, quality, quality_method)
     if return_weights:
         last = found[methods[-1]]  # of several methods cleanlab gives the last one's weights

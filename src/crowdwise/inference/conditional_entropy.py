@@ -142,7 +142,7 @@ def solve(
     point, posterior = look(sheet, basis, (next(nothing), next(nothing))), start
     for em in until_converged(max_iter, tol):
         for side in (0, 1):
-            point = climb(sheet, basis, point, posterior, side, penalties[side], tol)
+            point = take_newton_steps(sheet, basis, point, posterior, side, penalties[side], tol)
         joint = sheet.sums[1] @ point.score
         if offset is not None:
             joint += offset
@@ -150,7 +150,7 @@ def solve(
         size = [(parameters**2).sum() for parameters in point.parameters]
         em.record(logsumexp(joint, axis=1).sum() - np.dot(penalties, size) / 2)
     effects = [basis.effect(parameters) for parameters in point.parameters]
-    order = untangle(basis, posterior, start) if offset is None else np.arange(start.shape[1])
+    order = order_truths(basis, posterior, start) if offset is None else np.arange(start.shape[1])
     worker_effect, task_effect = (effect[:, order] for effect in effects)
     return Solution(worker_effect, task_effect, posterior[:, order], em.objective)
 
@@ -183,7 +183,7 @@ def look(sheet: Sheet, basis: Basis, parameters: Pair) -> Point:
     return Point(parameters, chance, score)
 
 
-def climb(
+def take_newton_steps(
     sheet: Sheet,
     basis: Basis,
     point: Point,
@@ -230,7 +230,7 @@ def search(
     return trial, value(trial)
 
 
-def untangle(basis: Basis, posterior: Floats, shares: Floats) -> Ints:
+def order_truths(basis: Basis, posterior: Floats, shares: Floats) -> Ints:
     """The order of the truths in which they agree most with the labels.
 
     From labels alone truths have no names, and with few of them rounds can end in a mirror

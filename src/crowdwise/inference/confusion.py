@@ -1,5 +1,7 @@
 """Confusion matrices, ``confusion[worker, truth, label]``, from accuracies and from counts."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -7,7 +9,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.inference.engines.memory import MemoryEngine
 from crowdwise.inference.simplex import normalize
-from crowdwise.typing import Floats
+from crowdwise.typing import Floats, Ints
 
 
 def one_coin_confusion(accuracy: ArrayLike, n_classes: int) -> Floats:
@@ -29,8 +31,18 @@ def one_coin_confusion(accuracy: ArrayLike, n_classes: int) -> Floats:
     return np.where(np.eye(n_classes, dtype=bool), right, wrong)
 
 
-def count_labels(annotations: Annotations, posterior: Floats) -> Floats:
-    """Expected label counts under a posterior, ``(worker, truth, label)``."""
+def count_labels(annotations: Annotations, posterior: Floats, row: Ints | None = None) -> Floats:
+    """Expected label counts under a posterior, ``(worker, truth, label)``.
+
+    With ``row``, workers are counted in the rows of these numbers instead: several of them
+    together where the number is the same, and not at all where it is negative.
+    """
+    if row is not None:
+        place = row[annotations.worker]
+        annotations = annotations.filter(place >= 0)
+        names = np.arange(row.max(initial=-1) + 1)
+        worker = place[place >= 0].astype(np.int32)
+        annotations = replace(annotations, workers=names, worker=worker)
     return MemoryEngine(annotations).count(posterior)
 
 

@@ -140,7 +140,7 @@ def narrow(best: Array, score: Floats) -> Array:
     return among == among.max(axis=1, keepdims=True)
 
 
-def worker_quality(counts: CrowdlabCounts, found: Consensus) -> Floats:
+def score_workers(counts: CrowdlabCounts, found: Consensus) -> Floats:
     """Mean posterior of each worker's labels and agreement with the tasks' labels, mixed."""
     rows, size = counts.rows, counts.size
     own = counts.mean_by_worker(found.posterior[rows.task, rows.label], np.ones(len(rows.task)))

@@ -18,7 +18,7 @@ ROUNDING = 1e-12  # a fall below this fraction of the value is none
 
 
 @dataclass(frozen=True)
-class Responses:
+class LabelResponses:
     """The annotations as columns; a soft one is a row for every class."""
 
     task: Ints
@@ -57,12 +57,12 @@ class Normal:
         return Shape(shape.value - self.penalty(at), slope, shape.curvature + 1.0 / self.variance)
 
 
-def responses_of(annotations: Annotations) -> Responses:
+def responses_of(annotations: Annotations) -> LabelResponses:
     """One row per cell of the annotations."""
     cells, n_classes = annotations.cells, annotations.n_classes
     worker, label = np.divmod(cells.code.astype(np.intp), n_classes)
     task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
-    return Responses(task, worker, task * n_classes + label, cells.value)
+    return LabelResponses(task, worker, task * n_classes + label, cells.value)
 
 
 def normal_prior(pair: ArrayLike, name: str) -> Normal:
@@ -76,7 +76,7 @@ def normal_prior(pair: ArrayLike, name: str) -> Normal:
 
 
 def at_scale(
-    scale: Floats, factor: Floats, group: Ints, responses: Responses, right: Floats
+    scale: Floats, factor: Floats, group: Ints, responses: LabelResponses, right: Floats
 ) -> Shape:
     """Sum of right log sigmoid(x) + (1 - right) log sigmoid(-x), x = scale * factor, by group."""
     x = scale[group] * factor

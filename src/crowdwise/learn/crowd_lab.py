@@ -23,7 +23,7 @@ from crowdwise.inference.crowdlab import (
     find_consensus,
     fit_temperature,
     majority_label,
-    worker_quality,
+    score_workers,
 )
 from crowdwise.learn._classifier import ClassifierLearner
 from crowdwise.typing import Floats, Ints
@@ -207,7 +207,7 @@ class CrowdLab(ClassifierLearner):
             if votes.soft is None
             else (mine * votes.soft).sum(axis=1)
         )
-        quality = worker_quality(counts, judged)
+        quality = score_workers(counts, judged)
         quality = np.where(np.isnan(quality), np.nanmean(quality), quality)
         self.worker_quality_ = by_worker(quality, votes.workers, "quality")
         self.worker_weight_ = by_worker(judged.worker, votes.workers, "weight")

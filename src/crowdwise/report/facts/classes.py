@@ -1,12 +1,13 @@
 """Class balance, and which classes are confused."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
+from crowdwise.inference import count_labels
 from crowdwise.typing import Floats
 
 MOST_MISTAKES = 8
@@ -60,10 +61,8 @@ def class_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -
 
 def crowd_confusion(data: Annotations, posterior: Floats) -> Floats:
     """Expected number of annotations by truth and label, all workers together."""
-    right = np.zeros((data.n_classes, data.n_classes))
-    for label in range(data.n_classes):
-        right[:, label] = posterior[data.task[data.label == label]].sum(axis=0)
-    return right
+    plain, everyone = replace(data, weight=None, soft=None), np.zeros(data.n_workers, np.int64)
+    return count_labels(plain, posterior, everyone)[0]
 
 
 def mistakes_of(confusion: Floats, names: list[str]) -> tuple[Mistake, ...]:

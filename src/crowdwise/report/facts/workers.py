@@ -1,15 +1,15 @@
 """How accurate each worker is, which mistakes they make, and how that changes over time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
 
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate import worker_quality
 from crowdwise.evaluate.intervals import credible
 from crowdwise.evaluate.workers import expected_accuracy
+from crowdwise.inference import count_labels
 from crowdwise.typing import Floats, Ints
 
 MOST_WORKERS = 2_000  # rows of the table
@@ -91,12 +91,7 @@ def count_confusions(data: Annotations, posterior: Floats, number: Ints) -> Floa
         return np.zeros((0, n_classes, n_classes))
     row = np.full(data.n_workers, -1)
     row[number] = np.arange(len(number))
-    kept = row[data.worker] >= 0
-    at = row[data.worker[kept]] * n_classes + data.label[kept]
-    size = len(number) * n_classes
-    table = csr_array((np.ones(len(at)), (at, data.task[kept])), shape=(size, data.n_tasks))
-    counts = (table @ posterior).reshape(len(number), n_classes, n_classes)
-    return counts.swapaxes(1, 2)
+    return count_labels(replace(data, weight=None, soft=None), posterior, row)
 
 
 def _left_out(n_rows: int, n_workers: int) -> str:
