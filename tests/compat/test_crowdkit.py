@@ -160,6 +160,11 @@ def test_mmsr_scores_are_sums():
     assert scores.loc["t1", 0] == pytest.approx(model.skills_["p1"] + model.skills_["p2"])
 
 
+def test_mmsr_stops_without_a_warning():
+    rough, fine = crowdkit.MMSR(n_iter=1).fit(DATA), crowdkit.MMSR().fit(DATA)
+    assert not rough.skills_.equals(fine.skills_)
+
+
 def test_no_data_is_no_error():
     model = crowdkit.DawidSkene().fit(DATA[:0])
     assert len(model.labels_) == 0

@@ -27,6 +27,7 @@ def test_has_names(lessons):
     assert votes.classes.tolist() == ["engaged", "listening", "off task"]
     assert len(lessons.extra["feature_names"]) == lessons.X.shape[1]
     assert lessons.items.loc["clip-001", "lesson"] == "lesson-01"
+    assert lessons.items["lesson"].nunique() == 24
 
 
 def test_is_imbalanced(lessons):
