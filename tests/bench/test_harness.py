@@ -424,3 +424,17 @@ def test_tables_are_found_beside_an_editable_install(tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     assert main(["bench", "--list"]) == 0
     assert "lia-table2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", crowdbench.names())
+def test_saved_runs_belong_to_the_tables_of_today(name):
+    """A run is found again by its row, its column and its settings.
+
+    After a rename that changes no figure, rename in benchmarks/results as well; else run again.
+    """
+    folder = Path(__file__).parents[2] / "benchmarks" / "results"
+    stored = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    results = Results(crowdbench.table(name), folder)
+    known = {place: results.settings.get(place) for place in stored["settings"]}
+    assert known == stored["settings"]
+    assert len(results.runs) == len(stored["runs"])
