@@ -84,6 +84,16 @@ class Center(CrowdEmbedder):
         See :class:`CrowdEmbedder`; every class counts as certain, and
         ``aggregator=DawidSkene()`` is what papers call "+EM".
 
+    Notes
+    -----
+    The maths::
+
+        loss = cross-entropy(linear(z_i)) + weight / 2 * |z_i - center of its class|^2
+
+    Works when each class forms one cluster, and a plain classifier could be trained too.
+
+    Fails when classes have several clusters; wrong labels move the centers.
+
     References
     ----------
     Wen, Zhang, Li and Qiao (2016). A discriminative feature learning approach for deep face
@@ -121,6 +131,17 @@ class TripletCenter(CrowdEmbedder):
     anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
         See :class:`CrowdEmbedder`; every class counts as certain, and
         ``aggregator=DawidSkene()`` is what papers call "+EM".
+
+    Notes
+    -----
+    The maths::
+
+        loss = cross-entropy(linear(z_i)) + weight * max(0, own + margin - other)
+        own and other are half the squared distances to the own and to the nearest other center
+
+    Works when ``Center`` does; it also pushes classes apart.
+
+    Fails when classes have several clusters, or many labels are wrong.
 
     References
     ----------

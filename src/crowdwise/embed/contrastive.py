@@ -59,6 +59,17 @@ class Contrastive(CrowdEmbedder):
         See :class:`CrowdEmbedder`; every class counts as certain, and
         ``aggregator=DawidSkene()`` is what papers call "+EM".
 
+    Notes
+    -----
+    The maths::
+
+        loss = |z_i - z_j|^2 for tasks of one class, max(0, margin - |z_i - z_j|)^2 for others
+
+    Works when classes are compact and the aggregated labels are mostly right.
+
+    Fails when classes have several clusters or many labels are wrong: a wrong pair counts as
+    much as a right one.
+
     References
     ----------
     Hadsell, Chopra and LeCun (2006). Dimensionality reduction by learning an invariant mapping.

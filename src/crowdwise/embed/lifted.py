@@ -58,6 +58,19 @@ class LiftedStructure(CrowdEmbedder):
         See :class:`CrowdEmbedder`; every class counts as certain, and
         ``aggregator=DawidSkene()`` is what papers call "+EM".
 
+    Notes
+    -----
+    The maths::
+
+        J = |z_a - z_p|
+            + log sum over n of (exp(margin - |z_a - z_n|) + exp(margin - |z_p - z_n|))
+        loss = mean over pairs of max(0, J)^2 / 2
+
+    Works when batches are large: every distance in them is used.
+
+    Fails when labels are noisy, since the nearest negatives count most, and when batches are
+    small.
+
     References
     ----------
     Oh Song, Xiang, Jegelka and Savarese (2016). Deep metric learning via lifted structured

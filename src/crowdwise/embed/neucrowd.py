@@ -54,6 +54,22 @@ class NeuCrowd(CrowdEmbedder):
     safe_ : ndarray of shape (n_tasks,)
         Which labeled tasks have neighbors in the final embedding that support their class.
 
+    Notes
+    -----
+    The maths::
+
+        P(j | anchor z) proportional to exp(eta * a_j * (offset - |z - z_j|))
+        z = sum over i of a_i * z_i / sum over i of a_i, a_i is the assurance of task i
+
+    Works when labels are inconsistent and there are many groups per epoch, so that safety is
+    judged by a useful embedding.
+
+    Fails when the truth is the majority itself, so that safety has no wrong class to find;
+    when the encoder memorizes its training labels, since the neighbors of a mislabeled task
+    then agree with it; and when there are few groups per epoch, since tasks that are excluded
+    early are never learned. With many features, its sigmoid layers may do no better than a
+    linear one.
+
     References
     ----------
     Hao, Ding and Liu (2022). NeuCrowd: Neural sampling network for representation learning with

@@ -97,6 +97,18 @@ class RelationNet(CrowdEmbedder):
         See :class:`CrowdEmbedder`; the encoder has rectified units, every class is certain, and
         ``aggregator=DawidSkene()`` is what papers call "+EM".
 
+    Notes
+    -----
+    The maths::
+
+        loss = (g(sum over supports j of class k of z_j, z_i) - [class of i is k])^2
+
+    Works when classes are better compared by something other than a distance, and each class
+    has enough tasks to fill the episodes.
+
+    Fails when tasks are very few, since a second network has to be trained; wrong supports
+    spoil whole episodes.
+
     References
     ----------
     Sung, Yang, Zhang, Xiang, Torr and Hospedales (2018). Learning to compare: Relation network

@@ -51,6 +51,24 @@ class RLL(CrowdEmbedder):
     encoder, aggregator, scale, refresh_every, training, random_state
         See :class:`CrowdEmbedder`.
 
+    Notes
+    -----
+    The maths::
+
+        P(j | anchor i) proportional to exp(eta * d_j * cos(z_i, z_j))
+        loss = - log P(partner | anchor), d_j is the confidence in the class of candidate j
+
+    Works when there are a few hundred tasks with many features, and the majority is mostly
+    right.
+
+    Fails when the majority is wrong on one kind of task: confidence from label counts cannot
+    detect it. Use ``confidence=Bayesian(evidence="posterior")`` with an aggregator. It also
+    fails when most tasks are of the anchor class: the Bayesian prior makes these so much more
+    confident than the others that the loss is small before anything is learned, and all
+    vectors become equal. Use an even prior, anchors of every class, or
+    ``CosineSoftmax(form="multiplier")``. A linear classifier on good features is hard to
+    beat; where it can be beaten, a plain network does as well.
+
     References
     ----------
     Xu, Ding, Tang, Yang, Huang and Liu (2019). Learning effective embeddings from crowdsourced

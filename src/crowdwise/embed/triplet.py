@@ -101,6 +101,17 @@ class Triplet(CrowdEmbedder):
         See :class:`CrowdEmbedder`; every class counts as certain, and
         ``aggregator=DawidSkene()`` is what papers call "+EM".
 
+    Notes
+    -----
+    The maths::
+
+        loss = max(0, |z_a - z_p|^2 - |z_a - z_n|^2 + margin)
+
+    Works when tasks are few: there are still millions of triplets.
+
+    Fails when most random triplets are easy, after which nothing is learned; wrong labels
+    count in full.
+
     References
     ----------
     Schroff, Kalenichenko and Philbin (2015). FaceNet: A unified embedding for face recognition
@@ -138,6 +149,18 @@ class SemiHardTriplet(CrowdEmbedder):
     anchor, confidence, encoder, aggregator, scale, refresh_every, training, random_state
         See :class:`CrowdEmbedder`; every class counts as certain, and
         ``aggregator=DawidSkene()`` is what papers call "+EM".
+
+    Notes
+    -----
+    The maths::
+
+        loss = max(0, |z_a - z_p|^2 - |z_a - z_n|^2 + margin)
+        n is the nearest negative that is farther from the anchor than the positive
+
+    Works when labels are clean and batches contain many tasks of each class.
+
+    Fails when labels are noisy: mislabeled tasks are the nearest negatives, and are selected
+    most often.
 
     References
     ----------

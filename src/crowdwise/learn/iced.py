@@ -98,6 +98,20 @@ class ICED(CrowdClassifier):
     confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
+    Notes
+    -----
+    The maths::
+
+        new task = x_i + delta * (x_j - x_i), delta = S_j / (S_i + S_j) + jitter
+        label of w on it = one of the labels of w on real tasks nearby
+        S is the certainty of a task
+
+    Works when the rare class has at least a few dozen tasks, and workers recognize it better
+    than by chance. ``ICED.recipe("network")`` is the more stable choice.
+
+    Fails when labels alone do not identify the rare class: hard EM loses or swaps it, and new
+    tasks copy the error. See docs/imbalance.md.
+
     References
     ----------
     Wang, Thekinen, Liu, Liu and Tang (2021). Learning from imbalanced crowdsourced labeled
