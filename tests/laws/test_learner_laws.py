@@ -1,12 +1,14 @@
 """Every public learner obeys every law; a new method is picked up by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_limits
 
 from crowdwise import learn
-from crowdwise.laws import LEARNER_LAWS
+from crowdwise.laws import LEARNER_LAWS, OneLabelName
 from crowdwise.simulate import label_by_crowd
 
 LEARNERS = [getattr(learn, name) for name in learn.LEARNERS]
@@ -33,6 +35,37 @@ def one_thread():
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
 def test_learner_obeys(learner, law, crowd):
     law(learner(), *crowd)
+
+
+@pytest.fixture(scope="module")
+def two_classes(crowd):
+    X, votes = crowd
+    label = (votes.label == 2).astype(votes.label.dtype)
+    return X, replace(votes, label=label, classes=np.array(["no", "yes"], dtype=object))
+
+
+@pytest.mark.parametrize("law", LEARNER_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("name", learn.MULTI_LABEL_LEARNERS)
+def test_multi_label_learner_obeys(name, law, two_classes):
+    law(OneLabelName(getattr(learn, name)()), *two_classes)
+
+
+PARTS = {
+    "per task": {"truth": learn.MLP((8,)), "objective": learn.PerTask()},
+    "skill": {"noise": learn.SkillByEase(), "objective": learn.HardEM()},
+    "tensors": {"noise": learn.DotTensors(n_slots=2), "objective": learn.PerAnnotation()},
+    "layer": {"noise": learn.FreeLayer("VW-B"), "objective": learn.PerLabel()},
+    "embedded": {
+        "noise": learn.EmbeddedConfusion("diagonal", spread=0.1),
+        "objective": learn.PerTask(),
+    },
+}
+
+
+@pytest.mark.parametrize("law", LEARNER_LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("parts", PARTS)
+def test_a_composed_learner_obeys(parts, law, crowd):
+    law(learn.CrowdClassifier(**PARTS[parts]), *crowd)
 
 
 class Derived(learn.SoftProb):

@@ -9,15 +9,15 @@ from scipy.stats import beta, kstest
 from torch import nn
 
 from crowdwise.learn import Training
-from crowdwise.learn.annot_mix import AnnotMix, Mixed
-from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
-from crowdwise.learn.objectives import PerAnnotation
+from crowdwise.learn.annot_mix import AnnotMix, MixupLoss
+from crowdwise.learn.embedded import EmbeddedConfusionNet, worker_vectors
+from crowdwise.learn.objectives import CrowdObjective
 
 SIZE = 4
 
 
 def make_net(lopsided, *, by_task=True):
-    noise = EmbeddedConfusion(
+    noise = EmbeddedConfusionNet(
         worker_vectors(lopsided.n_workers, SIZE, None),
         nn.Linear(lopsided.n_in, SIZE) if by_task else None,
         SIZE,
@@ -58,7 +58,7 @@ def test_mixtures_equal_the_plain_loops(lopsided, options, by_task):
         chance = slow_labels(lopsided, net, a * x[task] + b * x[task_2], mine)
         value += (a * weight + b * weight_2) * (a * label + b * label_2) @ np.log(chance)
         total += a * weight + b * weight_2
-    objective = Mixed(net, data, 1.0, within_task=False)
+    objective = MixupLoss(net, data, 1.0, within_task=False)
     loss = objective.mixture(
         lopsided.double(data.whole()), torch.as_tensor(part), torch.as_tensor(partner)
     )
@@ -69,14 +69,14 @@ def test_nothing_mixed_is_the_plain_likelihood(lopsided):
     data, net = lopsided.data_of(lopsided.votes(weighted=True)), make_net(lopsided)
     batch = lopsided.double(data.whole())
     ones, partner = torch.ones(len(batch.at)), torch.arange(len(batch.at)).flip(0)
-    found = Mixed(net, data, 1.0, within_task=False).mixture(batch, ones, partner)
-    expected = PerAnnotation(net, data).loss(batch)
+    found = MixupLoss(net, data, 1.0, within_task=False).mixture(batch, ones, partner)
+    expected = CrowdObjective(net, data).loss(batch)
     assert_allclose(float(found.detach()), float(expected.detach()))
 
 
 def test_gradients_are_right(lopsided):
     data, net = lopsided.data_of(lopsided.votes()), make_net(lopsided)
-    objective = Mixed(net, data, 1.0, within_task=False)
+    objective = MixupLoss(net, data, 1.0, within_task=False)
     batch = lopsided.double(data.whole())
     generator = torch.Generator().manual_seed(0)
     share = torch.rand(len(batch.at), generator=generator).double()
@@ -92,14 +92,14 @@ def test_gradients_are_right(lopsided):
 def test_shares_come_from_the_beta_distribution(lopsided, alpha):
     data, net = lopsided.data_of(lopsided.votes()), make_net(lopsided)
     torch.manual_seed(0)
-    draws = Mixed(net, data, alpha, within_task=False).shares(4000).numpy()
+    draws = MixupLoss(net, data, alpha, within_task=False).shares(4000).numpy()
     assert kstest(draws, beta(alpha, alpha).cdf).pvalue > 0.01
 
 
 @pytest.mark.parametrize("within_task", [True, False])
 def test_partners_are_a_random_order(lopsided, within_task):
     data, net = lopsided.data_of(lopsided.votes()), make_net(lopsided)
-    objective = Mixed(net, data, 1.0, within_task=within_task)
+    objective = MixupLoss(net, data, 1.0, within_task=within_task)
     at = torch.tensor([2, 0, 2, 1, 0, 2, 2])  # rows need not be grouped by task
     torch.manual_seed(0)
     drawn = torch.stack([objective.partners(at) for _ in range(300)])
@@ -113,16 +113,16 @@ def test_annotations_with_gold_are_not_mixed(lopsided):
     gold = np.full(lopsided.n_tasks, 2)
     data, net = lopsided.data_of(lopsided.votes(), gold), make_net(lopsided)
     batch = lopsided.double(data.whole())
-    found = Mixed(net, data, 1.0, within_task=False).loss(batch)
-    expected = PerAnnotation(net, data).loss(batch)
+    found = MixupLoss(net, data, 1.0, within_task=False).loss(batch)
+    expected = CrowdObjective(net, data).loss(batch)
     assert_allclose(float(found.detach()), float(expected.detach()))
 
 
 def test_alpha_zero_mixes_nothing(lopsided):
     data, net = lopsided.data_of(lopsided.votes()), make_net(lopsided)
-    assert type(AnnotMix(alpha=0.0)._objective(net, data)) is PerAnnotation
-    assert type(AnnotMix(alpha=0.5)._objective(net, data)) is Mixed
-    assert AnnotMix(within_task=True)._objective(net, data).within_task
+    assert type(AnnotMix(alpha=0.0)._objective().build(net, data)) is CrowdObjective
+    assert type(AnnotMix(alpha=0.5)._objective().build(net, data)) is MixupLoss
+    assert AnnotMix(within_task=True)._objective().build(net, data).within_task
 
 
 def test_mixing_makes_it_less_sure(crowd):

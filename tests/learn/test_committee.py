@@ -6,7 +6,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import crowdwise
 from crowdwise.errors import ParameterError
-from crowdwise.learn import LIA, MLP, Committee, NetClassifier, Raykar, SpeeLFC, Training, TwoStage
+from crowdwise.learn import (
+    EM,
+    LIA,
+    MLP,
+    Committee,
+    NetClassifier,
+    Raykar,
+    SpeeLFC,
+    Training,
+    TwoStage,
+)
 from crowdwise.simulate import label_by_crowd
 
 BRIEF = Training(learning_rate=0.05, epochs=20, device="cpu")
@@ -66,7 +76,7 @@ def test_side_by_side_is_the_same(model, crowd):
 def test_gold_and_worker_features_reach_the_members(crowd):
     X, truth, votes = crowd
     gold = {votes.tasks[0]: int(votes.classes[(truth[0] + 1) % 3])}
-    one = LIA(em_rounds=1, em_epochs=2, training=BRIEF)
+    one = LIA(objective=EM(1, 2), training=BRIEF)
     features = np.random.default_rng(1).normal(size=(votes.n_workers, 2))
     model = Committee(one, n_members=2, random_state=0).fit(X, votes, features, gold)
     assert_allclose(model.posterior_[0], np.eye(3)[(truth[0] + 1) % 3], atol=1e-6)

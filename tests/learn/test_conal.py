@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 from torch import nn
 
 from crowdwise.learn import CrowdLayer, Training
-from crowdwise.learn.conal import Apart, CommonConfusion, CoNAL
+from crowdwise.learn.conal import CommonConfusionNet, CoNAL, DistanceBonusLoss
 from crowdwise.simulate import label_by_crowd
 
 SIZE = 6
@@ -18,7 +18,7 @@ SHORT = Training(learning_rate=0.05, epochs=100)
 def make_net(lopsided, gate):
     task = nn.Linear(lopsided.n_in, SIZE) if gate is None else None
     sizes = lopsided.n_workers, lopsided.n_classes, SIZE
-    return lopsided.net_of(CommonConfusion(*sizes, task, gate, 2.0))
+    return lopsided.net_of(CommonConfusionNet(*sizes, task, gate, 2.0))
 
 
 def slow_matrix(lopsided, noise, x, worker, gate):
@@ -45,7 +45,7 @@ def test_the_loss_equals_the_plain_loops(lopsided, options, gate):
         total += weight
     own, common = lopsided.numbers(net.noise.own.weight), lopsided.numbers(net.noise.common)
     apart = sum(np.linalg.norm(own[worker] - common) for worker in range(lopsided.n_workers))
-    objective, batch = Apart(net, data, 0.2), lopsided.double(data.whole())
+    objective, batch = DistanceBonusLoss(net, data, 0.2), lopsided.double(data.whole())
     assert_allclose(float(objective.loss(batch).detach()), -value / total - 0.2 * apart)
     assert_allclose(float(objective.held_out(batch).detach()), -value / total)
 
@@ -63,15 +63,17 @@ def test_tables_are_what_the_layer_makes_of_certain_classes(lopsided):
 @pytest.mark.parametrize("gate", [None, 0.3])
 def test_gradients_are_right(lopsided, gate):
     data, net = lopsided.data_of(lopsided.votes()), make_net(lopsided, gate)
-    assert lopsided.gradients_are_right(Apart(net, data, 0.1), lopsided.double(data.whole()))
+    assert lopsided.gradients_are_right(
+        DistanceBonusLoss(net, data, 0.1), lopsided.double(data.whole())
+    )
 
 
 def test_all_matrices_start_alike_and_still_have_a_gradient(lopsided):
     data = lopsided.data_of(lopsided.votes())
-    noise = CoNAL()._noise(data, lopsided.n_in)
+    noise = CoNAL()._noise().build(data)
     assert_allclose(lopsided.numbers(noise.common), 2 * np.eye(3))
     assert_allclose(lopsided.numbers(noise.own.weight), np.tile(2 * np.eye(3), (6, 1, 1)))
-    objective = Apart(lopsided.net_of(noise), data, 0.1)
+    objective = DistanceBonusLoss(lopsided.net_of(noise), data, 0.1)
     with torch.no_grad():
         noise.own.weight.copy_(noise.common)
     objective.loss(lopsided.double(data.whole())).backward()
@@ -80,7 +82,7 @@ def test_all_matrices_start_alike_and_still_have_a_gradient(lopsided):
 
 def test_gate_zero_is_crowd_layer(lopsided):
     data = lopsided.data_of(lopsided.votes())
-    net = lopsided.net_of(CrowdLayer()._noise(data, lopsided.n_in))
+    net = lopsided.net_of(CrowdLayer()._noise().build(data))
     ours = make_net(lopsided, 0.0)
     with torch.no_grad():
         ours.noise.own.weight.copy_(net.noise.layer.matrix.weight)

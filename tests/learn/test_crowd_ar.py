@@ -8,13 +8,13 @@ from scipy.special import expit, softmax
 from torch import nn
 
 from crowdwise.learn import Training
-from crowdwise.learn.crowd_ar import CrowdAR, Reliability, ReliableLayer
+from crowdwise.learn.crowd_ar import CrowdAR, ReliabilityLoss, ReliableLayerNet
 
 
 @pytest.fixture
 def net(lopsided):
     difficulty = nn.Linear(lopsided.n_in, lopsided.n_classes)
-    return lopsided.net_of(ReliableLayer(lopsided.n_workers, lopsided.n_classes, difficulty))
+    return lopsided.net_of(ReliableLayerNet(lopsided.n_workers, lopsided.n_classes, difficulty))
 
 
 def slow_reliability(lopsided, net, x, worker):
@@ -44,14 +44,16 @@ def test_the_loss_equals_the_plain_loops(lopsided, net, options, trust):
         value -= weight * (trust * target @ label + (1 - trust) * fit)
         plain -= weight * share @ label
         total += weight
-    objective, batch = Reliability(net, data, trust), lopsided.double(data.whole())
+    objective, batch = ReliabilityLoss(net, data, trust), lopsided.double(data.whole())
     assert_allclose(float(objective.loss(batch).detach()), value / total, rtol=1e-6)
     assert_allclose(float(objective.held_out(batch).detach()), plain / total, rtol=1e-6)
 
 
 def test_gradients_are_right(lopsided, net):
     data = lopsided.data_of(lopsided.votes())
-    assert lopsided.gradients_are_right(Reliability(net, data, 0.7), lopsided.double(data.whole()))
+    assert lopsided.gradients_are_right(
+        ReliabilityLoss(net, data, 0.7), lopsided.double(data.whole())
+    )
 
 
 def test_gold_decides_what_is_right(lopsided, net):
@@ -64,7 +66,7 @@ def test_gold_decides_what_is_right(lopsided, net):
         reliable = slow_reliability(lopsided, net, x[task], worker)
         told = np.log(lopsided.truth_of(net, x[task])[1])  # and trains the classifier
         expected.append(-np.log(reliable if share[1] else 1 - reliable) - told)
-    loss = Reliability(net, data, 0.0).loss(lopsided.double(data.whole()))
+    loss = ReliabilityLoss(net, data, 0.0).loss(lopsided.double(data.whole()))
     assert_allclose(float(loss.detach()), np.mean(expected))
 
 

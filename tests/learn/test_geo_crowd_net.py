@@ -7,14 +7,13 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from crowdwise.learn import Training
-from crowdwise.learn.geo_crowd_net import GeoCrowdNet, Spanning, minus_log_volume
-from crowdwise.learn.noise import WorkerConfusion
-from crowdwise.learn.starts import counted
+from crowdwise.learn.geo_crowd_net import GeoCrowdNet, VolumeBonus, minus_log_volume
+from crowdwise.learn.noise import WorkerConfusionNet, count_log_confusion
 
 
 @pytest.fixture
 def net(lopsided):
-    return lopsided.net_of(WorkerConfusion(lopsided.n_workers, lopsided.n_classes, 1.0, 0.0))
+    return lopsided.net_of(WorkerConfusionNet(lopsided.n_workers, lopsided.n_classes, 1.0, 0.0))
 
 
 @pytest.mark.parametrize("regularizer", ["F", "W", None])
@@ -35,7 +34,7 @@ def test_the_loss_equals_the_plain_loops(lopsided, net, options, regularizer):
     for worker in range(lopsided.n_workers if regularizer == "W" else 0):
         gram += tables[worker] @ tables[worker].T
     bonus = np.log(np.linalg.det(gram)) if regularizer else 0.0
-    loss = Spanning(net, data, regularizer, 0.3).loss(lopsided.double(data.whole()))
+    loss = VolumeBonus(regularizer, 0.3).build(net, data).loss(lopsided.double(data.whole()))
     assert_allclose(float(loss.detach()), -value / total - 0.3 * bonus)
 
 
@@ -43,7 +42,7 @@ def test_the_loss_equals_the_plain_loops(lopsided, net, options, regularizer):
 def test_gradients_are_right(lopsided, net, regularizer):
     data = lopsided.data_of(lopsided.votes())
     batch = lopsided.double(data.whole())
-    assert lopsided.gradients_are_right(Spanning(net, data, regularizer, 0.5), batch)
+    assert lopsided.gradients_are_right(VolumeBonus(regularizer, 0.5).build(net, data), batch)
 
 
 @pytest.mark.parametrize(
@@ -81,12 +80,12 @@ def test_volumes_grow_when_they_are_asked_for(crowd):
 
 def test_starts(lopsided):
     data = lopsided.data_of(lopsided.votes())
-    raw = lopsided.numbers(GeoCrowdNet()._noise(data, lopsided.n_in).raw.weight)
+    raw = lopsided.numbers(GeoCrowdNet()._noise().build(data).raw.weight)
     assert_allclose(raw, np.tile(np.eye(3), (lopsided.n_workers + 1, 1, 1)))
-    raw = lopsided.numbers(GeoCrowdNet(start="counts")._noise(data, lopsided.n_in).raw.weight)
-    assert_allclose(raw[:-1], lopsided.numbers(counted(data, 0.1)))
+    raw = lopsided.numbers(GeoCrowdNet(start="counts")._noise().build(data).raw.weight)
+    assert_allclose(raw[:-1], lopsided.numbers(count_log_confusion(data, 0.1)))
 
 
 def test_batches_are_of_tasks(lopsided, net):
     data = lopsided.data_of(lopsided.votes())
-    assert Spanning(net, data, "F", 0.1).by == "task"
+    assert VolumeBonus("F", 0.1).build(net, data).by == "task"

@@ -12,7 +12,6 @@ from torch import nn
 import crowdwise
 from crowdwise import Annotations
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, MajorityVote
-from crowdwise.base.learner import expect
 from crowdwise.errors import ParameterError
 from crowdwise.learn import (
     ICED,
@@ -27,6 +26,7 @@ from crowdwise.learn import (
     StagedWarmUp,
     Training,
 )
+from crowdwise.learn.confusion_learner import expect
 from crowdwise.learn.embedding_net import (
     EmbeddingNet,
     MixedRows,
@@ -37,8 +37,8 @@ from crowdwise.learn.embedding_net import (
 )
 from crowdwise.learn.iced import columns, order_by_features, order_by_labels
 from crowdwise.learn.iced_rounds import Crowd, choose, join, label_each
-from crowdwise.learn.mbem import CountedConfusion
-from crowdwise.learn.objectives import CrowdNet
+from crowdwise.learn.mbem import CountedConfusionNet
+from crowdwise.learn.noise import CrowdNet
 from crowdwise.nets.features import Features
 from crowdwise.nets.modules import Standardize
 from crowdwise.simulate import label_by_crowd
@@ -213,7 +213,7 @@ def test_the_best_round_is_kept(rare):
     model = ICED(rounds=12, training=training, decoder=Interpolation(), random_state=0)
     out = np.random.default_rng(0).random(votes.n_annotations) < 0.1
     x = torch.as_tensor(X, dtype=torch.float32)
-    net = CrowdNet(nn.Identity(), MLP().build(8, 2), CountedConfusion(7, 2))
+    net = CrowdNet(nn.Identity(), MLP().build(8, 2), CountedConfusionNet(7, 2))
     learner = EmbeddingNet(net, Features(x), training, np.random.RandomState(0))
     held = votes.filter(out)
     run = model._run(learner, Crowd(votes.filter(~out), held, None), patience=6)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
-from crowdwise.learn._personal import Labeled, LabeledByMost, labeled_tasks
+from crowdwise.learn.personal_classifier import Labeled, LabeledByMost, labeled_tasks
 from crowdwise.simulate import label_by_crowd
 
 

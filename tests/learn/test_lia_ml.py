@@ -11,16 +11,16 @@ from torch import nn
 
 from crowdwise import Annotations, load
 from crowdwise.errors import AnnotationError, ParameterError
-from crowdwise.learn import LIA, LIAML, MLP, Training
-from crowdwise.learn._multilabel import PairFeatures, as_pair_gold, as_pairs, label_table
+from crowdwise.learn import EM, LIA, LIAML, MLP, Training
 from crowdwise.learn.label_names import (
     LabelHeads,
     LabelInput,
     LabelVectors,
     PairCompetence,
-    PairTensors,
+    PairTensorsNet,
     by_name,
 )
+from crowdwise.learn.label_pairs import PairFeatures, as_pair_gold, as_pairs, label_table
 from crowdwise.learn.noise import WorkerTable
 from crowdwise.nets.features import as_features
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
@@ -32,8 +32,7 @@ def make_model(**settings):
     fast = {
         "truth": SMALL,
         "difficulty": SMALL,
-        "em_epochs": 20,
-        "marginal_epochs": 40,
+        "objective": EM(epochs=20, marginal_epochs=40),
         "training": Training(optimizer="amsgrad", learning_rate=1e-2),
         "random_state": 0,
     }
@@ -118,7 +117,7 @@ def test_says_what_is_wrong_with_the_annotations(relations):
         LIAML().fit(X[:3], three)
     with pytest.raises(AnnotationError, match="no column for the relation"):
         LIAML(column="relation").fit(X, long_frame(votes))
-    model = make_model(em_rounds=1, em_epochs=1, marginal=None).fit(X, votes)
+    model = make_model(objective=EM(1, 1, None)).fit(X, votes)
     with pytest.raises(AnnotationError, match="unknown label name, 'other'"):
         model.log_likelihood(X, {"other": votes["causes"]})
 
@@ -138,7 +137,7 @@ def test_tables_equal_the_plain_ones(lopsided, heads):
 
     worker = WorkerTable(lopsided.n_workers, torch.zeros(size))
     competence = PairCompetence(worker, head(size))
-    noise = lopsided.jiggled(PairTensors(head(lopsided.n_in), competence, 2, 2, "logsumexp"))
+    noise = lopsided.jiggled(PairTensorsNet(head(lopsided.n_in), competence, 2, 2))
 
     def slow(network, vector, name):
         def linear(layer, given):
@@ -311,7 +310,7 @@ def test_comes_back_from_a_file(relations, fitted, tmp_path):
 def test_gold_is_kept(relations):
     X, votes, truth, *_ = relations
     gold = {"rare": (1 - truth["rare"][:40]).to_dict()}
-    model = make_model(em_rounds=2, em_epochs=2, marginal=None).fit(X, votes, gold=gold)
+    model = make_model(objective=EM(2, 2, None)).fit(X, votes, gold=gold)
     assert_array_equal(model.posterior_["rare"][:40] > 0.5, truth["rare"][:40] == 0)
 
 
@@ -333,7 +332,7 @@ def test_embeddings_reach_label_names_never_seen(relations):
         model.predict_proba(X, ["treats"], features), model.predict_proba(X)[["treats"]], rtol=1e-5
     )
     for other in (make_model(), make_model(heads="embedding")):
-        other.set_params(em_rounds=1, em_epochs=1, marginal=None).fit(X, known)
+        other.set_params(objective=EM(1, 1, None)).fit(X, known)
         with pytest.raises(ParameterError, match="heads='embedding'"):
             other.predict_proba(X, ["rare"], features)
 
@@ -342,7 +341,7 @@ def test_embeddings_reach_label_names_never_seen(relations):
 def test_restarts_are_one_ensemble(relations, heads):
     X, votes, *_ = relations
     training = Training(n_restarts=3, batch_size=200)
-    model = make_model(heads=heads, em_rounds=2, em_epochs=2, marginal_epochs=2, training=training)
+    model = make_model(heads=heads, objective=EM(2, 2, marginal_epochs=2), training=training)
     held = np.array(model.fit(X, votes).history_.held_out)
     assert held.shape == (6, 3)
     assert len(np.unique(held[-1])) == 3
@@ -351,7 +350,7 @@ def test_restarts_are_one_ensemble(relations, heads):
 def test_the_label_names_number_is_not_scaled(relations):
     X, votes, *_ = relations
     votes = {name: votes[name] for name in ("causes", "treats")}
-    model = make_model(em_rounds=1, em_epochs=1, marginal=None).fit(10 * X + 3, votes)
+    model = make_model(objective=EM(1, 1, None)).fit(10 * X + 3, votes)
     scaler = model.net_.scaler
     assert_allclose(scaler.mean[:2], (10 * X + 3).mean(axis=0), rtol=1e-4)
     assert (float(scaler.mean[2]), float(scaler.scale[2])) == (0.0, 1.0)

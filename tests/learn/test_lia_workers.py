@@ -95,7 +95,7 @@ def test_says_what_is_wrong_with_features(described):
     with pytest.raises(AnnotationError, match="1 of 1 worker names are missing"):
         model.predict_worker_proba(X, ["somebody else"], features)
     plain = SpeeLFC(training=Training(epochs=1)).fit(X, seen)
-    with pytest.raises(ParameterError, match="SpeeLFC knows nothing of worker features"):
+    with pytest.raises(ParameterError, match="SpeeLFC was learned without worker features"):
         plain.predict_worker_proba(X, later.workers, features)
 
 

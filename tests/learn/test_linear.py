@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from crowdwise.base.fitting import in_task_order
 from crowdwise.errors import AnnotationError
 from crowdwise.learn import Raykar, SoftProb
-from crowdwise.learn._linear import penalty, softmax_regression
+from crowdwise.learn.softmax_regression import penalty, softmax_regression
 from crowdwise.nets.features import take
 
 RNG = np.random.default_rng(5)

@@ -10,9 +10,9 @@ from torch import nn
 
 from crowdwise.errors import ParameterError
 from crowdwise.learn import Training
-from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
-from crowdwise.learn.madl import MaDL, Weighed
-from crowdwise.learn.objectives import PerTask
+from crowdwise.learn.embedded import EmbeddedConfusionNet, worker_vectors
+from crowdwise.learn.madl import MaDL, SharedWeightLoss
+from crowdwise.learn.objectives import PerTaskLoss
 from crowdwise.nets.modules import loss_of
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
@@ -21,7 +21,7 @@ KINDS = ["full", "diagonal", "isotropic"]
 
 
 def make_net(lopsided, kind="full", *, product=True, by_task=True):
-    noise = EmbeddedConfusion(
+    noise = EmbeddedConfusionNet(
         worker_vectors(lopsided.n_workers, SIZE, None),
         nn.Linear(lopsided.n_in, SIZE) if by_task else None,
         SIZE,
@@ -76,7 +76,7 @@ def test_tables_equal_the_plain_ones(lopsided, kind, by_task, product):
 def test_the_loss_equals_the_plain_loops(lopsided, options):
     annotations, net = lopsided.votes(**options), make_net(lopsided)
     data = lopsided.data_of(annotations)
-    objective = Weighed(net, data, 1.5, 0.25).double()
+    objective = SharedWeightLoss(net, data, 1.5, 0.25).double()
     with torch.no_grad():
         objective.log_gamma.fill_(np.log(0.07))
     vectors = lopsided.numbers(net.noise.worker.weight)[:-1]
@@ -97,12 +97,15 @@ def test_the_loss_equals_the_plain_loops(lopsided, options):
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_are_right(lopsided, kind):
     data, net = lopsided.data_of(lopsided.votes()), make_net(lopsided, kind)
-    assert lopsided.gradients_are_right(PerTask(net, data), lopsided.double(data.whole()))
+    assert lopsided.gradients_are_right(PerTaskLoss(net, data), lopsided.double(data.whole()))
 
 
 def test_weights_train_gamma_and_not_the_embeddings(lopsided):
     data, net = lopsided.data_of(lopsided.votes()), make_net(lopsided)
-    objective, batch = Weighed(net, data, 1.25, 0.25).double(), lopsided.double(data.whole())
+    objective, batch = (
+        SharedWeightLoss(net, data, 1.25, 0.25).double(),
+        lopsided.double(data.whole()),
+    )
     with torch.no_grad():
         objective.log_gamma.fill_(np.log(0.1))
 
@@ -118,8 +121,7 @@ def test_weights_train_gamma_and_not_the_embeddings(lopsided):
 def test_starts_at_the_prior_accuracy(lopsided, kind):
     data = lopsided.data_of(lopsided.votes())
     model = MaDL(confusion=kind, accuracy=0.7)
-    model.worker_features_ = None
-    noise = model._noise(data, lopsided.n_in)
+    noise = model._noise().build(data)
     at = torch.zeros(lopsided.n_workers, dtype=torch.long)
     table = noise(data.features.source, at, torch.arange(lopsided.n_workers)).exp()
     expected = np.full((3, 3), 0.15) + 0.55 * np.eye(3)

@@ -8,8 +8,8 @@ from scipy.special import softmax
 
 from crowdwise.errors import ParameterError
 from crowdwise.learn import Training
-from crowdwise.learn.max_mig import Evidence, InformationGain, MaxMIG
-from crowdwise.learn.starts import counted
+from crowdwise.learn.max_mig import InformationGain, InformationGainLoss, LabelEvidenceNet, MaxMIG
+from crowdwise.learn.noise import count_log_confusion
 
 PRIOR = np.array([0.5, 0.3, 0.2])
 DIVERGENCES = ["kl", "pearson", "hellinger", "reverse_kl"]
@@ -18,11 +18,11 @@ DIVERGENCES = ["kl", "pearson", "hellinger", "reverse_kl"]
 @pytest.fixture
 def net(lopsided):
     start = torch.randn(lopsided.n_workers, 3, 3, generator=torch.Generator().manual_seed(2))
-    return lopsided.net_of(Evidence(start))
+    return lopsided.net_of(LabelEvidenceNet(start))
 
 
 def objective_of(net, data, divergence, prior=PRIOR):
-    return InformationGain(net, data, torch.as_tensor(prior), divergence).double()
+    return InformationGainLoss(net, data, torch.as_tensor(prior), divergence).double()
 
 
 def slow_f(divergence):
@@ -94,8 +94,8 @@ def test_gradients_are_right(lopsided, net, divergence):
 
 def test_weights_start_from_counts(lopsided):
     data = lopsided.data_of(lopsided.votes())
-    raw = lopsided.numbers(MaxMIG(smoothing=0.4)._noise(data, lopsided.n_in).raw.weight)
-    assert_allclose(raw[:-1], lopsided.numbers(counted(data, 0.4)))
+    raw = lopsided.numbers(MaxMIG(smoothing=0.4)._noise().build(data).raw.weight)
+    assert_allclose(raw[:-1], lopsided.numbers(count_log_confusion(data, 0.4)))
     assert_allclose(raw[-1], raw[:-1].mean(axis=0), rtol=1e-5)
 
 
@@ -123,7 +123,7 @@ def test_gold_speaks_for_the_crowd(lopsided, net):
 )
 def test_priors(lopsided, prior, expected):
     annotations = lopsided.votes()
-    found = MaxMIG(prior=prior)._prior(lopsided.data_of(annotations))
+    found = InformationGain(prior=prior)._class_prior(lopsided.data_of(annotations))
     told = annotations.shares()[annotations.redundancy > 0]
     assert len(told) < annotations.n_tasks
     assert_allclose(found, told.mean(axis=0) if expected is None else expected, rtol=1e-6)
@@ -131,7 +131,7 @@ def test_priors(lopsided, prior, expected):
 
 def test_refuses_a_prior_of_the_wrong_size(lopsided):
     with pytest.raises(ParameterError, match="3 positive numbers"):
-        MaxMIG(prior=[0.5, 0.5])._prior(lopsided.data_of(lopsided.votes()))
+        InformationGain(prior=[0.5, 0.5])._class_prior(lopsided.data_of(lopsided.votes()))
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)

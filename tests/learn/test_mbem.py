@@ -6,20 +6,20 @@ import torch
 from numpy.testing import assert_allclose
 from scipy.special import softmax
 
-from crowdwise.learn import MBEM, MLP, Training
-from crowdwise.learn.mbem import Bootstrapped, CountedConfusion
+from crowdwise.learn import MBEM, MLP, Bootstrap, Training
+from crowdwise.learn.mbem import BootstrapLoss, CountedConfusionNet
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 CROWDS = [{}, {"soft": True}, {"weighted": True}]
 
 
-def setting(lopsided, options, *, uniform=False):
+def setting(lopsided, options, *, prior="estimate"):
     """Annotations, their data with some gold, and an objective on a jiggled net."""
     annotations = lopsided.votes(**options)
     gold = np.where(np.arange(lopsided.n_tasks) == 4, 2, -1)
     data = lopsided.data_of(annotations, gold)
-    net = lopsided.net_of(CountedConfusion(lopsided.n_workers, lopsided.n_classes))
-    objective = Bootstrapped(net, data, smoothing=0.3, uniform=uniform).double()
+    net = lopsided.net_of(CountedConfusionNet(lopsided.n_workers, lopsided.n_classes))
+    objective = BootstrapLoss(net, data, Bootstrap(class_prior=prior, smoothing=0.3)).double()
     truth = [lopsided.truth_of(net, x) for x in data.features.source.double().numpy()]
     return annotations, data, objective, np.array(truth)
 
@@ -32,14 +32,16 @@ def slow_confusion(lopsided, annotations, predicted, left_out=()):
     return counts / counts.sum(axis=2, keepdims=True)
 
 
-@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.parametrize("class_prior", ["estimate", "uniform"])
 @pytest.mark.parametrize("options", CROWDS, ids=str)
-def test_the_posterior_equals_the_plain_loops(lopsided, options, uniform):
-    annotations, data, objective, truth = setting(lopsided, options, uniform=uniform)
+def test_the_posterior_equals_the_plain_loops(lopsided, options, class_prior):
+    annotations, data, objective, truth = setting(lopsided, options, prior=class_prior)
     predicted = truth.argmax(axis=1)
     predicted[4] = 2  # gold
     confusion = slow_confusion(lopsided, annotations, predicted)
-    prior = np.full(3, 0.3) + (0 if uniform else np.bincount(predicted, minlength=3))
+    prior = np.full(3, 0.3) + (
+        0 if class_prior == "uniform" else np.bincount(predicted, minlength=3)
+    )
     joint = np.tile(np.log(prior), (lopsided.n_tasks, 1))
     for task, worker, share, weight in lopsided.rows_of(annotations):
         joint[task] += weight * np.log(confusion[worker]) @ share
@@ -91,7 +93,7 @@ def test_held_out_labels_are_not_counted(lopsided, options):
             each = np.exp(np.log(confusion[worker]) @ share)  # (truth,)
             value -= weight * np.log(allowed[task] @ each)
             total += weight
-    learned = Bootstrapped(objective.net, inside, smoothing=0.3, uniform=False)
+    learned = BootstrapLoss(objective.net, inside, Bootstrap(class_prior="estimate", smoothing=0.3))
     found = learned.held_out(lopsided.double(outside.whole()))
     assert float(found.detach()) == pytest.approx(value / total)
 
@@ -108,13 +110,18 @@ def test_confusion_is_counted_by_the_last_predictions(lopsided):
     assert_allclose(stranger, model.predict_proba(X) @ expected.mean(axis=0), rtol=1e-4)
 
 
-def test_rounds_are_phases():
+def test_rounds_are_phases(lopsided):
     training = Training(epochs=7)
-    plain = MBEM(rounds=3)._phases(training)
-    first, later = Bootstrapped.shares, Bootstrapped.e_step
+
+    def phases(**settings):
+        data = lopsided.data_of(lopsided.votes())
+        return MBEM(**settings)._member(data).phases(training.epochs)
+
+    plain = phases(rounds=3)
+    first, later = BootstrapLoss.shares, BootstrapLoss.e_step
     assert [(p.epochs, p.expect) for p in plain] == [(7, first), (7, later), (7, later)]
-    own = MBEM(rounds=2, self_training=True)._phases(training)
-    assert [p.expect for p in own] == [first, Bootstrapped.guess, later, Bootstrapped.guess]
+    own = phases(rounds=2, self_training=True)
+    assert [p.expect for p in own] == [first, BootstrapLoss.guess, later, BootstrapLoss.guess]
 
 
 def test_single_labels_tell_hammers_from_spammers(crowd):

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from crowdwise.aggregate import DawidSkene
-from crowdwise.learn import LIA, MLP, SpeeLFC, Training
+from crowdwise.learn import EM, LIA, MLP, SpeeLFC, Training
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ensemble_of_models.py"
 
@@ -69,9 +69,7 @@ def test_accuracy_is_found_without_truth(ensemble, example, kind):
             else LIA(
                 truth=network,
                 difficulty=MLP((4,)),
-                em_rounds=3,
-                em_epochs=8,
-                marginal_epochs=8,
+                objective=EM(3, 8, marginal_epochs=8),
                 training=training,
                 random_state=0,
             )

@@ -15,10 +15,9 @@ from crowdwise import Annotations
 from crowdwise.base.fitting import in_task_order, order_by_name
 from crowdwise.embed import RLL
 from crowdwise.errors import AnnotationError
-from crowdwise.learn import LIA, CrowdLab, SoftProb, SpeeLFC, Training, TwoStage
-from crowdwise.learn._multilabel import label_table
-from crowdwise.nets.batches import worker_table
-from crowdwise.nets.features import as_features
+from crowdwise.learn import EM, LIA, CrowdLab, SoftProb, SpeeLFC, Training, TwoStage
+from crowdwise.learn.label_pairs import label_table
+from crowdwise.nets.features import as_features, worker_table
 
 NAMES = np.array(["t1", "t2", "t3", "t4"], dtype=object)
 FRAME = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]}, index=NAMES)
@@ -43,7 +42,7 @@ MODELS = [
     TwoStage(),
     CrowdLab(random_state=0),
     SpeeLFC(training=BRIEF, random_state=0),
-    LIA(em_rounds=1, em_epochs=2, marginal=None, training=BRIEF, random_state=0),
+    LIA(objective=EM(1, 2, None), training=BRIEF, random_state=0),
 ]
 
 

@@ -8,17 +8,12 @@ from scipy.special import expit, logsumexp
 from scipy.special import softmax as plain_softmax
 from torch import nn
 
-from crowdwise.learn.lia import LIAObjective
-from crowdwise.learn.noise import (
-    FreeLayer,
-    FreeMatrix,
-    FreeVector,
-    Tensors,
-    WorkerConfusion,
-    WorkerEase,
-    WorkerEmbedding,
-)
-from crowdwise.learn.objectives import Direct, Expected, PerAnnotation, PerTask
+from crowdwise.learn import EM, ColumnEM, HardEM, LabelsOnlyEM, SkillByEase
+from crowdwise.learn.crowd_layer import FreeLayerNet, FreeMatrix, FreeVector
+from crowdwise.learn.lia import DotTensorsNet, TensorsNet, WorkerEmbedding
+from crowdwise.learn.noise import WorkerConfusionNet
+from crowdwise.learn.objectives import CrowdObjective, EMLoss, PerLabelLoss, PerTaskLoss
+from crowdwise.learn.speelfc_d import SkillByEaseNet
 from crowdwise.nets.batches import label_shares
 
 
@@ -31,15 +26,16 @@ def net_with(lopsided, kind="confusion"):
     n_workers, n_classes, n_in = lopsided.n_workers, lopsided.n_classes, lopsided.n_in
     sizes, n_out = (n_workers, n_classes), n_classes**2 * 2
     if kind == "confusion":
-        return lopsided.net_of(WorkerConfusion(*sizes, 2.0, 0.5))
+        return lopsided.net_of(WorkerConfusionNet(*sizes, 2.0, 0.5))
     if kind == "ease":
         ease = nn.Linear(n_in, 1)
-        return lopsided.net_of(WorkerEase(*sizes, ease, skill=0.3, least=0.1, most=3.0))
+        return lopsided.net_of(SkillByEaseNet(*sizes, ease, SkillByEase(None, 0.3, 0.1, 3.0)))
     if kind in ("logsumexp", "dot"):
         competence = WorkerEmbedding(n_workers, 3, n_out)
-        return lopsided.net_of(Tensors(nn.Linear(n_in, n_out), competence, n_classes, 2, kind))
+        net = DotTensorsNet if kind == "dot" else TensorsNet
+        return lopsided.net_of(net(nn.Linear(n_in, n_out), competence, n_classes, 2))
     layer = FreeMatrix(*sizes) if kind == "MW" else FreeVector(*sizes, kind)
-    return lopsided.net_of(FreeLayer(layer, n_classes))
+    return lopsided.net_of(FreeLayerNet(layer, n_classes))
 
 
 def slow_table(noise, kind, x, worker):
@@ -103,10 +99,10 @@ def test_marginal_likelihoods_equal_the_plain_loops(lopsided, kind, options):
         together[task] += weight * score
         total += weight
     batch = lopsided.double(data.whole())
-    assert_allclose(float(PerAnnotation(net, data).loss(batch).detach()), -alone / total)
+    assert_allclose(float(CrowdObjective(net, data).loss(batch).detach()), -alone / total)
     shared = logsumexp(together, axis=1).sum()
-    assert_allclose(float(PerTask(net, data).loss(batch).detach()), -shared / total)
-    posterior = PerTask(net, data).posterior(batch).exp()
+    assert_allclose(float(PerTaskLoss(net, data).loss(batch).detach()), -shared / total)
+    posterior = PerTaskLoss(net, data).posterior(batch).exp()
     assert_allclose(numbers(posterior), plain_softmax(together, axis=1), rtol=1e-6)
 
 
@@ -123,7 +119,8 @@ def test_the_expected_likelihood_equals_the_plain_loops(lopsided, options):
         table = np.log(slow_table(net.noise, "confusion", x[task], worker))
         value += weight * target[task] @ (table @ share)
         total += weight
-    objective = Expected(net, data, torch.as_tensor(target))
+    objective = EMLoss(net, data, EM())
+    objective.target = torch.as_tensor(target)
     assert_allclose(float(objective.loss(lopsided.double(data.whole())).detach()), -value / total)
 
 
@@ -137,7 +134,7 @@ def test_crowd_layers_loss_equals_the_plain_loops(lopsided, kind, options):
         label = slow_layer(net.noise, kind, lopsided.truth_of(net, x[task]), worker)
         value += weight * share @ np.log(label)
         total += weight
-    loss = Direct(net, data).loss(lopsided.double(data.whole()))
+    loss = PerLabelLoss(net, data).loss(lopsided.double(data.whole()))
     assert_allclose(float(loss.detach()), -value / total)
 
 
@@ -155,7 +152,7 @@ def test_known_truths_train_the_classifier_under_a_layer(lopsided, kind, options
         plain += weight * share @ np.log(slow_layer(net.noise, kind, truth, worker))
         value += weight * np.log(truth[gold[task]]) if gold[task] >= 0 else 0.0
         total += weight
-    objective, batch = Direct(net, data), lopsided.double(data.whole())
+    objective, batch = PerLabelLoss(net, data), lopsided.double(data.whole())
     assert_allclose(numbers(objective.loss(batch)), -(plain + value) / total)
     assert_allclose(numbers(objective.held_out(batch)), -plain / total)
     rows = lopsided.double(
@@ -168,27 +165,28 @@ def test_direct_equals_the_marginal_where_the_noise_is_a_table(lopsided):
     data, net = lopsided.data_of(lopsided.votes()), net_with(lopsided, "confusion")
     batch = lopsided.double(data.whole())
     assert_allclose(
-        numbers(Direct(net, data).loss(batch)), numbers(PerAnnotation(net, data).loss(batch))
+        numbers(PerLabelLoss(net, data).loss(batch)), numbers(CrowdObjective(net, data).loss(batch))
     )
 
 
-@pytest.mark.parametrize("column_norm", [False, True])
-@pytest.mark.parametrize("e_step_prior", [False, True])
-def test_lias_e_step_equals_the_plain_loops(lopsided, column_norm, e_step_prior):
+@pytest.mark.parametrize("kind", [EM, ColumnEM, LabelsOnlyEM, HardEM])
+def test_e_steps_equal_the_plain_loops(lopsided, kind):
     annotations = lopsided.votes()
     data, net = lopsided.data_of(annotations), net_with(lopsided, "logsumexp")
     x = data.features.source.double().numpy()
     joint = np.zeros((lopsided.n_tasks, lopsided.n_classes))
-    for i in range(lopsided.n_tasks) if e_step_prior else ():
+    for i in range(lopsided.n_tasks) if kind is not LabelsOnlyEM else ():
         joint[i] += np.log(lopsided.truth_of(net, x[i]))
     for task, worker, share, _ in lopsided.rows_of(annotations):
         score = slow_table(net.noise, "logsumexp", x[task], worker) @ share
-        joint[task] += np.log(score / score.sum() if column_norm else score)
-    objective = LIAObjective(
-        net, data, column_norm=column_norm, e_step_prior=e_step_prior, shared=False
-    )
+        joint[task] += np.log(score / score.sum() if kind is ColumnEM else score)
+    objective = kind().build(net, data)
     found = objective.e_step(lopsided.double(data.whole()))
-    assert_allclose(numbers(found), plain_softmax(joint, axis=1), rtol=1e-6)
+    expected = plain_softmax(joint, axis=1)
+    if kind is HardEM:
+        expected = (expected == expected.max(axis=1, keepdims=True)).astype(float)
+        expected /= expected.sum(axis=1, keepdims=True)
+    assert_allclose(numbers(found), expected, rtol=1e-6)
 
 
 def test_em_starts_from_the_shares_of_labels(lopsided):
@@ -203,14 +201,14 @@ def test_em_starts_from_the_shares_of_labels(lopsided):
 @pytest.mark.parametrize("kind", TABLES)
 def test_gradients_are_right(lopsided, kind):
     data, net = lopsided.data_of(lopsided.votes()), net_with(lopsided, kind)
-    objective = Direct(net, data) if kind in ("MW", "VW-B") else PerTask(net, data)
+    objective = PerLabelLoss(net, data) if kind in ("MW", "VW-B") else PerTaskLoss(net, data)
     assert lopsided.gradients_are_right(objective, lopsided.double(data.whole()))
 
 
 def test_gold_rules_other_truths_out(lopsided):
     gold = np.where(np.arange(lopsided.n_tasks) < 5, 2, -1)
     data, net = lopsided.data_of(lopsided.votes(), gold), net_with(lopsided)
-    posterior = PerTask(net, data).posterior(lopsided.double(data.whole())).exp()
+    posterior = PerTaskLoss(net, data).posterior(lopsided.double(data.whole())).exp()
     assert_allclose(numbers(posterior[:5]), np.tile([0, 0, 1], (5, 1)))
 
 

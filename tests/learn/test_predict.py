@@ -61,7 +61,7 @@ def test_a_truth_model_makes_a_logit_for_each_class(method, truth, message, crow
 
 
 def test_a_function_makes_a_module(crowd):
-    with pytest.raises(ParameterError, match="truth=3 is not a truth model"):
+    with pytest.raises(ParameterError, match="3 is not a network"):
         SpeeLFC(truth=lambda *_: 3).fit(crowd.X, crowd.votes)
 
 

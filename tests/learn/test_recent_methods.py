@@ -96,7 +96,6 @@ def test_a_batched_restart_equals_a_lone_one(lopsided, method):
     """Without dropout and mixtures, which draw their luck elsewhere."""
     settings = {"alpha": 0.0} if method is AnnotMix else {}
     learner, data = method(**settings), lopsided.data_of(lopsided.votes())
-    learner.worker_features_ = None
     torch.manual_seed(0)
     members = [learner._member(data) for _ in range(3)]
     together = Ensemble(members)(loss_of, data.whole())
@@ -108,7 +107,6 @@ def test_a_batched_restart_equals_a_lone_one(lopsided, method):
 def test_the_loss_stays_on_its_device(lopsided, method):
     """Torch's device without memory refuses to mix with any other, as a GPU would."""
     learner, data = method(), lopsided.data_of(lopsided.votes())
-    learner.worker_features_ = None
     objective, here = learner._member(data).to("meta"), data.whole()
     batch = Batch(*(getattr(here, name).to("meta") for name in Batch.__dataclass_fields__))
     for step in (objective.loss, objective.held_out, objective.posterior):

@@ -10,8 +10,8 @@ from torch import nn
 
 from crowdwise import Annotations
 from crowdwise.errors import AnnotationError, ParameterError
-from crowdwise.learn import LIA, ResponseModel, Training
-from crowdwise.learn.response import ResponseNet, Responses
+from crowdwise.learn import EM, LIA, ResponseModel, Training
+from crowdwise.learn.response import ResponseLoss, ResponseNet
 
 SIZE = 3
 
@@ -22,7 +22,7 @@ def make_objective(lopsided, depends):
     task = nn.Linear(lopsided.n_in, SIZE)
     net = ResponseNet(nn.Identity(), task, data, SIZE, depends=depends)
     share = np.random.default_rng(2).dirichlet(np.ones(3), lopsided.n_tasks)
-    objective = Responses(lopsided.jiggled(net), data, torch.as_tensor(share), 2)
+    objective = ResponseLoss(lopsided.jiggled(net), data, torch.as_tensor(share), 2)
     return objective, data, share
 
 
@@ -189,9 +189,7 @@ def test_refuses_truths_of_another_shape(simulated):
 # -- beside LIA --------------------------------------------------------------------------------
 
 QUICK = {
-    "em_rounds": 1,
-    "em_epochs": 2,
-    "marginal_epochs": 2,
+    "objective": EM(1, 2, marginal_epochs=2),
     "training": Training(device="cpu"),
     "random_state": 3,
 }

@@ -11,12 +11,13 @@ from torch.func import vmap
 
 from crowdwise import learn
 from crowdwise.learn import MLP, SpeeLFC, Training
-from crowdwise.learn.objectives import CrowdNet, PerAnnotation
+from crowdwise.learn.noise import CrowdNet
+from crowdwise.learn.objectives import CrowdObjective
 from crowdwise.learn.response import ResponseModel
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import Ensemble, Linear, SideBySide, Standardize, loss_of
 
-SHORT = {"em_rounds": 2, "em_epochs": 2, "marginal_epochs": 1, "rounds": 2}
+SHORT = {"rounds": 2}
 TRAINED = [
     name
     for name in learn.LEARNERS
@@ -28,6 +29,8 @@ TRAINED = [
 def fitted(make, crowd, **settings):
     known = inspect.signature(make).parameters
     options = {name: value for name, value in SHORT.items() if name in known}
+    if make is learn.LIA:
+        options["objective"] = learn.EM(2, 2, marginal_epochs=1)
     training = Training(**{"epochs": 3, "validation_fraction": 0.1, **settings})
     few = crowd.votes[:80]
     return make(training=training, random_state=0, **options).fit(crowd.X[:80], few)
@@ -48,13 +51,13 @@ def test_the_held_out_value_is_that_over_all_tasks(crowd, monkeypatch, name, hol
 
 
 def test_only_tasks_with_held_out_labels_are_looked_at(crowd, monkeypatch):
-    seen, plain = [], PerAnnotation.held_out
+    seen, plain = [], CrowdObjective.held_out
 
     def spy(self, batch):
         seen.append(len(batch.x))
         return plain(self, batch)
 
-    monkeypatch.setattr(PerAnnotation, "held_out", spy)
+    monkeypatch.setattr(CrowdObjective, "held_out", spy)
     fitted(SpeeLFC, crowd, patience=5)
     n_held = round(0.1 * crowd.votes[:80].n_annotations)
     assert len(seen) == 3
@@ -115,12 +118,12 @@ def test_linear_maps_side_by_side_are_torchs(shared):
 def ensemble_of(lopsided, size):
     data = lopsided.data_of(lopsided.votes(), np.array([1, *[-1] * (lopsided.n_tasks - 1)]))
     scaler = Standardize.of(data.features.source)
-    noise = learn.noise.WorkerConfusion(lopsided.n_workers, 3, 2.0, 0.0)
+    noise = learn.noise.WorkerConfusionNet(lopsided.n_workers, 3, 2.0, 0.0)
     members = []
     for seed in range(size):
         torch.manual_seed(seed)
         truth = MLP((6,)).build(lopsided.n_in, 3)
-        members.append(PerAnnotation(CrowdNet(scaler, truth, noise), data))
+        members.append(CrowdObjective(CrowdNet(scaler, truth, noise), data))
     return Ensemble(members), data
 
 

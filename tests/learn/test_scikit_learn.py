@@ -117,11 +117,12 @@ def fields(annotations):
 def test_every_learner_is_cross_validated(method, crowd):
     model = method()
     settings = model.get_params(deep=False)
-    short = {"max_iter": 10, "em_epochs": 2, "marginal_epochs": 2, "random_state": 0}
-    short |= {"n_members": 2, "rounds": 2}
+    short = {"max_iter": 10, "random_state": 0, "n_members": 2, "rounds": 2}
     model.set_params(**{name: value for name, value in short.items() if name in settings})
     if "training" in settings:
         model.set_params(training=Training(epochs=3))
+    if method is learn.LIA:
+        model.set_params(objective__epochs=2, objective__marginal_epochs=2)
     found = cross_val_score(model, crowd.X[:60], crowd.votes[:60], cv=2)
     assert found.shape == (2,)
     assert (found < 0).all()

@@ -7,13 +7,13 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from crowdwise.learn import Training
-from crowdwise.learn.noise import WorkerConfusion
-from crowdwise.learn.trace_reg import Traced, TraceReg
+from crowdwise.learn.noise import WorkerConfusionNet
+from crowdwise.learn.trace_reg import TracePenaltyLoss, TraceReg
 
 
 @pytest.fixture
 def net(lopsided):
-    return lopsided.net_of(WorkerConfusion(lopsided.n_workers, lopsided.n_classes, 1.0, -5.0))
+    return lopsided.net_of(WorkerConfusionNet(lopsided.n_workers, lopsided.n_classes, 1.0, -5.0))
 
 
 @pytest.mark.parametrize("options", [{}, {"soft": True}, {"weighted": True}], ids=str)
@@ -27,7 +27,7 @@ def test_the_loss_equals_the_plain_loops(lopsided, net, options):
         value += weight * np.log(lopsided.truth_of(net, x[task]) @ chance)
         total += weight
     traces = [np.trace(tables[worker]) for worker in range(lopsided.n_workers)]
-    loss = Traced(net, data, 0.7).loss(lopsided.double(data.whole()))
+    loss = TracePenaltyLoss(net, data, 0.7).loss(lopsided.double(data.whole()))
     assert_allclose(float(loss.detach()), -value / total + 0.7 * np.mean(traces))
 
 
@@ -35,7 +35,7 @@ def test_the_penalty_is_the_same_for_any_batch(lopsided, net):
     data = lopsided.data_of(lopsided.votes())
     for rows in (torch.arange(40), torch.tensor([3, 17, 31])):
         batch = lopsided.double(data.some(rows))
-        with_penalty, without = (Traced(net, data, p).loss(batch) for p in (1.0, 0.0))
+        with_penalty, without = (TracePenaltyLoss(net, data, p).loss(batch) for p in (1.0, 0.0))
         tables = softmax(lopsided.numbers(net.noise.raw.weight)[:-1], axis=2)
         expected = np.trace(tables, axis1=1, axis2=2).mean()
         assert_allclose(float((with_penalty - without).detach()), expected)
@@ -44,12 +44,12 @@ def test_the_penalty_is_the_same_for_any_batch(lopsided, net):
 def test_gradients_are_right(lopsided, net):
     data = lopsided.data_of(lopsided.votes())
     batch = lopsided.double(data.whole())
-    assert lopsided.gradients_are_right(Traced(net, data, 0.5), batch)
+    assert lopsided.gradients_are_right(TracePenaltyLoss(net, data, 0.5), batch)
 
 
 def test_starts_with_good_workers(lopsided):
     data = lopsided.data_of(lopsided.votes())
-    table = softmax(lopsided.numbers(TraceReg()._noise(data, 4).raw.weight), axis=2)
+    table = softmax(lopsided.numbers(TraceReg()._noise().build(data).raw.weight), axis=2)
     assert_allclose(table[:, [0, 1, 2], [0, 1, 2]], 1 / (1 + 2 * np.exp(-6)), rtol=1e-6)
 
 

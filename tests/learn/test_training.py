@@ -15,7 +15,7 @@ from torch import nn
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
-from crowdwise.learn import LIA, MBEM, MLP, GeoCrowdNet, MaxMIG, SpeeLFC, Training
+from crowdwise.learn import EM, LIA, MBEM, MLP, GeoCrowdNet, MaxMIG, SpeeLFC, Training
 from crowdwise.nets import loop as training_module
 from crowdwise.nets.batches import as_data
 from crowdwise.nets.features import as_features
@@ -92,7 +92,7 @@ def loop_of(learner, X, votes, size):
     data = as_data(as_features(X, votes.tasks), votes, None, torch.device("cpu"))
     torch.manual_seed(0)
     members = [learner._member(data) for _ in range(size)]
-    phases, settings = learner._phases(learner.training), learner.training
+    phases, settings = members[0].phases(learner.training.epochs), learner.training
     history = training_module.History()
     rng = np.random.RandomState(0)
     return Loop(Ensemble(members), data, None, phases, settings, rng, history)
@@ -250,7 +250,7 @@ def test_what_is_held_out_is_chosen_by_name(crowd):
 @pytest.mark.parametrize(
     "model",
     [
-        LIA(em_rounds=1, marginal=None),
+        LIA(objective=EM(1, marginal=None)),
         MBEM(rounds=1),
         MaxMIG(),
         GeoCrowdNet(start="counts"),

@@ -7,13 +7,13 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from crowdwise.learn import Training
-from crowdwise.learn.union_net import PerPair, UnionConfusion, UnionNet
+from crowdwise.learn.union_net import PerPairLoss, UnionConfusionNet, UnionNet
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 
 @pytest.fixture
 def net(lopsided):
-    return lopsided.net_of(UnionConfusion(lopsided.n_workers, lopsided.n_classes, 0.1))
+    return lopsided.net_of(UnionConfusionNet(lopsided.n_workers, lopsided.n_classes, 0.1))
 
 
 def slow_union(lopsided, net):
@@ -37,7 +37,7 @@ def test_the_loss_equals_the_plain_loops(lopsided, net, options):
         labels = truth @ union[worker]
         alone += weight * share @ np.log(labels / labels.sum())
         total += weight
-    objective, batch = PerPair(net, data), lopsided.double(data.whole())
+    objective, batch = PerPairLoss(net, data), lopsided.double(data.whole())
     assert_allclose(float(objective.loss(batch).detach()), -pairs / total)
     assert_allclose(float(objective.held_out(batch).detach()), -alone / total)
 
@@ -49,7 +49,7 @@ def test_the_posterior_counts_who_answered(lopsided, net):
     joint = np.array([np.log(lopsided.truth_of(net, x[i])) for i in range(lopsided.n_tasks)])
     for task, worker, share, weight in lopsided.rows_of(annotations):
         joint[task] += weight * np.log(union[worker]) @ share
-    found = PerPair(net, data).posterior(lopsided.double(data.whole())).exp()
+    found = PerPairLoss(net, data).posterior(lopsided.double(data.whole())).exp()
     assert_allclose(lopsided.numbers(found), softmax(joint, axis=1), rtol=1e-6)
 
 
@@ -70,11 +70,11 @@ def test_the_unknown_worker_is_no_part_of_the_union(lopsided, net):
 
 def test_gradients_are_right(lopsided, net):
     data = lopsided.data_of(lopsided.votes())
-    assert lopsided.gradients_are_right(PerPair(net, data), lopsided.double(data.whole()))
+    assert lopsided.gradients_are_right(PerPairLoss(net, data), lopsided.double(data.whole()))
 
 
 def test_starts_where_error_says(lopsided):
-    raw = UnionNet(error=0.2)._noise(lopsided.data_of(lopsided.votes()), 4).raw.weight
+    raw = UnionNet(error=0.2)._noise().build(lopsided.data_of(lopsided.votes())).raw.weight
     assert_allclose(lopsided.numbers(raw)[2], 0.1 + 0.7 * np.eye(3), rtol=1e-6)
 
 

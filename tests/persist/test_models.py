@@ -24,7 +24,7 @@ from crowdwise import aggregate
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError
-from crowdwise.learn import LIA, LIAML, MLP, ResponseModel, SoftProb, SpeeLFC, Training
+from crowdwise.learn import EM, LIA, LIAML, MLP, ResponseModel, SoftProb, SpeeLFC, Training
 from crowdwise.learn.net_classifier import NetClassifier
 from crowdwise.learn.two_stage import TwoStage
 from crowdwise.persist.container import Content, read_container, write_container
@@ -153,7 +153,7 @@ def test_a_learner_comes_back_whole(crowd, path):
 
 def test_worker_features_and_tasks_without_features(crowd, path):
     X, votes = crowd
-    quick = {"em_rounds": 1, "em_epochs": 2, "marginal_epochs": 2, "training": QUICK}
+    quick = {"objective": EM(1, 2, marginal_epochs=2), "training": QUICK}
     known = np.random.default_rng(1).normal(size=(votes.n_workers, 2))
     model = LIA(**quick, random_state=0).fit(X, votes, worker_features=known)
     again, new = around(model, path), np.ones((1, 2))
@@ -178,7 +178,7 @@ def test_who_answers_what(mechanism, crowd, path):
     for name in ("rate_", "shift_", "truth_share_", "workers_"):
         assert_array_equal(getattr(again, name), getattr(model, name))
     assert again.history_ == model.history_
-    quick = {"em_rounds": 1, "em_epochs": 2, "marginal_epochs": 2, "training": QUICK}
+    quick = {"objective": EM(1, 2, marginal_epochs=2), "training": QUICK}
     beside = LIA(response=model, **quick, random_state=0).fit(X, votes)
     again = around(beside, path)
     assert_array_equal(again.predict_response(X), beside.predict_response(X))
@@ -188,7 +188,7 @@ def test_who_answers_what(mechanism, crowd, path):
 @pytest.mark.parametrize("heads", ["per_label", "embedding"])
 def test_several_labels(heads, crowd, path):
     X, votes = crowd
-    quick = {"em_rounds": 1, "em_epochs": 2, "marginal_epochs": 2, "training": QUICK}
+    quick = {"objective": EM(1, 2, marginal_epochs=2), "training": QUICK}
     model = LIAML(heads=heads, **quick, random_state=0)
     model.fit(X, {"red": votes, "blue": votes}, label_features=np.eye(2))
     again = around(model, path)
@@ -308,7 +308,7 @@ class Odd(nn.Linear):
 
 def test_a_module_with_more_than_tensors_is_refused(crowd, path):
     X, votes = crowd
-    with pytest.raises(ParameterError, match="is no tensor"):
+    with pytest.raises(ParameterError, match="is not a tensor"):
         SpeeLFC(truth=Odd(4, 2), training=QUICK).fit(X, votes).save(path)
 
 

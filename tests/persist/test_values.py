@@ -225,7 +225,7 @@ def test_only_classes_on_the_list_have_names():
 
 
 @pytest.mark.parametrize(
-    "name", ["os", "os.system", "Aggregator", "CrowdClassifier", "_base", "LEARNERS", "", None, 3]
+    "name", ["os", "os.system", "Aggregator", "Learner", "_base", "LEARNERS", "", None, 3]
 )
 def test_other_names_are_refused(name):
     with pytest.raises(FormatError, match="no model or part named"):

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from crowdwise.aggregate import GLAD, MajorityVote
 from crowdwise.errors import ParameterError
-from crowdwise.learn import LIA, SpeeLFCD, Training
+from crowdwise.learn import EM, LIA, SpeeLFCD, Training
 from crowdwise.plot import plot_difficulty
 
 
@@ -74,7 +74,7 @@ def test_an_aggregators_difficulty(thin):
 @pytest.mark.parametrize("method", [LIA, SpeeLFCD])
 def test_a_learners_difficulty(thin, method):
     X = np.random.default_rng(0).normal(size=(thin.n_tasks, 2))
-    quick = {"em_rounds": 1, "em_epochs": 1, "marginal_epochs": 1} if method is LIA else {}
+    quick = {"objective": EM(1, 1, marginal_epochs=1)} if method is LIA else {}
     training = Training(epochs=2, device="cpu")
     model = method(training=training, random_state=0, **quick).fit(X, thin)
     difficulty = dict(zip(model.tasks_, model.difficulty_, strict=True))

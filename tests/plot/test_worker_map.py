@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import ParameterError
-from crowdwise.learn import LIA, Training
+from crowdwise.learn import EM, LIA, Training
 from crowdwise.plot import plot_worker_map
 
 
@@ -35,9 +35,7 @@ def test_an_embedding_comes_before_confusion(crowd):
     votes, _ = crowd
     X = np.random.default_rng(0).normal(size=(votes.n_tasks, 3))
     quick = {
-        "em_rounds": 1,
-        "em_epochs": 2,
-        "marginal_epochs": 1,
+        "objective": EM(1, 2, marginal_epochs=1),
         "training": Training(device="cpu"),
     }
     model = LIA(**quick, random_state=0).fit(X, votes)

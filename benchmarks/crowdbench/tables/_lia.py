@@ -165,10 +165,7 @@ def lia(
     return kind(
         **others,
         scale=features == "standardized",
-        em_rounds=rounds[0],
-        em_epochs=rounds[1],
-        marginal=finish[0],
-        marginal_epochs=finish[1],
+        objective=learn.EM(*rounds, *finish),
     )
 
 

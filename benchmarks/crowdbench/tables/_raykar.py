@@ -10,7 +10,7 @@ from scipy.special import softmax
 from crowdwise import learn
 from crowdwise.annotations import Annotations
 from crowdwise.inference import count_labels
-from crowdwise.learn._linear import softmax_regression
+from crowdwise.learn.softmax_regression import softmax_regression
 from crowdwise.typing import Floats, Ints
 
 STEPS = 20

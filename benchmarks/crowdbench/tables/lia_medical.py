@@ -105,7 +105,7 @@ MAKERS = {
     "D&S": lambda column: aggregate.DawidSkene(),
     "LIA-E": with_best_settings("none"),
     "LIA": with_best_settings("as they are"),
-    "LIA-ML": lambda column: learn.LIAML(scale=False, marginal=None),
+    "LIA-ML": lambda column: learn.LIAML(scale=False, objective=learn.EM(marginal=None)),
 }
 
 

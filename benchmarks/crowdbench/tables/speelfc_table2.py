@@ -12,7 +12,11 @@ from crowdwise.learn import MLP, NetClassifier, Training
 
 MGC, SPC, SENTENCES = "MGC", "SPC", "SPC sentences"
 # The paper's networks: no hidden layer on MGC, a wide one on sentences.
-NETS = {MGC: "linear", SPC: MLP(hidden=(1200,), dropout=0.5), SENTENCES: "linear"}
+NETS: dict[str, str | MLP] = {
+    MGC: "linear",
+    SPC: MLP(hidden=(1200,), dropout=0.5),
+    SENTENCES: "linear",
+}
 # Held-out labels, never the truth, decide when to stop and which of ten starts to keep.
 # On SPC the learning rates are the paper's; on MGC one setting serves all methods here.
 STOPPED = {

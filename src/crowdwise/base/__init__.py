@@ -2,6 +2,7 @@
 
 from crowdwise.base.aggregator import Aggregator, ConfusionModel, Traits, by_worker
 from crowdwise.base.embedder import Embedder
+from crowdwise.base.learner import Learner, LearnerTraits
 from crowdwise.base.params import at_least, between, checks_params, more_than, one_of
 from crowdwise.base.weighted_vote import RepeatedVote, WeightedVote
 
@@ -9,6 +10,8 @@ __all__ = [
     "Aggregator",
     "ConfusionModel",
     "Embedder",
+    "Learner",
+    "LearnerTraits",
     "RepeatedVote",
     "Traits",
     "WeightedVote",

@@ -35,7 +35,7 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Dimension of the representation.
     """
 
-    traits: ClassVar[LearnerTraits] = LearnerTraits(luck=("task",))
+    traits: ClassVar[LearnerTraits] = LearnerTraits(random_per=("task",))
     classes_: Array
     workers_: Array
     tasks_: Array

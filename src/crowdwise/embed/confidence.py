@@ -14,12 +14,12 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.base.learner import expect
 from crowdwise.base.params import Constraints, at_least, one_of
 from crowdwise.embed.groups import class_number
 from crowdwise.embed.tasks import GroupTasks, Pool
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.confusion import pooled_confusion
+from crowdwise.learn.confusion_learner import expect
 from crowdwise.typing import Array, Floats, Ints
 
 

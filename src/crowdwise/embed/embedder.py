@@ -42,7 +42,7 @@ from crowdwise.nets.features import (
 )
 from crowdwise.nets.loop import History, Phase, pick_device, seeded, split, train
 from crowdwise.nets.modules import Standardize
-from crowdwise.nets.saved import SavedNet
+from crowdwise.nets.saved import has_own_code, rebuild, state_of
 from crowdwise.nets.training import Training
 from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
 
@@ -58,7 +58,7 @@ class Parts(NamedTuple):
     loss: Loss
 
 
-class CrowdEmbedder(SavedNet, Embedder):
+class CrowdEmbedder(Embedder):
     """Learn a representation by comparing tasks, with parts of your choice.
 
     Groups of tasks are drawn, and the members of each are compared with its anchor; what counts
@@ -263,6 +263,17 @@ class CrowdEmbedder(SavedNet, Embedder):
         if self.scale and len(features.shape) == 1:
             scaler = Standardize.by(*features.spread(torch.device("cpu")))
         return self._net_behind(scaler)
+
+    def _learned(self) -> dict[str, Any]:
+        learned = super()._learned()
+        if "net_" in learned:  # none in a model that is another one's parameter
+            learned["net_"] = state_of(self.net_)
+        return learned
+
+    def _restore(self, learned: dict[str, Any]) -> None:
+        super()._restore({name: learned[name] for name in learned.keys() - {"net_"}})
+        if learned:  # else it was saved before any fit
+            self.net_ = rebuild(self._blank, learned["net_"], own_code=has_own_code(self))
 
     def _blank(self, device: torch.device) -> EmbedNet:
         """A network of the right shapes, whatever its numbers."""

@@ -18,9 +18,9 @@ from crowdwise.inference import pooled_confusion
 from crowdwise.typing import Array, FeaturesLike, Floats, RandomState
 
 if TYPE_CHECKING:
-    from crowdwise.base.learner import CrowdLearner
+    from crowdwise.base.learner import Learner
 
-Method: TypeAlias = Union[Aggregator, "CrowdLearner"]
+Method: TypeAlias = Union[Aggregator, "Learner"]
 
 
 def choose_held_out(votes: Annotations, share: float, random_state: RandomState) -> Array:

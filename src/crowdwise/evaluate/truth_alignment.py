@@ -17,9 +17,9 @@ from crowdwise.typing import Array, Floats, Ints
 
 if TYPE_CHECKING:
     from crowdwise.base.aggregator import Aggregator
-    from crowdwise.base.learner import CrowdLearner
+    from crowdwise.base.learner import Learner
 
-Predictions: TypeAlias = Union["Aggregator", "CrowdLearner", pd.DataFrame, pd.Series]
+Predictions: TypeAlias = Union["Aggregator", "Learner", pd.DataFrame, pd.Series]
 Truths: TypeAlias = Mapping[str, object] | Mapping[int, object] | pd.Series | pd.DataFrame
 
 # By how much probabilities may miss a sum of 1: each may be rounded to two digits.

@@ -22,7 +22,7 @@ from crowdwise.simulate import confused_crowd, one_coin_confusion
 from crowdwise.typing import Array, FeaturesLike, Floats
 
 if TYPE_CHECKING:
-    from crowdwise.base.learner import CrowdLearner
+    from crowdwise.base.learner import Learner
 
 ROUNDING = 1e-4  # what sums in another order come to, after some steps in single precision
 RANDOMNESS = 0.1  # mean difference that other random numbers may make
@@ -65,7 +65,7 @@ def global_state() -> Array:
     return state.copy()
 
 
-def fit_quick(learner: CrowdLearner, X: FeaturesLike, votes: Annotations) -> Model:
+def fit_quick(learner: Learner, X: FeaturesLike, votes: Annotations) -> Model:
     """Fit a quick copy; stopping before convergence breaks no law."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -79,13 +79,12 @@ def get_results(model: Model, X: FeaturesLike) -> list[Floats]:
     return [model.predict_proba(X), model.posterior_]
 
 
-def assert_same(
-    learner: CrowdLearner, order: str, found: Model, expected: Model, X: Floats
-) -> None:
+def assert_same(learner: Learner, order: str, found: Model, expected: Model, X: Floats) -> None:
     """Equal up to rounding; similar where each row, task or worker has its own randomness."""
-    luck = getattr(getattr(learner, "traits", None), "luck", ())  # a third party may have none
+    # A third party may have no traits.
+    drawn = getattr(getattr(learner, "traits", None), "random_per", ())
     for one, other in zip(get_results(found, X), get_results(expected, X), strict=True):
-        if order in luck:
+        if order in drawn:
             assert np.abs(one - other).mean() < RANDOMNESS
         else:
             assert_allclose(one, other, atol=ROUNDING)
@@ -98,7 +97,7 @@ def assert_distribution(proba: Array) -> None:
     assert_allclose(proba.sum(axis=-1), 1, atol=1e-5)
 
 
-def assert_refused(learner: CrowdLearner, X: Floats, votes: Annotations, what: str) -> None:
+def assert_refused(learner: Learner, X: Floats, votes: Annotations, what: str) -> None:
     """Learning from this raises a ``CrowdwiseError``."""
     try:
         fit_quick(learner, X, votes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sklearn.base import BaseEstimator, clone
 
 if TYPE_CHECKING:
-    from crowdwise.base.learner import CrowdLearner
+    from crowdwise.base.learner import Learner
 
 Model: TypeAlias = Any  # a third party's has no type of ours: the laws ask for methods only
 
@@ -15,7 +15,7 @@ Model: TypeAlias = Any  # a third party's has no type of ours: the laws ask for 
 SHORT = {"epochs": 5, "rounds": 2, "max_iter": 20, "per_epoch": 64, "members": 2}
 
 
-def quick(learner: CrowdLearner) -> Model:
+def quick(learner: Learner) -> Model:
     """Copy a learner, seeded, to train briefly on the CPU, on all labels at once.
 
     Parameters that count epochs, rounds or steps are reduced to a few; so are the epochs of
@@ -28,7 +28,9 @@ def quick(learner: CrowdLearner) -> Model:
         for word, most in SHORT.items():
             if name.endswith(word) and isinstance(value, int):
                 changes[name] = min(value, most)
-        if isinstance(value, BaseEstimator) and "epochs" in value.get_params(deep=False):
+        if name == "objective" and value is not None:  # a part with epochs and rounds of its own
+            changes[name] = quick(value)
+        elif isinstance(value, BaseEstimator) and "epochs" in value.get_params(deep=False):
             changes[name] = clone(value).set_params(epochs=min(value.epochs, SHORT["epochs"]))
     if "training" in copy.get_params(deep=False):
         usual = clone(copy.training if copy.training is not None else copy.default_training)

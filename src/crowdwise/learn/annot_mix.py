@@ -1,32 +1,60 @@
 """annot-mix: mixup of annotations, each with its task and its worker."""
 
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from scipy.stats import beta
-from torch import Tensor, nn
+from torch import Tensor
 
-from crowdwise.base.learner import LearnerTraits
-from crowdwise.base.params import at_least, more_than
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._recipes import CAREFUL, MAML
-from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
-from crowdwise.learn.madl import refuse_certainty
-from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation
+from crowdwise.base.params import at_least
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.embedded import EmbeddedConfusion, EmbeddedConfusionNet
+from crowdwise.learn.noise import CrowdNet, NoisePart
+from crowdwise.learn.objectives import CrowdObjective, ObjectivePart
+from crowdwise.learn.recipes import CAREFUL, MAML
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
-from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.modules import LINEAR, NetworkLike
 from crowdwise.nets.training import Training
+from crowdwise.typing import RandomState
 
 GRID = 1024  # steps of the table that shares are drawn from
+
+
+@dataclass(eq=False, repr=False)
+class Mixup(ObjectivePart):
+    """Likelihood of mixtures of two annotations each: features, workers and labels.
+
+    Goes with :class:`EmbeddedConfusion`.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Shares are drawn from Beta(alpha, alpha): 1 for any share alike, less for shares near 0
+        or 1, and 0 for no mixing at all.
+    within_task : bool, default=False
+        Whether annotations are mixed only with others of the same task in the batch.
+    """
+
+    alpha: float = 1.0
+    within_task: bool = False
+
+    random_per = ("row", "task", "worker")  # mixtures are drawn for every annotation
+    _parameter_constraints = {"alpha": [at_least(0.0)], "within_task": ["boolean"]}
+
+    def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
+        if not self.alpha:
+            return CrowdObjective(net, data)
+        return MixupLoss(net, data, self.alpha, within_task=self.within_task)
 
 
 class AnnotMix(CrowdClassifier):
     """Learn a classifier and confusion by task and worker from mixtures of annotations.
 
     In training an annotation is mixed with another one: their features, their workers' embeddings
-    and their labels, all with the same shares. Mixtures are hard to learn by heart, so
-    wrong labels are not. The noise model is MaDL's, without outer product and weights.
+    and their labels, all with the same shares. Mixtures are hard to memorize, and so
+    are wrong labels. The noise model is MaDL's, without outer product and weights.
 
     Parameters
     ----------
@@ -46,7 +74,7 @@ class AnnotMix(CrowdClassifier):
     accuracy : float, default=0.9
         How often a worker is right before anything is learned (the paper's eta).
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``AnnotMix.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -66,7 +94,7 @@ class AnnotMix(CrowdClassifier):
             = s e_w + (1 - s) e_v, target = s label_i + (1 - s) label_j, s ~ Beta(alpha, alpha)
         loss = cross-entropy of target and sum over k of truth(x)[k] * confusion(x, e)[k]
 
-    Works when a network would learn wrong labels by heart, and mixing features makes sense:
+    Works when a network would memorize wrong labels, and mixing features makes sense:
     images, smooth features.
 
     Fails when features cannot be mixed (codes, counts), and with few labels for confusion by
@@ -91,15 +119,10 @@ class AnnotMix(CrowdClassifier):
     True
     """
 
-    # Mixtures are drawn for every annotation, embeddings for every worker.
-    traits = LearnerTraits(luck=("row", "task", "worker"))
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "task": [MLP, nn.Module, callable, None],
-        "alpha": [at_least(0.0)],
-        "within_task": ["boolean"],
-        "embedding_size": [at_least(1)],
-        "accuracy": [more_than(0.0)],
+        **EmbeddedConfusion._parameter_constraints,
+        **Mixup._parameter_constraints,
     }
     default_training = CAREFUL
     recipes = {"maml": MAML}
@@ -107,15 +130,15 @@ class AnnotMix(CrowdClassifier):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
-        task: Any = MLP(hidden=()),  # noqa: B008  never changed
+        truth: NetworkLike = "linear",
+        task: NetworkLike | None = LINEAR,
         alpha: float = 1.0,
         within_task: bool = False,
         embedding_size: int = 16,
         accuracy: float = 0.9,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.task = task
@@ -127,26 +150,19 @@ class AnnotMix(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        refuse_certainty(self.accuracy)
-        size = self.embedding_size
+    def _noise(self) -> NoisePart:
         return EmbeddedConfusion(
-            worker_vectors(data.n_workers, size, self.worker_features_),
-            None if self.task is None else build_truth(self.task, n_in, size),
-            size,
-            data.n_classes,
-            kind="full",
+            task=self.task,
             product=False,
+            embedding_size=self.embedding_size,
             accuracy=self.accuracy,
         )
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        if not self.alpha:
-            return PerAnnotation(net, data)
-        return Mixed(net, data, self.alpha, within_task=self.within_task)
+    def _objective(self) -> ObjectivePart:
+        return Mixup(self.alpha, self.within_task)
 
 
-class Mixed(PerAnnotation):
+class MixupLoss(CrowdObjective):
     """Likelihood of mixtures of two annotations each."""
 
     quantiles: Tensor
@@ -171,11 +187,11 @@ class Mixed(PerAnnotation):
 
     def partners(self, at: Tensor) -> Tensor:
         """Whom each row is mixed with: a random order, of all rows or of those of its task."""
-        luck = torch.rand(len(at), dtype=torch.float64, device=at.device)
+        draw = torch.rand(len(at), dtype=torch.float64, device=at.device)
         if not self.within_task:
-            return torch.argsort(luck)
+            return torch.argsort(draw)
         place = torch.argsort(torch.argsort(at, stable=True))
-        return torch.argsort(at + luck)[place]
+        return torch.argsort(at + draw)[place]
 
     def mixture(self, batch: Batch, share: Tensor, partner: Tensor) -> Tensor:
         """Minus the log-likelihood of rows mixed with their partners, per annotation."""
@@ -184,8 +200,8 @@ class Mixed(PerAnnotation):
             part = share.to(rows.dtype).reshape(-1, *[1] * (rows.ndim - 1))
             return part * rows + (1.0 - part) * rows[partner]
 
-        x, noise = self.net.scaler(mix(batch.x[batch.at])), self.net.noise
-        assert isinstance(noise, EmbeddedConfusion)
+        x = self.net.scaler(mix(batch.x[batch.at]))
+        noise = self.noise_as(EmbeddedConfusionNet, "EmbeddedConfusion()")
         log_truth = torch.log_softmax(self.net.truth(x), dim=-1) + self.gold[batch.task][batch.at]
         task = None if noise.task is None else noise.task(x)
         table = noise.table(task, mix(noise.worker(batch.worker)))  # (row, truth, label)

@@ -11,11 +11,11 @@ from scipy.sparse.csgraph import connected_components
 
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import by_worker
-from crowdwise.base.learner import judged
 from crowdwise.base.params import at_least, more_than
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.stopping import until_converged
-from crowdwise.learn._personal import PersonalLearner, labeled_tasks
+from crowdwise.learn.confusion_learner import infer_truths
+from crowdwise.learn.personal_classifier import PersonalLearner, labeled_tasks
 from crowdwise.typing import Array, Floats, Ints
 
 ARRAYS_OF_PAIRS = 5  # the pairs' differences and multipliers, and three in passing
@@ -26,7 +26,7 @@ class ClusteredPersonalClassifier(PersonalLearner):
     """Learn a logistic regression per worker, with equal ones for workers who label alike.
 
     As in :class:`PersonalClassifier`, but the distance of every pair of classifiers, the
-    shared one among them, is penalised and not its square, so that some distances become
+    shared one among them, is penalized and not its square, so that some distances become
     exactly 0. The problem is convex; it is solved by the alternating direction method
     of multipliers. Time and memory grow with the square of the number of workers.
 
@@ -41,7 +41,7 @@ class ClusteredPersonalClassifier(PersonalLearner):
         First step size of the multipliers, the paper's rho; it is then balanced as it goes.
         It changes the way, not the result.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     max_iter : int, default=200
         Most rounds to take.
     tol : float, default=1e-4
@@ -58,7 +58,7 @@ class ClusteredPersonalClassifier(PersonalLearner):
     posterior_, confusion_, worker_accuracy_, weights_, worker_weights_
         See :class:`PersonalClassifier`.
     objective_ : list of float
-        Minus the penalised loss after each round. It settles, but may fall on the way.
+        Minus the penalized loss after each round. It settles, but may fall on the way.
     n_iter_ : int
         Rounds taken.
 
@@ -71,7 +71,7 @@ class ClusteredPersonalClassifier(PersonalLearner):
 
     Works when workers come in schools of opinion, and are some dozens at most.
 
-    Fails when workers are many, since pairs are penalised one by one; and where
+    Fails when workers are many, since pairs are penalized one by one; and where
     PersonalClassifier does.
 
     References
@@ -142,7 +142,7 @@ class ClusteredPersonalClassifier(PersonalLearner):
         self.weights_, self.worker_weights_ = weights[0], weights[1:]
         cluster = pairs.clusters(norms(apart) == 0.0)
         self.clusters_: pd.Series = by_worker(cluster[1:], votes.workers, "cluster")
-        return judged(votes, self.predict_proba(X), gold)
+        return infer_truths(votes, self.predict_proba(X), gold)
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base.fitting import remember_columns
-from crowdwise.base.learner import CrowdLearner, LearnerTraits
+from crowdwise.base.learner import Learner, LearnerTraits
 from crowdwise.base.params import at_least, checks_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
 from crowdwise.learn.speelfc import SpeeLFC
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Floats, Ints, RandomState
 
 SEEDS = 2**31 - 1
 
 
-class Committee(CrowdLearner):
+class Committee(Learner):
     """Average what several learners of one kind say, each from a start of its own.
 
     Networks that start elsewhere err elsewhere, most of all where labels are few and
@@ -85,10 +85,10 @@ class Committee(CrowdLearner):
     True
     """
 
-    traits = LearnerTraits(luck=("row", "task", "worker"))
-    default_learner: ClassVar[CrowdLearner] = SpeeLFC()
+    traits = LearnerTraits(random_per=("row", "task", "worker"))
+    default_learner: ClassVar[Learner] = SpeeLFC()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "learner": [CrowdLearner, None],
+        "learner": [Learner, None],
         "n_members": [at_least(1)],
     }
 
@@ -98,7 +98,7 @@ class Committee(CrowdLearner):
         *,
         n_members: int = 10,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.learner = learner
         self.n_members = n_members

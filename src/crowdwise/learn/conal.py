@@ -1,22 +1,83 @@
 """CoNAL: confusions that all workers share, and confusions of their own."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, normalize
 
-from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, between
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._recipes import MAML
-from crowdwise.learn.noise import Noise, WorkerTable
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerTable
+from crowdwise.learn.objectives import ObjectivePart, PerLabelLoss
+from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.modules import LINEAR, MLP, NetworkLike, build_network
 from crowdwise.nets.training import Training
-from crowdwise.typing import Floats
+from crowdwise.typing import Array, Floats, RandomState
+
+
+@dataclass(eq=False, repr=False)
+class CommonConfusion(NoisePart):
+    """A layer of free weights, mixed from one common to all workers and one of each worker's.
+
+    Goes with :class:`PerLabel` or :class:`DistanceBonus`. Adds ``common_confusion_`` and
+    ``common_share_``.
+
+    Parameters
+    ----------
+    task_embedding : MLP and others, default=MLP(hidden=())
+        Network from features to the task's embedding.
+    embedding_size : int, default=20
+        Size of the embeddings of tasks and workers.
+    gate : float, optional
+        Fixes the share of the common matrix; learned if not given.
+    start : float, default=2.0
+        All matrices start at this multiple of the identity.
+    """
+
+    task_embedding: NetworkLike = LINEAR
+    embedding_size: int = 20
+    gate: float | None = None
+    start: float = 2.0
+
+    random_per = ("worker",)  # embeddings of workers start at random
+    _parameter_constraints = {
+        "task_embedding": [MLP, nn.Module, callable],
+        "embedding_size": [at_least(1)],
+        "gate": [between(0.0, 1.0), None],
+        "start": [Real],
+    }
+
+    def build(self, data: CrowdData) -> CommonConfusionNet:
+        size = self.embedding_size
+        task = build_network(self.task_embedding, data.n_in, size) if self.gate is None else None
+        sizes = (data.n_workers, data.n_classes, size)
+        return CommonConfusionNet(*sizes, task, self.gate, self.start)
+
+
+@dataclass(eq=False, repr=False)
+class DistanceBonus(ObjectivePart):
+    """The likelihood of each label, plus the workers' distance from the common matrix.
+
+    Goes with :class:`CommonConfusion`.
+
+    Parameters
+    ----------
+    penalty : float, default=1e-5
+        Reward for the norm of each worker's difference from the common matrix.
+    """
+
+    penalty: float = 1e-5
+
+    _parameter_constraints = {"penalty": [at_least(0.0)]}
+
+    def build(self, net: CrowdNet, data: CrowdData) -> DistanceBonusLoss:
+        return DistanceBonusLoss(net, data, self.penalty)
 
 
 class CoNAL(CrowdClassifier):
@@ -51,7 +112,7 @@ class CoNAL(CrowdClassifier):
     start : float, default=2.0
         All matrices start at this multiple of the identity.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``CoNAL.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -95,14 +156,10 @@ class CoNAL(CrowdClassifier):
     True
     """
 
-    traits = LearnerTraits(luck=("worker",))  # embeddings of workers start at random
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "task_embedding": [MLP, nn.Module, callable],
-        "embedding_size": [at_least(1)],
-        "gate": [between(0.0, 1.0), None],
-        "penalty": [at_least(0.0)],
-        "start": [Real],
+        **CommonConfusion._parameter_constraints,
+        **DistanceBonus._parameter_constraints,
     }
     default_training = Training(weight_decay={"noise": 1e-3})
     recipes = {"maml": MAML}
@@ -110,15 +167,15 @@ class CoNAL(CrowdClassifier):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
-        task_embedding: Any = MLP(hidden=()),  # noqa: B008  never changed
+        truth: NetworkLike = "linear",
+        task_embedding: NetworkLike = LINEAR,
         embedding_size: int = 20,
         gate: float | None = None,
         penalty: float = 1e-5,
         start: float = 2.0,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.task_embedding = task_embedding
@@ -130,30 +187,14 @@ class CoNAL(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        size = self.embedding_size
-        task = build_truth(self.task_embedding, n_in, size) if self.gate is None else None
-        sizes = (data.n_workers, data.n_classes, size)
-        return CommonConfusion(*sizes, task, self.gate, self.start)
+    def _noise(self) -> NoisePart:
+        return CommonConfusion(self.task_embedding, self.embedding_size, self.gate, self.start)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return Apart(net, data, self.penalty)
-
-    @torch.no_grad()
-    def _describe_noise(self, data: CrowdData) -> None:
-        noise: Any = self.net_.noise
-        table = torch.softmax(noise.common, dim=-1)
-        self.common_confusion_: Floats = table.double().numpy()
-        total, count = torch.zeros(2, len(self.workers_), dtype=torch.float64)
-        for batch in data.chunks():
-            share = noise.share(self.net_.scaler(batch.x), batch.at, batch.worker).double()
-            total = total.index_add(0, batch.worker, share)
-            count = count.index_add(0, batch.worker, torch.ones_like(share))
-        usual = total.sum() / count.sum()
-        self.common_share_: Floats = torch.where(count > 0, total / count, usual).numpy()
+    def _objective(self) -> ObjectivePart:
+        return DistanceBonus(self.penalty)
 
 
-class CommonConfusion(Noise):
+class CommonConfusionNet(Noise):
     """A layer of free weights, mixed from one common to all workers and one of each."""
 
     def __init__(
@@ -195,8 +236,20 @@ class CommonConfusion(Noise):
         weights = self.matrix(x, at, worker)
         return log_softmax(torch.einsum("rk,rkl->rl", log_truth.exp()[at], weights), dim=-1)
 
+    def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
+        total, count = torch.zeros(2, data.n_workers, dtype=torch.float64)
+        for batch in data.chunks():
+            share = self.share(net.scaler(batch.x), batch.at, batch.worker).double()
+            total = total.index_add(0, batch.worker, share)
+            count = count.index_add(0, batch.worker, torch.ones_like(share))
+        usual = total.sum() / count.sum()
+        return {
+            "common_confusion_": torch.softmax(self.common, dim=-1).double().numpy(),
+            "common_share_": torch.where(count > 0, total / count, usual).numpy(),
+        }
 
-class Apart(Direct):
+
+class DistanceBonusLoss(PerLabelLoss):
     """Minus the likelihood of each label, minus the workers' distance from what is common."""
 
     def __init__(self, net: CrowdNet, data: CrowdData, penalty: float) -> None:
@@ -204,7 +257,7 @@ class Apart(Direct):
         self.penalty = penalty
 
     def loss(self, batch: Batch) -> Tensor:
-        noise: Any = self.net.noise
+        noise = self.noise_as(CommonConfusionNet, "CommonConfusion()")
         return super().loss(batch) - self.penalty * distance(noise.own.weight[:-1], noise.common)
 
 

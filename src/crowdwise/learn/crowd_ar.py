@@ -1,21 +1,68 @@
 """CrowdAR: how reliable each annotation is decides how much of it is believed."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, softplus
 
-from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import between
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._recipes import MAML
-from crowdwise.learn.noise import FreeLayer, FreeMatrix, Noise, WorkerTable
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct, total
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.crowd_layer import FreeLayerNet, FreeMatrix
+from crowdwise.learn.noise import CrowdNet, NoisePart, WorkerTable, grid
+from crowdwise.learn.objectives import ObjectivePart, PerLabelLoss, total
+from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
-from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.modules import MLP, NetworkLike, build_network
 from crowdwise.nets.training import Training
-from crowdwise.typing import Floats
+from crowdwise.typing import Array, Floats, RandomState
+
+DIFFICULTY = MLP(hidden=(128,), activation="sigmoid")
+
+
+@dataclass(eq=False, repr=False)
+class ReliableLayer(NoisePart):
+    """Crowd-Layer's matrices, and how reliable each annotation is.
+
+    Goes with :class:`Reliability`. Adds ``expertise_`` and ``difficulty_``.
+
+    Parameters
+    ----------
+    difficulty : MLP and others, default=MLP(hidden=(128,), activation="sigmoid")
+        Network from features to the difficulty of each class.
+    """
+
+    difficulty: NetworkLike = DIFFICULTY
+
+    random_per = ("worker",)  # expertise starts at random
+    _parameter_constraints = {"difficulty": [MLP, nn.Module, callable]}
+
+    def build(self, data: CrowdData) -> ReliableLayerNet:
+        difficulty = build_network(self.difficulty, data.n_in, data.n_classes)
+        return ReliableLayerNet(data.n_workers, data.n_classes, difficulty)
+
+
+@dataclass(eq=False, repr=False)
+class Reliability(ObjectivePart):
+    """Labels believed as far as they are reliable, and reliability by the classifier's guess.
+
+    Goes with :class:`ReliableLayer`.
+
+    Parameters
+    ----------
+    trust : float, default=0.9
+        Share of the labels in the loss; the rest is agreement with the classifier's guess.
+    """
+
+    trust: float = 0.9
+
+    _parameter_constraints = {"trust": [between(0.0, 1.0)]}
+
+    def build(self, net: CrowdNet, data: CrowdData) -> ReliabilityLoss:
+        return ReliabilityLoss(net, data, self.trust)
 
 
 class CrowdAR(CrowdClassifier):
@@ -38,7 +85,7 @@ class CrowdAR(CrowdClassifier):
         Weight of the label's loss; the rest is the weight of the reliability's loss. With 1,
         nothing ties reliability to the classifier's guesses.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``CrowdAR.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -88,23 +135,22 @@ class CrowdAR(CrowdClassifier):
     True
     """
 
-    traits = LearnerTraits(luck=("worker",))  # expertise starts at random
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "difficulty": [MLP, nn.Module, callable],
-        "trust": [between(0.0, 1.0)],
+        **ReliableLayer._parameter_constraints,
+        **Reliability._parameter_constraints,
     }
     recipes = {"maml": MAML}
 
     def __init__(
         self,
         *,
-        truth: Any = "linear",
-        difficulty: Any = MLP(hidden=(128,), activation="sigmoid"),  # noqa: B008  never changed
+        truth: NetworkLike = "linear",
+        difficulty: NetworkLike = DIFFICULTY,
         trust: float = 0.9,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.difficulty = difficulty
@@ -113,31 +159,14 @@ class CrowdAR(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        difficulty = build_truth(self.difficulty, n_in, data.n_classes)
-        return ReliableLayer(data.n_workers, data.n_classes, difficulty)
+    def _noise(self) -> NoisePart:
+        return ReliableLayer(self.difficulty)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return Reliability(net, data, self.trust)
-
-    @torch.no_grad()
-    def _describe_noise(self, data: CrowdData) -> None:
-        noise: Any = self.net_.noise
-        self.expertise_: Floats = torch.sigmoid(noise.expertise.weight[:-1]).double().numpy()
-        logit = [noise.difficulty(self.net_.scaler(batch.x)) for batch in data.chunks()]
-        hard = torch.sigmoid(torch.cat(logit)).double().numpy()
-        self.difficulty_: Floats = (hard * self.posterior_).sum(axis=1)
-
-    def _worker_rights(self, x: Tensor, workers: Tensor) -> Tensor:
-        noise: Any = self.net_.noise
-        at = torch.arange(len(x)).repeat_interleave(len(workers))
-        logit = noise.reliability(
-            self.net_.log_truth(x).exp(), self.net_.scaler(x), at, workers.repeat(len(x))
-        )
-        return torch.sigmoid(logit).reshape(len(x), len(workers))
+    def _objective(self) -> ObjectivePart:
+        return Reliability(self.trust)
 
 
-class ReliableLayer(FreeLayer):
+class ReliableLayerNet(FreeLayerNet):
     """Crowd-Layer's matrices, and how reliable each annotation is."""
 
     def __init__(self, n_workers: int, n_classes: int, difficulty: nn.Module) -> None:
@@ -153,8 +182,20 @@ class ReliableLayer(FreeLayer):
         ahead = torch.sigmoid(self.expertise(worker)) - torch.sigmoid(self.difficulty(x))[at]
         return (ahead * truth[at] * softplus(self.weight)).sum(dim=-1) + self.bias
 
+    def accuracy(self, log_truth: Tensor, x: Tensor, workers: Tensor) -> Tensor:
+        logit = self.reliability(log_truth.exp(), x, *grid(len(x), workers))
+        return torch.sigmoid(logit).reshape(len(x), len(workers))
 
-class Reliability(Direct):
+    def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
+        logit = [self.difficulty(net.scaler(batch.x)) for batch in data.chunks()]
+        hard = torch.sigmoid(torch.cat(logit)).double().numpy()
+        return {
+            "expertise_": torch.sigmoid(self.expertise.weight[:-1]).double().numpy(),
+            "difficulty_": (hard * posterior).sum(axis=1),
+        }
+
+
+class ReliabilityLoss(PerLabelLoss):
     """Labels believed as far as they are reliable, and reliability by the classifier's guess."""
 
     def __init__(self, net: CrowdNet, data: CrowdData, trust: float) -> None:
@@ -163,8 +204,7 @@ class Reliability(Direct):
 
     def loss(self, batch: Batch) -> Tensor:
         """Eq. 5, per annotation; and known truths beside it."""
-        x, noise = self.net.scaler(batch.x), self.net.noise
-        assert isinstance(noise, ReliableLayer)
+        x, noise = self.net.scaler(batch.x), self.noise_as(ReliableLayerNet, "ReliableLayer()")
         log_truth = torch.log_softmax(self.net.truth(x), dim=-1)
         log_labels = noise.labels(log_truth, x, batch.at, batch.worker)
         logit = noise.reliability(log_truth.exp(), x, batch.at, batch.worker)

@@ -25,8 +25,8 @@ from crowdwise.inference.crowdlab import (
     majority_label,
     score_workers,
 )
-from crowdwise.learn._classifier import ClassifierLearner
-from crowdwise.typing import Floats, Ints
+from crowdwise.learn.classifier_learner import ClassifierLearner
+from crowdwise.typing import Floats, Ints, RandomState
 
 
 class CrowdLab(ClassifierLearner):
@@ -41,7 +41,7 @@ class CrowdLab(ClassifierLearner):
     ----------
     classifier : estimator, optional
         Any classifier with scikit-learn's interface; by default a logistic regression on
-        standardised features. It is cross-validated on the majority's labels.
+        standardized features. It is cross-validated on the majority's labels.
     cv : int, default=5
         How many parts the tasks are cut into for that.
     consensus : {"best_quality", "majority"}, default="best_quality"
@@ -85,7 +85,7 @@ class CrowdLab(ClassifierLearner):
     nothing has to converge.
 
     Fails when the classifier repeats the majority's errors, since both then vote; workers'
-    habits (who mixes up what) are not modelled.
+    habits (who mixes up what) are not modeled.
 
     References
     ----------
@@ -108,7 +108,7 @@ class CrowdLab(ClassifierLearner):
     >>> next_ones = model.active_learning_scores().nsmallest(5).index  # label these next
     """
 
-    traits = LearnerTraits(luck=("task",))
+    traits = LearnerTraits(random_per=("task",))
     _parameter_constraints = {
         **ClassifierLearner._parameter_constraints,
         "cv": [at_least(2)],
@@ -124,7 +124,7 @@ class CrowdLab(ClassifierLearner):
         cv: int = 5,
         consensus: str = "best_quality",
         calibrate: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.classifier = classifier
         self.cv = cv
@@ -140,7 +140,7 @@ class CrowdLab(ClassifierLearner):
         gold: Any = None,
         pred_probs: Any = None,
     ) -> Self:
-        """Judge annotations; see :class:`PlainLearner` for the first four parameters.
+        """Judge annotations; see :class:`ConfusionLearner` for the first four parameters.
 
         Parameters
         ----------
@@ -174,10 +174,10 @@ class CrowdLab(ClassifierLearner):
     def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         rng, counts = check_random_state(self.random_state), CrowdlabCounts.of(votes)
         known = np.full(votes.n_tasks, -1) if gold is None else gold
-        luck = rng.random_sample(counts.votes.shape)
+        draw = rng.random_sample(counts.votes.shape)
         told = np.flatnonzero(find_labeled(votes) | (known >= 0))
         if self._given is None:
-            label = np.where(known >= 0, known, majority_label(counts, None, luck))
+            label = np.where(known >= 0, known, majority_label(counts, None, draw))
             proba = self._out_of_sample(X, told, label[told], self.cv, rng)
         else:
             proba = checked(named(self._given, votes), counts.votes.shape)
@@ -188,9 +188,9 @@ class CrowdLab(ClassifierLearner):
         best = {"best_quality": self.consensus == "best_quality"}
         cool = apply_temperature(proba, self.temperature_)
         self.pred_probs_ = cool if self.calibrate else proba
-        judged = find_consensus(counts, self.pred_probs_, known, luck, **best)
+        judged = find_consensus(counts, self.pred_probs_, known, draw, **best)
         self._describe(votes, counts, judged)
-        self._settle(counts, find_consensus(counts, cool, known, luck, best_quality=True))
+        self._settle(counts, find_consensus(counts, cool, known, draw, best_quality=True))
         self.__dict__.pop("classifier_", None)  # one of an earlier fit knows other classes
         if X is not None:
             self._learn_classifier(X, told, judged.consensus[told], None)

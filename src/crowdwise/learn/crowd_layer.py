@@ -1,14 +1,42 @@
 """Crowd-Layer: an unconstrained layer per worker on top of the classifier."""
 
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
 
 from crowdwise.base.params import one_of
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn.noise import FreeLayer, FreeMatrix, FreeVector, Noise
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import Noise, NoisePart, WorkerTable
+from crowdwise.learn.objectives import ObjectivePart, PerLabel
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.modules import MLP
+from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
+from crowdwise.typing import RandomState
+
+
+@dataclass(eq=False, repr=False)
+class FreeLayer(NoisePart):
+    """A layer of free weights per worker on the class probabilities, then a softmax over labels.
+
+    Goes with :class:`PerLabel`, since the layer is not a table of probabilities.
+
+    Parameters
+    ----------
+    layer : {"MW", "VW", "VB", "VW-B", "SW"}, default="MW"
+        A matrix; a scale per class; a shift per class; both; one scale.
+    """
+
+    layer: str = "MW"
+
+    _parameter_constraints = {"layer": [one_of("MW", "VW", "VB", "VW-B", "SW")]}
+
+    def build(self, data: CrowdData) -> FreeLayerNet:
+        sizes = data.n_workers, data.n_classes
+        layer = FreeMatrix(*sizes) if self.layer == "MW" else FreeVector(*sizes, self.layer)
+        return FreeLayerNet(layer, data.n_classes)
 
 
 class CrowdLayer(CrowdClassifier):
@@ -28,7 +56,7 @@ class CrowdLayer(CrowdClassifier):
     layer : {"MW", "VW", "VB", "VW-B", "SW"}, default="MW"
         A matrix; a scale per class; a shift per class; both; one scale.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``CrowdLayer.default_training`` if not given. The loss is the mean over
         the annotations there are (the authors' code averages over all tasks x workers, so
@@ -52,7 +80,7 @@ class CrowdLayer(CrowdClassifier):
     Works when workers are mostly right and labels are many; weights are free, so fitting is
     easy.
 
-    Fails when classes are many, since the identity start hardly favours the right label; and
+    Fails when classes are many, since the identity start hardly favors the right label; and
     when the matrices are to be read: they are no probabilities, and classes may be swapped in
     both parts.
 
@@ -74,7 +102,7 @@ class CrowdLayer(CrowdClassifier):
 
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "layer": [one_of("MW", "VW", "VB", "VW-B", "SW")],
+        **FreeLayer._parameter_constraints,
     }
     recipes = {
         "labelme": {
@@ -86,11 +114,11 @@ class CrowdLayer(CrowdClassifier):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         layer: str = "MW",
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.layer = layer
@@ -98,10 +126,58 @@ class CrowdLayer(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        sizes = data.n_workers, data.n_classes
-        layer = FreeMatrix(*sizes) if self.layer == "MW" else FreeVector(*sizes, self.layer)
-        return FreeLayer(layer, data.n_classes)
+    def _noise(self) -> NoisePart:
+        return FreeLayer(self.layer)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return Direct(net, data)
+    def _objective(self) -> ObjectivePart:
+        return PerLabel()
+
+
+class FreeMatrix(nn.Module):
+    """MW: an unconstrained matrix on the class probabilities."""
+
+    def __init__(self, n_workers: int, n_classes: int) -> None:
+        super().__init__()
+        self.matrix = WorkerTable(n_workers, torch.eye(n_classes))
+
+    def forward(self, probability: Tensor, worker: Tensor) -> Tensor:
+        return torch.einsum("r...k,rkl->r...l", probability, self.matrix(worker))
+
+
+class FreeVector(nn.Module):
+    """VW, VB, VW-B and SW: a scale and a shift of the class probabilities."""
+
+    def __init__(self, n_workers: int, n_classes: int, kind: str) -> None:
+        super().__init__()
+        width = 1 if kind == "SW" else n_classes
+        scaled, shifted = kind in ("VW", "VW-B", "SW"), kind in ("VB", "VW-B")
+        self.factor = WorkerTable(n_workers, torch.ones(width)) if scaled else None
+        self.shift = WorkerTable(n_workers, torch.zeros(width)) if shifted else None
+
+    def forward(self, probability: Tensor, worker: Tensor) -> Tensor:
+        extra = probability.ndim - 2  # axes between row and class
+        logits = probability
+        if self.factor is not None:
+            logits = logits * unsqueeze(self.factor(worker), extra)
+        return logits if self.shift is None else logits + unsqueeze(self.shift(worker), extra)
+
+
+class FreeLayerNet(Noise):
+    """A layer of free weights on the class probabilities, then a softmax over labels."""
+
+    def __init__(self, layer: nn.Module, n_classes: int) -> None:
+        super().__init__()
+        self.layer, self.n_classes = layer, n_classes
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """What the layer makes of a task whose class is certain."""
+        certain = torch.eye(self.n_classes, device=x.device, dtype=x.dtype)
+        return self.log_classes(self.layer(certain.expand(len(worker), -1, -1), worker))
+
+    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        return self.log_classes(self.layer(log_truth.exp()[at], worker))
+
+
+def unsqueeze(rows: Tensor, extra: int) -> Tensor:
+    """Put ``extra`` axes of size one after the first."""
+    return rows[(slice(None), *[None] * extra)]

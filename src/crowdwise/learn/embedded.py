@@ -3,16 +3,79 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, logsigmoid, relu
 
-from crowdwise.learn.noise import Noise, WorkerFeatures, WorkerTable
+from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.errors import ParameterError
+from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerFeatures, WorkerTable
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.modules import LINEAR, MLP, NetworkLike, build_network
+from crowdwise.typing import Array, Floats
 
 
-class EmbeddedConfusion(Noise):
+@dataclass(eq=False, repr=False)
+class EmbeddedConfusion(NoisePart):
     """A confusion matrix for each task and worker, from embeddings of both (MaDL).
+
+    Workers' embeddings are learned, or a linear function of ``worker_features`` given to ``fit``.
+    Adds ``embedding_``.
+
+    Parameters
+    ----------
+    confusion : {"full", "diagonal", "isotropic"}, default="full"
+        Free rows; an accuracy per class and even errors; one accuracy and even errors.
+    task : MLP and others or None, default=MLP(hidden=())
+        Network from features to the task's embedding; None if confusion depends on the worker
+        alone. A network stronger than ``truth`` tends to explain the classes as noise.
+    product : bool, default=True
+        Whether the outer product of the embeddings takes part.
+    embedding_size : int, default=16
+        Size of both embeddings.
+    accuracy : float, default=0.8
+        How often a worker is right before anything is learned.
+    spread : float, default=1.0
+        Deviation of the workers' embeddings at the start.
+    """
+
+    confusion: str = "full"
+    task: NetworkLike | None = LINEAR
+    product: bool = True
+    embedding_size: int = 16
+    accuracy: float = 0.8
+    spread: float = 1.0
+
+    random_per = ("worker",)  # embeddings of workers start at random
+    _parameter_constraints = {
+        "confusion": [one_of("full", "diagonal", "isotropic")],
+        "task": [MLP, nn.Module, callable, None],
+        "product": ["boolean"],
+        "embedding_size": [at_least(1)],
+        "accuracy": [more_than(0.0)],
+        "spread": [more_than(0.0)],
+    }
+
+    def build(self, data: CrowdData) -> EmbeddedConfusionNet:
+        if not self.accuracy < 1.0:
+            raise ParameterError(f"accuracy={self.accuracy} is too large.\n  expected: less than 1")
+        size = self.embedding_size
+        return EmbeddedConfusionNet(
+            worker_vectors(data.n_workers, size, data.worker_features, self.spread),
+            None if self.task is None else build_network(self.task, data.n_in, size),
+            size,
+            data.n_classes,
+            kind=self.confusion,
+            product=self.product,
+            accuracy=self.accuracy,
+        )
+
+
+class EmbeddedConfusionNet(Noise):
+    """Tables from embeddings.
 
     Embeddings (and, with ``product``, their outer product brought back to size) go through a
     linear layer; the worker's embedding is added again before the output layer, whose bias says
@@ -60,11 +123,16 @@ class EmbeddedConfusion(Noise):
         hidden = relu(self.hidden(torch.cat(parts, dim=-1)) + worker)
         return as_table(self.output(hidden), self.kind, self.n_classes)
 
+    def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
+        return {"embedding_": self.worker(torch.arange(data.n_workers)).double().numpy()}
+
 
 def as_table(output: Tensor, kind: str, n_classes: int) -> Tensor:
     """The output layer's numbers as log P(label | truth), (row, truth, label)."""
     if kind == "full":
         return log_softmax(output.reshape(-1, n_classes, n_classes), dim=-1)
+    if n_classes == 1:  # there is no other label, right or wrong
+        return torch.zeros_like(output)[:, :, None]
     eye = torch.eye(n_classes, dtype=torch.bool, device=output.device)
     wrong = logsigmoid(-output) - math.log(max(n_classes - 1, 1))  # (row, truth or 1)
     return torch.where(eye, logsigmoid(output)[:, :, None], wrong[:, :, None])

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn.net_classifier import NoNoise
-from crowdwise.learn.noise import pick
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct, per_annotation
+from crowdwise.learn.noise import CrowdNet, NoNoiseNet, pick
+from crowdwise.learn.objectives import CrowdObjective, PerLabelLoss, per_annotation
 from crowdwise.nets.batches import Batch, CrowdData, as_data
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import Phase, train
@@ -79,9 +78,9 @@ class EmbeddingNet:
         if not labels.n_annotations or not epochs or self.interrupted:
             return 0
         data = as_data(Features(rows), labels, None, rows.device)
-        net = CrowdNet(nn.Identity(), self.rows, NoNoise(labels.n_classes))
-        phases: list[Phase[Direct, Batch]] = [Phase(epochs)]
-        _, history = train([Direct(net, data)], data, None, phases, self.training, self.rng)
+        net = CrowdNet(nn.Identity(), self.rows, NoNoiseNet(labels.n_classes))
+        phases: list[Phase[PerLabelLoss, Batch]] = [Phase(epochs)]
+        _, history = train([PerLabelLoss(net, data)], data, None, phases, self.training, self.rng)
         self.interrupted = len(history.loss) < epochs
         self.loss += [row[0] for row in history.loss]
         return len(history.loss)

@@ -1,23 +1,56 @@
 """GeoCrowdNet: SpeeLFC's likelihood with a bonus for volume."""
 
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from crowdwise.base.params import at_least, one_of
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._recipes import MAML
-from crowdwise.learn.noise import Noise, WorkerConfusion
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation
-from crowdwise.learn.starts import counted
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import (
+    CountedStart,
+    CrowdNet,
+    NoisePart,
+    WorkerConfusion,
+    WorkerConfusionNet,
+)
+from crowdwise.learn.objectives import CrowdObjective, ObjectivePart
+from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.modules import MLP
+from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
+from crowdwise.typing import RandomState
 
 MOST = 100.0  # a penalty above this says that the volume is nothing but rounding error
 
-SMOOTHING = 0.1  # added to counts
+
+@dataclass(eq=False, repr=False)
+class VolumeBonus(ObjectivePart):
+    """The likelihood of each annotation, plus the log volume that one of the models spans.
+
+    Goes with :class:`WorkerConfusion`. ``batch_size`` counts tasks, whose classifications span
+    the volume.
+
+    Parameters
+    ----------
+    regularizer : {"F", "W"} or None, default="F"
+        Whose volume counts, the classifier's or the workers'; None for nobody's.
+    penalty : float, default=0.001
+        Weight of minus the log volume beside the mean loss of a label.
+    """
+
+    regularizer: str | None = "F"
+    penalty: float = 1e-3
+
+    _parameter_constraints = {
+        "regularizer": [one_of("F", "W"), None],
+        "penalty": [at_least(0.0)],
+    }
+
+    def build(self, net: CrowdNet, data: CrowdData) -> VolumeBonusLoss:
+        return VolumeBonusLoss(net, data, self)
 
 
 class GeoCrowdNet(CrowdClassifier):
@@ -45,7 +78,7 @@ class GeoCrowdNet(CrowdClassifier):
         penalty makes the classifier sure of classes that it does not know yet: with 0.1 it gets
         0.61 of LabelMe, and from counts 0.86 (one seed each).
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``GeoCrowdNet.default_training`` if not given. ``batch_size`` counts tasks.
     random_state : int or RandomState, optional
@@ -87,8 +120,7 @@ class GeoCrowdNet(CrowdClassifier):
 
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "regularizer": [one_of("F", "W"), None],
-        "penalty": [at_least(0.0)],
+        **VolumeBonus._parameter_constraints,
         "start": [one_of("identity", "counts")],
     }
     recipes = {
@@ -105,13 +137,13 @@ class GeoCrowdNet(CrowdClassifier):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         regularizer: str | None = "F",
         penalty: float = 1e-3,
         start: str = "identity",
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.regularizer = regularizer
@@ -121,27 +153,21 @@ class GeoCrowdNet(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        noise = WorkerConfusion(data.n_workers, data.n_classes, 1.0, 0.0)
-        if self.start == "counts":
-            with torch.no_grad():
-                noise.raw.weight[:-1] = counted(data, SMOOTHING)
-        return noise
+    def _noise(self) -> NoisePart:
+        return CountedStart() if self.start == "counts" else WorkerConfusion(1.0, 0.0)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return Spanning(net, data, self.regularizer, self.penalty)
+    def _objective(self) -> ObjectivePart:
+        return VolumeBonus(self.regularizer, self.penalty)
 
 
-class Spanning(PerAnnotation):
+class VolumeBonusLoss(CrowdObjective):
     """Minus the likelihood of each annotation, minus the log volume of one of the models."""
 
     by = "task"  # the volume is that of a batch of tasks
 
-    def __init__(
-        self, net: CrowdNet, data: CrowdData, regularizer: str | None, penalty: float
-    ) -> None:
+    def __init__(self, net: CrowdNet, data: CrowdData, part: VolumeBonus) -> None:
         super().__init__(net, data)
-        self.regularizer, self.penalty = regularizer, penalty
+        self.regularizer, self.penalty = part.regularizer, part.penalty
 
     def loss(self, batch: Batch) -> Tensor:
         if self.regularizer is None:
@@ -156,8 +182,8 @@ class Spanning(PerAnnotation):
 
     def workers(self) -> Tensor:
         """W: what the truths have in common over all workers, (truth, truth)."""
-        raw: Any = self.net.noise.raw
-        table = torch.softmax(raw.weight[:-1], dim=-1)  # (worker, truth, label)
+        noise = self.noise_as(WorkerConfusionNet, "WorkerConfusion()")
+        table = torch.softmax(noise.raw.weight[:-1], dim=-1)  # (worker, truth, label)
         return torch.einsum("wkl,wml->km", table, table)
 
 

@@ -15,11 +15,12 @@ from crowdwise.aggregate import IBCC, HardDawidSkene
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.base.learner import LearnerTraits, expect
+from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, between, check_params, one_of
 from crowdwise.inference import pooled_confusion
 from crowdwise.inference.simplex import clamp
-from crowdwise.learn._base import CrowdClassifier
+from crowdwise.learn.confusion_learner import expect
+from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.crowd_smote import CrowdSMOTE, NewTasks
 from crowdwise.learn.embedding_net import EmbeddingNet
 from crowdwise.learn.iced_parts import (
@@ -30,14 +31,14 @@ from crowdwise.learn.iced_parts import (
     WarmUp,
 )
 from crowdwise.learn.iced_rounds import Crowd, Run, Truths, choose, hold_out, join, label_each
-from crowdwise.learn.mbem import CountedConfusion
-from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective
+from crowdwise.learn.mbem import CountedConfusion, CountedConfusionNet
+from crowdwise.learn.noise import CrowdNet, NoisePart
+from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation
 from crowdwise.learn.two_stage import names_of
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import History
-from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.modules import MLP, build_network
 from crowdwise.nets.training import Training
 from crowdwise.typing import Floats, Ints, RandomState
 
@@ -129,7 +130,6 @@ class ICED(CrowdClassifier):
     True
     """
 
-    traits = LearnerTraits(luck=("task", "worker"))
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
         "truth": [*CrowdClassifier._parameter_constraints["truth"], None],
@@ -235,11 +235,19 @@ class ICED(CrowdClassifier):
 
     # -- what the base asks for --------------------------------------------------------------
 
-    def _truth(self, data: CrowdData, n_in: int | None) -> nn.Module:
-        return build_truth(MLP() if self.truth is None else self.truth, n_in, data.n_classes)
+    @property
+    def traits(self) -> LearnerTraits:
+        return LearnerTraits(random_per=("task", "worker"))
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        return CountedConfusion(data.n_workers, data.n_classes)
+    def _build_truth(self, data: CrowdData) -> nn.Module:
+        network = MLP() if self.truth is None else self.truth
+        return build_network(network, data.n_in, data.n_classes)
+
+    def _noise(self) -> NoisePart:
+        return CountedConfusion()
+
+    def _objective(self) -> ObjectivePart:
+        return PerAnnotation()
 
     def _learn(
         self,
@@ -271,7 +279,7 @@ class ICED(CrowdClassifier):
         self.truths_ = np.stack(run.truths)[:, task]
         self.n_new_ = np.array(run.n_new, dtype=np.int64).reshape(-1, data.n_classes)
         net, best = run.net.net, run.best
-        assert isinstance(net.noise, CountedConfusion)
+        assert isinstance(net.noise, CountedConfusionNet)
         net.noise.take(torch.as_tensor(best.confusion[worker]).to(net.noise.log_table))
         return Inferred(net, data, torch.as_tensor(best.posterior[task]).to(data.device))
 

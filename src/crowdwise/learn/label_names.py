@@ -1,11 +1,58 @@
-"""Networks that are told which label name they are about, in the last column of their input."""
+"""Networks with the number of a label name in the last column of their input."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from crowdwise.learn.noise import Tensors
+from crowdwise.errors import ParameterError
+from crowdwise.learn.embedded import worker_vectors
+from crowdwise.learn.lia import EMBEDDING, DifficultyTensors, TensorsNet
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.modules import NetworkLike, build_network
+
+
+@dataclass(frozen=True)
+class ByLabel:
+    """How networks for several label names are made of one.
+
+    ``heads`` is ``"per_label"`` for a head each, or ``"embedding"`` for a vector of the label
+    name beside the features.
+    """
+
+    heads: str
+    n_names: int
+    features: Tensor | None  # of the label names
+
+    def build(self, kind: NetworkLike, n_in: int | None, n_out: int) -> nn.Module:
+        """A network on features, the last of which is the number of a label name."""
+        if n_in is None:
+            raise ParameterError("LIAML needs rows of numbers.\n  fix:      flatten X")
+        return self.wrap(lambda width, size: build_network(kind, width, size), n_in - 1, n_out)
+
+    def wrap(self, body: Callable[[int, int], nn.Module], width: int, n_out: int) -> nn.Module:
+        """A network from ``width`` features and a label name to ``n_out`` numbers."""
+        if self.heads == "per_label":
+            return LabelHeads(body(width, EMBEDDING), self.n_names, EMBEDDING, n_out)
+        vectors = LabelVectors(self.n_names, EMBEDDING, self.features)
+        return LabelInput(body(width + EMBEDDING, n_out), vectors)
+
+
+@dataclass(eq=False, repr=False)
+class PairTensors(DifficultyTensors):
+    """LIA's tensors, where difficulty and competence depend on the label name too."""
+
+    labels: ByLabel = ByLabel("per_label", 1, None)
+
+    def build(self, data: CrowdData) -> PairTensorsNet:
+        n_out = data.n_classes**2 * self.n_slots
+        difficulty = self.labels.build(self.difficulty, data.n_in, n_out)
+        worker = worker_vectors(data.n_workers, EMBEDDING, data.worker_features)
+        competence = PairCompetence(worker, self.labels.wrap(nn.Linear, EMBEDDING, n_out))
+        return PairTensorsNet(difficulty, competence, data.n_classes, self.n_slots)
 
 
 class LabelHeads(nn.Module):
@@ -64,7 +111,7 @@ class PairCompetence(nn.Module):
         return self.head(torch.cat([self.worker(worker), name[:, None]], dim=1))
 
 
-class PairTensors(Tensors):
+class PairTensorsNet(TensorsNet):
     """LIA's tensors, where competence depends on the label name too."""
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:

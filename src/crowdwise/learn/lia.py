@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
 
 import torch
 from sklearn.base import clone
@@ -11,27 +12,78 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise.base.fitting import all_or_nothing
-from crowdwise.base.learner import LearnerTraits
-from crowdwise.base.params import at_least, one_of
+from crowdwise.base.learner import WorkersLike
+from crowdwise.base.params import at_least
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn.noise import Noise, Tensors, WorkerEmbedding, WorkerFeatures
-from crowdwise.learn.objectives import (
-    CrowdNet,
-    CrowdObjective,
-    Expected,
-    best_class,
-    joint,
-    per_annotation,
-    per_task,
-)
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerFeatures, WorkerTable
+from crowdwise.learn.objectives import EM, ObjectivePart
 from crowdwise.learn.response import ResponseModel
-from crowdwise.nets.batches import Batch, CrowdData, label_shares
-from crowdwise.nets.loop import Phase
-from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.modules import MLP, NetworkLike, build_network
 from crowdwise.nets.training import Training
-from crowdwise.typing import Floats
+from crowdwise.typing import (
+    AnnotationsLike,
+    Array,
+    FeaturesLike,
+    Floats,
+    GoldLike,
+    RandomState,
+)
+
+EMBEDDING = 16
+SELU = MLP(hidden=(16, 16, 16, 16), activation="selu")
+
+
+@dataclass(eq=False, repr=False)
+class DifficultyTensors(NoisePart):
+    """LIA: difficulty of the task plus competence of the worker, in L slots.
+
+    ``P(label l | truth k) ~ sum_m exp(D(x)[k, l, m] + C(w)[k, l, m])``, rows normalized.
+    Adds ``difficulty_`` and ``embedding_``; reads ``worker_features``.
+
+    Parameters
+    ----------
+    difficulty : MLP and others, default=MLP((16, 16, 16, 16), activation="selu")
+        Network from features to difficulty tensors.
+    n_slots : int, default=1
+        Size L of the tensors' last axis.
+    """
+
+    difficulty: NetworkLike = SELU
+    n_slots: int = 1
+
+    random_per = ("worker",)  # embeddings of workers start at random
+    _parameter_constraints = {
+        "difficulty": [MLP, nn.Module, callable],
+        "n_slots": [at_least(1)],
+    }
+
+    def build(self, data: CrowdData) -> TensorsNet:
+        n_out = data.n_classes**2 * self.n_slots
+        difficulty = network_for(self.difficulty, data, n_out)
+        given = data.worker_features
+        competence = (
+            WorkerEmbedding(data.n_workers, EMBEDDING, n_out)
+            if given is None
+            else WorkerFeatures(given, n_out)
+        )
+        return self._net(difficulty, competence, data.n_classes)
+
+    def _net(self, difficulty: nn.Module, competence: nn.Module, n_classes: int) -> TensorsNet:
+        return TensorsNet(difficulty, competence, n_classes, self.n_slots)
+
+
+class DotTensors(DifficultyTensors):
+    """:class:`DifficultyTensors` by the softmax of the inner product over the slots.
+
+    The text of the paper suggests it; the authors' code adds logarithms.
+    """
+
+    def _net(self, difficulty: nn.Module, competence: nn.Module, n_classes: int) -> TensorsNet:
+        return DotTensorsNet(difficulty, competence, n_classes, self.n_slots)
+
 
 EMBEDDING = 16
 
@@ -52,30 +104,16 @@ class LIA(CrowdClassifier):
         Networks from features to classes and to difficulty tensors.
     n_slots : int, default=1
         Size L of the tensors' last axis.
-    combine : {"logsumexp", "dot"}, default="logsumexp"
-        How slots combine. The authors' code adds logarithms; "dot" is the softmax of the inner
-        product that the text suggests.
-    em_rounds, em_epochs : int, default=5 and 40
-        EM rounds, and epochs of the M-step in each.
-    marginal : {"annotation", "task"} or None, default="annotation"
-        Fine-tuning after EM, on every annotation alone (the paper's eq. 9) or on all labels
-        of a task with one shared truth (the likelihood of the model); None for none.
-    marginal_epochs : int, default=100
-        Epochs of fine-tuning.
-    column_norm : bool, default=False
-        Whether the E-step divides by the sum over truths at the given label (the paper's eq. 4).
-        It does not follow from the model, and the authors' final code leaves it out.
-    e_step_prior : bool, default=True
-        Whether the classifier takes part in the E-step (the paper) or not (the authors' code).
-    hard : bool, default=False
-        Whether E-steps give all mass to the best class.
+    objective : ObjectivePart, default=EM()
+        EM rounds and fine-tuning; see :class:`EM`, and :class:`ColumnEM`, :class:`LabelsOnlyEM`
+        and :class:`HardEM` for what the paper and its code have had besides.
     response : ResponseModel, optional
         A model of who answers what, to be learned beside from the same features and labels,
         with ``posterior_`` as the truth: see :meth:`predict_response`. The rest stays the same.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
-        How to train; ``LIA.default_training`` if not given (its ``epochs`` is not used).
+        How to train; ``LIA.default_training`` if not given; EM has epochs of its own.
     random_state : int or RandomState, optional
         Decides starts, batches, dropout and held-out labels.
 
@@ -120,59 +158,48 @@ class LIA(CrowdClassifier):
     True
     """
 
-    traits = LearnerTraits(luck=("worker",))  # embeddings of workers start at random
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "difficulty": [MLP, nn.Module, callable],
-        "n_slots": [at_least(1)],
-        "combine": [one_of("logsumexp", "dot")],
-        "em_rounds": [at_least(0)],
-        "em_epochs": [at_least(1)],
-        "marginal": [one_of("annotation", "task"), None],
-        "marginal_epochs": [at_least(0)],
-        "column_norm": ["boolean"],
-        "e_step_prior": ["boolean"],
-        "hard": ["boolean"],
+        **DifficultyTensors._parameter_constraints,
         "response": [ResponseModel, None],
     }
     default_training = Training(optimizer="amsgrad", learning_rate=1e-3)
+    truth: NetworkLike
 
     def __init__(
         self,
         *,
-        truth: Any = MLP(hidden=(16, 16, 16, 16), activation="selu"),  # noqa: B008  never changed
-        difficulty: Any = MLP(hidden=(16, 16, 16, 16), activation="selu"),  # noqa: B008  never changed
+        truth: NetworkLike = SELU,
+        difficulty: NetworkLike = SELU,
         n_slots: int = 1,
-        combine: str = "logsumexp",
-        em_rounds: int = 5,
-        em_epochs: int = 40,
-        marginal: str | None = "annotation",
-        marginal_epochs: int = 100,
-        column_norm: bool = False,
-        e_step_prior: bool = True,
-        hard: bool = False,
+        objective: ObjectivePart = EM(),  # noqa: B008  never changed
         response: ResponseModel | None = None,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.difficulty = difficulty
         self.n_slots = n_slots
-        self.combine = combine
-        self.em_rounds = em_rounds
-        self.em_epochs = em_epochs
-        self.marginal = marginal
-        self.marginal_epochs = marginal_epochs
-        self.column_norm = column_norm
-        self.e_step_prior = e_step_prior
-        self.hard = hard
+        self.objective = objective
         self.response = response
         self.scale = scale
         self.training = training
         self.random_state = random_state
 
-    def fit(self, X: Any, annotations: Any, worker_features: Any = None, gold: Any = None) -> Self:
+    def _noise(self) -> NoisePart:
+        return DifficultyTensors(self.difficulty, self.n_slots)
+
+    def _build_truth(self, data: CrowdData) -> nn.Module:
+        return network_for(self.truth, data, data.n_classes)
+
+    def fit(
+        self,
+        X: FeaturesLike,
+        annotations: AnnotationsLike,
+        worker_features: FeaturesLike = None,
+        gold: GoldLike = None,
+    ) -> Self:
         """Learn from features and annotations; see :meth:`CrowdClassifier.fit`.
 
         Without features (None) tasks get learned embeddings.
@@ -180,7 +207,7 @@ class LIA(CrowdClassifier):
         if self.response is not None and X is None:
             raise ParameterError(
                 explain(
-                    "Who answers what is told from features, and there are none.",
+                    "Who answers what is predicted from features, and there are none.",
                     fix="give X, or leave response out",
                 )
             )
@@ -195,7 +222,7 @@ class LIA(CrowdClassifier):
                 self.response_ = beside.fit(X, votes, truth=self.posterior_)
         return self
 
-    def predict_response(self, X: Any, workers: Any = None) -> Floats:
+    def predict_response(self, X: FeaturesLike, workers: WorkersLike | None = None) -> Floats:
         """P(worker answers) by ``response_``, shape (n_rows, n_workers).
 
         Times :meth:`predict_worker_accuracy` it is how likely asking brings a right label: whom
@@ -206,61 +233,66 @@ class LIA(CrowdClassifier):
         if beside is None:
             raise ParameterError(
                 explain(
-                    f"This {type(self).__name__} learned nothing of who answers what.",
+                    f"This {type(self).__name__} did not learn who answers what.",
                     fix="LIA(response=ResponseModel()).fit(X, annotations)",
                 )
             )
         asked = self.workers_ if workers is None else workers
         return beside.predict_proba(X, asked, truth=self.predict_proba(X))
 
-    def _truth(self, data: CrowdData, n_in: int | None) -> nn.Module:
-        return self._network(self.truth, data, n_in, data.n_classes)
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        n_out = data.n_classes**2 * self.n_slots
-        difficulty = self._network(self.difficulty, data, n_in, n_out)
-        given = self.worker_features_
-        competence = (
-            WorkerEmbedding(data.n_workers, EMBEDDING, n_out)
-            if given is None
-            else WorkerFeatures(given, n_out)
-        )
-        return Tensors(difficulty, competence, data.n_classes, self.n_slots, self.combine)
+class TensorsNet(Noise):
+    """Difficulty and competence as tensors (truth, label, slot), added and summed out."""
 
-    def _network(self, kind: Any, data: CrowdData, n_in: int | None, n_out: int) -> nn.Module:
-        if data.features.shape == ():  # no features: tasks are only numbers
-            return TaskEmbedding(data.n_tasks, EMBEDDING, build_truth(kind, EMBEDDING, n_out))
-        return build_truth(kind, n_in, n_out)
+    def __init__(
+        self, difficulty: nn.Module, competence: nn.Module, n_classes: int, n_slots: int
+    ) -> None:
+        super().__init__()
+        self.difficulty, self.competence = difficulty, competence
+        self.shape = (n_classes, n_classes, n_slots)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return LIAObjective(
-            net,
-            data,
-            column_norm=self.column_norm,
-            e_step_prior=self.e_step_prior,
-            hard=self.hard,
-            shared=self.marginal == "task",
-        )
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        return self.combined(self.difficulty(x)[at], self.competence(worker))
 
-    def _phases(self, settings: Training) -> Sequence[Phase[LIAObjective, Batch]]:
-        first: Phase[LIAObjective, Batch] = Phase(
-            self.em_epochs
-        )  # its posterior is the share of labels
-        later = Phase(self.em_epochs, expect=LIAObjective.e_step)
-        rounds = [first, *[later] * (self.em_rounds - 1)] if self.em_rounds else []
-        tuned = [Phase(self.marginal_epochs, loss=LIAObjective.marginal)] if self.marginal else []
-        return [*rounds, *tuned]
+    def combined(self, difficulty: Tensor, competence: Tensor) -> Tensor:
+        """Log P(label | truth) from both tensors, flat, of each row."""
+        difficulty = difficulty.reshape(-1, *self.shape)  # (row, truth, label, slot)
+        return self.log_classes(self.merge(difficulty, competence.reshape(-1, *self.shape)))
 
-    @torch.no_grad()
-    def _describe_noise(self, data: CrowdData) -> None:
-        unknown, right = torch.tensor([len(self.workers_)]), []
+    def merge(self, difficulty: Tensor, competence: Tensor) -> Tensor:
+        """One number for each truth and label."""
+        return torch.logsumexp(difficulty + competence, dim=-1)
+
+    def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
+        unknown, right = torch.tensor([data.n_workers]), []
         for batch in data.chunks():
-            table = self._tables(batch.x, unknown)[:, 0].double()
-            share = torch.as_tensor(self.posterior_[batch.task.numpy()])
+            table = net.tables(batch.x, unknown)[:, 0].double()
+            share = torch.as_tensor(posterior[batch.task.numpy()])
             right.append(torch.einsum("tkk,tk->t", table, share))
-        self.difficulty_ = 1.0 - torch.cat(right).numpy()
-        competence: Any = self.net_.noise.competence
-        self.embedding_ = competence(torch.arange(len(self.workers_))).double().numpy()
+        return {
+            "difficulty_": 1.0 - torch.cat(right).numpy(),
+            "embedding_": self.competence(torch.arange(data.n_workers)).double().numpy(),
+        }
+
+
+class DotTensorsNet(TensorsNet):
+    """The same by the inner product over the slots."""
+
+    def merge(self, difficulty: Tensor, competence: Tensor) -> Tensor:
+        return (difficulty * competence).sum(dim=-1)
+
+
+class WorkerEmbedding(nn.Module):
+    """A learned vector per worker, then a linear map: competence without features."""
+
+    def __init__(self, n_workers: int, size: int, n_out: int) -> None:
+        super().__init__()
+        self.table = WorkerTable(n_workers, torch.zeros(size))
+        nn.init.xavier_uniform_(self.table.weight)
+        self.head = nn.Linear(size, n_out)
+
+    def forward(self, worker: Tensor) -> Tensor:
+        return self.head(self.table(worker))
 
 
 class TaskEmbedding(nn.Module):
@@ -276,34 +308,8 @@ class TaskEmbedding(nn.Module):
         return self.head(self.table(task))
 
 
-class LIAObjective(Expected):
-    """EM with the paper's switches, and the marginal likelihood to finish with."""
-
-    def __init__(
-        self,
-        net: CrowdNet,
-        data: CrowdData,
-        *,
-        column_norm: bool,
-        e_step_prior: bool,
-        shared: bool,
-        hard: bool = False,
-    ) -> None:
-        super().__init__(net, data, label_shares(data))
-        self.hard = hard
-        self.column_norm, self.e_step_prior, self.shared = column_norm, e_step_prior, shared
-
-    def e_step(self, batch: Batch) -> Tensor:
-        """Eq. 4: P(truth | features, labels), with what the switches ask for."""
-        log_truth, score = self.scores(batch)
-        if not self.e_step_prior:
-            log_truth = torch.zeros_like(log_truth) + self.gold[batch.task]
-        if self.column_norm:
-            score = score - torch.logsumexp(score, dim=-1, keepdim=True)
-        posterior = torch.log_softmax(joint(log_truth, score, batch), dim=-1).exp()
-        return best_class(posterior) if self.hard else posterior
-
-    def marginal(self, batch: Batch) -> Tensor:
-        """Eq. 9, or the same with one truth shared by all labels of a task."""
-        rule = per_task if self.shared else per_annotation
-        return -rule(*self.scores(batch), batch)
+def network_for(kind: NetworkLike, data: CrowdData, n_out: int) -> nn.Module:
+    """A network on features; without any (tasks are only numbers) on learned vectors of tasks."""
+    if data.features.shape == ():
+        return TaskEmbedding(data.n_tasks, EMBEDDING, build_network(kind, EMBEDDING, n_out))
+    return build_network(kind, data.n_in, n_out)

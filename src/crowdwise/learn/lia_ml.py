@@ -8,13 +8,16 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import ArrayLike
 from torch import nn
 
 from crowdwise.annotations import find_labeled
 from crowdwise.base.fitting import all_or_nothing
+from crowdwise.base.learner import LearnerTraits, WorkersLike
 from crowdwise.base.params import one_of
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn._multilabel import (
+from crowdwise.learn.label_names import ByLabel, LabelVectors, PairTensors, by_name
+from crowdwise.learn.label_pairs import (
     PairFeatures,
     are_annotations,
     as_pair_gold,
@@ -22,23 +25,14 @@ from crowdwise.learn._multilabel import (
     label_table,
     share_right,
 )
-from crowdwise.learn.embedded import worker_vectors
-from crowdwise.learn.label_names import (
-    LabelHeads,
-    LabelInput,
-    LabelVectors,
-    PairCompetence,
-    PairTensors,
-    by_name,
-)
-from crowdwise.learn.lia import EMBEDDING, LIA
-from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdObjective
+from crowdwise.learn.lia import LIA, SELU
+from crowdwise.learn.noise import NoisePart
+from crowdwise.learn.objectives import EM, CrowdObjective, ObjectivePart
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import as_features
-from crowdwise.nets.modules import MLP, Standardize, build_truth
+from crowdwise.nets.modules import NetworkLike, Standardize
 from crowdwise.nets.training import Training
-from crowdwise.typing import Floats
+from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, RandomState
 
 
 class LIAML(LIA):
@@ -59,8 +53,7 @@ class LIAML(LIA):
         that were never seen can be predicted for.
     column : str, default="label_name"
         Which column of a long frame has the label names.
-    truth, difficulty, n_slots, combine, em_rounds, em_epochs, marginal, marginal_epochs, \
-    column_norm, e_step_prior, hard, scale, training, random_state
+    truth, difficulty, n_slots, objective, scale, training, random_state
         See :class:`crowdwise.learn.LIA`. A batch counts pairs of a task and a label name; only
         pairs with a label or a known truth are learned from.
 
@@ -113,33 +106,19 @@ class LIAML(LIA):
         *,
         heads: str = "per_label",
         column: str = "label_name",
-        truth: Any = MLP(hidden=(16, 16, 16, 16), activation="selu"),  # noqa: B008  never changed
-        difficulty: Any = MLP(hidden=(16, 16, 16, 16), activation="selu"),  # noqa: B008  never changed
+        truth: NetworkLike = SELU,
+        difficulty: NetworkLike = SELU,
         n_slots: int = 1,
-        combine: str = "logsumexp",
-        em_rounds: int = 5,
-        em_epochs: int = 40,
-        marginal: str | None = "annotation",
-        marginal_epochs: int = 100,
-        column_norm: bool = False,
-        e_step_prior: bool = True,
-        hard: bool = False,
+        objective: ObjectivePart = EM(),  # noqa: B008  never changed
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         super().__init__(
             truth=truth,
             difficulty=difficulty,
             n_slots=n_slots,
-            combine=combine,
-            em_rounds=em_rounds,
-            em_epochs=em_epochs,
-            marginal=marginal,
-            marginal_epochs=marginal_epochs,
-            column_norm=column_norm,
-            e_step_prior=e_step_prior,
-            hard=hard,
+            objective=objective,
             scale=scale,
             training=training,
             random_state=random_state,
@@ -149,11 +128,11 @@ class LIAML(LIA):
 
     def fit(
         self,
-        X: Any,
-        annotations: Any,
-        worker_features: Any = None,
-        gold: Any = None,
-        label_features: Any = None,
+        X: FeaturesLike,
+        annotations: AnnotationsLike,
+        worker_features: FeaturesLike = None,
+        gold: GoldLike = None,
+        label_features: FeaturesLike = None,
     ) -> Self:
         """Learn from features and annotations of several label names.
 
@@ -165,7 +144,7 @@ class LIAML(LIA):
         known = None if gold is None else as_pair_gold(gold, pairs)
         used = find_labeled(pairs.annotations)
         used[list(known or ())] = True
-        order = np.flatnonzero(used)  # a pair nobody labeled has nothing to teach
+        order = np.flatnonzero(used)  # a pair nobody labeled teaches nothing
         features = PairFeatures(as_features(X, pairs.tasks), order, len(pairs.names))
         with all_or_nothing(self):
             self.label_names_, self.label_features_ = pairs.names, table
@@ -174,7 +153,12 @@ class LIAML(LIA):
             self.posterior_.index = pd.Index(pairs.tasks, name="task")
         return self
 
-    def predict_proba(self, X: Any, label_names: Any = None, label_features: Any = None) -> Any:
+    def predict_proba(
+        self,
+        X: FeaturesLike,
+        label_names: ArrayLike | None = None,
+        label_features: FeaturesLike = None,
+    ) -> Any:
         """P(yes | features) of every row and label name, a frame.
 
         ``label_names`` and their ``label_features`` ask for names that were never seen.
@@ -185,13 +169,15 @@ class LIAML(LIA):
         index = X.index if isinstance(X, pd.DataFrame) else None
         return pd.DataFrame(proba, index, pd.Index(self.label_names_))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: FeaturesLike) -> Any:
         """Whether each label name applies to every row, a frame of the two classes."""
         proba = self.predict_proba(X)
         chosen = self.classes_[(proba.to_numpy() > 0.5).astype(int)]
         return pd.DataFrame(chosen, proba.index, proba.columns)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(
+        self, X: FeaturesLike, y: AnnotationsLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Share of right predictions, or mean log-likelihood per label against annotations.
 
         Truths are an array (row, label name), or a frame or dict by label name; NaN if unknown.
@@ -200,26 +186,33 @@ class LIAML(LIA):
             return self.log_likelihood(X, y)
         return share_right(self.predict(X), y, X, self.classes_, sample_weight)
 
-    def log_likelihood(self, X: Any, annotations: Any) -> float:
+    def log_likelihood(self, X: FeaturesLike, annotations: AnnotationsLike) -> float:
         """Mean log P(label | features, worker) of annotations, an honest score without truth."""
         pairs = as_pairs(annotations, self.column, self.label_names_)
         features = PairFeatures(as_features(X, pairs.tasks), n_names=len(self.label_names_))
         return self._log_likelihood(features, pairs.annotations)
 
     def predict_worker_proba(
-        self, X: Any, workers: Any = None, worker_features: Any = None
+        self,
+        X: FeaturesLike,
+        workers: WorkersLike | None = None,
+        worker_features: FeaturesLike = None,
     ) -> Floats:
         """P(yes) by each worker, shape (n_rows, n_workers, n_label_names)."""
-        proba = self._of_workers(X, workers, worker_features, "_worker_labels")
+        proba = super().predict_worker_proba(self._pairs(X), workers, worker_features)
         return self._by_worker(proba[:, :, 1])
 
     def predict_worker_accuracy(
-        self, X: Any, workers: Any = None, worker_features: Any = None
+        self,
+        X: FeaturesLike,
+        workers: WorkersLike | None = None,
+        worker_features: FeaturesLike = None,
     ) -> Floats:
         """How likely each worker is right, shape (n_rows, n_workers, n_label_names)."""
-        return self._by_worker(self._of_workers(X, workers, worker_features, "_worker_rights"))
+        right = super().predict_worker_accuracy(self._pairs(X), workers, worker_features)
+        return self._by_worker(right)
 
-    def for_labels(self, label_names: Any, label_features: Any) -> Self:
+    def for_labels(self, label_names: ArrayLike, label_features: FeaturesLike) -> Self:
         """The same model for other label names, of which it knows only features."""
         other = copy.copy(self)
         other.label_names_ = np.asarray(label_names)
@@ -227,7 +220,7 @@ class LIAML(LIA):
         if self.heads != "embedding" or self.label_features_ is None or table is None:
             raise ParameterError(
                 explain(
-                    "This model cannot tell new label names apart.",
+                    "This model cannot distinguish new label names.",
                     expected="heads='embedding', and label_features in fit and here",
                 )
             )
@@ -239,51 +232,38 @@ class LIAML(LIA):
 
     # -- the model -------------------------------------------------------------------------
 
-    def _member(self, data: CrowdData) -> CrowdObjective:
-        objective = super()._member(data)
-        scaler = objective.net.scaler
+    @property
+    def traits(self) -> LearnerTraits:
+        return LearnerTraits(random_per=("worker",), multi_label=True)
+
+    def _noise(self) -> NoisePart:
+        return PairTensors(self.difficulty, self.n_slots, self._by_label())
+
+    def _build_truth(self, data: CrowdData) -> nn.Module:
+        return self._by_label().build(self.truth, data.n_in, data.n_classes)
+
+    def _by_label(self) -> ByLabel:
+        return ByLabel(self.heads, len(self.label_names_), self.label_features_)
+
+    def _scaler(self, data: CrowdData) -> nn.Module:
+        scaler = super()._scaler(data)
         if isinstance(scaler, Standardize):  # the last feature is the number of a label name
             scaler.mean[-1], scaler.scale[-1] = 0.0, 1.0
-        return objective
-
-    def _network(self, kind: Any, data: CrowdData, n_in: int | None, n_out: int) -> nn.Module:
-        if n_in is None:
-            raise ParameterError("LIAML needs rows of numbers.\n  fix:      flatten X")
-        return self._head(lambda width, size: build_truth(kind, width, size), n_in - 1, n_out)
-
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        n_out = data.n_classes**2 * self.n_slots
-        difficulty = self._network(self.difficulty, data, n_in, n_out)
-        worker = worker_vectors(data.n_workers, EMBEDDING, self.worker_features_)
-        competence = PairCompetence(worker, self._head(nn.Linear, EMBEDDING, n_out))
-        return PairTensors(difficulty, competence, data.n_classes, self.n_slots, self.combine)
-
-    def _head(self, body: Any, width: int, n_out: int) -> nn.Module:
-        """A network from ``width`` features and a label name to ``n_out`` numbers."""
-        n_names = len(self.label_names_)
-        if self.heads == "per_label":
-            return LabelHeads(body(width, EMBEDDING), n_names, EMBEDDING, n_out)
-        vectors = LabelVectors(n_names, EMBEDDING, self.label_features_)
-        return LabelInput(body(width + EMBEDDING, n_out), vectors)
+        return scaler
 
     # -- the rest --------------------------------------------------------------------------
 
-    def _pairs(self, X: Any) -> PairFeatures:
+    def _pairs(self, X: FeaturesLike) -> PairFeatures:
         return PairFeatures(as_features(X), n_names=len(self.label_names_))
-
-    def _of_workers(self, X: Any, workers: Any, worker_features: Any, what: str) -> Floats:
-        model = self if worker_features is None else self.for_workers(workers, worker_features)
-        codes, ask = model._codes(workers if model is self else None), getattr(model, what)
-        return self._over_rows(self._pairs(X), lambda x: ask(x, codes), len(codes))
 
     def _by_worker(self, values: Floats) -> Floats:
         """From (row x name, worker) to (row, worker, name)."""
         return values.reshape(-1, len(self.label_names_), values.shape[1]).swapaxes(1, 2)
 
     @torch.no_grad()
-    def _describe(self, data: CrowdData) -> None:
+    def _describe(self, objective: CrowdObjective, data: CrowdData) -> None:
         batch = next(data.chunks(data.n_tasks))
-        posterior = self._objective_.posterior(batch).exp().double()  # (pair, truth)
+        posterior = objective.posterior(batch).exp().double()  # (pair, truth)
         table = self.net_.log_noise(batch.x, batch.at, batch.worker).exp().double()
         n_names, columns = len(self.label_names_), pd.Index(self.label_names_)
         name, sizes = batch.x[batch.at, -1].long(), (n_names, len(self.workers_))

@@ -1,25 +1,50 @@
 """MaDL: confusion by task and worker from embeddings; workers who copy share their weight."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from crowdwise.base.learner import LearnerTraits
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.errors import ParameterError
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._recipes import CAREFUL, MAML
-from crowdwise.learn.embedded import EmbeddedConfusion, worker_vectors
-from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation, total
+from crowdwise.base.params import more_than
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.embedded import EmbeddedConfusion, EmbeddedConfusionNet
+from crowdwise.learn.noise import CrowdNet, NoisePart
+from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation, total
+from crowdwise.learn.recipes import CAREFUL, MAML
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.modules import MLP, build_truth
+from crowdwise.nets.modules import LINEAR, NetworkLike
 from crowdwise.nets.training import Training
-from crowdwise.typing import Floats
+from crowdwise.typing import Array, RandomState
 
-CLOSE = 0.1  # workers start as neighbours: those who differ move apart, copies do not
+CLOSE = 0.1  # workers start as neighbors: those who differ move apart, copies do not
+
+
+@dataclass(eq=False, repr=False)
+class SharedWeight(ObjectivePart):
+    """The likelihood of each annotation, where workers who are alike share their weight.
+
+    Goes with :class:`EmbeddedConfusion`. Adds ``worker_weight_``.
+
+    Parameters
+    ----------
+    gamma_shape, gamma_rate : float, default=1.25 and 0.25
+        The Gamma prior of ``gamma``, how fast likeness falls with distance.
+    """
+
+    gamma_shape: float = 1.25
+    gamma_rate: float = 0.25
+
+    _parameter_constraints = {
+        "gamma_shape": [more_than(1.0)],
+        "gamma_rate": [more_than(0.0)],
+    }
+
+    def build(self, net: CrowdNet, data: CrowdData) -> SharedWeightLoss:
+        return SharedWeightLoss(net, data, self.gamma_shape, self.gamma_rate)
 
 
 class MaDL(CrowdClassifier):
@@ -53,7 +78,7 @@ class MaDL(CrowdClassifier):
         likelihood of all annotations; the authors' code adds it to the *mean* loss, which makes
         it as many times stronger as there are annotations in a batch.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``MaDL.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -99,17 +124,11 @@ class MaDL(CrowdClassifier):
     True
     """
 
-    traits = LearnerTraits(luck=("worker",))  # embeddings of workers start at random
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "confusion": [one_of("full", "diagonal", "isotropic")],
-        "task": [MLP, nn.Module, callable, None],
-        "product": ["boolean"],
+        **EmbeddedConfusion._parameter_constraints,
+        **SharedWeight._parameter_constraints,
         "weigh": ["boolean"],
-        "embedding_size": [at_least(1)],
-        "accuracy": [more_than(0.0)],
-        "gamma_shape": [more_than(1.0)],
-        "gamma_rate": [more_than(0.0)],
     }
     default_training = CAREFUL
     recipes = {"maml": MAML}
@@ -117,9 +136,9 @@ class MaDL(CrowdClassifier):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         confusion: str = "full",
-        task: Any = MLP(hidden=()),  # noqa: B008  never changed
+        task: NetworkLike | None = LINEAR,
         product: bool = True,
         weigh: bool = True,
         embedding_size: int = 16,
@@ -128,7 +147,7 @@ class MaDL(CrowdClassifier):
         gamma_rate: float = 0.25,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.confusion = confusion
@@ -143,42 +162,45 @@ class MaDL(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        refuse_certainty(self.accuracy)
-        size = self.embedding_size
+    def _noise(self) -> NoisePart:
         return EmbeddedConfusion(
-            worker_vectors(data.n_workers, size, self.worker_features_, CLOSE),
-            None if self.task is None else build_truth(self.task, n_in, size),
-            size,
-            data.n_classes,
-            kind=self.confusion,
-            product=self.product,
-            accuracy=self.accuracy,
+            self.confusion, self.task, self.product, self.embedding_size, self.accuracy, CLOSE
         )
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        if not self.weigh:
-            return PerAnnotation(net, data)
-        return Weighed(net, data, self.gamma_shape, self.gamma_rate)
-
-    @torch.no_grad()
-    def _describe_noise(self, data: CrowdData) -> None:
-        noise: Any = self.net_.noise
-        everyone = torch.arange(len(self.workers_))
-        self.embedding_: Floats = noise.worker(everyone).double().numpy()
-        weight = torch.ones(len(everyone))
-        if isinstance(self._objective_, Weighed):
-            weight = self._objective_.worker_weight()[:-1]
-        self.worker_weight_: Floats = weight.double().numpy()
+    def _objective(self) -> ObjectivePart:
+        return SharedWeight(self.gamma_shape, self.gamma_rate) if self.weigh else EqualWeight()
 
 
-class Weighed(PerAnnotation):
-    """The likelihood of each annotation, where workers who are alike share their weight."""
+@dataclass(eq=False, repr=False)
+class EqualWeight(PerAnnotation):
+    """:class:`PerAnnotation`, which adds that every worker weighs 1."""
+
+    def build(self, net: CrowdNet, data: CrowdData) -> EqualWeightLoss:
+        return EqualWeightLoss(net, data)
+
+
+class EqualWeightLoss(CrowdObjective):
+    """Minus the likelihood of each annotation."""
+
+    def __init__(self, net: CrowdNet, data: CrowdData) -> None:
+        super().__init__(net, data)
+        self.n_workers = data.n_workers
+
+    def worker_weight(self) -> Tensor:
+        """How much each worker counts, 1 on average; the unknown worker counts 1."""
+        return torch.ones(self.n_workers + 1)
+
+    def describe(self) -> Mapping[str, Array]:
+        return {"worker_weight_": self.worker_weight()[:-1].double().numpy()}
+
+
+class SharedWeightLoss(EqualWeightLoss):
+    """Minus the likelihood of each annotation, where workers who are alike share their weight."""
 
     def __init__(self, net: CrowdNet, data: CrowdData, shape: float, rate: float) -> None:
         super().__init__(net, data)
         self.shape, self.rate = shape, rate
-        self.n_workers, self.total = data.n_workers, float(data.weight.sum())
+        self.total = float(data.weight.sum())
         self.log_gamma = nn.Parameter(torch.tensor(math.log((shape - 1.0) / rate)))
 
     def loss(self, batch: Batch) -> Tensor:
@@ -189,8 +211,7 @@ class Weighed(PerAnnotation):
         return -(evidence * weight).sum() / total(batch) - prior
 
     def worker_weight(self) -> Tensor:
-        """How much each worker counts, 1 on average; the unknown worker counts 1."""
-        noise: Any = self.net.noise
+        noise = self.noise_as(EmbeddedConfusionNet, "EmbeddedConfusion()")
         vector = noise.worker(torch.arange(self.n_workers, device=self.gold.device)).detach()
         share = shared_weight(vector, self.log_gamma.exp())
         return torch.cat([share, torch.ones_like(share[:1])])
@@ -208,9 +229,3 @@ def log_gamma_density(log_value: Tensor, shape: float, rate: float) -> Tensor:
     """Log of the Gamma density at ``exp(log_value)``."""
     constant = shape * math.log(rate) - math.lgamma(shape)
     return constant + (shape - 1.0) * log_value - rate * log_value.exp()
-
-
-def refuse_certainty(accuracy: float) -> None:
-    """A prior accuracy is a probability, and neither 0 nor 1."""
-    if not accuracy < 1.0:
-        raise ParameterError(f"accuracy={accuracy} is too large.\n  expected: less than 1")

@@ -7,13 +7,13 @@ from scipy.special import expit, log_softmax
 
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import by_worker
-from crowdwise.base.learner import expect
 from crowdwise.base.params import at_least, between, more_than
 from crowdwise.inference.confusion import one_coin_confusion
 from crowdwise.inference.rows import LabelRows
 from crowdwise.inference.simplex import one_hot
 from crowdwise.inference.stopping import until_converged
-from crowdwise.learn._linear import LinearLearner, penalty, softmax_regression
+from crowdwise.learn.confusion_learner import expect
+from crowdwise.learn.softmax_regression import LinearLearner, penalty, softmax_regression
 from crowdwise.typing import Floats, Ints
 
 
@@ -37,7 +37,7 @@ class MALR(LinearLearner):
     ridge : float, default=1
         Penalty on the squared weights; more makes the classifier plainer.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     max_iter : int, default=100
         Most EM steps to take.
     tol : float, default=1e-5
@@ -67,7 +67,7 @@ class MALR(LinearLearner):
 
     Works when workers are good or random and have few labels; the classes are nearly linear.
 
-    Fails when workers favour a class or mix up two, and when classes are not linear in the
+    Fails when workers favor a class or mix up two, and when classes are not linear in the
     features: what the classifier cannot say is held against the workers.
 
     References

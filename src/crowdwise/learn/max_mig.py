@@ -1,21 +1,85 @@
 """Max-MIG: classifier and crowd agree as informatively as they can."""
 
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from crowdwise.base.params import more_than, one_of
 from crowdwise.errors import ParameterError
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._recipes import MAML
-from crowdwise.learn.noise import Noise, WorkerTable, pick
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct, joint
-from crowdwise.learn.starts import counted
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import (
+    CrowdNet,
+    Noise,
+    NoisePart,
+    WorkerTable,
+    count_log_confusion,
+    pick,
+)
+from crowdwise.learn.objectives import ObjectivePart, PerLabelLoss, joint
+from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
-from crowdwise.nets.modules import MLP
+from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
+from crowdwise.typing import RandomState
+
+
+@dataclass(eq=False, repr=False)
+class LabelEvidence(NoisePart):
+    """How much each label of a worker speaks for each truth: weights that start from counts.
+
+    Parameters
+    ----------
+    smoothing : float, default=0.1
+        Added to the counts of label shares that the weights start from.
+    """
+
+    smoothing: float = 0.1
+
+    _parameter_constraints = {"smoothing": [more_than(0.0)]}
+
+    def build(self, data: CrowdData) -> LabelEvidenceNet:
+        return LabelEvidenceNet(count_log_confusion(data, self.smoothing))
+
+
+@dataclass(eq=False, repr=False)
+class InformationGain(ObjectivePart):
+    """A lower bound on the f-mutual information of classifier and labels over a batch.
+
+    Parameters
+    ----------
+    divergence : {"kl", "pearson", "hellinger", "reverse_kl"}, default="kl"
+        The f-divergence.
+    prior : {"labels", "uniform"} or array of shape (n_classes,), default="labels"
+        The classes' shares: those of the labels, all equal, or known.
+    """
+
+    divergence: str = "kl"
+    prior: str | ArrayLike = "labels"
+
+    _parameter_constraints = {
+        "divergence": [one_of("kl", "pearson", "hellinger", "reverse_kl")],
+        "prior": [one_of("labels", "uniform"), "array-like"],
+    }
+
+    def build(self, net: CrowdNet, data: CrowdData) -> InformationGainLoss:
+        return InformationGainLoss(net, data, self._class_prior(data), self.divergence)
+
+    def _class_prior(self, data: CrowdData) -> Tensor:
+        if isinstance(self.prior, str):
+            shares = label_shares(data)[data.labeled_tasks].mean(dim=0)
+            return shares if self.prior == "labels" else torch.full_like(shares, 1 / len(shares))
+        prior = torch.as_tensor(self.prior, dtype=torch.float32, device=data.device)
+        if prior.shape != (data.n_classes,) or not (prior > 0).all():
+            raise ParameterError(
+                f"prior={self.prior!r} does not fit.\n"
+                f"  expected: {data.n_classes} positive numbers, one per class"
+            )
+        return prior / prior.sum()
 
 
 class MaxMIG(CrowdClassifier):
@@ -38,7 +102,7 @@ class MaxMIG(CrowdClassifier):
     smoothing : float, default=0.1
         Added to the counts of label shares that the aggregator's weights start from.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``MaxMIG.default_training`` if not given. ``batch_size`` counts tasks; the
         work grows with its square.
@@ -91,9 +155,8 @@ class MaxMIG(CrowdClassifier):
 
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "divergence": [one_of("kl", "pearson", "hellinger", "reverse_kl")],
-        "prior": [one_of("labels", "uniform"), "array-like"],
-        "smoothing": [more_than(0.0)],
+        **LabelEvidence._parameter_constraints,
+        **InformationGain._parameter_constraints,
     }
     default_training = Training(learning_rate=1e-2, batch_size=256, epochs=200)
     recipes = {
@@ -108,13 +171,13 @@ class MaxMIG(CrowdClassifier):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         divergence: str = "kl",
-        prior: Any = "labels",
+        prior: str | ArrayLike = "labels",
         smoothing: float = 0.1,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.divergence = divergence
@@ -124,27 +187,15 @@ class MaxMIG(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        return Evidence(counted(data, self.smoothing))
+    def _noise(self) -> NoisePart:
+        return LabelEvidence(self.smoothing)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return InformationGain(net, data, self._prior(data), self.divergence)
-
-    def _prior(self, data: CrowdData) -> Tensor:
-        if isinstance(self.prior, str):
-            shares = label_shares(data)[data.labeled_tasks].mean(dim=0)
-            return shares if self.prior == "labels" else torch.full_like(shares, 1 / len(shares))
-        prior = torch.as_tensor(self.prior, dtype=torch.float32, device=data.device)
-        if prior.shape != (data.n_classes,) or not (prior > 0).all():
-            raise ParameterError(
-                f"prior={self.prior!r} does not fit.\n"
-                f"  expected: {data.n_classes} positive numbers, one per class"
-            )
-        return prior / prior.sum()
+    def _objective(self) -> ObjectivePart:
+        return InformationGain(self.divergence, self.prior)
 
 
-class Evidence(Noise):
-    """What each label of a worker says of each truth: weights close to log P(label | truth)."""
+class LabelEvidenceNet(Noise):
+    """Weights of each label for each truth, close to log P(label | truth)."""
 
     def __init__(self, start: Tensor) -> None:
         super().__init__()
@@ -159,7 +210,7 @@ class Evidence(Noise):
         return pick(self.raw(worker), label)
 
 
-class InformationGain(Direct):
+class InformationGainLoss(PerLabelLoss):
     """Minus the bound on the f-mutual information of classifier and aggregator over a batch."""
 
     by = "task"

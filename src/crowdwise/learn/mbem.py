@@ -3,22 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn.noise import Noise, pick
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, best_class, joint, per_annotation
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, pick
+from crowdwise.learn.objectives import (
+    CrowdObjective,
+    ObjectivePart,
+    best_class,
+    joint,
+    per_annotation,
+)
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
 from crowdwise.nets.loop import Phase
+from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
+from crowdwise.typing import RandomState
+
+
+@dataclass(eq=False, repr=False)
+class CountedConfusion(NoisePart):
+    """Confusion matrices that are counted, not trained. Goes with :class:`Bootstrap`."""
+
+    def build(self, data: CrowdData) -> CountedConfusionNet:
+        return CountedConfusionNet(data.n_workers, data.n_classes)
+
+
+@dataclass(eq=False, repr=False)
+class Bootstrap(ObjectivePart):
+    """Cross-entropy with a posterior that comes from the classifier's own predictions.
+
+    Goes with :class:`CountedConfusion`.
+
+    Parameters
+    ----------
+    rounds : int, default=2
+        How often the classifier is trained; it goes on from where the last round left it.
+    class_prior : {"uniform", "estimate"}, default="uniform"
+        P(truth) when the posterior is made: the same for all classes, or how often each is
+        predicted.
+    self_training : bool, default=False
+        Whether each round ends by training once more on the classifier's own most probable
+        classes.
+    smoothing : float, default=0.01
+        Pseudo-count added to every cell of a confusion matrix and to every class.
+    """
+
+    rounds: int = 2
+    class_prior: str = "uniform"
+    self_training: bool = False
+    smoothing: float = 0.01
+
+    _parameter_constraints = {
+        "rounds": [at_least(1)],
+        "class_prior": [one_of("uniform", "estimate")],
+        "self_training": ["boolean"],
+        "smoothing": [more_than(0.0)],
+    }
+
+    def build(self, net: CrowdNet, data: CrowdData) -> BootstrapLoss:
+        return BootstrapLoss(net, data, self)
 
 
 class MBEM(CrowdClassifier):
-    """Learn a classifier by bootstrapping it with what its predictions say of workers.
+    """Learn a classifier by bootstrapping it with what its predictions imply about workers.
 
     A round trains the classifier on a distribution over classes for each task, at first its
     share of labels. Its most probable classes, taken for the truth, give every worker's
@@ -41,7 +93,7 @@ class MBEM(CrowdClassifier):
     smoothing : float, default=0.01
         Pseudo-count added to every cell of a confusion matrix and to every class.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train in each round; ``MBEM.default_training`` if not given. Batches are
         made of tasks.
@@ -67,8 +119,8 @@ class MBEM(CrowdClassifier):
     Works when tasks have one label each and the classifier is better than chance after one
     round.
 
-    Fails when the classifier is wrong for a class: what it says is counted as truth. Few rounds
-    are taken, so it does not recover.
+    Fails when the classifier is wrong for a class: its predictions are counted as truth. Few
+    rounds are taken, so it does not recover.
 
     References
     ----------
@@ -88,23 +140,20 @@ class MBEM(CrowdClassifier):
 
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "rounds": [at_least(1)],
-        "class_prior": [one_of("uniform", "estimate")],
-        "self_training": ["boolean"],
-        "smoothing": [more_than(0.0)],
+        **Bootstrap._parameter_constraints,
     }
 
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         rounds: int = 2,
         class_prior: str = "uniform",
         self_training: bool = False,
         smoothing: float = 0.01,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.rounds = rounds
@@ -115,32 +164,14 @@ class MBEM(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        return CountedConfusion(data.n_workers, data.n_classes)
+    def _noise(self) -> NoisePart:
+        return CountedConfusion()
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        uniform = self.class_prior == "uniform"
-        return Bootstrapped(net, data, smoothing=self.smoothing, uniform=uniform)
-
-    def _phases(self, settings: Training) -> Sequence[Phase[Bootstrapped, Batch]]:
-        steps = (Bootstrapped.shares, Bootstrapped.e_step, Bootstrapped.guess)
-        first, later, again = (Phase(settings.epochs, expect=step) for step in steps)
-        own = [again] if self.self_training else []
-        return [first, *own, *[later, *own] * (self.rounds - 1)]
-
-    @torch.no_grad()
-    def _describe(self, data: CrowdData) -> None:
-        noise: Any = self.net_.noise
-        objective: Any = self._objective_
-        here = next(self._chunks(data))
-        noise.take(objective.confusion(objective.counts(objective.predicted(here), here)))
-        super()._describe(data)
-
-    def _chunks(self, data: CrowdData) -> Iterator[Batch]:
-        return data.chunks(data.n_tasks)  # a posterior rests on the predictions of all tasks
+    def _objective(self) -> ObjectivePart:
+        return Bootstrap(self.rounds, self.class_prior, self.self_training, self.smoothing)
 
 
-class CountedConfusion(Noise):
+class CountedConfusionNet(Noise):
     """Confusion matrices that are counted, not trained; the last is the average of all."""
 
     log_table: Tensor
@@ -159,25 +190,41 @@ class CountedConfusion(Noise):
         self.log_table.copy_(everyone.log())
 
 
-class Bootstrapped(CrowdObjective):
+class BootstrapLoss(CrowdObjective):
     """Cross-entropy with a posterior that comes from the classifier's own predictions."""
 
     by = "task"
     held_out_everywhere = True  # predictions of all tasks count confusions
     target: Tensor
 
-    def __init__(self, net: CrowdNet, data: CrowdData, *, smoothing: float, uniform: bool) -> None:
+    def __init__(self, net: CrowdNet, data: CrowdData, part: Bootstrap) -> None:
         super().__init__(net, data)
+        self.part = part
         self.register_buffer("target", torch.zeros_like(data.gold))  # (task, truth)
-        self.smoothing, self.uniform, self.n_workers = smoothing, uniform, data.n_workers
+        self.n_workers = data.n_workers
         self.everything = (data.task, data.worker, data.label, data.weight)
 
+    def phases(self, epochs: int) -> Sequence[Phase[BootstrapLoss, Batch]]:
+        steps = (BootstrapLoss.shares, BootstrapLoss.e_step, BootstrapLoss.guess)
+        first, later, again = (Phase(epochs, expect=step) for step in steps)
+        own = [again] if self.part.self_training else []
+        return [first, *own, *[later, *own] * (self.part.rounds - 1)]
+
+    def chunks(self, data: CrowdData) -> Iterator[Batch]:
+        return data.chunks(data.n_tasks)  # a posterior rests on the predictions of all tasks
+
+    def settle(self, data: CrowdData) -> None:
+        """Count the confusions by the last predictions."""
+        here = next(self.chunks(data))
+        noise = self.noise_as(CountedConfusionNet, "CountedConfusion()")
+        noise.take(self.confusion(self.counts(self.predicted(here), here)))
+
     def loss(self, batch: Batch) -> Tensor:
-        """Mean over the tasks that have labels; of others there is nothing to learn."""
+        """Mean over the tasks that have labels; the others teach nothing."""
         given = (self.target[batch.task] * self.net.log_truth(batch.x)).sum(dim=-1)  # (task,)
         weight = torch.zeros_like(given).index_add(0, batch.at, batch.weight)
-        told = (weight > 0) | self.known(batch)
-        return -(given * told).sum() / told.sum().clamp_min(1)
+        counts = (weight > 0) | self.known(batch)
+        return -(given * counts).sum() / counts.sum().clamp_min(1)
 
     def shares(self, batch: Batch) -> Tensor:
         """Each task's share of labels, uniform where it has none: the first posterior."""
@@ -199,7 +246,8 @@ class Bootstrapped(CrowdObjective):
         """Log P(truth | labels), (task, truth), under confusions that predictions imply."""
         predicted = self.predicted(batch)
         confusion = self.confusion(self.counts(predicted, batch))
-        often = predicted.sum(dim=0) * (0.0 if self.uniform else 1.0) + self.smoothing
+        uniform, smoothing = self.part.class_prior == "uniform", self.part.smoothing
+        often = predicted.sum(dim=0) * (0.0 if uniform else 1.0) + smoothing
         log_prior = torch.log_softmax(often.log(), dim=-1) + self.gold[batch.task]
         score = pick(confusion.log()[batch.worker], batch.label)
         return torch.log_softmax(joint(log_prior, score, batch), dim=-1)
@@ -233,7 +281,7 @@ class Bootstrapped(CrowdObjective):
 
     def confusion(self, counts: Tensor) -> Tensor:
         """P(label | truth) of each worker, from counts."""
-        smooth = counts + self.smoothing
+        smooth = counts + self.part.smoothing
         return smooth / smooth.sum(dim=-1, keepdim=True)
 
     def known(self, batch: Batch) -> Tensor:

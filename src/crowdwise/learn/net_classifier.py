@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from crowdwise.annotations import Annotations
 from crowdwise.base.fitting import remember_columns
 from crowdwise.base.params import checks_params
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn.noise import Noise
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct
-from crowdwise.nets.batches import CrowdData
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import NoNoise
+from crowdwise.learn.objectives import PerLabel
 from crowdwise.nets.features import take
+from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
-from crowdwise.typing import Array, Floats
+from crowdwise.typing import Array, FeaturesLike, Floats, RandomState
 
 
 class NetClassifier(ClassifierMixin, BaseEstimator):
@@ -33,7 +32,7 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``CrowdClassifier.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -59,10 +58,10 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.scale = scale
@@ -70,7 +69,7 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @checks_params
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: FeaturesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from rows of features and their classes."""
         classes, code = np.unique(np.asarray(y), return_inverse=True)
         weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight)
@@ -83,52 +82,22 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
             weight=weight[counts],
         )
         rows = X if len(counts) == len(weight) else take(X, counts)
-        if hasattr(rows, "reset_index"):  # rows are told by their place, whatever they are named
+        if hasattr(rows, "reset_index"):  # rows are found by their place, whatever they are named
             rows = rows.reset_index(drop=True)
-        self.learner_ = OneWorker(**self.get_params(deep=False)).fit(rows, labels)
+        one_worker = CrowdClassifier(
+            **self.get_params(deep=False), noise=NoNoise(), objective=PerLabel()
+        )
+        self.learner_ = one_worker.fit(rows, labels)
         self.classes_ = classes
         known = vars(self.learner_)
         remember_columns(self, known.get("feature_names_in_"), known.get("n_features_in_"))
         return self
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: FeaturesLike) -> Floats:
         """P(class | features) of every row, shape (n_rows, n_classes)."""
         check_is_fitted(self)
         return self.learner_.predict_proba(X)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: FeaturesLike) -> Array:
         """Most probable class of every row."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-
-class OneWorker(CrowdClassifier):
-    """A crowd of one, who is always right."""
-
-    def __init__(
-        self, *, truth: Any, scale: bool, training: Training | None, random_state: Any
-    ) -> None:
-        self.truth = truth
-        self.scale = scale
-        self.training = training
-        self.random_state = random_state
-
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        return NoNoise(data.n_classes)
-
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return Direct(net, data)
-
-
-class NoNoise(Noise):
-    """Labels that are the truth."""
-
-    def __init__(self, n_classes: int) -> None:
-        super().__init__()
-        self.n_classes = n_classes
-
-    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        table = torch.eye(self.n_classes, device=x.device, dtype=x.dtype).log()
-        return table.expand(len(worker), -1, -1)
-
-    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        return log_truth[at]

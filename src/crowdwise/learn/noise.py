@@ -1,19 +1,113 @@
-"""Noise models: what a worker makes of a task's truth.
-
-Each is a module that maps (features of the batch's tasks, which task and which worker each row
-is about) to log P(label | truth), shape (row, truth, label).
-"""
+"""Noise parts: how workers turn a task's truth into labels, and the network around them."""
 
 from __future__ import annotations
 
-import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
 
 import torch
+from sklearn.base import BaseEstimator
 from torch import Tensor, nn
-from torch.nn.functional import embedding, logsigmoid
+from torch.nn.functional import embedding
 
+from crowdwise.base.params import more_than
 from crowdwise.errors import AnnotationError
+from crowdwise.nets.batches import Batch, CrowdData, as_shares, label_shares
 from crowdwise.nets.modules import MLP, SideBySide
+from crowdwise.typing import Array, Floats
+
+
+class NoisePart(BaseEstimator, ABC):
+    """How workers turn truths into labels, described; :meth:`build` makes the module.
+
+    A part of your own is a dataclass of its parameters with a ``build``; see
+    :class:`WorkerConfusion`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
+    random_per: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def build(self, data: CrowdData) -> Noise:
+        """The noise model for workers, classes and features of these sizes, untrained."""
+
+
+class Noise(SideBySide, nn.Module):
+    """A model of log P(label | truth, features, worker), a module.
+
+    Rows are annotations: ``at`` says which of the tasks ``x`` each is about, ``worker`` by whom.
+    """
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """The whole table of each row, (row, truth, label)."""
+        raise TypeError(f"{type(self).__name__} has no table")
+
+    def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
+        """Log P(the label given | truth) of each row, (row, truth)."""
+        return pick(self(x, at, worker), label)
+
+    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | features) of each row, (row, label): the truth summed out."""
+        return torch.logsumexp(log_truth[at][:, :, None] + self(x, at, worker), dim=1)
+
+    def accuracy(self, log_truth: Tensor, x: Tensor, workers: Tensor) -> Tensor:
+        """P(right) of every worker on every task, (task, worker)."""
+        at, everyone = grid(len(x), workers)
+        table = self(x, at, everyone).exp()
+        table = table.reshape(len(x), len(workers), *table.shape[1:])
+        return torch.einsum("tk,twkk->tw", log_truth.exp(), table)
+
+    def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
+        """Learned attributes that this noise model adds to those of every learner."""
+        return {}
+
+
+class CrowdNet(SideBySide, nn.Module):
+    """A truth model and a noise model behind one scaler."""
+
+    def __init__(self, scaler: nn.Module, truth: nn.Module, noise: Noise) -> None:
+        super().__init__()
+        self.scaler, self.truth, self.noise = scaler, truth, noise
+
+    def log_truth(self, x: Tensor) -> Tensor:
+        """Log P(truth | features), (task, truth)."""
+        return self.log_classes(self.truth(self.scaler(x)))
+
+    def log_noise(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | truth) of each row, (row, truth, label)."""
+        return self.noise(self.scaler(x), at, worker)
+
+    def log_labels(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | features) of each row, (row, label)."""
+        scaled = self.scaler(x)
+        log_truth = self.log_classes(self.truth(scaled))
+        return self.noise.labels(log_truth, scaled, at, worker)
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Log P(truth | features) per task, and log P(the label given | truth) per row."""
+        x = self.scaler(batch.x)
+        score = self.noise.score(x, batch.at, batch.worker, batch.label)
+        return self.log_classes(self.truth(x)), score
+
+    def tables(self, x: Tensor, workers: Tensor) -> Tensor:
+        """P(label | truth) of workers on tasks, (task, worker, truth, label)."""
+        at, everyone = grid(len(x), workers)
+        table = self.log_noise(x, at, everyone).exp()
+        return table.reshape(len(x), len(workers), *table.shape[1:])
+
+    def worker_labels(self, x: Tensor, workers: Tensor) -> Tensor:
+        """P(label) of workers on tasks, (task, worker, label)."""
+        at, everyone = grid(len(x), workers)
+        labels = self.log_labels(x, at, everyone).exp()
+        return labels.reshape(len(x), len(workers), labels.shape[-1])
+
+    def worker_accuracy(self, x: Tensor, workers: Tensor) -> Tensor:
+        """P(right) of workers on tasks, (task, worker)."""
+        return self.noise.accuracy(self.log_truth(x), self.scaler(x), workers)
 
 
 class WorkerTable(nn.Module):
@@ -32,24 +126,28 @@ class WorkerTable(nn.Module):
         self.weight[-1] = self.weight[:-1].mean(dim=0)
 
 
-class Noise(SideBySide, nn.Module):
-    """A model of log P(label | truth, features, worker)."""
+@dataclass(eq=False, repr=False)
+class WorkerConfusion(NoisePart):
+    """A confusion matrix per worker, each row a softmax of free numbers (SpeeLFC eq. 5).
 
-    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """The whole table of each row, (row, truth, label)."""
-        raise TypeError(f"{type(self).__name__} has no table")
+    Parameters
+    ----------
+    diagonal, off_diagonal : float, default=4.7 and 1.0
+        Where the free matrices start: before anything is learned a worker is right with
+        probability ``exp(diagonal) / (exp(diagonal) + (n_classes - 1) * exp(off_diagonal))``.
+    """
 
-    def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
-        """Log P(the label given | truth) of each row, (row, truth)."""
-        return pick(self(x, at, worker), label)
+    diagonal: float = 4.7
+    off_diagonal: float = 1.0
 
-    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | features) of each row, (row, label): the truth summed out."""
-        return torch.logsumexp(log_truth[at][:, :, None] + self(x, at, worker), dim=1)
+    _parameter_constraints = {"diagonal": [Real], "off_diagonal": [Real]}
+
+    def build(self, data: CrowdData) -> WorkerConfusionNet:
+        return WorkerConfusionNet(data.n_workers, data.n_classes, self.diagonal, self.off_diagonal)
 
 
-class WorkerConfusion(Noise):
-    """A confusion matrix per worker, rows by softmax (SpeeLFC eq. 5, transposed)."""
+class WorkerConfusionNet(Noise):
+    """Free matrices of the workers, whose rows become probabilities by softmax."""
 
     def __init__(self, n_workers: int, n_classes: int, diagonal: float, off: float) -> None:
         super().__init__()
@@ -68,83 +166,54 @@ class WorkerConfusion(Noise):
         return embedding(label * len(tables) + worker, by_label)
 
 
-class WorkerEase(Noise):
-    """Accuracy from a worker's skill times a task's ease (SpeeLFC-D eqs. 13 to 15).
+@dataclass(eq=False, repr=False)
+class CountedStart(NoisePart):
+    """Confusion matrices as :class:`WorkerConfusion`, which start from counts.
 
-    ``accuracy = sigmoid(skill * ease)`` with ``ease = least + most * sigmoid(g(x))``; errors are
-    spread evenly over the other classes.
+    Each worker's labels are counted against the tasks' shares of labels.
+
+    Parameters
+    ----------
+    smoothing : float, default=0.1
+        Added to every count.
     """
 
-    def __init__(
-        self,
-        n_workers: int,
-        n_classes: int,
-        network: nn.Module,
-        *,
-        skill: float,
-        least: float,
-        most: float,
-    ) -> None:
-        super().__init__()
-        self.skill = WorkerTable(n_workers, torch.tensor(skill))
-        self.network = network
-        self.least, self.most, self.n_classes = least, most, n_classes
+    smoothing: float = 0.1
 
-    def ease(self, x: Tensor) -> Tensor:
-        """How easy each task is; larger is easier."""
-        return self.least + self.most * torch.sigmoid(self.network(x)).squeeze(-1)  # (task,)
+    _parameter_constraints = {"smoothing": [more_than(0.0)]}
+
+    def build(self, data: CrowdData) -> WorkerConfusionNet:
+        noise = WorkerConfusionNet(data.n_workers, data.n_classes, 1.0, 0.0)
+        with torch.no_grad():
+            noise.raw.weight[:-1] = count_log_confusion(data, self.smoothing)
+        return noise
+
+
+@dataclass(eq=False, repr=False)
+class NoNoise(NoisePart):
+    """Labels that are the truth."""
+
+    def build(self, data: CrowdData) -> NoNoiseNet:
+        return NoNoiseNet(data.n_classes)
+
+
+class NoNoiseNet(Noise):
+    """Labels that are the truth."""
+
+    def __init__(self, n_classes: int) -> None:
+        super().__init__()
+        self.n_classes = n_classes
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        logit = self.skill(worker) * self.ease(x)[at]  # (row,)
-        return even_errors(logsigmoid(logit), logsigmoid(-logit), self.n_classes)
+        table = torch.eye(self.n_classes, device=x.device, dtype=x.dtype).log()
+        return table.expand(len(worker), -1, -1)
 
-
-class Tensors(Noise):
-    """LIA: difficulty of the task plus competence of the worker, in L slots.
-
-    ``Q[k, l] ~ sum_m exp(difficulty[k, l, m] + competence[k, l, m])``, rows normalised; or, with
-    ``combine="dot"``, the softmax of the inner product over the slots.
-    """
-
-    def __init__(
-        self,
-        difficulty: nn.Module,
-        competence: nn.Module,
-        n_classes: int,
-        n_slots: int,
-        combine: str,
-    ) -> None:
-        super().__init__()
-        self.difficulty, self.competence = difficulty, competence
-        self.shape, self.combine = (n_classes, n_classes, n_slots), combine
-
-    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        return self.combined(self.difficulty(x)[at], self.competence(worker))
-
-    def combined(self, difficulty: Tensor, competence: Tensor) -> Tensor:
-        """Log P(label | truth) from both tensors, flat, of each row."""
-        difficulty = difficulty.reshape(-1, *self.shape)  # (row, truth, label, slot)
-        competence = competence.reshape(-1, *self.shape)
-        if self.combine == "dot":
-            return self.log_classes((difficulty * competence).sum(dim=-1))
-        return self.log_classes(torch.logsumexp(difficulty + competence, dim=-1))
-
-
-class WorkerEmbedding(nn.Module):
-    """A learned vector per worker, then a linear map: LIA's competence without features."""
-
-    def __init__(self, n_workers: int, size: int, n_out: int) -> None:
-        super().__init__()
-        self.table = WorkerTable(n_workers, torch.zeros(size))
-        nn.init.xavier_uniform_(self.table.weight)
-        self.head = nn.Linear(size, n_out)
-
-    def forward(self, worker: Tensor) -> Tensor:
-        return self.head(self.table(worker))
+    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        return log_truth[at]
 
 
 class WorkerFeatures(nn.Module):
-    """A network on given worker features: LIA's competence for workers never seen."""
+    """A network on given worker features, which also serves workers never seen."""
 
     table: Tensor
 
@@ -157,7 +226,7 @@ class WorkerFeatures(nn.Module):
     def forward(self, worker: Tensor) -> Tensor:
         return self.network(self.table[worker])
 
-    def meet(self, features: Tensor) -> None:
+    def replace_workers(self, features: Tensor) -> None:
         """Know other workers in place of those it was trained with; the unknown one stays."""
         if features.shape[1] != self.table.shape[1]:
             raise AnnotationError(
@@ -167,49 +236,9 @@ class WorkerFeatures(nn.Module):
         self.table = torch.cat([features, self.table[-1:]])
 
 
-class FreeMatrix(nn.Module):
-    """Crowd-Layer's MW: an unconstrained matrix on the class probabilities."""
-
-    def __init__(self, n_workers: int, n_classes: int) -> None:
-        super().__init__()
-        self.matrix = WorkerTable(n_workers, torch.eye(n_classes))
-
-    def forward(self, probability: Tensor, worker: Tensor) -> Tensor:
-        return torch.einsum("r...k,rkl->r...l", probability, self.matrix(worker))
-
-
-class FreeVector(nn.Module):
-    """Crowd-Layer's VW, VB, VW-B and SW: a scale and a shift of the class probabilities."""
-
-    def __init__(self, n_workers: int, n_classes: int, kind: str) -> None:
-        super().__init__()
-        width = 1 if kind == "SW" else n_classes
-        scaled, shifted = kind in ("VW", "VW-B", "SW"), kind in ("VB", "VW-B")
-        self.factor = WorkerTable(n_workers, torch.ones(width)) if scaled else None
-        self.shift = WorkerTable(n_workers, torch.zeros(width)) if shifted else None
-
-    def forward(self, probability: Tensor, worker: Tensor) -> Tensor:
-        extra = probability.ndim - 2  # axes between row and class
-        logits = probability
-        if self.factor is not None:
-            logits = logits * unsqueeze(self.factor(worker), extra)
-        return logits if self.shift is None else logits + unsqueeze(self.shift(worker), extra)
-
-
-class FreeLayer(Noise):
-    """A layer of free weights on the class probabilities, then a softmax over labels."""
-
-    def __init__(self, layer: nn.Module, n_classes: int) -> None:
-        super().__init__()
-        self.layer, self.n_classes = layer, n_classes
-
-    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """What the layer makes of a task whose class is certain."""
-        certain = torch.eye(self.n_classes, device=x.device, dtype=x.dtype)
-        return self.log_classes(self.layer(certain.expand(len(worker), -1, -1), worker))
-
-    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        return self.log_classes(self.layer(log_truth.exp()[at], worker))
+def grid(n_rows: int, workers: Tensor) -> tuple[Tensor, Tensor]:
+    """Every row with every worker: which row, and which worker."""
+    return torch.arange(n_rows).repeat_interleave(len(workers)), workers.repeat(n_rows)
 
 
 def pick(log_noise: Tensor, label: Tensor) -> Tensor:
@@ -219,15 +248,11 @@ def pick(log_noise: Tensor, label: Tensor) -> Tensor:
     return log_noise[torch.arange(len(label), device=label.device), :, label]
 
 
-def unsqueeze(rows: Tensor, extra: int) -> Tensor:
-    """Put ``extra`` axes of size one after the first."""
-    return rows[(slice(None), *[None] * extra)]
-
-
-def even_errors(log_right: Tensor, log_wrong: Tensor, n_classes: int) -> Tensor:
-    """A one-coin table: right on the diagonal, errors spread over the other classes."""
-    if n_classes == 1:  # there is nothing else to say, right or wrong
-        return torch.logaddexp(log_right, log_wrong)[..., None, None]
-    eye = torch.eye(n_classes, dtype=torch.bool, device=log_right.device)
-    spread = log_wrong - math.log(n_classes - 1)
-    return torch.where(eye, log_right[..., None, None], spread[..., None, None])
+def count_log_confusion(data: CrowdData, smoothing: float) -> Tensor:
+    """Log P(label | truth) of each worker, where truths are the tasks' shares of labels."""
+    shares = label_shares(data)
+    label = as_shares(data.label, data.n_classes)
+    count = shares.new_full((data.n_workers, data.n_classes, data.n_classes), smoothing)
+    pairs = shares[data.task][:, :, None] * (label * data.weight[:, None])[:, None, :]
+    count = count.index_add(0, data.worker, pairs)
+    return (count / count.sum(dim=-1, keepdim=True)).log()

@@ -1,45 +1,47 @@
-"""Objectives: what training raises, given a truth model and a noise model."""
+"""Objective parts: what training raises, given a truth model and a noise model."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
 import torch
-from torch import Tensor, nn
+from sklearn.base import BaseEstimator
+from torch import Tensor
 
-from crowdwise.learn.noise import Noise
-from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.modules import Objective, SideBySide
+from crowdwise.base.params import at_least, one_of
+from crowdwise.errors import ParameterError, explain
+from crowdwise.learn.noise import CrowdNet, Noise
+from crowdwise.nets.batches import Batch, CrowdData, label_shares
+from crowdwise.nets.loop import Phase
+from crowdwise.nets.modules import Objective
+from crowdwise.typing import Array
+
+NoiseT = TypeVar("NoiseT", bound=Noise)
 
 
-class CrowdNet(SideBySide, nn.Module):
-    """A truth model and a noise model behind one scaler."""
+class ObjectivePart(BaseEstimator, ABC):
+    """What training raises, described; :meth:`build` makes the module.
 
-    def __init__(self, scaler: nn.Module, truth: nn.Module, noise: Noise) -> None:
-        super().__init__()
-        self.scaler, self.truth, self.noise = scaler, truth, noise
+    A part of your own is a dataclass of its parameters with a ``build``; see :class:`PerTask`.
+    """
 
-    def log_truth(self, x: Tensor) -> Tensor:
-        """Log P(truth | features), (task, truth)."""
-        return self.log_classes(self.truth(self.scaler(x)))
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
+    random_per: ClassVar[tuple[str, ...]] = ()
 
-    def log_noise(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | truth) of each row, (row, truth, label)."""
-        return self.noise(self.scaler(x), at, worker)
-
-    def log_labels(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | features) of each row, (row, label)."""
-        scaled = self.scaler(x)
-        log_truth = self.log_classes(self.truth(scaled))
-        return self.noise.labels(log_truth, scaled, at, worker)
-
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Log P(truth | features) per task, and log P(the label given | truth) per row."""
-        x = self.scaler(batch.x)
-        score = self.noise.score(x, batch.at, batch.worker, batch.label)
-        return self.log_classes(self.truth(x)), score
+    @abstractmethod
+    def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
+        """The objective of a network on these data."""
 
 
 class CrowdObjective(Objective[Batch]):
-    """A truth model and a noise model, together with the loss they are trained on."""
+    """A truth model and a noise model, together with the loss they are trained on.
+
+    The loss is minus the likelihood of every annotation on its own, if a subclass has no other.
+    """
 
     net: CrowdNet
     gold: Tensor
@@ -49,9 +51,13 @@ class CrowdObjective(Objective[Batch]):
         self.net = net
         self.register_buffer("gold", data.gold)
 
+    def phases(self, epochs: int) -> Sequence[Phase[Any, Batch]]:
+        """The stretches of training; ``epochs`` are those that the settings ask for."""
+        return [Phase(epochs)]
+
     def loss(self, batch: Batch) -> Tensor:
         """Minus the objective, per annotation."""
-        raise TypeError(f"{type(self).__name__} has no loss")
+        return -per_annotation(*self.scores(batch), batch)
 
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """What the network predicts, with truths that gold rules out at minus infinity."""
@@ -66,20 +72,70 @@ class CrowdObjective(Objective[Batch]):
         """Log P(truth | features, labels), (task, truth)."""
         return self.net.log_classes(joint(*self.scores(batch), batch))
 
+    def chunks(self, data: CrowdData) -> Iterator[Batch]:
+        """All tasks, as many at a time as memory takes; posteriors are worked out for these."""
+        return data.chunks()
 
-class PerAnnotation(CrowdObjective):
+    def settle(self, data: CrowdData) -> None:
+        """What is left to do when training is over."""
+
+    def describe(self) -> Mapping[str, Array]:
+        """Learned attributes that this objective adds to those of every learner."""
+        return {}
+
+    def noise_as(self, kind: type[NoiseT], part: str) -> NoiseT:
+        """The noise model, which must be of one kind for this objective."""
+        noise = self.net.noise
+        if not isinstance(noise, kind):
+            raise ParameterError(
+                explain(
+                    f"{type(self).__name__.removesuffix('Loss')} does not go with this noise.",
+                    first=type(noise).__name__.removesuffix("Net"),
+                    expected=f"noise={part}",
+                )
+            )
+        return noise
+
+
+@dataclass(eq=False, repr=False)
+class PerAnnotation(ObjectivePart):
     """Marginal likelihood with every annotation on its own (SpeeLFC eq. 8, LIA eq. 9)."""
 
+    def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
+        return CrowdObjective(net, data)
+
+
+@dataclass(eq=False, repr=False)
+class PerTask(ObjectivePart):
+    """Marginal likelihood with one truth shared by all labels of a task."""
+
+    def build(self, net: CrowdNet, data: CrowdData) -> PerTaskLoss:
+        return PerTaskLoss(net, data)
+
+
+class PerTaskLoss(CrowdObjective):
+    """Minus the likelihood of all labels of a task together, per annotation."""
+
+    by = "task"
+
     def loss(self, batch: Batch) -> Tensor:
-        return -per_annotation(*self.scores(batch), batch)
+        return -per_task(*self.scores(batch), batch)
 
 
-class Direct(CrowdObjective):
+@dataclass(eq=False, repr=False)
+class PerLabel(ObjectivePart):
     """Likelihood of each label by the noise model's own rule, for layers that are not tables.
 
     Such a rule knows no truth to be held fixed, so known truths train the classifier by
     themselves: once for each label of their task, as they do in :class:`PerAnnotation`.
     """
+
+    def build(self, net: CrowdNet, data: CrowdData) -> PerLabelLoss:
+        return PerLabelLoss(net, data)
+
+
+class PerLabelLoss(CrowdObjective):
+    """Minus the likelihood of each label by the noise model's own rule, and of known truths."""
 
     def __init__(self, net: CrowdNet, data: CrowdData) -> None:
         super().__init__(net, data)
@@ -99,22 +155,81 @@ class Direct(CrowdObjective):
     def held_out(self, batch: Batch) -> Tensor:
         log_labels = self.net.log_labels(batch.x, batch.at, batch.worker)
         given = (
-            log_labels * batch.label if batch.label.ndim > 1 else chosen(log_labels, batch.label)
+            log_labels * batch.label
+            if batch.label.ndim > 1
+            else log_labels.gather(1, batch.label[:, None])
         )
         return -(given.reshape(len(batch.at), -1).sum(dim=-1) * batch.weight).sum() / total(batch)
 
 
-class PerTask(CrowdObjective):
-    """Marginal likelihood with one truth shared by all labels of a task."""
+@dataclass(eq=False, repr=False)
+class EM(ObjectivePart):
+    """Expectation maximization from the shares of labels, then the marginal likelihood.
 
-    by = "task"
+    A round trains on the expected likelihood under each task's posterior: at first its share of
+    labels, then what the model makes of its features and labels. Networks go on from round to
+    round.
 
-    def loss(self, batch: Batch) -> Tensor:
-        return -per_task(*self.scores(batch), batch)
+    Parameters
+    ----------
+    rounds, epochs : int, default=5 and 40
+        EM rounds, and epochs of the M-step in each.
+    marginal : {"annotation", "task"} or None, default="annotation"
+        Fine-tuning after EM, on every annotation alone (LIA eq. 9) or on all labels of a task
+        with one shared truth (the likelihood of the model); None for none.
+    marginal_epochs : int, default=100
+        Epochs of fine-tuning.
+    """
+
+    rounds: int = 5
+    epochs: int = 40
+    marginal: str | None = "annotation"
+    marginal_epochs: int = 100
+
+    _parameter_constraints = {
+        "rounds": [at_least(0)],
+        "epochs": [at_least(1)],
+        "marginal": [one_of("annotation", "task"), None],
+        "marginal_epochs": [at_least(0)],
+    }
+
+    def build(self, net: CrowdNet, data: CrowdData) -> EMLoss:
+        return EMLoss(net, data, self)
+
+    def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+        """E-step: P(truth | features, labels), (task, truth)."""
+        return torch.log_softmax(joint(log_truth, score, batch), dim=-1).exp()
 
 
-class Expected(CrowdObjective):
-    """EM: the expected complete-data likelihood under the posterior of the last E-step.
+class HardEM(EM):
+    """:class:`EM` whose E-steps give all mass to the best class."""
+
+    def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+        return best_class(super().expect(log_truth, score, batch))
+
+
+class ColumnEM(EM):
+    """:class:`EM` with the E-step as LIA's eq. 4 is printed.
+
+    It divides by the sum over truths at the given label, which does not follow from the model;
+    the authors' final code leaves it out.
+    """
+
+    def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+        column = torch.logsumexp(score, dim=-1, keepdim=True)
+        return super().expect(log_truth, score - column, batch)
+
+
+class LabelsOnlyEM(EM):
+    """:class:`EM` without the classifier in the E-step, as in LIA's published code."""
+
+    def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+        known = torch.where(torch.isinf(log_truth), log_truth, 0.0)  # what gold rules out
+        return super().expect(known, score, batch)
+
+
+class EMLoss(CrowdObjective):
+    """Minus the expected likelihood under the posterior of the last E-step.
 
     Tasks with neither a label nor gold have no part in it.
     """
@@ -123,27 +238,40 @@ class Expected(CrowdObjective):
     target: Tensor
     labeled: Tensor
 
-    def __init__(self, net: CrowdNet, data: CrowdData, start: Tensor) -> None:
+    def __init__(self, net: CrowdNet, data: CrowdData, em: EM) -> None:
         super().__init__(net, data)
+        start = label_shares(data)
+        self.em = em
         self.register_buffer("target", start)  # (task, truth)
         labeled = data.labeled_tasks | torch.isinf(data.gold).any(dim=1)
         self.register_buffer("labeled", labeled.to(start)[:, None])  # (task, 1)
+
+    def phases(self, epochs: int) -> Sequence[Phase[EMLoss, Batch]]:
+        em = self.em  # whose epochs count, not those of the settings
+        later: Phase[EMLoss, Batch] = Phase(em.epochs, expect=EMLoss.e_step)
+        rounds: list[Phase[EMLoss, Batch]] = [Phase(em.epochs), *[later] * (em.rounds - 1)]
+        tuned = [Phase(em.marginal_epochs, loss=EMLoss.marginal)] if em.marginal else []
+        return [*rounds[: em.rounds], *tuned]
 
     def loss(self, batch: Batch) -> Tensor:
         log_truth, score = self.net(batch)
         target = self.target[batch.task] * self.labeled[batch.task]
         return -expected(log_truth, score, target, batch)
 
+    def e_step(self, batch: Batch) -> Tensor:
+        """P(truth | features, labels), (task, truth)."""
+        return self.em.expect(*self.scores(batch), batch)
+
+    def marginal(self, batch: Batch) -> Tensor:
+        """The loss of fine-tuning."""
+        rule = per_task if self.em.marginal == "task" else per_annotation
+        return -rule(*self.scores(batch), batch)
+
 
 def best_class(posterior: Tensor) -> Tensor:
     """All mass to the best class of each task, shared alike between tied ones."""
     best = posterior == posterior.amax(dim=-1, keepdim=True)
     return best / best.sum(dim=-1, keepdim=True)
-
-
-def chosen(log_labels: Tensor, label: Tensor) -> Tensor:
-    """Each row's entry for its label, (row, 1)."""
-    return log_labels.gather(1, label[:, None])
 
 
 def joint(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:

@@ -6,13 +6,13 @@ import numpy as np
 from scipy.special import log_softmax, xlogy
 
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.base.learner import expect
 from crowdwise.base.params import at_least, one_of
 from crowdwise.inference import count_labels
 from crowdwise.inference.dirichlet import worker_prior
 from crowdwise.inference.simplex import clamp, normalize
 from crowdwise.inference.stopping import until_converged
-from crowdwise.learn._linear import LinearLearner, penalty, softmax_regression
+from crowdwise.learn.confusion_learner import expect
+from crowdwise.learn.softmax_regression import LinearLearner, penalty, softmax_regression
 from crowdwise.typing import Floats, Ints
 
 
@@ -36,7 +36,7 @@ class Raykar(LinearLearner):
         Where EM starts: from workers who are nearly always right and a classifier that knows
         nothing, or from each task's share of labels.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     max_iter : int, default=100
         Most EM steps to take.
     tol : float, default=1e-5

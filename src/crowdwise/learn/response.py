@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -16,28 +17,29 @@ from torch.nn.functional import logsigmoid
 from crowdwise.annotations import refuse_empty
 from crowdwise.annotations.names import locate
 from crowdwise.base.fitting import all_or_nothing
+from crowdwise.base.learner import WorkersLike, worker_names
 from crowdwise.base.params import at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
 from crowdwise.learn.noise import WorkerTable
-from crowdwise.learn.objectives import CrowdObjective
-from crowdwise.nets.batches import Batch, CrowdData, as_data, label_shares
+from crowdwise.nets.batches import Batch, CrowdData, as_data, empty_data, label_shares
 from crowdwise.nets.features import as_features, refuse_other_features, remember_features
 from crowdwise.nets.loop import Phase, pick_device, seeded, split, train
-from crowdwise.nets.modules import MLP, Standardize, build_truth
-from crowdwise.nets.saved import SavedNet
+from crowdwise.nets.modules import MLP, NetworkLike, Objective, Standardize, build_network
+from crowdwise.nets.saved import has_own_code, rebuild, state_of
 from crowdwise.nets.training import Training
-from crowdwise.typing import Floats
+from crowdwise.persist import Savable
+from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, RandomState
 
 ROWS_AT_ONCE = 4096
 
 
-class ResponseModel(SavedNet, BaseEstimator):
+class ResponseModel(Savable, BaseEstimator):
     """Learn who answers what, from who has answered what.
 
     Worker ``w`` answers a task of features ``x`` with probability ``sigmoid(u_w . v(x) + b_w)``.
     With ``mechanism="mnar"`` (answers are missing not at random) there is one more term
-    ``c_w[k]`` for the task's truth ``k``, so that silence says something of the truth:
+    ``c_w[k]`` for the task's truth ``k``, so that a missing answer is evidence about the truth:
     :meth:`evidence` is how much.
 
     Every pair of a task and a worker counts, most of them by a sample. The loss adds minus the
@@ -56,7 +58,7 @@ class ResponseModel(SavedNet, BaseEstimator):
     negatives : int, default=4
         Random pairs per answer in each step; more make training steadier and slower.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``ResponseModel.default_training`` if not given. ``batch_size`` counts
         tasks.
@@ -116,12 +118,12 @@ class ResponseModel(SavedNet, BaseEstimator):
         self,
         *,
         size: int = 8,
-        task: Any = "linear",
+        task: NetworkLike = "linear",
         mechanism: str = "mar",
         negatives: int = 4,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.size = size
         self.task = task
@@ -132,7 +134,9 @@ class ResponseModel(SavedNet, BaseEstimator):
         self.random_state = random_state
 
     @checks_params
-    def fit(self, X: Any, annotations: Any, truth: Any = None) -> Self:
+    def fit(
+        self, X: FeaturesLike, annotations: AnnotationsLike, truth: ArrayLike | None = None
+    ) -> Self:
         """Learn from the features of all tasks and the annotations there are.
 
         ``truth`` is P(truth) of each task for ``mechanism="mnar"``, such as an aggregator's or
@@ -157,7 +161,7 @@ class ResponseModel(SavedNet, BaseEstimator):
                 best, self.history_ = train(
                     members, learned, held, [Phase(settings.epochs)], settings, rng
                 )
-            self.net_ = cast("ResponseNet", best.cpu().net)
+            self.net_ = best.cpu().net
             for part in self.net_.modules():
                 if isinstance(part, WorkerTable):
                     part.average_unknown()
@@ -167,19 +171,24 @@ class ResponseModel(SavedNet, BaseEstimator):
                 self.shift_ += self.net_.shift.weight[:-1].detach().numpy()
         return self
 
-    def predict_proba(self, X: Any, workers: Any = None, truth: Any = None) -> Floats:
+    def predict_proba(
+        self,
+        X: FeaturesLike,
+        workers: WorkersLike | None = None,
+        truth: ArrayLike | None = None,
+    ) -> Floats:
         """P(worker answers), shape (n_rows, n_workers); a worker never seen is the average one.
 
         ``truth`` is P(truth) of each row, the training tasks' average if not given.
         """
         answers = self._over_rows(X, workers)  # (row, worker, truth)
-        truth = self.truth_share_ if truth is None else np.asarray(truth)
-        return (answers * truth.reshape(-1, 1, len(self.classes_))).sum(axis=2)
+        share = self.truth_share_ if truth is None else np.asarray(truth)
+        return (answers * share.reshape(-1, 1, len(self.classes_))).sum(axis=2)
 
-    def evidence(self, X: Any, annotations: Any) -> Floats:
+    def evidence(self, X: FeaturesLike, annotations: AnnotationsLike) -> Floats:
         """Log P(who answered and who did not | truth) of each task, shape (n_tasks, n_classes).
 
-        Adding it to the log of a posterior from the labels makes use of who is silent.
+        Adding it to the log of a posterior from the labels makes use of missing answers.
         """
         votes = as_annotations(annotations)
         answers = self._over_rows(X, None)
@@ -190,23 +199,41 @@ class ResponseModel(SavedNet, BaseEstimator):
         total = np.log(np.maximum(chance, np.finfo(float).tiny)).sum(axis=1)
         return np.broadcast_to(total, (len(total), len(self.classes_))).copy()
 
-    def _member(self, data: CrowdData, share: Tensor) -> CrowdObjective:
-        shape = data.features.shape
-        n_in = shape[0] if len(shape) == 1 else None
+    def _member(self, data: CrowdData, share: Tensor) -> ResponseLoss:
         scaler: nn.Module = nn.Identity()
-        if self.scale and n_in is not None:
+        if self.scale and data.n_in is not None:
             scaler = Standardize.by(*data.features.spread(data.device))
-        return Responses(self._assembled(scaler, data, n_in), data, share, self.negatives)
+        return ResponseLoss(self._net(scaler, data), data, share, self.negatives)
 
-    def _assembled(self, scaler: nn.Module, data: CrowdData, n_in: int | None) -> ResponseNet:
-        task = build_truth(self.task, n_in, self.size)
+    def _net(self, scaler: nn.Module, data: CrowdData) -> ResponseNet:
+        task = build_network(self.task, data.n_in, self.size)
         return ResponseNet(scaler, task, data, self.size, depends=self.mechanism == "mnar")
 
+    def _learned(self) -> dict[str, Any]:
+        learned = super()._learned()
+        if "net_" in learned:  # none in a model that is another one's parameter
+            learned["net_"] = state_of(self.net_)
+        return learned
+
+    def _restore(self, learned: dict[str, Any]) -> None:
+        super()._restore({name: learned[name] for name in learned.keys() - {"net_"}})
+        if learned:  # else it was saved before any fit
+            self.net_ = rebuild(self._blank, learned["net_"], own_code=has_own_code(self))
+
+    def _blank(self, device: torch.device) -> ResponseNet:
+        """A network of the right shapes, whatever its numbers."""
+        sizes = len(self.tasks_), len(self.workers_), len(self.classes_)
+        data = empty_data(self.feature_shape_, sizes, device, None)
+        scaler: nn.Module = nn.Identity()
+        if self.scale and data.n_in is not None:
+            scaler = Standardize(torch.zeros(data.n_in), torch.ones(data.n_in))
+        return self._net(scaler, data)
+
     @torch.no_grad()
-    def _over_rows(self, X: Any, workers: Any) -> Floats:
+    def _over_rows(self, X: FeaturesLike, workers: WorkersLike | None) -> Floats:
         """P(worker answers | truth), (row, worker, truth or 1)."""
         check_is_fitted(self)
-        names = self.workers_ if workers is None else np.atleast_1d(np.asarray(workers))
+        names = self.workers_ if workers is None else worker_names(workers)
         found = locate(self.workers_, names)
         code = torch.as_tensor(np.where(found < 0, len(self.workers_), found))
         features = as_features(X)
@@ -245,15 +272,17 @@ class ResponseNet(nn.Module):
         return match[:, :, None] + (self.shift(worker) if self.shift is not None else 0.0)
 
 
-class Responses(CrowdObjective):
+class ResponseLoss(Objective[Batch]):
     """Minus the likelihood of who answered and who did not, per answer."""
 
     by = "task"
-    held_out_everywhere = True  # tasks that nobody answered tell as much
+    held_out_everywhere = True  # tasks that nobody answered count as much
+    net: ResponseNet
     log_share: Tensor
 
-    def __init__(self, net: Any, data: CrowdData, share: Tensor, negatives: int) -> None:
-        super().__init__(net, data)
+    def __init__(self, net: ResponseNet, data: CrowdData, share: Tensor, negatives: int) -> None:
+        super().__init__()
+        self.net = net
         self.register_buffer("log_share", share.log())  # (task, truth)
         self.negatives = negatives
         self.n_workers, self.per_task = data.n_workers, data.n_annotations / data.n_tasks
@@ -290,7 +319,7 @@ class Responses(CrowdObjective):
         return yes, torch.logsumexp(share + logsigmoid(-logit), dim=-1)
 
 
-def as_truth(truth: Any, data: CrowdData) -> Tensor:
+def as_truth(truth: ArrayLike, data: CrowdData) -> Tensor:
     """P(truth) of each task as a tensor."""
     table = torch.as_tensor(np.asarray(truth), dtype=torch.float32, device=data.device)
     if table.shape != (data.n_tasks, data.n_classes):

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from crowdwise.annotations import Annotations
-from crowdwise.base.learner import judged
 from crowdwise.base.params import at_least
 from crowdwise.inference.simplex import one_hot
-from crowdwise.learn._linear import LinearLearner, softmax_regression
+from crowdwise.learn.confusion_learner import infer_truths
+from crowdwise.learn.softmax_regression import LinearLearner, softmax_regression
 from crowdwise.typing import Floats, Ints
 
 
@@ -25,7 +25,7 @@ class SoftProb(LinearLearner):
     ridge : float, default=1
         Penalty on the squared weights, ``1 / C`` of scikit-learn's ``LogisticRegression``.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
 
     Attributes
     ----------
@@ -81,4 +81,4 @@ class SoftProb(LinearLearner):
             target = np.where(gold[:, None] >= 0, sure, target)
         start = np.zeros((design.shape[1], votes.n_classes))
         self.weights_ = softmax_regression(design, target, self.ridge, start)
-        return judged(votes, self.predict_proba(X), gold)
+        return infer_truths(votes, self.predict_proba(X), gold)

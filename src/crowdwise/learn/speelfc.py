@@ -1,12 +1,11 @@
 """SpeeLFC: a classifier and a confusion matrix per worker, trained end to end."""
 
-from typing import Any
-
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn.noise import Noise, WorkerConfusion
-from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.modules import MLP
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import NoisePart, WorkerConfusion
+from crowdwise.learn.objectives import ObjectivePart, PerAnnotation
+from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
+from crowdwise.typing import RandomState
 
 
 class SpeeLFC(CrowdClassifier):
@@ -25,7 +24,7 @@ class SpeeLFC(CrowdClassifier):
         Where the free matrices start: before anything is learned a worker is right with
         probability ``exp(diagonal) / (exp(diagonal) + (n_classes - 1) * exp(off_diagonal))``.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``SpeeLFC.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -82,12 +81,12 @@ class SpeeLFC(CrowdClassifier):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         diagonal: float = 4.7,
         off_diagonal: float = 1.0,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.diagonal = diagonal
@@ -96,6 +95,8 @@ class SpeeLFC(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        sizes = (data.n_workers, data.n_classes)
-        return WorkerConfusion(*sizes, self.diagonal, self.off_diagonal)
+    def _noise(self) -> NoisePart:
+        return WorkerConfusion(self.diagonal, self.off_diagonal)
+
+    def _objective(self) -> ObjectivePart:
+        return PerAnnotation()

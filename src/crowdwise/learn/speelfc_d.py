@@ -1,19 +1,68 @@
 """SpeeLFC-D: worker skill times task ease decides how often a label is right."""
 
-from typing import Any
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
 
-from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, more_than
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn.noise import Noise, WorkerEase
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerTable
+from crowdwise.learn.objectives import ObjectivePart, PerAnnotation
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.modules import MLP
+from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
-from crowdwise.typing import Floats
+from crowdwise.typing import Array, Floats, RandomState
+
+EASE = MLP(hidden=(32,), dropout=0.5)
+
+
+@dataclass(eq=False, repr=False)
+class SkillByEase(NoisePart):
+    """Accuracy from a worker's skill times a task's ease (SpeeLFC-D eqs. 13 to 15).
+
+    Errors are spread evenly over the other classes. Adds ``skills_`` and ``difficulty_``.
+
+    Parameters
+    ----------
+    ease : MLP, default=MLP(hidden=(32,), dropout=0.5)
+        The network g from features to one number.
+    skill : float, default=0.028
+        Where every worker's skill starts; with g at 0 the accuracy is then 0.80.
+    least_ease, ease_range : float, default=0.001 and 100
+        ``ease(x) = least_ease + ease_range * sigmoid(g(x))``. Skill and ease share a scale:
+        only their product is identified.
+    """
+
+    ease: MLP | None = None
+    skill: float = 0.028
+    least_ease: float = 0.001
+    ease_range: float = 100.0
+
+    random_per = ("task",)  # dropout in the network of ease
+    _parameter_constraints = {
+        "ease": [MLP, None],
+        "skill": [more_than(0.0)],
+        "least_ease": [at_least(0.0)],
+        "ease_range": [more_than(0.0)],
+    }
+
+    def build(self, data: CrowdData) -> SkillByEaseNet:
+        n_in = data.n_in  # images and the like are taken as rows of their numbers
+        width = int(np.prod(data.features.shape)) if n_in is None else n_in
+        network = (self.ease or EASE).build(width, 1)
+        return SkillByEaseNet(
+            data.n_workers,
+            data.n_classes,
+            network if n_in is not None else nn.Sequential(nn.Flatten(), network),
+            self,
+        )
 
 
 class SpeeLFCD(CrowdClassifier):
@@ -36,7 +85,7 @@ class SpeeLFCD(CrowdClassifier):
         The paper's lambda_1 and lambda_2. Skill and ease share a scale: only their product
         is identified.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``SpeeLFCD.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -61,7 +110,7 @@ class SpeeLFCD(CrowdClassifier):
 
     Works when workers have few labels each and difficulty shows in the features.
 
-    Fails when workers favour a class or mix up two: it has one number for each. Skill and ease
+    Fails when workers favor a class or mix up two: it has one number for each. Skill and ease
     share a scale, so neither means anything alone.
 
     References
@@ -80,13 +129,9 @@ class SpeeLFCD(CrowdClassifier):
     True
     """
 
-    traits = LearnerTraits(luck=("task",))  # dropout in the network of ease
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "ease": [MLP, None],
-        "skill": [more_than(0.0)],
-        "least_ease": [at_least(0.0)],
-        "ease_range": [more_than(0.0)],
+        **SkillByEase._parameter_constraints,
     }
     # Skills are small numbers (0.03) that ease multiplies by fifty: they need smaller steps.
     default_training = Training(learning_rate={"truth": 1e-2, "noise": 1e-3})
@@ -107,14 +152,14 @@ class SpeeLFCD(CrowdClassifier):
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         ease: MLP | None = None,
         skill: float = 0.028,
         least_ease: float = 0.001,
         ease_range: float = 100.0,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.ease = ease
@@ -125,27 +170,43 @@ class SpeeLFCD(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        network = (self.ease or MLP(hidden=(32,), dropout=0.5)).build(flat(data, n_in), 1)
-        return WorkerEase(
-            data.n_workers,
-            data.n_classes,
-            network if n_in is not None else nn.Sequential(nn.Flatten(), network),
-            skill=self.skill,
-            least=self.least_ease,
-            most=self.ease_range,
-        )
+    def _noise(self) -> NoisePart:
+        return SkillByEase(self.ease, self.skill, self.least_ease, self.ease_range)
 
-    @torch.no_grad()
-    def _describe_noise(self, data: CrowdData) -> None:
-        noise: Any = self.net_.noise
-        self.skills_: Floats = noise.skill.weight[:-1].double().numpy()
-        parts = [noise.ease(self.net_.scaler(batch.x)) for batch in data.chunks()]
-        ease = torch.cat(parts).double().numpy()
-        self.difficulty_: Floats = 1.0 / (1.0 + np.exp(np.outer(ease, self.skills_)))
-        self.difficulty_ = self.difficulty_.mean(axis=1)
+    def _objective(self) -> ObjectivePart:
+        return PerAnnotation()
 
 
-def flat(data: CrowdData, n_in: int | None) -> int:
-    """Numbers per task, whatever the shape of its features."""
-    return n_in if n_in is not None else int(np.prod(data.features.shape))
+class SkillByEaseNet(Noise):
+    """``accuracy = sigmoid(skill * ease)``, errors spread evenly over the other classes."""
+
+    def __init__(
+        self, n_workers: int, n_classes: int, network: nn.Module, part: SkillByEase
+    ) -> None:
+        super().__init__()
+        self.skill = WorkerTable(n_workers, torch.tensor(part.skill))
+        self.network = network
+        self.least, self.most, self.n_classes = part.least_ease, part.ease_range, n_classes
+
+    def ease(self, x: Tensor) -> Tensor:
+        """How easy each task is; larger is easier."""
+        return self.least + self.most * torch.sigmoid(self.network(x)).squeeze(-1)  # (task,)
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        logit = self.skill(worker) * self.ease(x)[at]  # (row,)
+        return even_errors(logsigmoid(logit), logsigmoid(-logit), self.n_classes)
+
+    def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
+        skills = self.skill.weight[:-1].double().numpy()
+        ease = torch.cat([self.ease(net.scaler(batch.x)) for batch in data.chunks()])
+        wrong = 1.0 / (1.0 + np.exp(np.outer(ease.double().numpy(), skills)))
+        return {"skills_": skills, "difficulty_": wrong.mean(axis=1)}
+
+
+def even_errors(log_right: Tensor, log_wrong: Tensor, n_classes: int) -> Tensor:
+    """A one-coin table: right on the diagonal, errors spread over the other classes."""
+    if n_classes == 1:  # there is no other label, right or wrong
+        return torch.logaddexp(log_right, log_wrong)[..., None, None]
+    eye = torch.eye(n_classes, dtype=torch.bool, device=log_right.device)
+    spread = log_wrong - math.log(n_classes - 1)
+    return torch.where(eye, log_right[..., None, None], spread[..., None, None])

@@ -1,18 +1,41 @@
 """TraceReg: SpeeLFC's likelihood with a price on trusting the workers."""
 
-from numbers import Real
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from crowdwise.base.params import at_least
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._recipes import MAML
-from crowdwise.learn.noise import Noise, WorkerConfusion
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, PerAnnotation
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import CrowdNet, NoisePart, WorkerConfusion, WorkerConfusionNet
+from crowdwise.learn.objectives import CrowdObjective, ObjectivePart
+from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
+from crowdwise.typing import RandomState
+
+
+@dataclass(eq=False, repr=False)
+class TracePenalty(ObjectivePart):
+    """The likelihood of each annotation, minus the mean trace of the confusion matrices.
+
+    Goes with :class:`WorkerConfusion`.
+
+    Parameters
+    ----------
+    penalty : float, default=0.01
+        Weight of the mean trace beside the mean loss of a label.
+    """
+
+    penalty: float = 0.01
+
+    _parameter_constraints = {"penalty": [at_least(0.0)]}
+
+    def build(self, net: CrowdNet, data: CrowdData) -> TracePenaltyLoss:
+        return TracePenaltyLoss(net, data, self.penalty)
 
 
 class TraceReg(CrowdClassifier):
@@ -34,7 +57,7 @@ class TraceReg(CrowdClassifier):
         probability ``1 / (1 + (n_classes - 1) * exp(off_diagonal - diagonal))``, above 0.9 up to
         45 classes.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``TraceReg.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -75,22 +98,21 @@ class TraceReg(CrowdClassifier):
 
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "penalty": [at_least(0.0)],
-        "diagonal": [Real],
-        "off_diagonal": [Real],
+        **TracePenalty._parameter_constraints,
+        **WorkerConfusion._parameter_constraints,
     }
     recipes = {"maml": MAML}
 
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         penalty: float = 0.01,
         diagonal: float = 1.0,
         off_diagonal: float = -5.0,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.penalty = penalty
@@ -100,15 +122,14 @@ class TraceReg(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        sizes = (data.n_workers, data.n_classes)
-        return WorkerConfusion(*sizes, self.diagonal, self.off_diagonal)
+    def _noise(self) -> NoisePart:
+        return WorkerConfusion(self.diagonal, self.off_diagonal)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return Traced(net, data, self.penalty)
+    def _objective(self) -> ObjectivePart:
+        return TracePenalty(self.penalty)
 
 
-class Traced(PerAnnotation):
+class TracePenaltyLoss(CrowdObjective):
     """Minus the likelihood of each annotation, plus the mean trace of the confusion matrices."""
 
     def __init__(self, net: CrowdNet, data: CrowdData, penalty: float) -> None:
@@ -116,8 +137,8 @@ class Traced(PerAnnotation):
         self.penalty = penalty
 
     def loss(self, batch: Batch) -> Tensor:
-        raw: Any = self.net.noise.raw
-        return super().loss(batch) + self.penalty * mean_trace(raw.weight[:-1])
+        noise = self.noise_as(WorkerConfusionNet, "WorkerConfusion()")
+        return super().loss(batch) + self.penalty * mean_trace(noise.raw.weight[:-1])
 
 
 def mean_trace(raw: Tensor) -> Tensor:

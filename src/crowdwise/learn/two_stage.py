@@ -14,7 +14,7 @@ from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.params import one_of
 from crowdwise.inference import pooled_confusion
-from crowdwise.learn._classifier import ClassifierLearner
+from crowdwise.learn.classifier_learner import ClassifierLearner
 from crowdwise.typing import Floats, Ints
 
 
@@ -32,7 +32,7 @@ class TwoStage(ClassifierLearner):
     classifier : estimator, optional
         Any classifier with scikit-learn's interface, or a network as a
         :class:`crowdwise.learn.NetClassifier`; by default a logistic regression on
-        standardised features.
+        standardized features.
     targets : {"hard", "soft", "weighted"}, default="hard"
         What the classifier is given: each task's most probable class; every class of a task
         as an example of its own, weighted by its probability; or the most probable class,

@@ -1,19 +1,50 @@
 """UnionNet: who answers and what, as one draw from the union of all workers' labels."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from crowdwise.base.params import between
-from crowdwise.learn._base import CrowdClassifier
-from crowdwise.learn._recipes import MAML
-from crowdwise.learn.noise import Noise, WorkerTable, pick
-from crowdwise.learn.objectives import CrowdNet, CrowdObjective, Direct, per_annotation
+from crowdwise.learn.crowd_classifier import CrowdClassifier
+from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerTable, pick
+from crowdwise.learn.objectives import ObjectivePart, PerLabelLoss, per_annotation
+from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
+from crowdwise.typing import RandomState
+
+
+@dataclass(eq=False, repr=False)
+class UnionConfusion(NoisePart):
+    """One matrix, (worker, label) by truth, whose columns are softmaxes over all workers' labels.
+
+    Parameters
+    ----------
+    error : float, default=1e-5
+        The matrix starts at ``1 - error`` for right pairs and ``error / (n_classes - 1)`` for
+        wrong ones.
+    """
+
+    error: float = 1e-5
+
+    _parameter_constraints = {"error": [between(0.0, 1.0)]}
+
+    def build(self, data: CrowdData) -> UnionConfusionNet:
+        return UnionConfusionNet(data.n_workers, data.n_classes, self.error)
+
+
+@dataclass(eq=False, repr=False)
+class PerPair(ObjectivePart):
+    """Likelihood of each pair of worker and label; held-out labels are judged alone."""
+
+    def build(self, net: CrowdNet, data: CrowdData) -> PerPairLoss:
+        return PerPairLoss(net, data)
 
 
 class UnionNet(CrowdClassifier):
@@ -22,7 +53,7 @@ class UnionNet(CrowdClassifier):
     An annotation is a draw of a pair (worker, label): its probability under truth ``k`` is an
     entry of one matrix with a row for every pair, and each *column* is a softmax over the whole
     union. So the matrix also learns how often a worker answers when the truth is ``k``, and that
-    counts as evidence in ``posterior_``; ``confusion_`` is the matrix normalised within each
+    counts as evidence in ``posterior_``; ``confusion_`` is the matrix normalized within each
     worker. This is the variant the authors call UnionNet-B.
 
     Parameters
@@ -34,7 +65,7 @@ class UnionNet(CrowdClassifier):
         wrong ones. These go through the softmax, so a worker starts out right with probability
         of about ``e / (e + n_classes - 1)`` only.
     scale : bool, default=True
-        Whether to standardise features with the mean and deviation of the training rows.
+        Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
         How to train; ``UnionNet.default_training`` if not given.
     random_state : int or RandomState, optional
@@ -77,18 +108,18 @@ class UnionNet(CrowdClassifier):
 
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        "error": [between(0.0, 1.0)],
+        **UnionConfusion._parameter_constraints,
     }
     recipes = {"maml": MAML}
 
     def __init__(
         self,
         *,
-        truth: Any = "linear",
+        truth: NetworkLike = "linear",
         error: float = 1e-5,
         scale: bool = True,
         training: Training | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.truth = truth
         self.error = error
@@ -96,14 +127,14 @@ class UnionNet(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _noise(self, data: CrowdData, n_in: int | None) -> Noise:
-        return UnionConfusion(data.n_workers, data.n_classes, self.error)
+    def _noise(self) -> NoisePart:
+        return UnionConfusion(self.error)
 
-    def _objective(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return PerPair(net, data)
+    def _objective(self) -> ObjectivePart:
+        return PerPair()
 
 
-class UnionConfusion(Noise):
+class UnionConfusionNet(Noise):
     """One matrix, (worker, label) by truth, whose columns are softmaxes over the union."""
 
     def __init__(self, n_workers: int, n_classes: int, error: float) -> None:
@@ -114,7 +145,7 @@ class UnionConfusion(Noise):
     def union(self) -> Tensor:
         """Log P(worker, label | truth), (worker, truth, label).
 
-        The unknown worker in the last row is no part of the union; it answers as often as the
+        The unknown worker in the last row is not part of the union; it answers as often as the
         average worker.
         """
         known = self.raw.weight[:-1]
@@ -130,12 +161,12 @@ class UnionConfusion(Noise):
         return pick(self.union()[worker], label)
 
     def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | features, worker): a worker who answers says something of the truth."""
+        """Log P(label | features, worker): that a worker answers tells about the truth."""
         pairs = torch.logsumexp(log_truth[at][:, :, None] + self.union()[worker], dim=1)
         return log_softmax(pairs, dim=-1)
 
 
-class PerPair(Direct):
+class PerPairLoss(PerLabelLoss):
     """Likelihood of each pair of worker and label; held-out labels are judged alone."""
 
     def loss(self, batch: Batch) -> Tensor:

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
 from crowdwise.annotations import Annotations
-from crowdwise.base.fitting import order_by_name
-from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.errors import ParameterError
 from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.nets.training import Training
-from crowdwise.typing import Array, FeaturesLike, Ints
+from crowdwise.typing import Array, Ints
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,12 @@ class CrowdData:
         """Number of features where they are rows of numbers."""
         shape = self.features.shape
         return shape[0] if len(shape) == 1 else None
+
+    def step_work(self, training: Training) -> int:
+        """About how many numbers a training step touches."""
+        rows = min(training.batch_size or self.n_annotations, self.n_annotations)
+        width = int(np.prod(self.features.shape)) + self.n_classes**2
+        return rows * width * training.n_restarts
 
     @property
     def labeled_tasks(self) -> Tensor:
@@ -254,35 +258,24 @@ def as_data(
     )
 
 
-def worker_table(features: FeaturesLike | None, workers: Array) -> Tensor | None:
-    """What is known about each worker, one row of numbers each; a frame finds them by name."""
-    return None if features is None else named_table(features, workers, "worker", "worker_features")
-
-
-def named_table(features: FeaturesLike, names: Array, role: str, what: str) -> Tensor:
-    """A row of numbers for each name, which a frame finds in its index."""
-    order = order_by_name(features, names, role, what, needed=True)
-    rows = features.detach() if isinstance(features, Tensor) else features
-    if order is not None and isinstance(features, pd.DataFrame | pd.Series):
-        rows = features.iloc[order]
-    table = np.asarray(rows)
-    try:
-        if table.dtype.kind == "c":
-            table = table.astype(np.float32, casting="same_kind")  # which refuses to drop a part
-        table = table.astype(np.float32)
-        shaped = table.ndim == 2 and len(table) == len(names)
-        bad = ~np.isfinite(table)
-        first, wrong = f"shape {table.shape}", not shaped or bool(bad.any())
-        if shaped and wrong:
-            first = f"row {int(bad.any(axis=1).argmax())} holds {table[bad][0]}"
-    except (TypeError, ValueError) as error:
-        wrong, first = True, str(error)
-    if wrong:
-        raise AnnotationError(
-            explain(
-                f"{what} are not a table of {len(names):,} rows of numbers.",
-                first=first,
-                expected=f"one row of finite numbers per {role}, or a frame indexed by {role}",
-            )
-        )
-    return torch.as_tensor(table)
+def empty_data(
+    shape: tuple[int, ...],
+    sizes: tuple[int, int, int],
+    device: torch.device,
+    worker_features: Tensor | None,
+) -> CrowdData:
+    """Data of some numbers of tasks, workers and classes, without an annotation in it."""
+    n_tasks, n_workers, n_classes = sizes
+    none = torch.zeros(0, dtype=torch.long, device=device)
+    return CrowdData(
+        Features(torch.zeros((), device=device).expand(n_tasks, *shape)),
+        torch.zeros(n_tasks + 1, dtype=torch.long, device=device),
+        none,
+        none,
+        none,
+        torch.zeros(0, device=device),
+        torch.zeros(n_tasks, n_classes, device=device),
+        n_classes,
+        n_workers,
+        worker_features,
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 import torch
 from scipy.sparse import issparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
@@ -24,7 +25,7 @@ from crowdwise.base.fitting import (
     remember_columns,
 )
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.typing import Array, Ints
+from crowdwise.typing import Array, FeaturesLike, Ints
 
 ROWS_AT_ONCE = 8192
 CELLS_AT_ONCE = 1 << 22
@@ -242,3 +243,37 @@ def tried(module: nn.Module, x: Tensor) -> Any:
             return module.eval()(x.to(device))
     finally:
         module.train(mode)
+
+
+def worker_table(features: FeaturesLike | None, workers: Array) -> Tensor | None:
+    """What is known about each worker, one row of numbers each; a frame finds them by name."""
+    return None if features is None else named_table(features, workers, "worker", "worker_features")
+
+
+def named_table(features: FeaturesLike, names: Array, role: str, what: str) -> Tensor:
+    """A row of numbers for each name, which a frame finds in its index."""
+    order = order_by_name(features, names, role, what, needed=True)
+    rows = features.detach() if isinstance(features, Tensor) else features
+    if order is not None and isinstance(features, pd.DataFrame | pd.Series):
+        rows = features.iloc[order]
+    table = np.asarray(rows)
+    try:
+        if table.dtype.kind == "c":
+            table = table.astype(np.float32, casting="same_kind")  # which refuses to drop a part
+        table = table.astype(np.float32)
+        shaped = table.ndim == 2 and len(table) == len(names)
+        bad = ~np.isfinite(table)
+        first, wrong = f"shape {table.shape}", not shaped or bool(bad.any())
+        if shaped and wrong:
+            first = f"row {int(bad.any(axis=1).argmax())} holds {table[bad][0]}"
+    except (TypeError, ValueError) as error:
+        wrong, first = True, str(error)
+    if wrong:
+        raise AnnotationError(
+            explain(
+                f"{what} are not a table of {len(names):,} rows of numbers.",
+                first=first,
+                expected=f"one row of finite numbers per {role}, or a frame indexed by {role}",
+            )
+        )
+    return torch.as_tensor(table)

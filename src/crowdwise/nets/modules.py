@@ -65,6 +65,10 @@ class MLP(BaseEstimator):
         return nn.Sequential(*layers, Linear(n_in, n_out))
 
 
+LINEAR = MLP(hidden=())
+NetworkLike = str | MLP | nn.Module | Callable[[int | None, int], nn.Module]
+
+
 class SideBySide:
     """A part of a net with a quicker way of its own where several restarts are run as one.
 
@@ -114,26 +118,26 @@ class Standardize(nn.Module):
         return cls(mean, torch.where(deviation > 1e-7, deviation, torch.ones_like(deviation)))
 
 
-def build_truth(truth: Any, n_in: int | None, n_classes: int) -> nn.Module:
-    """The truth model that ``truth`` asks for, freshly initialized.
+def build_network(kind: NetworkLike, n_in: int | None, n_out: int) -> nn.Module:
+    """The network that ``kind`` asks for, freshly initialized.
 
-    ``"linear"``, an :class:`MLP`, a ``torch.nn.Module`` that ends in one logit per class, or a
-    function of (number of features, number of classes) that returns one.
+    ``"linear"``, an :class:`MLP`, a ``torch.nn.Module`` that ends in ``n_out`` numbers (one
+    logit per class for a truth model), or a function of both numbers that returns one.
     """
-    if isinstance(truth, str) and truth == "linear":
-        return MLP(hidden=()).build(_known(n_in), n_classes)
-    if isinstance(truth, MLP):
-        return truth.build(_known(n_in), n_classes)
-    if isinstance(truth, nn.Module):
-        return reset(copy.deepcopy(truth))
-    if isinstance(truth, Callable):  # type: ignore[arg-type]  # mypy knows no callable type
-        made = truth(n_in, n_classes)
-        if isinstance(made, nn.Module):
-            return made
-        truth = made
+    if isinstance(kind, nn.Module):
+        return reset(copy.deepcopy(kind))
+    found: object = kind
+    if isinstance(kind, str):
+        found = MLP(hidden=()).build(_known(n_in), n_out) if kind == "linear" else kind
+    elif isinstance(kind, MLP):
+        found = kind.build(_known(n_in), n_out)
+    elif callable(kind):
+        found = kind(n_in, n_out)
+    if isinstance(found, nn.Module):
+        return found
     raise ParameterError(
         explain(
-            f"truth={truth!r} is not a truth model.",
+            f"{found!r} is not a network.",
             expected="'linear', an MLP, a torch.nn.Module, or a function that makes one",
         )
     )

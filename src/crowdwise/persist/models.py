@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain, listing
 from crowdwise.persist import container
 from crowdwise.persist.container import Content, damaged
-from crowdwise.persist.registry import Tree, Value, build, is_learned, registered_name
+from crowdwise.persist.registry import KeepsState, Tree, Value, build, is_learned, registered_name
 from crowdwise.persist.values import Arrays, from_json, to_json
 from crowdwise.typing import Array
 
@@ -58,7 +58,7 @@ class Savable:
 def save(model: Value, path: str | Path) -> None:
     """Write a fitted model of crowdwise to one file; see :meth:`Savable.save`."""
     check_is_fitted(model)
-    name, ours = registered_name(type(model)), isinstance(model, Savable)
+    name, ours = registered_name(type(model)), isinstance(model, KeepsState)
     if name is None or not ours:
         raise ParameterError(
             explain(

@@ -18,13 +18,9 @@ PARTS: Mapping[str, str] = {
     "CrowdLabels": "crowdwise.embed.crowd_labels",
     "Encoder": "crowdwise.embed.encoder",
     "History": "crowdwise.nets.loop",
-    "LIAML": "crowdwise.learn.lia_ml",
     "LogisticRegression": "sklearn.linear_model",
     "MLP": "crowdwise.nets.modules",
-    "NetClassifier": "crowdwise.learn.net_classifier",
-    "OneWorker": "crowdwise.learn.net_classifier",
     "Pipeline": "sklearn.pipeline",
-    "ResponseModel": "crowdwise.learn.response",
     "StandardScaler": "sklearn.preprocessing",
     "Training": "crowdwise.nets.training",
     "WorkerHistory": "crowdwise.aggregate.dawid_skene",
@@ -67,9 +63,9 @@ PARTS: Mapping[str, str] = {
     "TwoTowers": "crowdwise.embed.encoder",
 }
 MODELS = {  # and their lists
-    "crowdwise.aggregate": "__all__",
-    "crowdwise.learn": "LEARNERS",
-    "crowdwise.embed": "EMBEDDERS",
+    "crowdwise.aggregate": ("__all__",),
+    "crowdwise.learn": ("LEARNERS", "MULTI_LABEL_LEARNERS", "PARTS"),
+    "crowdwise.embed": ("EMBEDDERS",),
 }
 
 
@@ -99,7 +95,7 @@ def find_class(name: str) -> type:
         return _class_in(import_module(PARTS[name]), name)
     for home, listed in MODELS.items():  # those that need torch come last
         module = import_module(home)
-        if name in getattr(module, listed):
+        if any(name in getattr(module, names) for names in listed):
             return _class_in(module, name)
     raise FormatError(
         explain(

@@ -20,14 +20,14 @@ from crowdwise.base.fitting import (
     refuse_width,
     remember_columns,
 )
-from crowdwise.base.learner import PlainLearner
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
-from crowdwise.learn._linear import as_table
+from crowdwise.learn.confusion_learner import ConfusionLearner
+from crowdwise.learn.softmax_regression import as_table
 from crowdwise.nets.features import take
 from crowdwise.typing import Floats, Ints
 
 
-class ClassifierLearner(PlainLearner):
+class ClassifierLearner(ConfusionLearner):
     """A learner that trains a classifier of the user's on labels that it makes.
 
     Attributes
@@ -100,7 +100,7 @@ def class_proba(classifier: Any, table: Any, n_classes: int) -> Floats:
 
 
 def default_classifier(X: Any) -> Pipeline:
-    """Logistic regression on scaled features; centring would fill a sparse matrix."""
+    """Logistic regression on scaled features; centering would fill a sparse matrix."""
     scaler = StandardScaler(with_mean=not issparse(X))
     return make_pipeline(scaler, LogisticRegression(max_iter=1000))
 

@@ -13,13 +13,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base.fitting import column_names, refuse_other_columns, refuse_width
-from crowdwise.base.learner import PlainLearner
 from crowdwise.errors import AnnotationError, explain
+from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.nets.features import as_features
 from crowdwise.typing import Floats
 
 
-class LinearLearner(PlainLearner):
+class LinearLearner(ConfusionLearner):
     """A learner whose classifier is a softmax regression on scaled features.
 
     Attributes
@@ -76,7 +76,7 @@ def softmax_regression(design: Any, target: Floats, ridge: float, start: Floats)
     """The weights that raise ``sum target * log softmax(design @ w) - ridge / 2 |w|^2`` most.
 
     ``target`` holds each row's weight of every class; rows need not sum to one. The last
-    column of the design is the intercept's, which is not penalised.
+    column of the design is the intercept's, which is not penalized.
     """
     mass = target.sum(axis=1, keepdims=True)
 

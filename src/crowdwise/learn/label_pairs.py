@@ -16,8 +16,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.io import as_annotations
-from crowdwise.nets.batches import named_table
-from crowdwise.nets.features import Features
+from crowdwise.nets.features import Features, named_table
 from crowdwise.typing import Array, Floats, Ints
 
 
@@ -33,6 +32,11 @@ class PairFeatures(Features):
     @property
     def n_tasks(self) -> int:
         return int(self.source.n_tasks) * self.n_names if self.order is None else len(self.order)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        inner = self.source.shape
+        return (inner[0] + 1,) if len(inner) == 1 else super().shape
 
     def rows(self, chosen: Tensor) -> Tensor:
         pair = chosen

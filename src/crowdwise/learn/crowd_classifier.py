@@ -1,0 +1,406 @@
+"""A learner composed of a truth model, a noise model and an objective."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from crowdwise import progress
+from crowdwise.annotations import Annotations, refuse_empty
+from crowdwise.base.fitting import all_or_nothing, column_names, refuse_other_columns
+from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
+from crowdwise.base.params import check_params, checks_params
+from crowdwise.errors import ParameterError, explain
+from crowdwise.io import as_annotations, as_gold
+from crowdwise.learn.noise import CrowdNet, NoisePart, WorkerConfusion, WorkerFeatures, WorkerTable
+from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation
+from crowdwise.nets.batches import CrowdData, as_data, empty_data
+from crowdwise.nets.features import (
+    Features,
+    as_features,
+    refuse_misfit,
+    refuse_other_features,
+    remember_features,
+    rows_at_once,
+    worker_table,
+)
+from crowdwise.nets.loop import History, pick_device, seeded, split, train
+from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
+from crowdwise.nets.saved import has_own_code, rebuild, state_of
+from crowdwise.nets.training import Training
+from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
+
+HIDDEN = 128  # numbers that a noise model has in passing for a task and a worker, about
+
+
+class CrowdClassifier(Learner):
+    """Learn a classifier from features and disagreeing labels, composed of parts.
+
+    The published methods of this kind are choices of ``truth``, ``noise`` and ``objective`` with
+    defaults of their own; here the choice is yours.
+
+    Parameters
+    ----------
+    truth : "linear", MLP, torch.nn.Module or function, default="linear"
+        The classifier: what the classes look like.
+    noise : NoisePart, default=WorkerConfusion()
+        How workers turn truths into labels.
+    objective : ObjectivePart, default=PerAnnotation()
+        What training raises.
+    scale : bool, default=True
+        Whether to standardize features with the mean and deviation of the training rows.
+    training : Training, optional
+        How to train; ``CrowdClassifier.default_training`` if not given.
+    random_state : int or RandomState, optional
+        Decides starts, batches, dropout and held-out labels.
+
+    Attributes
+    ----------
+    classes_, workers_, tasks_ : ndarray
+        Names, in the order of every learned array.
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | features, labels) of the training tasks.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth); the axes are worker, truth, label. The average over the training
+        tasks where it depends on the task.
+    worker_accuracy_ : Series
+        How often each worker is right on the training tasks, by this model.
+    history_ : History
+        Loss and held-out loss per epoch and restart.
+    feature_shape_ : tuple of int
+        Shape of one task's features.
+    n_features_in_, feature_names_in_ : int and ndarray
+        Number of features where they are rows of numbers, and their names in a frame.
+    net_ : torch.nn.Module
+        The fitted truth and noise models.
+
+    Notes
+    -----
+    The maths::
+
+        P(w gives i the label l) = sum over k of truth(x_i)[k] * noise(x_i, w)[k, l]
+        PerAnnotation raises the mean of log P(label) over annotations,
+            PerTask shares one truth between all labels of a task, EM goes by its posterior
+
+    Works when features tell the classes apart, and the noise part has no more freedom than the
+    labels can settle.
+
+    Fails when the noise part can explain the classes themselves as noise: give it less freedom
+    than the truth model, smaller steps, or a penalty.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.learn import MLP, CrowdClassifier, PerTask, WorkerConfusion
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> parts = {"truth": MLP((8,)), "noise": WorkerConfusion(), "objective": PerTask()}
+    >>> bool(CrowdClassifier(**parts, random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "truth": [str, MLP, nn.Module, callable],
+        "noise": [NoisePart],
+        "objective": [ObjectivePart],
+        "scale": ["boolean"],
+        "training": [Training, None],
+        "random_state": ["random_state"],
+    }
+    default_training: ClassVar[Training] = Training()
+    recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    truth: NetworkLike | None  # where a method has another default
+    scale: bool
+    training: Training | None
+    random_state: RandomState
+    net_: CrowdNet
+    worker_features_: Tensor | None
+
+    def __init__(
+        self,
+        *,
+        truth: NetworkLike = "linear",
+        noise: NoisePart = WorkerConfusion(),  # noqa: B008  never changed
+        objective: ObjectivePart = PerAnnotation(),  # noqa: B008  never changed
+        scale: bool = True,
+        training: Training | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.truth = truth
+        self.noise = noise
+        self.objective = objective
+        self.scale = scale
+        self.training = training
+        self.random_state = random_state
+
+    @classmethod
+    def recipe(cls, name: str, **changes: Any) -> Self:
+        """The method with a paper's settings; ``recipes`` lists the names."""
+        if name not in cls.recipes:
+            known = ", ".join(cls.recipes) or "none; it is used as it is"
+            what = f"{cls.__name__} has no recipe {name!r}."
+            raise ParameterError(explain(what, expected=known))
+        return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
+
+    # -- the parts: what a method of its own says ------------------------------------------
+
+    def _noise(self) -> NoisePart:
+        return self.noise
+
+    def _objective(self) -> ObjectivePart:
+        return self.objective
+
+    def _build_truth(self, data: CrowdData) -> nn.Module:
+        network = "linear" if self.truth is None else self.truth
+        return build_network(network, data.n_in, data.n_classes)
+
+    @property
+    def traits(self) -> LearnerTraits:
+        """What the parts promise."""
+        return LearnerTraits(random_per=self._noise().random_per + self._objective().random_per)
+
+    # -- learning --------------------------------------------------------------------------
+
+    @checks_params
+    def fit(
+        self,
+        X: FeaturesLike,
+        annotations: AnnotationsLike,
+        worker_features: FeaturesLike = None,
+        gold: GoldLike = None,
+    ) -> Self:
+        """Learn from features and annotations.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame, tensor or torch Dataset
+            One row per task, in the order of ``annotations.tasks`` (or a frame indexed by task).
+        annotations : Annotations, frame, array, dict or path
+            Labels by workers; tasks without any are allowed.
+        worker_features : array or frame, optional
+            One row per worker, for methods that use them.
+        gold : mapping, Series, frame or array, optional
+            Known truths of some tasks: the classifier learns from them, and so does the rest.
+        """
+        votes = as_annotations(annotations)
+        refuse_empty(votes)
+        known = None if gold is None else as_gold(gold, votes)
+        features = as_features(X, votes.tasks)
+        settings = self.training if self.training is not None else self.default_training
+        rng, device = check_random_state(self.random_state), pick_device(settings.device)
+        table = worker_table(worker_features, votes.workers)
+        data = as_data(features, votes, known, device, table)
+        with all_or_nothing(self):
+            self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
+            remember_features(self, features)
+            self.worker_features_ = table
+            self.worker_feature_names_in_ = column_names(worker_features)
+            with seeded(int(rng.randint(2**31 - 1)), device, data.step_work(settings)):
+                best, self.history_ = self._learn(data, votes, known, settings, rng)
+            self.net_ = best.net.cpu()
+            if not settings.worker_dropout:
+                for part in self.net_.modules():
+                    if isinstance(part, WorkerTable):
+                        part.average_unknown()
+            self._describe(best.cpu(), data)
+        return self
+
+    def _learn(
+        self,
+        data: CrowdData,
+        votes: Annotations,
+        gold: Ints | None,
+        settings: Training,
+        rng: np.random.RandomState,
+    ) -> tuple[CrowdObjective, History]:
+        """Train; return the restart that is kept, and what happened."""
+        data, held = split(data, settings, rng)
+        members = [self._member(data).to(data.device) for _ in range(settings.n_restarts)]
+        return train(members, data, held, members[0].phases(settings.epochs), settings, rng)
+
+    def _member(self, data: CrowdData) -> CrowdObjective:
+        """A network of the right sizes, with its objective, untrained."""
+        noise, objective = self._noise(), self._objective()
+        check_params(noise)
+        check_params(objective)
+        scaler = self._scaler(data)
+        truth = self._build_truth(data)
+        if not isinstance(self.truth, str | MLP | None):
+            refuse_misfit(truth, data.features.some(), data.n_classes)
+        return objective.build(CrowdNet(scaler, truth, noise.build(data)), data)
+
+    def _scaler(self, data: CrowdData) -> nn.Module:
+        if not self.scale or data.n_in is None:
+            return nn.Identity()
+        return Standardize.by(*data.features.spread(data.device))
+
+    @torch.no_grad()
+    def _describe(self, objective: CrowdObjective, data: CrowdData) -> None:
+        """Posterior, confusion and accuracy on the training tasks."""
+        objective.settle(data)
+        n_workers, n_classes = len(self.workers_), len(self.classes_)
+        total, shares = torch.zeros(n_workers, n_classes, n_classes, dtype=torch.float64), []
+        often = torch.zeros(n_classes, dtype=torch.float64)
+        for batch in objective.chunks(data):
+            share = objective.posterior(batch).exp().double().numpy()  # (task, truth)
+            shares.append(share / share.sum(axis=1, keepdims=True))
+            weight = torch.as_tensor(shares[-1]).clamp_min(1e-12)  # also where no task has a truth
+            self._add_confusion(total, batch.x, weight)
+            often += weight.sum(dim=0)
+        self.posterior_: Floats = np.concatenate(shares)
+        # An average over the tasks, by posterior.
+        self.confusion_: Floats = (total / often[:, None]).numpy()
+        right = np.einsum("wkk,k->w", self.confusion_, self.posterior_.mean(axis=0))
+        index = pd.Index(self.workers_, name="worker")
+        self.worker_accuracy_ = pd.Series(right, index=index, name="accuracy")
+        self.__dict__.update(self.net_.noise.describe(self.net_, data, self.posterior_))
+        self.__dict__.update(objective.describe())
+
+    def _add_confusion(self, total: Tensor, x: Tensor, share: Tensor) -> None:
+        """Add P(label | truth) of each worker on some tasks, as often as they have the truth."""
+        size = rows_at_once(len(x) * self._pair_cells())
+        for worker in torch.split(torch.arange(len(total)), size):
+            table = self.net_.tables(x, worker).double()  # (task, worker, truth, label)
+            total[worker] += torch.einsum("twkl,tk->wkl", table, share)
+
+    # -- predicting, some rows at a time ---------------------------------------------------
+
+    def predict_proba(self, X: FeaturesLike) -> Floats:
+        """P(truth | features) of every row, shape (n_rows, n_classes)."""
+        # In double precision, so that rows sum to one as closely as scikit-learn's metrics ask.
+        return self._over_rows(X, lambda x: self.net_.log_truth(x).double().softmax(dim=-1))
+
+    def predict_worker_proba(
+        self,
+        X: FeaturesLike,
+        workers: WorkersLike | None = None,
+        worker_features: FeaturesLike = None,
+    ) -> Floats:
+        """P(label) by each worker, shape (n_rows, n_workers, n_classes).
+
+        A worker never seen is the unknown one; or, where the model was learned with worker
+        features, what the features given here make of a new worker (see :meth:`for_workers`).
+        """
+        model, codes = self._asked(workers, worker_features)
+        return model._over_rows(X, lambda x: model.net_.worker_labels(x, codes), len(codes))
+
+    def predict_worker_accuracy(
+        self,
+        X: FeaturesLike,
+        workers: WorkersLike | None = None,
+        worker_features: FeaturesLike = None,
+    ) -> Floats:
+        """How likely each worker is right, shape (n_rows, n_workers)."""
+        model, codes = self._asked(workers, worker_features)
+        return model._over_rows(X, lambda x: model.net_.worker_accuracy(x, codes), len(codes))
+
+    def for_workers(self, workers: WorkersLike | None, worker_features: FeaturesLike) -> Self:
+        """The same model for other workers, of whom it knows only features.
+
+        Parameters
+        ----------
+        workers : array or None
+            Their names; None for the index of ``worker_features``.
+        worker_features : array or frame
+            One row per worker, with the columns that the model was learned with.
+        """
+        check_is_fitted(self)
+        known = getattr(self, "worker_feature_names_in_", None)
+        refuse_other_columns(column_names(worker_features), known, "worker_features")
+        names = pd.DataFrame(worker_features).index if workers is None else workers
+        other = copy.copy(self)
+        other.workers_ = worker_names(names)
+        table = other.worker_features_ = worker_table(worker_features, other.workers_)
+        other.net_ = copy.deepcopy(self.net_)
+        for learned in ("confusion_", "worker_accuracy_", "embedding_"):  # of workers in training
+            other.__dict__.pop(learned, None)
+        readers = [part for part in other.net_.modules() if isinstance(part, WorkerFeatures)]
+        if not readers or table is None:
+            raise ParameterError(
+                f"This {type(self).__name__} was learned without worker features.\n"
+                "  fix:      use a method that reads them (LIA, MaDL, AnnotMix), and give\n"
+                "            fit(X, annotations, worker_features=…)"
+            )
+        for part in readers:
+            part.replace_workers(table)
+        return other
+
+    def _asked(
+        self, workers: WorkersLike | None, worker_features: FeaturesLike
+    ) -> tuple[Self, Tensor]:
+        """The model for the workers in question, and their numbers in it."""
+        if worker_features is not None:
+            model = self.for_workers(workers, worker_features)
+            return model, torch.as_tensor(model._worker_codes(None))
+        check_is_fitted(self)
+        return self, torch.as_tensor(self._worker_codes(workers))
+
+    def _pair_cells(self) -> int:
+        """Numbers in passing for a task and a worker."""
+        return max(len(self.classes_) ** 2, HIDDEN)
+
+    @torch.no_grad()
+    def _label_proba(self, X: FeaturesLike, row: Ints, worker: Ints) -> Floats:
+        features, parts = self._known_features(X), [np.empty((0, len(self.classes_)))]
+        size = rows_at_once(max(self._pair_cells(), int(np.prod(features.shape))))
+        for start in range(0, len(row), size):
+            some = slice(start, start + size)
+            rows, at = np.unique(row[some], return_inverse=True)
+            who = torch.as_tensor(worker[some]).long()
+            log_labels = self.net_.log_labels(
+                features.rows(torch.as_tensor(rows).long()), torch.as_tensor(at), who
+            )
+            parts.append(log_labels.double().exp().numpy())
+        return np.concatenate(parts)
+
+    @torch.no_grad()
+    def _over_rows(
+        self, X: FeaturesLike, work: Callable[[Tensor], Tensor], n_workers: int = 0
+    ) -> Floats:
+        """What ``work`` makes of all rows, each with so many workers."""
+        features = self._known_features(X)
+        size = rows_at_once(max(int(np.prod(features.shape)), n_workers * self._pair_cells()))
+        rows = torch.split(torch.arange(features.n_tasks), size)
+        blocks = progress.track(rows, "predicting", unit="block")
+        parts = [work(features.rows(some)).double().numpy() for some in blocks]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
+
+    def _known_features(self, X: FeaturesLike) -> Features:
+        """Features of the kind that the model was fitted with."""
+        check_is_fitted(self)
+        features = as_features(X)
+        refuse_other_features(features, self)
+        return features
+
+    # -- saving ----------------------------------------------------------------------------
+
+    def _learned(self) -> dict[str, Any]:
+        learned = super()._learned()
+        if "net_" in learned:  # none in a model that is another one's parameter
+            learned["net_"] = state_of(self.net_)
+        return learned
+
+    def _restore(self, learned: dict[str, Any]) -> None:
+        super()._restore({name: learned[name] for name in learned.keys() - {"net_"}})
+        if learned:  # else it was saved before any fit
+            self.net_ = rebuild(self._blank, learned["net_"], own_code=has_own_code(self))
+
+    def _blank(self, device: torch.device) -> CrowdNet:
+        """A network of the right shapes, whatever its numbers."""
+        sizes = len(self.tasks_), len(self.workers_), len(self.classes_)
+        data = empty_data(self.feature_shape_, sizes, device, self.worker_features_)
+        scaler: nn.Module = nn.Identity()
+        if self.scale and data.n_in is not None:
+            scaler = Standardize(torch.zeros(data.n_in), torch.ones(data.n_in))
+        return CrowdNet(scaler, self._build_truth(data), self._noise().build(data))
