@@ -1,4 +1,4 @@
-"""Cells of the map are the kappas of pairs, and those who agree are neighbours."""
+"""Cells of the map are the kappas of pairs, and those who agree are neighbors."""
 
 import numpy as np
 import pytest

@@ -86,7 +86,7 @@ def test_it_draws_where_it_is_told(model):
     figure = Figure()
     axes = figure.subplots(1, 2)
     assert_array_equal(plot_confusions(model, workers=["ann", "di"], axes=axes)[0], axes)
-    assert len(figure.axes) == 2  # no colour bar is squeezed in
+    assert len(figure.axes) == 2  # no color bar is squeezed in
     with pytest.raises(ParameterError, match=r"(?s)2 axes for 1 x 3.*figure\.subplots\(1, 3\)"):
         plot_confusions(model, n_workers=3, axes=axes)
 

@@ -1,4 +1,4 @@
-"""Tasks lie where the principal components put them, in the colour and size of their labels."""
+"""Tasks lie where the principal components put them, in the color and size of their labels."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ def test_before_and_after(fitted):
     assert (before.get_title(), after.get_title()) == ("before", "after")
 
 
-def test_truth_may_be_the_colour_also_of_other_tasks(fitted):
+def test_truth_may_be_the_color_also_of_other_tasks(fitted):
     model, X, _ = fitted
     truth = np.arange(10) % 2
     pair = plot_embedding_map(model, X[:10], truth)

@@ -1,4 +1,4 @@
-"""Workers lie where the principal components put them, in the colour of their errors."""
+"""Workers lie where the principal components put them, in the color of their errors."""
 
 import numpy as np
 import pandas as pd
