@@ -46,7 +46,7 @@ def draw(script: Path, folder: Path) -> None:
 
 
 def refresh(text: str) -> str:
-    """The page with every generated part made anew."""
+    """Regenerate every generated part of a page."""
     for mark, make in PARTS.items():
         if f"<!-- {mark}:" in text:
             pattern = rf"(<!-- {re.escape(mark)}:.*?-->\n).*?(<!-- end of {re.escape(mark)} -->)"

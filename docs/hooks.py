@@ -1,4 +1,4 @@
-"""What MkDocs cannot do by itself: pages made from code and results, their links, formulas.
+"""Hooks of MkDocs: add the pages generated from code and results, fix links, typeset formulas.
 
 MkDocs calls the functions named ``on_…``.
 """
@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
-import measured  # noqa: E402  these lie beside this file, which MkDocs loads by its path
+import measured  # noqa: E402  from this folder, which MkDocs does not put on the path
 import pages  # noqa: E402
 
 INDEXES = ("methods", "results", "examples")  # pages with others below them
@@ -37,7 +37,7 @@ INLINE = re.compile(r"\$`([^`\n]+)`\$")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the pages that are made here below their index, and typeset blocks of LaTeX."""
+    """List the generated pages in the navigation, and typeset blocks of LaTeX."""
     config.nav = [listed(entry) for entry in config.nav]
     fence = {"name": "math", "class": "math", "format": block_formula}
     config.mdx_configs["pymdownx.superfences"] = {"custom_fences": [fence]}
@@ -45,7 +45,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def listed(entry: Any) -> Any:
-    """An entry of the navigation, with what ``methods/`` and the like stand for."""
+    """Expand an entry of the navigation, such as ``methods/``, to the pages it stands for."""
     if isinstance(entry, dict):
         return {title: listed(part) for title, part in entry.items()}
     if isinstance(entry, list):
@@ -63,14 +63,14 @@ def listed(entry: Any) -> Any:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made, and their pictures."""
-    made = chain(
+    """Add the generated pages and their figures."""
+    generated = chain(
         ((uri, (ROOT / name).read_text()) for uri, name in COPIES.items()),
         *(make() for make in MADE.values()),
     )
     for name in INDEXES:
         files.remove(files.src_uris[f"{name}.md"])
-    for uri, text in made:
+    for uri, text in generated:
         if old := files.get_file_from_path(uri):
             files.remove(old)
         files.append(File.generated(config, uri, content=text))
@@ -83,7 +83,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, page: Page, files: Files, **_: Any) -> str:
-    """Links between files of the repository as links between pages; others lose their aim."""
+    """Turn links between files of the repository into links between pages, or into plain text."""
     uri = page.file.src_uri
     text = text.replace(measured.index(), measured.index(full=True))
 
@@ -104,14 +104,14 @@ def on_page_markdown(text: str, page: Page, files: Files, **_: Any) -> str:
 
 
 def folder_of(uri: str) -> str:
-    """Where a page's source lies, or would lie, in the repository."""
+    """The folder of the repository that the links of a page are relative to."""
     if uri in COPIES:
         return posixpath.dirname(COPIES[uri])
     return MOVED.get(posixpath.dirname(uri), posixpath.join("docs", posixpath.dirname(uri)))
 
 
 def in_site(path: str) -> str:
-    """The address in the site of a file of the repository."""
+    """Where a file of the repository is in the site."""
     folder, name = posixpath.split(path)
     copies = {source: uri for uri, source in COPIES.items()}
     folders = {source: ours for ours, source in MOVED.items()}
@@ -121,7 +121,7 @@ def in_site(path: str) -> str:
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
-    """Names of methods in running text lead to their pages."""
+    """Link the names of methods in the text to their pages."""
     names = "|".join(sorted(pages.names(), key=len, reverse=True))
     name = re.compile(rf"<code>((?:\w+\.)?({names})(?:\(\))?)</code>")
     here = posixpath.dirname(page.file.dest_uri) or "."
@@ -137,7 +137,7 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
 
 
 def block_formula(source: str, *_: Any, **__: Any) -> str:
-    """A fenced block of LaTeX as MathML."""
+    """Typeset a fenced block of LaTeX."""
     return f'<div class="math" tabindex="0">{mathml(source, display="block")}</div>'
 
 
@@ -146,5 +146,5 @@ def inline_formula(found: re.Match[str]) -> str:
 
 
 def mathml(source: str, display: str = "inline") -> str:
-    """LaTeX as MathML, with the sign for "is distributed as" that has space around it."""
+    """Convert LaTeX to MathML; a tilde becomes an operator, which has space around it."""
     return convert(source, display=display).replace("<mi>&#x0007E;</mi>", "<mo>&#x0223C;</mo>")

@@ -1,4 +1,4 @@
-"""What was measured, from the files in benchmarks/results: nothing here is typed by hand."""
+"""Measured results, from the files in benchmarks/results; no number is typed by hand."""
 
 import json
 import re
@@ -10,10 +10,10 @@ from typing import Any
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 CROWDS = "truth-inference"  # every aggregator on every real crowd
 PLAIN = "MajorityVote"
-MAIN = re.compile(r"-table[12]$|labelme|mgc|medical")  # tables that a reader chooses a learner by
+MAIN = re.compile(r"-table[12]$|labelme|mgc|medical")  # tables to choose a learner by
 MOST_COLUMNS = 4  # of a table that are listed one by one
 MEASURES = ("accuracy", "balanced accuracy", "macro F1", "AUC")
-AIMS = [  # what is wanted, its measure, and whether more is better
+AIMS = [  # goal, measure, and whether higher is better
     ("most tasks right", "accuracy", True),
     ("all classes alike, rare ones included", "macro F1", True),
     ("the rarest class found", "minority F1", True),
@@ -25,7 +25,7 @@ AIMS = [  # what is wanted, its measure, and whether more is better
 
 @cache
 def stored(name: str) -> dict[str, Any]:
-    """One result file, or nothing where it has not been made."""
+    """One result file, or nothing if there is none."""
     file = RESULTS / f"{name}.json"
     return json.loads(file.read_text()) if file.exists() else {}
 
@@ -62,7 +62,7 @@ def body(name: str) -> str:
 
 
 def index(*, full: bool = False) -> str:
-    """Every table and what made it; in full, also how it compares and when it ran."""
+    """Every table with its command; in full, also its date and how it compares."""
     rows = []
     for name in tables():
         about = stored(name).get("about", {})
@@ -104,7 +104,7 @@ def theirs(line: dict[str, Any], form: str) -> str:
 
 
 def source(name: str) -> str:
-    """Where the figures on a method's page come from."""
+    """Where the numbers on a method's page come from."""
     about = stored(name).get("about", {})
     made = f", made by `{about['command']}` on {about['date']}." if about else "."
     return f"From {link(name, '../..')}{made}\n"
@@ -123,14 +123,14 @@ def by_set(measure: str = "accuracy") -> dict[str, dict[str, float]]:
 def means(
     sets: Sequence[str] | None = None, measure: str = "accuracy", *, most: bool = True
 ) -> list[tuple[str, float]]:
-    """Mean of a measure over sets, best first, of the methods that can do all of them."""
+    """Mean of a measure over sets, best first, of the methods that handle all of them."""
     values = by_set(measure)
     mean = mean_of([values[name] for name in (sets if sets is not None else values)])
     return sorted(mean.items(), key=lambda pair: (-pair[1] if most else pair[1], pair[0]))
 
 
 def mean_of(scores: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Means by method, of the methods that are in all."""
+    """Means by method, for the methods present in all."""
     able = set.intersection(*map(set, scores)) if scores else set()
     return {method: sum(one[method] for one in scores) / len(scores) for method in able}
 
@@ -190,7 +190,7 @@ def best_by_kind() -> str:
 
 
 def best_by_aim() -> str:
-    """The same by what is wanted of a result."""
+    """The same by goal."""
     rows = []
     for aim, measure, most in AIMS:
         if order := means(measure=measure, most=most):
@@ -254,7 +254,7 @@ def figures_of(name: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def method_of(made_with: str, known: Sequence[str], embedders: Sequence[str]) -> str | None:
-    """Which class made a figure: the embedder inside, or the outermost class if it is ours."""
+    """The method a number is about: the embedder inside, or the outermost class if it is ours."""
     words = re.findall(r"\b(\w+)\(", made_with)
     inside = [word for word in words if word in embedders]
     return next(iter([*inside, *(word for word in words[:1] if word in known)]), None)

@@ -1,6 +1,6 @@
-"""Pages that are made from code and results: methods, the Python API, tables and examples.
+"""Generated pages: methods, the Python API, result tables and examples.
 
-Each is a pair: its address in the site, and its Markdown.
+Each is a pair: its address in the site and its Markdown.
 """
 
 import ast
@@ -19,7 +19,7 @@ from docstrings import description, markdown, section, summary
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
-FIGURES = ROOT / "build" / "figures"  # where docs/build.py draws those of the examples
+FIGURES = ROOT / "build" / "figures"  # where docs/build.py puts those of the examples
 FAMILIES = {
     "aggregate": "Truths from labels alone",
     "learn": "Classifiers from features and labels",
@@ -103,7 +103,7 @@ def formulas() -> dict[str, str]:
 
 
 def promises(cls: type) -> str:
-    """What the laws check of it."""
+    """The promises of a method that the laws check."""
     traits = vars(getattr(cls, "traits", object))
     held = [f"- {words}" for name, words in PROMISES.items() if traits.get(name) is True]
     head = "## Promises\n\nChecked by [the laws](../adding-a-method.md):\n\n"
@@ -118,7 +118,7 @@ def results(family: str, name: str) -> str:
 
 
 def api(thing: type) -> str:
-    """Signature, parameters, attributes, examples and references, through mkdocstrings."""
+    """Signature, parameters, attributes and examples, through mkdocstrings."""
     options = "show_docstring_description: false\n      show_root_toc_entry: false"
     return f"## API\n\n::: {thing.__module__}.{thing.__qualname__}\n    options:\n      {options}"
 
@@ -133,11 +133,11 @@ def shell(family: str, name: str) -> str:
     if family != "aggregate":
         return ""
     command = f"crowdwise aggregate votes.csv --method {name} -o labels.csv"
-    return f"## From a shell\n\n```bash\n{command}\n```"
+    return f"## On the command line\n\n```bash\n{command}\n```"
 
 
 def of_reference() -> Iterator[tuple[str, str]]:
-    """What every public module exports; methods have pages of their own."""
+    """One page per public module: all it exports but methods, which have their own pages."""
     rows = [[f"[`{one.__name__}`]({one.__name__}.md)", summary(one)] for one in modules()]
     yield (
         "reference/index.md",
@@ -147,14 +147,14 @@ def of_reference() -> Iterator[tuple[str, str]]:
         links = [f"[`{one}`](../methods/{one}.md)" for one in exports(module) if one in names()]
         rest = [thing for one, thing in exports(module).items() if one not in names()]
         parts = [f"# {module.__name__}", description(module)]
-        parts += [f"Methods, each with a page of its own: {', '.join(links)}."] if links else []
+        parts += [f"Methods, each with its own page: {', '.join(links)}."] if links else []
         parts += [f"::: {thing.__module__}.{thing.__qualname__}" for thing in rest]
         yield f"reference/{module.__name__}.md", "\n\n".join(parts)
 
 
 @cache
 def modules() -> list[ModuleType]:
-    """Every public module below the package; a package that exports nothing by its parts."""
+    """Every public module that exports something; for a package that does not, its modules."""
     import crowdwise
 
     found = [module for module in below(crowdwise) if module.__name__ != "crowdwise.cli"]
@@ -169,7 +169,7 @@ def below(package: ModuleType) -> list[ModuleType]:
 
 
 def exports(module: ModuleType) -> dict[str, Any]:
-    """Classes and functions in ``__all__``; without one, those that are defined there."""
+    """Classes and functions in ``__all__``, or without one, those defined in the module."""
     named = getattr(module, "__all__", None)
     found = {name: getattr(module, name) for name in named or vars(module) if name[0] != "_"}
     return {
@@ -189,7 +189,7 @@ def of_results() -> Iterator[tuple[str, str]]:
 
 
 def of_examples() -> Iterator[tuple[str, str]]:
-    """Every script: its words, how to run it, its figures where they were drawn, its code."""
+    """One page per script: its description, how to run it, its figures if drawn, its code."""
     for file in examples():
         code = file.read_text()
         title, _, words = (ast.get_docstring(ast.parse(code)) or file.stem).partition("\n\n")
