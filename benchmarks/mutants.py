@@ -228,6 +228,7 @@ def tests_of(file: Path) -> list[list[str]]:
     far = [f"tests/{package}", *(f"tests/{other}" for other in ALSO.get(package, []))]
     if len(inside.parts) == 1:
         far = ["tests/test_import.py", "tests/io", "tests/cli"]
+    far += ["tests/test_defaults.py"]
     return [
         [name for name in stage if (ROOT / name).exists()] for stage in ([str(file), near], far)
     ]

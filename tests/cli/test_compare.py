@@ -94,6 +94,19 @@ def test_says_what_it_comes_to_on_a_terminal(files, capsys):
     assert "has not seen" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("scored", [True, False])
+def test_numbers_end_where_their_headings_do(files, capsys, scored):
+    truth = ["--truth", files.gold] if scored else []
+    run("compare", files.votes, "--table", "--methods", "MajorityVote,DawidSkene", *truth)
+    head, *rows = capsys.readouterr().out.splitlines()[:3]
+    scores = ("accuracy", "balanced", "macro F1", "minority recall") if scored else ()
+    for name in ("changed", "confidence", "held-out label", "seconds", *scores):
+        end = head.index(name) + len(name)
+        for row in rows:
+            assert row[end - 1].isdigit()
+            assert row[end : end + 1] in ("", " ")
+
+
 def test_a_method_that_cannot_is_a_note(files, capsys):
     path = files.folder / "three.csv"
     votes = pd.read_csv(files.votes)
