@@ -243,6 +243,7 @@ def test_a_learner_is_scored_by_its_posterior(learner):
     [
         (pd.Series({"a": 0}), {"b": 0}, "No truth is for a task that was predicted"),
         (pd.Series({1: "x"}), {"1": "x"}, "same type"),
+        (pd.Series({"a": 0}), {}, "There are no truths to score by"),
         (pd.Series({"a": 0}), {"a": "0"}, "None of the true labels"),
         (pd.Series({"a": 0}), pd.DataFrame({"task": ["a"], "x": [1]}), "no column for the label"),
         (pd.Series({"a": 0}), pd.DataFrame({"task": ["a", "a"], "label": [0, 1]}), "two different"),
