@@ -86,9 +86,11 @@ class TestFormat:
         assert not form.recognizes(records(a=1))
 
     def test_cells_of_several_values(self):
-        form = Format("x", "", RecordTable, never, lists=True)
+        form = Format("x", "", RecordTable, never, lists=("b", "many"))
         assert form.recognizes(records(a="x", b=["y", "z"]))
         assert form.recognizes(records(a="x", b="y,z"))
+        assert form.recognizes(records(a="x", _Many=["y"]))
+        assert not form.recognizes(records(a=["x"], b="y"))
         assert not form.recognizes(records(a="x", b=2))
 
     def test_what_trips_it_up_is_not_of_this_format(self):

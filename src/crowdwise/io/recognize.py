@@ -43,8 +43,9 @@ class Format(Generic[Kind]):
         allowed. An empty tuple asks for none.
     any_case : bool
         Whether upper and lower case are the same in ``marks``.
-    lists : bool
-        Whether some of the first cells must hold several values.
+    lists : tuple of str
+        Columns, in plain letters, one of which must hold several values in a cell; an empty
+        tuple asks for none.
     matches : callable
         Looks at a document that passes the above, and decides.
     """
@@ -55,7 +56,7 @@ class Format(Generic[Kind]):
     parse: Callable[[Kind, ReadOptions], LongTable]
     marks: tuple[set[str], ...] = ()
     any_case: bool = False
-    lists: bool = False
+    lists: tuple[str, ...] = ()
     matches: Callable[[Kind], bool] = always
 
     @property
@@ -68,7 +69,7 @@ class Format(Generic[Kind]):
             return (
                 isinstance(document, self.kind)
                 and (not self.marks or self._has_marks(document.columns))
-                and (not self.lists or _has_lists(document))
+                and (not self.lists or _has_lists(document, self.lists))
                 and self.matches(document)
             )
         except MALFORMED:
@@ -92,10 +93,11 @@ def holds_several(cell: Cell) -> bool:
     return isinstance(cell, list | tuple | np.ndarray | Mapping)
 
 
-def _has_lists(document: Document) -> bool:
+def _has_lists(document: Document, names: tuple[str, ...]) -> bool:
     if isinstance(document, Tree):  # has no columns, and a format looks at all of it
         return True
-    return any(holds_several(cell) for row in document.sample for cell in row.values())
+    columns = [name for name in document.columns if normalize_name(name) in names]
+    return any(holds_several(row.get(k)) for k in columns for row in document.sample)
 
 
 def recognize_format(document: Document, formats: Sequence[Format[Any]]) -> Format[Any] | None:

@@ -30,4 +30,4 @@ def parse(document: RecordTable, options: ReadOptions) -> LongTable:
     return rows.to_long(f"worker from {'the file name' if worker is None else repr(worker)}")
 
 
-FORMAT = Format("doccano", __doc__, RecordTable, parse, lists=True, matches=matches)
+FORMAT = Format("doccano", __doc__, RecordTable, parse, lists=LABEL, matches=matches)

@@ -117,4 +117,6 @@ def _unpack(cell: Cell) -> Cell:
     return [part.strip() for part in cell.split(",")]
 
 
-FORMAT = Format("hugging_face", __doc__, Document, parse, lists=True, matches=matches)
+FORMAT = Format(
+    "hugging_face", __doc__, Document, parse, lists=(*WORKERS, *LABELS), matches=matches
+)
