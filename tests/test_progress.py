@@ -1,6 +1,7 @@
 """Bars: nothing unless asked for; else total, rate and time left of every kind of long work."""
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -113,6 +114,14 @@ class TestBars:
             bar.advance()
             progress.write("a line")
         assert capsys.readouterr().err == "a line\n"
+
+    def test_a_terminal_of_unknown_width_has_bars(self):
+        pty = pytest.importorskip("pty")
+        outside, inside = pty.openpty()  # 0 columns wide
+        with os.fdopen(inside, "w") as file, progress.shown(file, delay=0, every=0):
+            list(progress.track(range(3), "work"))
+        assert b"3/3" in os.read(outside, 10_000)
+        os.close(outside)
 
     def test_a_generator_that_is_left_early_closes_its_bar(self, drawn):
         for step in progress.track(range(100), "work"):

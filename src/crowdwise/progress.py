@@ -9,6 +9,7 @@ The command line asks for it where standard error is a terminal.
 """
 
 import io
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
@@ -106,6 +107,7 @@ def bar(what: str, total: int | None, unit: str = "step") -> Iterator[Bar]:
     if display is None:
         yield Bar()
         return
+    columns = _columns(display.file)
     with _tqdm()(
         desc=what,
         total=total,
@@ -116,9 +118,18 @@ def bar(what: str, total: int | None, unit: str = "step") -> Iterator[Bar]:
         mininterval=display.every,
         miniters=1,
         leave=False,
-        dynamic_ncols=True,
+        ncols=columns,
+        dynamic_ncols=columns is None,
     ) as drawn:
         yield _Drawn(drawn)
+
+
+def _columns(file: TextIO) -> int | None:
+    """80 on a terminal that does not know its width, where tqdm would draw nothing."""
+    try:
+        return None if os.get_terminal_size(file.fileno()).columns else 80
+    except (OSError, ValueError):  # not a terminal: tqdm knows what to do
+        return None
 
 
 def track(
