@@ -29,12 +29,14 @@ demo: $(READY)  ## Label a simulated crowd from start to finish, and show the re
 	@echo "==> Running the demo"
 	@$(BIN)/python examples/demo.py
 
-check: $(READY)  ## Lint and check types
+check: $(READY)  ## Lint, check types and the direction of imports
 	@echo "==> Lint (ruff)"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
 	@echo "==> Types (mypy, strict)"
 	@$(BIN)/mypy
+	@echo "==> Direction of imports (import-linter)"
+	@$(BIN)/lint-imports --no-logo
 
 # Tests run side by side: more threads for each would only compete.
 quick test: export OMP_NUM_THREADS := 1
@@ -105,4 +107,4 @@ docs: $(READY)  ## Regenerate the tables in README and docs, and build the site
 	@echo "built site/index.html"
 
 clean:  ## Remove everything that can be rebuilt
-	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2
+	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2
