@@ -27,7 +27,7 @@ def crowd():
 
 
 def slow_indicators(annotations):
-    """One row a task, one column a worker and label: the label's weight."""
+    """One row per task, one column per worker and label: the weight of the label."""
     table = np.zeros((annotations.n_tasks, annotations.n_workers * annotations.n_classes))
     weight = annotations.weight
     for row, (i, w, label) in enumerate(
@@ -256,3 +256,12 @@ def test_snorkels_numbers(real_crowd, name, accuracy):
     crowd = real_crowd(name)
     labels = LabelModel(start=0.417).fit_predict(crowd.annotations)
     assert_allclose(np.mean(labels[crowd.truth.index] == crowd.truth), accuracy, atol=2e-4)
+
+
+def test_tasks_that_nobody_labels_lower_the_rates(crowd):
+    votes = crowd.annotations
+    more = Annotations.from_codes(
+        votes.task, votes.worker, votes.label, tasks=np.arange(120), classes=votes.classes
+    )
+    rates, fewer = (LabelModel().fit(data).rates_ for data in (votes, more))
+    assert fewer.sum() < 0.6 * rates.sum()

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise import aggregate
+from crowdwise import Annotations, aggregate
 from crowdwise.base import aggregator
-from crowdwise.inference import MemoryEngine, count_labels
+from crowdwise.inference import MemoryEngine, count_labels, pooled_confusion
 
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
@@ -122,3 +122,26 @@ def test_some_workers_may_be_counted_together(votes):
     each = count_labels(votes, posterior)
     found = count_labels(votes, posterior, np.array([1, 0, 1, -1, -1, -1, 1]))
     assert_allclose(found, [each[1], each[[0, 2, 6]].sum(axis=0)])
+
+
+def test_shares_are_weighted_by_worker_and_by_annotation():
+    soft = [[0.7, 0.3], [0.4, 0.6]]
+    columns = ([0, 0], [0, 1], [0, 1])
+    votes = Annotations.from_codes(*columns, soft=soft, weight=[1.0, 3.0])
+    engine = MemoryEngine(votes)
+    weights = np.array([2.0, 1.0])  # so that annotations count 2 and 3
+    assert_allclose(engine.shares(weights), [[2.6 / 5, 2.4 / 5]], rtol=1e-6)
+    assert_allclose(engine.shares(weights, soft=False), [[2 / 5, 3 / 5]])
+
+
+def test_workers_without_labels_are_counted_too():
+    votes = Annotations.from_codes([0, 1], [0, 0], [0, 1], workers=["ann", "bob"])
+    assert MemoryEngine(votes).labels_per_worker().tolist() == [2, 0]
+
+
+def test_pooling_draws_workers_to_the_crowd(votes):
+    posterior = votes.shares()
+    crowd = count_labels(votes, posterior, np.zeros(7, int))[0] + 1 / 3
+    crowd /= crowd.sum(axis=1, keepdims=True)
+    found = pooled_confusion(votes, posterior, pooling=1e9)
+    assert_allclose(found, np.broadcast_to(crowd, (7, 3, 3)), rtol=1e-5)
