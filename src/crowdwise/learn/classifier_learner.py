@@ -20,6 +20,7 @@ from crowdwise.base.fitting import (
     refuse_width,
     remember_columns,
 )
+from crowdwise.base.params import Constraints
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.learn.softmax_regression import as_table
@@ -36,7 +37,7 @@ class ClassifierLearner(ConfusionLearner):
         The fitted classifier, which knows classes by their numbers in ``classes_``.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"classifier": [BaseEstimator, None]}
+    _parameter_constraints: ClassVar[Constraints] = {"classifier": [BaseEstimator, None]}
     classifier: Any
 
     def predict_proba(self, X: Any) -> Floats:

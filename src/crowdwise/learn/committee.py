@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base.fitting import remember_columns
 from crowdwise.base.learner import Learner, LearnerTraits
-from crowdwise.base.params import at_least, checks_params
+from crowdwise.base.params import Constraints, at_least, checks_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
 from crowdwise.learn.speelfc import SpeeLFC
@@ -87,7 +87,7 @@ class Committee(Learner):
 
     traits = LearnerTraits(random_per=("row", "task", "worker"))
     default_learner: ClassVar[Learner] = SpeeLFC()
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "learner": [Learner, None],
         "n_members": [at_least(1)],
     }

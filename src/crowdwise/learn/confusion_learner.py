@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from crowdwise.annotations import Annotations, refuse_empty
 from crowdwise.base.aggregator import by_worker
 from crowdwise.base.fitting import all_or_nothing, column_names, in_task_order, remember_columns
 from crowdwise.base.learner import Learner, WorkersLike
-from crowdwise.base.params import checks_params
+from crowdwise.base.params import Constraints, checks_params
 from crowdwise.inference import MemoryEngine, Sweep, clamp, log_of, pooled_confusion
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints
@@ -38,7 +38,7 @@ class ConfusionLearner(Learner):
         How often each worker is right on the training tasks, by this model.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _parameter_constraints: ClassVar[Constraints] = {}
     posterior_: Floats
     confusion_: Floats
 

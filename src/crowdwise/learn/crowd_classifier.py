@@ -13,15 +13,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from crowdwise import progress
 from crowdwise.annotations import Annotations, refuse_empty
 from crowdwise.base.fitting import all_or_nothing, column_names, refuse_other_columns
 from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
-from crowdwise.base.params import check_params, checks_params
+from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.learn.noise import CrowdNet, NoisePart, WorkerConfusion, WorkerFeatures, WorkerTable
 from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation
+from crowdwise.learn.predictions import pair_cells, predict_labels, predict_rows
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
 from crowdwise.nets.features import (
     Features,
@@ -37,8 +37,6 @@ from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
 from crowdwise.nets.saved import has_own_code, rebuild, state_of
 from crowdwise.nets.training import Training
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
-
-HIDDEN = 128  # numbers that a noise model has in passing for a task and a worker, about
 
 
 class CrowdClassifier(Learner):
@@ -109,7 +107,7 @@ class CrowdClassifier(Learner):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "truth": [str, MLP, nn.Module, callable],
         "noise": [NoisePart],
         "objective": [ObjectivePart],
@@ -231,9 +229,7 @@ class CrowdClassifier(Learner):
 
     def _member(self, data: CrowdData) -> CrowdObjective:
         """A network of the right sizes, with its objective, untrained."""
-        noise, objective = self._noise(), self._objective()
-        check_params(noise)
-        check_params(objective)
+        noise, objective = self._noise().check(), self._objective().check()
         scaler = self._scaler(data)
         truth = self._build_truth(data)
         if not isinstance(self.truth, str | MLP | None):
@@ -269,7 +265,7 @@ class CrowdClassifier(Learner):
 
     def _add_confusion(self, total: Tensor, x: Tensor, share: Tensor) -> None:
         """Add P(label | truth) of each worker on some tasks, as often as they have the truth."""
-        size = rows_at_once(len(x) * self._pair_cells())
+        size = rows_at_once(len(x) * pair_cells(len(self.classes_)))
         for worker in torch.split(torch.arange(len(total)), size):
             table = self.net_.tables(x, worker).double()  # (task, worker, truth, label)
             total[worker] += torch.einsum("twkl,tk->wkl", table, share)
@@ -346,35 +342,14 @@ class CrowdClassifier(Learner):
         check_is_fitted(self)
         return self, torch.as_tensor(self._worker_codes(workers))
 
-    def _pair_cells(self) -> int:
-        """Numbers in passing for a task and a worker."""
-        return max(len(self.classes_) ** 2, HIDDEN)
-
-    @torch.no_grad()
     def _label_proba(self, X: FeaturesLike, row: Ints, worker: Ints) -> Floats:
-        features, parts = self._known_features(X), [np.empty((0, len(self.classes_)))]
-        size = rows_at_once(max(self._pair_cells(), int(np.prod(features.shape))))
-        for start in range(0, len(row), size):
-            some = slice(start, start + size)
-            rows, at = np.unique(row[some], return_inverse=True)
-            who = torch.as_tensor(worker[some]).long()
-            log_labels = self.net_.log_labels(
-                features.rows(torch.as_tensor(rows).long()), torch.as_tensor(at), who
-            )
-            parts.append(log_labels.double().exp().numpy())
-        return np.concatenate(parts)
+        features = self._known_features(X)
+        return predict_labels(self.net_, features, row, worker, len(self.classes_))
 
-    @torch.no_grad()
     def _over_rows(
         self, X: FeaturesLike, work: Callable[[Tensor], Tensor], n_workers: int = 0
     ) -> Floats:
-        """What ``work`` makes of all rows, each with so many workers."""
-        features = self._known_features(X)
-        size = rows_at_once(max(int(np.prod(features.shape)), n_workers * self._pair_cells()))
-        rows = torch.split(torch.arange(features.n_tasks), size)
-        blocks = progress.track(rows, "predicting", unit="block")
-        parts = [work(features.rows(some)).double().numpy() for some in blocks]
-        return np.concatenate(parts) if parts else np.empty((0, len(self.classes_)))
+        return predict_rows(self._known_features(X), work, len(self.classes_), n_workers)
 
     def _known_features(self, X: FeaturesLike) -> Features:
         """Features of the kind that the model was fitted with."""

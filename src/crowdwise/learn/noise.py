@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from crowdwise.base.params import more_than
+from crowdwise.base.params import Constraints, more_than
 from crowdwise.errors import AnnotationError
 from crowdwise.nets.batches import Batch, CrowdData, as_shares, label_shares
 from crowdwise.nets.modules import MLP, SideBySide
@@ -27,9 +27,14 @@ class NoisePart(BaseEstimator, ABC):
     :class:`WorkerConfusion`.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _parameter_constraints: ClassVar[Constraints] = {}
     # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
     random_per: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> Self:
+        """Refuse parameters that make no sense."""
+        self._validate_params()
+        return self
 
     @abstractmethod
     def build(self, data: CrowdData) -> Noise:

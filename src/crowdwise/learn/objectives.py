@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from crowdwise.base.params import at_least, one_of
+from crowdwise.base.params import Constraints, at_least, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn.noise import CrowdNet, Noise
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
@@ -28,9 +28,14 @@ class ObjectivePart(BaseEstimator, ABC):
     A part of your own is a dataclass of its parameters with a ``build``; see :class:`PerTask`.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _parameter_constraints: ClassVar[Constraints] = {}
     # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
     random_per: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> Self:
+        """Refuse parameters that make no sense."""
+        self._validate_params()
+        return self
 
     @abstractmethod
     def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:

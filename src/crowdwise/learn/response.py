@@ -18,7 +18,7 @@ from crowdwise.annotations import refuse_empty
 from crowdwise.annotations.names import locate
 from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.learner import WorkersLike, worker_names
-from crowdwise.base.params import at_least, checks_params, one_of
+from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
 from crowdwise.learn.noise import WorkerTable
@@ -98,7 +98,7 @@ class ResponseModel(Savable, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "size": [at_least(1)],
         "task": [str, MLP, nn.Module, callable],
         "mechanism": [one_of("mar", "mnar")],

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base.fitting import column_names, refuse_other_columns, refuse_width
+from crowdwise.base.params import Constraints
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.nets.features import as_features
@@ -28,7 +29,7 @@ class LinearLearner(ConfusionLearner):
         Weights of the scaled features; the last row is the intercept.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"scale": ["boolean"]}
+    _parameter_constraints: ClassVar[Constraints] = {"scale": ["boolean"]}
     scale: bool
     weights_: Floats
 
