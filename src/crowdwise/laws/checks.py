@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.annotations import Annotations
@@ -107,8 +108,9 @@ def assert_refused(learner: Learner, X: Floats, votes: Annotations, what: str) -
 
 
 def is_third_party(method: Model) -> bool:
-    """Whether a file cannot name its class: only crowdwise's own can be saved."""
-    return registered_name(type(method)) is None
+    """Whether a file cannot name its class, or a part's: only crowdwise's own can be saved."""
+    parts = [part for part in method.get_params().values() if isinstance(part, BaseEstimator)]
+    return any(registered_name(type(one)) is None for one in (method, *parts))
 
 
 def save_and_load(model: Model) -> Model:
