@@ -157,9 +157,9 @@ def test_starts_differ_and_the_best_is_kept(few):
     assert EBCC(n_restarts=4, random_state=0, **brief).fit(few).objective_[-1] == max(ends)
 
 
-def test_a_stranger_counts_as_all_labels_pooled(voters):
+def test_an_unknown_worker_counts_as_all_labels_pooled(voters):
     model = EBCC(n_subtypes=2, n_restarts=1, random_state=0).fit(voters.annotations)
-    strange = Annotations.from_dict({"new": {"stranger": 1}}, classes=[0, 1, 2])
+    strange = Annotations.from_dict({"new": {"somebody else": 1}}, classes=[0, 1, 2])
     pooled = model.counts_.mean(axis=0)
     log_row = digamma(pooled[:, :, 1]) - digamma(pooled.sum(axis=2)) + model.log_prior_
     expected = np.exp(log_row).sum(axis=1) / np.exp(log_row).sum()

@@ -126,9 +126,9 @@ def test_a_worker_with_few_labels_stays_near_the_prior(voters):
     assert_allclose(new, PAIR / 6, atol=0.06)
 
 
-def test_a_stranger_counts_as_all_labels_pooled(voters):
+def test_an_unknown_worker_counts_as_all_labels_pooled(voters):
     model = IBCC().fit(voters.annotations)
-    strange = Annotations.from_dict({"new": {"stranger": 1}}, classes=[0, 1, 2])
+    strange = Annotations.from_dict({"new": {"somebody else": 1}}, classes=[0, 1, 2])
     pooled = model.counts_.mean(axis=0)
     log_row = digamma(pooled[:, 1]) - digamma(pooled.sum(axis=1)) + model.log_prior_
     expected = np.exp(log_row) / np.exp(log_row).sum()

@@ -179,9 +179,9 @@ def test_many_labels_do_not_underflow():
     assert np.isfinite(model.objective_).all()
 
 
-def test_a_stranger_counts_as_all_labels_pooled(voters):
+def test_an_unknown_worker_counts_as_all_labels_pooled(voters):
     model = MACE(random_state=0).fit(voters.annotations)
-    strange = Annotations.from_dict({"new": {"stranger": 1}}, classes=[0, 1, 2])
+    strange = Annotations.from_dict({"new": {"somebody else": 1}}, classes=[0, 1, 2])
     knows = np.exp(mean_log(model.knowing_counts_.mean(axis=0)))
     spam = exp(mean_log(model.spam_counts_.mean(axis=0))[1])
     joint = np.full(3, knows[1] * spam) + knows[0] * np.eye(3)[1]

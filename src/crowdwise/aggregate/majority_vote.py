@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from crowdwise.base import Aggregator, Traits, one_of
-from crowdwise.errors import ParameterError, listing
+from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.inference import Engine, tied
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
@@ -104,14 +104,18 @@ def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) ->
         values = np.asarray(weights, dtype=np.float64)
         if values.shape != workers.shape:
             raise ParameterError(
-                f"There are {len(workers):,} workers but weights of shape {values.shape}.\n"
-                "  expected: one weight per worker, or a mapping from worker to weight"
+                explain(
+                    f"There are {len(workers):,} workers but weights of shape {values.shape}.",
+                    expected="one weight per worker, or a mapping from worker to weight",
+                )
             )
         return values
     missing = [name for name in workers.tolist() if name not in table]
     if missing:
         raise ParameterError(
-            f"{len(missing):,} of {len(workers):,} workers have no weight: {listing(missing)}.\n"
-            "  fix:      name every worker in weights"
+            explain(
+                f"{len(missing):,} of {len(workers):,} workers have no weight: {listing(missing)}.",
+                fix="name every worker in weights",
+            )
         )
     return np.array([table[name] for name in workers.tolist()], dtype=np.float64)

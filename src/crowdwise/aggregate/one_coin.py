@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
-from crowdwise.errors import ParameterError
+from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import Engine, fixed_prior, normalize, one_coin_confusion, until_converged
 from crowdwise.typing import Floats
 
@@ -133,7 +133,9 @@ def right_and_wrong(smoothing: ArrayLike) -> Floats:
     pair = np.asarray(smoothing, dtype=np.float64)
     if pair.shape not in {(), (2,)} or not (pair > 0).all():
         raise ParameterError(
-            f"smoothing={smoothing!r} is not one or two positive numbers.\n"
-            "  expected: one number, or a pair (right, wrong)"
+            explain(
+                f"smoothing={smoothing!r} is not one or two positive numbers.",
+                expected="one number, or a pair (right, wrong)",
+            )
         )
     return np.broadcast_to(pair, (2,))
