@@ -117,6 +117,5 @@ def _unpack(cell: Cell) -> Cell:
     return [part.strip() for part in cell.split(",")]
 
 
-FORMAT = Format(
-    "hugging_face", __doc__, Document, parse, lists=(*WORKERS, *LABELS), matches=matches
-)
+LISTS = (*WORKERS, *LABELS, "")  # an unnamed column, too
+FORMAT = Format("hugging_face", __doc__, Document, parse, lists=LISTS, matches=matches)
