@@ -196,6 +196,20 @@ def test_robust_anchors_by_plain_loops(crowd, fits, space, scale):
             assert loss.item() == pytest.approx(expected.item(), abs=1e-4)
 
 
+def test_patience_watches_the_representations_loss(crowd, fits):
+    training = Training(
+        learning_rate=1e-2, batch_size=128, epochs=3, patience=5, validation_fraction=0.3
+    )
+    model = made(training=training.set_params(device="cpu")).fit(crowd.X, crowd.votes)
+    objective, tasks = fits[-1]
+    held = np.array(model.history_.held_out)[:, 0]
+    assert len(held) == 3
+    assert not np.allclose(held, held[0])
+    objective.eval()
+    batch = tasks.whole()
+    assert objective.held_out(batch).item() == pytest.approx(objective.losses(batch).mean().item())
+
+
 def test_without_its_parts_it_is_rll_with_distances(crowd, fits):
     model = made(groups=RandomGroups(), anchor=Example()).fit(crowd.X, crowd.votes)
     assert isinstance(fits[-1][0].sampler, TupleSampler)

@@ -55,10 +55,12 @@ def test_few_distances_are_held_at_a_time(monkeypatch):
         sizes.append(len(left) * len(right))
         return plain(left, right)
 
-    monkeypatch.setattr(hard_groups, "CELLS_AT_ONCE", 200)
     monkeypatch.setattr(torch, "cdist", watched)
-    assert_array_equal(safe_tasks(points, label, weight, 5), expected)
-    assert max(sizes) <= 200
+    for cells, most in ((200, 180), (10, 60)):  # 3 rows of 60 tasks; never less than one
+        sizes.clear()
+        monkeypatch.setattr(hard_groups, "CELLS_AT_ONCE", cells)
+        assert_array_equal(safe_tasks(points, label, weight, 5), expected)
+        assert max(sizes) == most
 
 
 def test_a_tie_is_not_safe_but_for_the_published_code():
