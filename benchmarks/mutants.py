@@ -56,6 +56,7 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 }
 # Where code is used by other packages, their tests count as its own.
 ALSO = {
+    "cli": ["bench/test_harness.py"],
     "annotations": ["io", "aggregate", "evaluate"],
     "base": ["aggregate", "laws", "learn"],
     "inference": ["aggregate", "laws/test_laws.py"],
