@@ -67,8 +67,12 @@ def simulate_dataset(
     ----------
     workers : list of Worker
         Who labels.
-    n_tasks, n_classes, n_features : int
-        How many.
+    n_tasks : int, default=300
+        Number of tasks.
+    n_classes : int, default=2
+        Number of classes.
+    n_features : int, default=10
+        Number of features.
     prior : array of shape (n_classes,), optional
         P(truth), uniform by default.
     separation : float, default=2
