@@ -14,7 +14,7 @@ class Markdown(Extension):
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring:
-            obj.docstring.value = markdown(without_formulas(obj.docstring.value))
+            obj.docstring.value = markdown(inspect.cleandoc(obj.docstring.value))
 
 
 def summary(thing: object) -> str:
@@ -33,16 +33,6 @@ def section(thing: object, title: str) -> str:
     text = inspect.getdoc(thing) or ""
     found = re.search(SECTION.format(title=title), text, flags=re.M | re.S)
     return found[1].strip() if found else ""
-
-
-def without_formulas(text: str) -> str:
-    """A docstring less its notes, if they start with the formulas that its page typesets."""
-    return re.sub(
-        SECTION.format(title="Notes"),
-        lambda notes: "" if notes[1].partition("\n")[0].endswith("::") else notes[0],
-        inspect.cleandoc(text),
-        flags=re.M | re.S,
-    )
 
 
 def markdown(text: str) -> str:

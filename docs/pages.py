@@ -104,8 +104,8 @@ def formulas() -> dict[str, str]:
 
 def promises(cls: type) -> str:
     """The promises of a method that the laws check."""
-    traits = vars(getattr(cls, "traits", object))
-    held = [f"- {words}" for name, words in PROMISES.items() if traits.get(name) is True]
+    traits = getattr(cls, "traits", None)
+    held = [f"- {words}" for name, words in PROMISES.items() if getattr(traits, name, False)]
     head = "## Promises\n\nChecked by [the laws](../adding-a-method.md):\n\n"
     return head + "\n".join(held) if held else ""
 
