@@ -106,7 +106,7 @@ class TestAsAnnotations:
         monkeypatch.setattr(
             document, "to_records", lambda *own: looks.append(1) or to_records(*own)
         )
-        as_annotations(pd.DataFrame({"ann": [1, 2], "label": [1, 1]}, index=["q1", "q2"]))
+        as_annotations(pd.DataFrame({"votes": [1, 2], "ratings": [1, 1]}))
         assert len(looks) == 1
 
     @pytest.mark.parametrize("make", [lambda k: ("q", k), UUID, date.fromordinal])
