@@ -61,7 +61,7 @@ class TestTables:
         table = read_features(path, tasks=np.array([7, 8, 9]), columns=["size", "age"])
         assert table.ids.tolist() == ["7", "8", "9"]
 
-    def test_an_index_that_pandas_wrote_is_recognised(self, tmp_path):
+    def test_an_index_that_pandas_wrote_is_recognized(self, tmp_path):
         path = tmp_path / "X.csv"
         FRAME.set_index("task").rename_axis(None).to_csv(path)
         assert read_features(path, tasks=TASKS).take_tasks(TASKS)[0].tolist() == SORTED

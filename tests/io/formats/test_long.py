@@ -17,7 +17,7 @@ def read(tmp_path):
     return from_text
 
 
-def test_recognises_synonyms_and_says_so(export, triples, gold):
+def test_recognizes_synonyms_and_says_so(export, triples, gold):
     annotations = export("long.csv")
     assert triples(annotations) == [("q1", "ann", "yes"), ("q1", "bob", "NA"), ("q2", "ann", "no")]
     assert gold(annotations) == {"q1": "yes"}
@@ -45,7 +45,7 @@ def test_knows_the_words_other_tools_use(header, read, triples):
     assert triples(read(f"{header}\n1,2,3\n1,4,5\n")) == [(1, 2, 3), (1, 4, 5)]
 
 
-def test_what_is_named_overrules_what_is_recognised(read, triples):
+def test_what_is_named_overrules_what_is_recognized(read, triples):
     text = "task,worker,label,item,who,said,w,t\n1,2,3,a,b,c,0.5,7\n"
     annotations = read(text, task="item", worker="who", label="said", weight="w", time="t")
     assert triples(annotations) == [("a", "b", "c")]

@@ -16,7 +16,7 @@ def read(tmp_path):
     return from_text
 
 
-def test_recognises_workers_in_columns(export, triples):
+def test_recognizes_workers_in_columns(export, triples):
     annotations = export("wide.csv")
     assert triples(annotations) == [
         ("q1", "ann", 1), ("q1", "bob", 0), ("q2", "bob", 0), ("q2", "cy", 1), ("q3", "ann", 1),
