@@ -137,8 +137,27 @@ def test_reference_pages_list_what_is_public(build):
     pages = dict(build.pages.of_reference())
     learn = pages["reference/crowdwise.learn.md"]
     assert "[`SpeeLFC`](../methods/SpeeLFC.md)" in learn
-    assert "::: crowdwise.learn" in learn
+    assert re.search(r"^::: crowdwise\.\S+\.Training$", learn, flags=re.M)
+    assert not re.search(r"^::: \S+\.SpeeLFC$", learn, flags=re.M)
     assert "[`crowdwise.learn`](crowdwise.learn.md)" in pages["reference/index.md"]
+
+
+def test_a_single_run_has_no_error(build):
+    line = {"mean": 0.5, "error": 0.01, "runs": 2}
+    assert build.measured.ours(line, 3) == "0.500 ± 0.010"
+    assert build.measured.ours({**line, "runs": 1}, 3) == "0.500"
+
+
+def test_pages_show_accuracies_and_what_was_published(build, monkeypatch):
+    rows = [("accuracy", None), ("recall", None), ("kappa", 0.25)]
+    line = {"row": "DS", "column": "set", "mean": 0.5, "error": None, "runs": 1}
+    lines = [{**line, "metric": metric, "published": value} for metric, value in rows]
+    stored = {"summary": lines, "settings": {"DS on set": "DawidSkene()"}}
+    monkeypatch.setattr(build.measured, "stored", lambda _: stored)
+    found = build.measured.figures_of.__wrapped__("a-table")
+    assert [line["metric"] for _, line in found] == ["accuracy", "kappa"]
+    assert {made_with for made_with, _ in found} == {"DawidSkene()"}
+    assert build.measured.figures_of.__wrapped__("a-settings") == []
 
 
 def test_places_are_by_value(build):
