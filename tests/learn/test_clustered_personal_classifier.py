@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.errors import ParameterError
 from crowdwise.learn import ClusteredPersonalClassifier
-from crowdwise.learn.clustered_personal_classifier import Pairs, balanced, shrink
+from crowdwise.learn.clustered_personal_classifier import Pairs, balance_step, shrink
 from crowdwise.simulate import label_by_crowd
 
 SETTINGS = {"fusion": 6.0, "ridge": 0.5, "scale": False}
@@ -113,9 +113,9 @@ def test_short_matrices_shrink_to_nothing():
 
 
 def test_the_step_is_balanced():
-    assert balanced(1.0, np.array([30.0, 40.0]), np.array([1.0])) == 2.0
-    assert balanced(1.0, np.array([1.0]), np.array([30.0, 40.0])) == 0.5
-    assert balanced(1.0, np.array([1.0]), np.array([2.0])) == 1.0
+    assert balance_step(1.0, np.array([30.0, 40.0]), np.array([1.0])) == 2.0
+    assert balance_step(1.0, np.array([1.0]), np.array([30.0, 40.0])) == 0.5
+    assert balance_step(1.0, np.array([1.0]), np.array([2.0])) == 1.0
 
 
 def test_refuses_more_memory_than_allowed(crowd):

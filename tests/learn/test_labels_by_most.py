@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
-from crowdwise.learn.personal_classifier import Labeled, LabeledByMost, labeled_tasks
+from crowdwise.learn.personal_classifier import Labeled, LabeledByMost, collect_labels
 from crowdwise.simulate import label_by_crowd
 
 
@@ -32,6 +32,6 @@ def test_both_ways_agree(crowd, kind, known):
 
 def test_the_form_follows_how_much_workers_label(crowd):
     design, votes, _, _ = crowd
-    assert isinstance(labeled_tasks(design, votes, None), LabeledByMost)
+    assert isinstance(collect_labels(design, votes, None), LabeledByMost)
     few = votes.filter(np.arange(votes.n_annotations) % 3 == 0)
-    assert isinstance(labeled_tasks(design, few, None), Labeled)
+    assert isinstance(collect_labels(design, few, None), Labeled)

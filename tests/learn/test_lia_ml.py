@@ -18,7 +18,7 @@ from crowdwise.learn.label_names import (
     LabelVectors,
     PairCompetence,
     PairTensorsNet,
-    by_name,
+    average_by_name,
 )
 from crowdwise.learn.label_pairs import PairFeatures, as_pair_gold, as_pairs, label_table
 from crowdwise.learn.noise import WorkerTable
@@ -168,7 +168,7 @@ def test_tables_are_averaged_by_name_and_worker():
     posterior = rng.dirichlet(np.ones(2), 30)
     name, worker = rng.integers(0, 2, 30), rng.integers(0, 3, 30)
     keep = ~((name == 1) & (worker == 2))
-    found = by_name(
+    found = average_by_name(
         *(torch.as_tensor(a[keep]) for a in (table, posterior, name, worker)), (2, 3)
     ).numpy()
     for n in range(2):

@@ -64,7 +64,7 @@ def test_other_features_are_refused(crowd):
     model = SoftProb().fit(crowd.X, crowd.votes)
     with pytest.raises(AnnotationError, match="X has 9 features"):
         model.predict(crowd.X[:, :9])
-    with pytest.raises(AnnotationError, match="no rows of numbers"):
+    with pytest.raises(AnnotationError, match="not rows of numbers"):
         SoftProb().fit(np.zeros((400, 2, 2)), crowd.votes)
     with pytest.raises(AnnotationError, match="X has 399 rows"):
         SoftProb().fit(crowd.X[:399], crowd.votes)

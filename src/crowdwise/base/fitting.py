@@ -5,19 +5,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
-from crowdwise.typing import Array, Ints
+from crowdwise.typing import Array, FeaturesLike, Ints
 
 
 def order_by_name(
-    X: Any, names: Array | None, role: str = "task", what: str = "X", *, needed: bool = False
+    X: FeaturesLike,
+    names: Array | None,
+    role: str = "task",
+    what: str = "X",
+    *,
+    needed: bool = False,
 ) -> Ints | None:
     """The row of each name in a frame or series that is indexed by them; None for anything else.
 
@@ -86,7 +91,7 @@ def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str
         )
 
 
-def column_names(X: Any) -> Array | None:
+def column_names(X: FeaturesLike) -> Array | None:
     """Names of a frame's columns, where all of them are text; None for anything else."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     columns = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
@@ -95,7 +100,7 @@ def column_names(X: Any) -> Array | None:
     return np.array(columns, dtype=object)
 
 
-def remember_columns(model: Any, names: Array | None, number: int | None) -> None:
+def remember_columns(model: BaseEstimator, names: Array | None, number: int | None) -> None:
     """Set what scikit-learn's estimators tell of the X in fit, where it is known."""
     known = {"feature_names_in_": names, "n_features_in_": number}
     for name, value in known.items():
@@ -123,7 +128,7 @@ def refuse_other_columns(names: Array | None, known: Array | None, what: str = "
     )
 
 
-def in_task_order(X: Any, tasks: Array) -> Any:
+def in_task_order(X: FeaturesLike, tasks: Array) -> FeaturesLike:
     """The same X, of any kind, with one row per task in their order."""
     order = order_by_name(X, tasks)
     if order is not None:
@@ -133,7 +138,7 @@ def in_task_order(X: Any, tasks: Array) -> Any:
     return X
 
 
-def n_rows(X: Any) -> int:
+def n_rows(X: FeaturesLike) -> int:
     """How many rows X has, of any kind."""
     if np.isscalar(X) or getattr(X, "shape", None) == ():
         refuse_flat(())
@@ -174,7 +179,7 @@ def refuse_flat(shape: tuple[int, ...]) -> None:
 
 
 @contextmanager
-def all_or_nothing(model: Any) -> Iterator[None]:
+def all_or_nothing(model: BaseEstimator) -> Iterator[None]:
     """A model as it was before, should learning fail."""
     before = dict(vars(model))
     try:

@@ -32,7 +32,7 @@ from crowdwise.embed.groups import Groups, RandomGroups, Setting
 from crowdwise.embed.losses import Anchor, CosineSoftmax, Example, GroupObjective, Loss
 from crowdwise.embed.tasks import GroupBatch, GroupTasks, refuse_too_few
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn.two_stage import names_of
+from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.features import (
     Features,
     as_features,
@@ -251,7 +251,7 @@ class CrowdEmbedder(Embedder):
     def _aggregate(self, votes: Annotations, gold: Ints | None) -> Belief:
         """What the aggregator infers of the tasks' classes."""
         first = MajorityVote() if self.aggregator is None else clone(self.aggregator)
-        self.aggregator_ = first.fit(votes, None if gold is None else names_of(gold, votes))
+        self.aggregator_ = first.fit(votes, None if gold is None else name_truths(gold, votes))
         self.posterior_ = self.aggregator_.posterior_
         chosen = locate(votes.classes, self.aggregator_.labels_.to_numpy())
         by_posterior = self.parts().confidence.evidence == "posterior"

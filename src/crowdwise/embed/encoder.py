@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.nets.features import Features, tried
+from crowdwise.nets.features import Features, try_module
 from crowdwise.nets.modules import ACTIVATIONS
 
 
@@ -146,7 +146,7 @@ def size_of(net: EmbedNet, features: Features) -> int:
     """The dimension of the representation, found by applying the network."""
     x = features.some()
     try:
-        return int(tried(net, x).shape[1])
+        return int(try_module(net, x).shape[1])
     except Exception as error:
         raise ParameterError(
             explain(

@@ -1,8 +1,8 @@
-"""What learners share that train any classifier of scikit-learn's kind."""
+"""What learners share that train any scikit-learn classifier."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -25,11 +25,11 @@ from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.learn.softmax_regression import as_table
 from crowdwise.nets.features import take
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 
 class ClassifierLearner(ConfusionLearner):
-    """A learner that trains a classifier of the user's on labels that it makes.
+    """A learner that trains a classifier of the user's on labels that it infers.
 
     Attributes
     ----------
@@ -38,25 +38,28 @@ class ClassifierLearner(ConfusionLearner):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {"classifier": [BaseEstimator, None]}
-    classifier: Any
+    classifier: BaseEstimator | None
+    classifier_: BaseEstimator
 
-    def predict_proba(self, X: Any) -> Floats:
-        """P(truth | features) of every row; 0 or 1 where the classifier only says which."""
+    def predict_proba(self, X: FeaturesLike) -> Floats:
+        """P(truth | features) of every row; 0 or 1 where the classifier has no probabilities."""
         check_is_fitted(self)
         table = self._table(X)
-        if self.classifier is None:  # one of yours looks at columns as it likes
+        if self.classifier is None:  # a classifier of the user's checks its own columns
             refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
             refuse_width(table.shape[1], self.classifier_.n_features_in_)
         return class_proba(self.classifier_, table, len(self.classes_))
 
-    def _table(self, X: Any) -> Any:
-        """Numbers for the classifier that is ours; a classifier of yours gets X as it is."""
+    def _table(self, X: FeaturesLike) -> FeaturesLike:
+        """Numbers for the default classifier; one of the user's gets X as it is."""
         return as_table(X) if self.classifier is None else X
 
-    def _unfitted(self, table: Any) -> Any:
+    def _unfitted(self, table: FeaturesLike) -> BaseEstimator:
         return default_classifier(table) if self.classifier is None else clone(self.classifier)
 
-    def _learn_classifier(self, X: Any, row: Ints, label: Ints, weight: Floats | None) -> None:
+    def _learn_classifier(
+        self, X: FeaturesLike, row: Ints, label: Ints, weight: Floats | None
+    ) -> None:
         """Fit the classifier to some rows, with their class numbers and weights."""
         refuse_one_class(self.classes_[np.unique(label)])
         table = self._table(X)
@@ -66,30 +69,32 @@ class ClassifierLearner(ConfusionLearner):
         n_features = getattr(self.classifier_, "n_features_in_", None)
         remember_columns(self, getattr(self, "feature_names_in_", None), n_features)
 
-    def _out_of_sample(self, X: Any, told: Ints, label: Ints, cv: int, rng: Any) -> Floats:
-        """What the classifier says of each task when it is trained on other tasks.
+    def _out_of_sample(
+        self, X: FeaturesLike, labeled: Ints, label: Ints, cv: int, rng: np.random.RandomState
+    ) -> Floats:
+        """What the classifier predicts for each task when it is trained on other tasks.
 
-        ``told`` are the tasks to be trained on, and ``label`` their class numbers.
+        ``labeled`` are the tasks to be trained on, and ``label`` their class numbers.
         """
-        refuse_too_few(len(told))
+        refuse_too_few(len(labeled))
         table, n_classes = self._table(X), len(self.classes_)
         proba = np.zeros((len(self.tasks_), n_classes))
         # Parts hold their share of every class: classes in a row, dealt out in turn.
-        part = np.empty(len(told), dtype=np.int64)
-        part[np.lexsort((rng.random_sample(len(told)), label))] = np.arange(len(told))
-        part %= min(cv, len(told))
-        silent = np.setdiff1d(np.arange(len(self.tasks_)), told)
-        for number in range(-1 if len(silent) else 0, part.max() + 1):
-            inside, asked = part != number, told[part == number] if number >= 0 else silent
+        part = np.empty(len(labeled), dtype=np.int64)
+        part[np.lexsort((rng.random_sample(len(labeled)), label))] = np.arange(len(labeled))
+        part %= min(cv, len(labeled))
+        unlabeled = np.setdiff1d(np.arange(len(self.tasks_)), labeled)
+        for number in range(-1 if len(unlabeled) else 0, part.max() + 1):
+            inside, asked = part != number, labeled[part == number] if number >= 0 else unlabeled
             several = len(np.unique(label[inside])) > 1  # most classifiers refuse a single class
             model = self._unfitted(table) if several else DummyClassifier()
-            model.fit(take(table, told[inside]), label[inside])
+            model.fit(take(table, labeled[inside]), label[inside])
             proba[asked] = class_proba(model, take(table, asked), n_classes)
         return proba
 
 
-def class_proba(classifier: Any, table: Any, n_classes: int) -> Floats:
-    """What a classifier says of every class, also of those it never saw."""
+def class_proba(classifier: BaseEstimator, table: FeaturesLike, n_classes: int) -> Floats:
+    """P(class) by a classifier, also of classes it never saw."""
     if not n_rows(table):  # which scikit-learn refuses
         return np.zeros((0, n_classes))
     if not hasattr(classifier, "predict_proba"):
@@ -100,13 +105,13 @@ def class_proba(classifier: Any, table: Any, n_classes: int) -> Floats:
     return proba
 
 
-def default_classifier(X: Any) -> Pipeline:
+def default_classifier(X: FeaturesLike) -> Pipeline:
     """Logistic regression on scaled features; centering would fill a sparse matrix."""
     scaler = StandardScaler(with_mean=not issparse(X))
     return make_pipeline(scaler, LogisticRegression(max_iter=1000))
 
 
-def weight_name(classifier: Any) -> str:
+def weight_name(classifier: BaseEstimator) -> str:
     """What a classifier, or the last step of a pipeline, calls the weights of examples."""
     if isinstance(classifier, Pipeline):
         name, last = classifier.steps[-1]
@@ -122,8 +127,8 @@ def weight_name(classifier: Any) -> str:
     return "sample_weight"
 
 
-def refuse_one_class(found: Any) -> None:
-    """A classifier needs something to tell apart."""
+def refuse_one_class(found: Array) -> None:
+    """A classifier needs two classes to separate."""
     if len(found) < 2:
         raise AnnotationError(
             explain(
@@ -135,12 +140,12 @@ def refuse_one_class(found: Any) -> None:
         )
 
 
-def refuse_too_few(n_told: int) -> None:
+def refuse_too_few(n_labeled: int) -> None:
     """Leaving tasks out needs at least two of them."""
-    if n_told < 2:
+    if n_labeled < 2:
         raise AnnotationError(
             explain(
-                f"{n_told} task has labels, which is too few to leave one out.",
+                f"{n_labeled} task has labels, which is too few to leave one out.",
                 expected="two tasks with labels, or more",
                 fix="give pred_probs, or use a method of crowdwise.aggregate",
             )

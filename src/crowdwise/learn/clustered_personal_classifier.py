@@ -1,7 +1,7 @@
 """Clustered personal classifiers: workers who label alike come to share one."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,13 @@ from crowdwise.base.params import at_least, more_than
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.stopping import until_converged
 from crowdwise.learn.confusion_learner import infer_truths
-from crowdwise.learn.personal_classifier import PersonalLearner, labeled_tasks
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.learn.personal_classifier import (
+    Labeled,
+    LabeledByMost,
+    PersonalLearner,
+    collect_labels,
+)
+from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 ARRAYS_OF_PAIRS = 5  # the pairs' differences and multipliers, and three in passing
 ROUNDS_OF_BALANCING = 50  # afterwards the step is left alone, so that the method converges
@@ -119,12 +124,12 @@ class ClusteredPersonalClassifier(PersonalLearner):
         self.tol = tol
         self.max_memory = max_memory
 
-    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design = self._learn_design(X)
         pairs = Pairs.of(votes.n_workers + 1)
         size = (design.shape[1], votes.n_classes)
         refuse_too_many(len(pairs.first), int(np.prod(size)), self.max_memory)
-        labeled, price = labeled_tasks(design, votes, gold), self.fusion / votes.n_workers
+        labeled, price = collect_labels(design, votes, gold), self.fusion / votes.n_workers
         weights, step = np.zeros((votes.n_workers + 1, *size)), self.step
         apart, multiplier = (np.zeros((len(pairs.first), *size)) for _ in range(2))
         for admm in until_converged(self.max_iter, self.tol, name="ADMM"):
@@ -137,7 +142,7 @@ class ClusteredPersonalClassifier(PersonalLearner):
             admm.record(-value - price * norms(gap).sum())
             if len(admm.objective) < ROUNDS_OF_BALANCING:
                 moved = step * pairs.gather(apart - before)
-                step = balanced(step, norms(apart - gap), norms(moved))
+                step = balance_step(step, norms(apart - gap), norms(moved))
         self.objective_, self.n_iter_ = admm.objective, len(admm.objective)
         self.weights_, self.worker_weights_ = weights[0], weights[1:]
         cluster = pairs.clusters(norms(apart) == 0.0)
@@ -178,7 +183,9 @@ class Pairs:
         return pd.factorize(connected_components(graph, directed=False)[1])[0]
 
 
-def descend(weights: Floats, labeled: Any, drawn: Floats, ridge: float, step: float) -> Floats:
+def descend(
+    weights: Floats, labeled: Labeled | LabeledByMost, drawn: Floats, ridge: float, step: float
+) -> Floats:
     """Lower the loss of the classifiers, given where the pairs draw them.
 
     The sum of squares over all pairs needs no pairs: with n classifiers it is n times the sum
@@ -208,7 +215,7 @@ def shrink(value: Floats, by: float) -> Floats:
     return value * (1.0 - share)[:, None, None]
 
 
-def balanced(step: float, primal: Floats, dual: Floats) -> float:
+def balance_step(step: float, primal: Floats, dual: Floats) -> float:
     """A step that keeps the two residuals of the method within a factor of ten."""
     broken, moving = np.sqrt((primal**2).sum()), np.sqrt((dual**2).sum())
     if broken > 10.0 * moving:

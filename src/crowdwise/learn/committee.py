@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base.fitting import remember_columns
-from crowdwise.base.learner import Learner, LearnerTraits
+from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike
 from crowdwise.base.params import Constraints, at_least, checks_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
 from crowdwise.learn.speelfc import SpeeLFC
-from crowdwise.typing import Floats, Ints, RandomState
+from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
 
 SEEDS = 2**31 - 1
 
@@ -63,7 +63,7 @@ class Committee(Learner):
     Works when members are good and differ: their mean log-likelihood is never above that
     of the mean, and the gap is what they disagree by.
 
-    Fails when members find classes swapped, or all err alike: what all got wrong stays
+    Fails when members find classes swapped, or all err alike: what all get wrong stays
     wrong.
 
     References
@@ -94,7 +94,7 @@ class Committee(Learner):
 
     def __init__(
         self,
-        learner: Any = None,
+        learner: Learner | None = None,
         *,
         n_members: int = 10,
         n_jobs: int | None = None,
@@ -106,7 +106,13 @@ class Committee(Learner):
         self.random_state = random_state
 
     @checks_params
-    def fit(self, X: Any, annotations: Any, worker_features: Any = None, gold: Any = None) -> Self:
+    def fit(
+        self,
+        X: FeaturesLike,
+        annotations: AnnotationsLike,
+        worker_features: FeaturesLike = None,
+        gold: GoldLike = None,
+    ) -> Self:
         """Fit every member; parameters as those of the members' ``fit``."""
         votes = as_annotations(annotations)
         seeds = check_random_state(self.random_state).randint(SEEDS, size=self.n_members)
@@ -132,22 +138,36 @@ class Committee(Learner):
             self._mean(lambda member: member.worker_accuracy_), index=first.index, name=first.name
         )
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: FeaturesLike) -> Floats:
         """P(truth | features) of every row, the mean of the members'."""
         return self._mean(lambda member: member.predict_proba(X))
 
-    def predict_worker_proba(self, X: Any, workers: Any = None, *features: Any) -> Floats:
-        """What each worker would say, shape (n_rows, n_workers, n_classes)."""
-        return self._mean(lambda member: member.predict_worker_proba(X, workers, *features))
+    def predict_worker_proba(
+        self,
+        X: FeaturesLike,
+        workers: WorkersLike | None = None,
+        worker_features: FeaturesLike = None,
+    ) -> Floats:
+        """P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
+        return self._mean(
+            lambda member: member.predict_worker_proba(X, workers, *given(worker_features))
+        )
 
-    def predict_worker_accuracy(self, X: Any, workers: Any = None, *features: Any) -> Floats:
+    def predict_worker_accuracy(
+        self,
+        X: FeaturesLike,
+        workers: WorkersLike | None = None,
+        worker_features: FeaturesLike = None,
+    ) -> Floats:
         """How likely each worker is right, shape (n_rows, n_workers)."""
-        return self._mean(lambda member: member.predict_worker_accuracy(X, workers, *features))
+        return self._mean(
+            lambda member: member.predict_worker_accuracy(X, workers, *given(worker_features))
+        )
 
-    def _label_proba(self, X: Any, row: Ints, worker: Ints) -> Floats:
+    def _label_proba(self, X: FeaturesLike, row: Ints, worker: Ints) -> Floats:
         return self._mean(lambda member: member._label_proba(X, row, worker))
 
-    def _fitted(self) -> list[Any]:
+    def _fitted(self) -> list[Learner]:
         check_is_fitted(self)
         return self.members_
 
@@ -160,7 +180,12 @@ class Committee(Learner):
         return total / len(members)
 
 
-def seeded_parts(learner: Any) -> list[str]:
+def given(worker_features: FeaturesLike) -> tuple[FeaturesLike, ...]:
+    """Worker features for members that take them, if there are any."""
+    return () if worker_features is None else (worker_features,)
+
+
+def seeded_parts(learner: Learner) -> list[str]:
     """Parameters that are seeds; without any, all members would be the same."""
     seeds = [name for name in learner.get_params() if name.split("__")[-1] == "random_state"]
     if not seeds:

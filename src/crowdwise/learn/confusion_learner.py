@@ -85,7 +85,7 @@ class ConfusionLearner(Learner):
         return by_worker(right, self.workers_, "accuracy")
 
     def predict_worker_proba(self, X: FeaturesLike, workers: WorkersLike | None = None) -> Floats:
-        """What each worker would say, shape (n_rows, n_workers, n_classes)."""
+        """P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
         tables = self._tables()[self._worker_codes(workers)]
         return np.einsum("tk,wkl->twl", self.predict_proba(X), tables)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +28,7 @@ from crowdwise.inference.crowdlab import (
     score_workers,
 )
 from crowdwise.learn.classifier_learner import ClassifierLearner
-from crowdwise.typing import Floats, Ints, RandomState
+from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
 
 
 class CrowdLab(ClassifierLearner):
@@ -66,7 +68,7 @@ class CrowdLab(ClassifierLearner):
     worker_weight_, model_weight_ : Series and float
         How much the workers and the classifier count.
     pred_probs_ : ndarray of shape (n_tasks, n_classes)
-        What the classifier says of tasks it was not trained on.
+        What the classifier predicts for tasks it was not trained on.
     classifier_ : estimator
         The classifier fitted to ``labels_``, which knows classes by their numbers.
     confusion_, worker_accuracy_
@@ -119,7 +121,7 @@ class CrowdLab(ClassifierLearner):
 
     def __init__(
         self,
-        classifier: Any = None,
+        classifier: BaseEstimator | None = None,
         *,
         cv: int = 5,
         consensus: str = "best_quality",
@@ -134,18 +136,18 @@ class CrowdLab(ClassifierLearner):
 
     def fit(
         self,
-        X: Any,
-        annotations: Any,
-        worker_features: Any = None,
-        gold: Any = None,
-        pred_probs: Any = None,
+        X: FeaturesLike,
+        annotations: AnnotationsLike,
+        worker_features: FeaturesLike = None,
+        gold: GoldLike = None,
+        pred_probs: ArrayLike | None = None,
     ) -> Self:
         """Judge annotations; see :class:`ConfusionLearner` for the first four parameters.
 
         Parameters
         ----------
         pred_probs : array of shape (n_tasks, n_classes), optional
-            What a classifier says of tasks that it was not trained on. Then none is
+            What a classifier predicts for tasks that it was not trained on. Then none is
             cross-validated, and X may be None (but there is no ``predict`` without it).
         """
         self._given = pred_probs
@@ -154,7 +156,9 @@ class CrowdLab(ClassifierLearner):
         finally:
             del self._given
 
-    def active_learning_scores(self, X: Any = None, pred_probs: Any = None) -> pd.Series:
+    def active_learning_scores(
+        self, X: FeaturesLike = None, pred_probs: ArrayLike | None = None
+    ) -> pd.Series:
         """How settled each task is; label those with the lowest scores next (ActiveLab).
 
         Parameters
@@ -162,25 +166,25 @@ class CrowdLab(ClassifierLearner):
         X : array, sparse matrix or frame, optional
             Tasks that nobody labeled yet; without it, the training tasks.
         pred_probs : array of shape (n_rows, n_classes), optional
-            What a classifier says of them, in place of X.
+            What a classifier predicts for them, in place of X.
         """
         check_is_fitted(self)
         if X is None and pred_probs is None:
             return pd.Series(self.settled_, index=pd.Index(self.tasks_, name="task"), name="score")
         proba = self.predict_proba(X) if pred_probs is None else np.asarray(pred_probs)
         best = apply_temperature(proba, self.temperature_).max(axis=1)
-        return pd.Series(settled(best, *self.active_weights_, proba.shape[1]), name="score")
+        return pd.Series(shrink_quality(best, *self.active_weights_, proba.shape[1]), name="score")
 
-    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         rng, counts = check_random_state(self.random_state), CrowdlabCounts.of(votes)
         known = np.full(votes.n_tasks, -1) if gold is None else gold
         draw = rng.random_sample(counts.votes.shape)
-        told = np.flatnonzero(find_labeled(votes) | (known >= 0))
+        labeled = np.flatnonzero(find_labeled(votes) | (known >= 0))
         if self._given is None:
             label = np.where(known >= 0, known, majority_label(counts, None, draw))
-            proba = self._out_of_sample(X, told, label[told], self.cv, rng)
+            proba = self._out_of_sample(X, labeled, label[labeled], self.cv, rng)
         else:
-            proba = checked(named(self._given, votes), counts.votes.shape)
+            proba = check_predictions(order_predictions(self._given, votes), counts.votes.shape)
         self.temperature_ = 1.0
         if (counts.size > 1).any():
             here = find_labeled(votes)
@@ -193,7 +197,7 @@ class CrowdLab(ClassifierLearner):
         self._settle(counts, find_consensus(counts, cool, known, draw, best_quality=True))
         self.__dict__.pop("classifier_", None)  # one of an earlier fit knows other classes
         if X is not None:
-            self._learn_classifier(X, told, judged.consensus[told], None)
+            self._learn_classifier(X, labeled, judged.consensus[labeled], None)
         return judged.posterior, pooled_confusion(votes, judged.posterior)
 
     def _describe(self, votes: Annotations, counts: CrowdlabCounts, judged: Consensus) -> None:
@@ -219,16 +223,16 @@ class CrowdLab(ClassifierLearner):
         usual = float(judged.worker[active].mean())
         heard = counts.by_class(judged.worker[counts.rows.worker]).sum(axis=1)
         n_classes = counts.votes.shape[1]
-        self.settled_ = settled(judged.quality, judged.model + heard, usual, n_classes)
+        self.settled_ = shrink_quality(judged.quality, judged.model + heard, usual, n_classes)
         self.active_weights_ = (judged.model, usual)
 
 
-def settled(quality: Floats, weight: Any, usual: float, n_classes: int) -> Floats:
-    """Quality of the labels, drawn to chance by the weight of one more worker."""
+def shrink_quality(quality: Floats, weight: float | Floats, usual: float, n_classes: int) -> Floats:
+    """Quality of the labels, shrunk to chance by the weight of one more worker."""
     return (quality * weight + usual / n_classes) / (weight + usual)
 
 
-def named(pred_probs: Any, votes: Annotations) -> Any:
+def order_predictions(pred_probs: ArrayLike, votes: Annotations) -> ArrayLike:
     """Probabilities in the order of tasks and classes, where a frame names them."""
     if not isinstance(pred_probs, pd.DataFrame):
         return pred_probs
@@ -239,7 +243,7 @@ def named(pred_probs: Any, votes: Annotations) -> Any:
     return rows if column is None else rows.iloc[:, column]
 
 
-def checked(pred_probs: Any, shape: tuple[int, ...]) -> Floats:
+def check_predictions(pred_probs: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Probabilities that fit the tasks and classes."""
     proba = np.asarray(pred_probs, dtype=np.float64)
     if proba.shape != shape or not (proba >= 0).all() or not (abs(proba.sum(1) - 1) < 1e-3).all():

@@ -67,8 +67,8 @@ class CrowdLayer(CrowdClassifier):
     Attributes
     ----------
     posterior_, confusion_, worker_accuracy_, history_, net_
-        See :class:`crowdwise.learn.CrowdClassifier`. The posterior weighs the classifier by what
-        ``confusion_`` says of the labels.
+        See :class:`crowdwise.learn.CrowdClassifier`. The posterior combines the classifier with
+        the evidence of the labels by ``confusion_``.
 
     Notes
     -----

@@ -34,7 +34,7 @@ from crowdwise.learn.iced_rounds import Crowd, Run, Truths, choose, hold_out, jo
 from crowdwise.learn.mbem import CountedConfusion, CountedConfusionNet
 from crowdwise.learn.noise import CrowdNet, NoisePart
 from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation
-from crowdwise.learn.two_stage import names_of
+from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import History
@@ -224,7 +224,7 @@ class ICED(CrowdClassifier):
             labeled = np.append(labeled, np.ones(len(place), dtype=bool))
             gold = None if gold is None else np.append(gold, np.full(len(place), -1))
         aggregator = self.default_aggregator if self.aggregator is None else self.aggregator
-        found = clone(aggregator).fit(votes, None if gold is None else names_of(gold, votes))
+        found = clone(aggregator).fit(votes, None if gold is None else name_truths(gold, votes))
         label, posterior = locate(votes.classes, found.labels_.to_numpy()), found.posterior_
         own = isinstance(found, KnowsConfusion)
         confusion = found.confusion_ if own else pooled_confusion(votes, posterior)

@@ -119,7 +119,7 @@ class PairTensorsNet(TensorsNet):
         return self.combined(self.difficulty(x)[at], competence)
 
 
-def by_name(
+def average_by_name(
     table: Tensor, posterior: Tensor, name: Tensor, worker: Tensor, sizes: tuple[int, int]
 ) -> Tensor:
     """Average of the rows' tables by posterior, (name, worker, truth, label).

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from crowdwise.annotations import Annotations
@@ -17,7 +17,7 @@ from crowdwise.annotations.names import as_names, locate
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.io import as_annotations
 from crowdwise.nets.features import Features, named_table
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldLike, Ints
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Pairs:
     names: Array
 
 
-def as_pairs(annotations: Any, column: str, names: Array | None = None) -> Pairs:
+def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = None) -> Pairs:
     """Take ``{label name: annotations}``, or a long frame with the label name in ``column``.
 
     Tasks are those of any label name. ``names`` are the label names there may be, if known.
@@ -90,11 +90,11 @@ def as_pairs(annotations: Any, column: str, names: Array | None = None) -> Pairs
     return Pairs(stacked, tasks, names)
 
 
-def as_pair_gold(gold: Any, pairs: Pairs) -> dict[int, Any]:
+def as_pair_gold(gold: GoldLike, pairs: Pairs) -> dict[int, Hashable]:
     """Known truths by pair, from ``{label name: {task: truth}}`` or a frame tasks x names."""
     table = pd.DataFrame(gold)
     row = locate(pairs.tasks, table.index.to_numpy())
-    found: dict[int, Any] = {}
+    found: dict[int, Hashable] = {}
     for number, name in enumerate(pairs.names):
         if name in table.columns:
             truth = table[name].to_numpy()
@@ -104,7 +104,7 @@ def as_pair_gold(gold: Any, pairs: Pairs) -> dict[int, Any]:
     return found
 
 
-def are_annotations(y: Any, column: str) -> bool:
+def are_annotations(y: AnnotationsLike, column: str) -> bool:
     """Whether these are labels by workers, not truths."""
     if isinstance(y, Mapping) and not hasattr(y, "columns"):
         part = next(iter(y.values()), None)
@@ -113,7 +113,9 @@ def are_annotations(y: Any, column: str) -> bool:
     return isinstance(y, Annotations) or column in getattr(y, "columns", ())
 
 
-def as_truths(y: Any, names: pd.Index, n_rows: int, rows: pd.Index | None = None) -> pd.DataFrame:
+def as_truths(
+    y: AnnotationsLike, names: pd.Index, n_rows: int, rows: pd.Index | None = None
+) -> pd.DataFrame:
     """Truths by row and label name, found by name where ``y`` has names; ``rows`` are X's."""
     table = pd.DataFrame(y)
     named = isinstance(y, pd.DataFrame | Mapping)
@@ -136,7 +138,11 @@ def as_truths(y: Any, names: pd.Index, n_rows: int, rows: pd.Index | None = None
 
 
 def share_right(
-    predicted: pd.DataFrame, y: Any, X: Any, classes: Array, weight: Any = None
+    predicted: pd.DataFrame,
+    y: AnnotationsLike,
+    X: FeaturesLike,
+    classes: Array,
+    weight: ArrayLike | None = None,
 ) -> float:
     """Share of the known truths that were predicted, each row by its weight."""
     rows = X.index if isinstance(X, pd.DataFrame) and not _numbered(X.index) else None
@@ -171,7 +177,7 @@ def _in_row_order(table: pd.DataFrame, rows: pd.Index) -> pd.DataFrame:
     return table.loc[rows]
 
 
-def label_table(features: Any, names: Array) -> Tensor | None:
+def label_table(features: FeaturesLike, names: Array) -> Tensor | None:
     """Features of label names as a tensor, one row each."""
     return None if features is None else named_table(features, names, "label", "label_features")
 
@@ -181,7 +187,7 @@ def _numbered(index: pd.Index) -> bool:
     return bool(isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index))))
 
 
-def _parts(annotations: Any, column: str) -> dict[Any, Annotations]:
+def _parts(annotations: AnnotationsLike, column: str) -> dict[Hashable, Annotations]:
     """The annotations of each label name."""
     if isinstance(annotations, Mapping) and not hasattr(annotations, "columns") and annotations:
         return {name: as_annotations(part) for name, part in annotations.items()}

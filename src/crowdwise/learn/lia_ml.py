@@ -16,7 +16,7 @@ from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.learner import LearnerTraits, WorkersLike
 from crowdwise.base.params import one_of
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn.label_names import ByLabel, LabelVectors, PairTensors, by_name
+from crowdwise.learn.label_names import ByLabel, LabelVectors, PairTensors, average_by_name
 from crowdwise.learn.label_pairs import (
     PairFeatures,
     are_annotations,
@@ -267,7 +267,9 @@ class LIAML(LIA):
         table = self.net_.log_noise(batch.x, batch.at, batch.worker).exp().double()
         n_names, columns = len(self.label_names_), pd.Index(self.label_names_)
         name, sizes = batch.x[batch.at, -1].long(), (n_names, len(self.workers_))
-        self.confusion_ = by_name(table, posterior[batch.at], name, batch.worker, sizes).numpy()
+        self.confusion_ = average_by_name(
+            table, posterior[batch.at], name, batch.worker, sizes
+        ).numpy()
         assert isinstance(data.features, PairFeatures)
         everything = PairFeatures(data.features.source.to(batch.x.device), None, n_names)
         yes = super().predict_proba(everything)[:, 1]

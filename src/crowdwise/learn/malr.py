@@ -1,7 +1,5 @@
 """MA-LR: logistic regression and one reliability per worker."""
 
-from typing import Any
-
 import numpy as np
 from scipy.special import expit, log_softmax
 
@@ -14,7 +12,7 @@ from crowdwise.inference.simplex import one_hot
 from crowdwise.inference.stopping import until_converged
 from crowdwise.learn.confusion_learner import expect
 from crowdwise.learn.softmax_regression import LinearLearner, penalty, softmax_regression
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import FeaturesLike, Floats, Ints
 
 
 class MALR(LinearLearner):
@@ -115,7 +113,7 @@ class MALR(LinearLearner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, rows, n_classes = self._learn_design(X), LabelRows.of(votes), votes.n_classes
         known = np.zeros((votes.n_tasks, n_classes)) if gold is None else one_hot(gold, n_classes)
         reliable = np.full(votes.n_workers, self.reliability)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from scipy.special import log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
+from crowdwise.base.learner import WorkersLike
 from crowdwise.base.params import at_least, more_than
 from crowdwise.inference.rows import LabelRows
 from crowdwise.inference.simplex import one_hot
 from crowdwise.learn.confusion_learner import infer_truths
-from crowdwise.learn.softmax_regression import LinearLearner
-from crowdwise.typing import Floats, Ints
+from crowdwise.learn.softmax_regression import LinearLearner, Matrix
+from crowdwise.typing import FeaturesLike, Floats, Ints
 
 
 class PersonalLearner(LinearLearner):
@@ -38,19 +39,21 @@ class PersonalLearner(LinearLearner):
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"worker_weights_": self.worker_weights_}
 
-    def predict_worker_proba(self, X: Any, workers: Any = None) -> Floats:
-        """What each worker would say, shape (n_rows, n_workers, n_classes)."""
+    def predict_worker_proba(self, X: FeaturesLike, workers: WorkersLike | None = None) -> Floats:
+        """P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
         weights, design = self._models()[self._worker_codes(workers)], self._design(X)
         n_workers, n_columns, n_classes = weights.shape
         logits = design @ weights.transpose(1, 0, 2).reshape(n_columns, -1)
         return softmax(logits.reshape(-1, n_workers, n_classes), axis=2)
 
-    def predict_worker_accuracy(self, X: Any, workers: Any = None) -> Floats:
+    def predict_worker_accuracy(
+        self, X: FeaturesLike, workers: WorkersLike | None = None
+    ) -> Floats:
         """How likely each worker is right, shape (n_rows, n_workers)."""
         labels = self.predict_worker_proba(X, workers)
         return np.einsum("tk,twk->tw", self.predict_proba(X), labels)
 
-    def _label_proba(self, X: Any, row: Ints, worker: Ints) -> Floats:
+    def _label_proba(self, X: FeaturesLike, row: Ints, worker: Ints) -> Floats:
         models, design = self._models(), self._design(X)
         proba = np.empty((len(row), len(self.classes_)))
         for number in np.unique(worker):
@@ -154,19 +157,19 @@ class PersonalClassifier(PersonalLearner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, shape = self._learn_design(X), (votes.n_workers + 1, -1, votes.n_classes)
-        labeled = labeled_tasks(design, votes, gold)
+        labeled = collect_labels(design, votes, gold)
         self.objective_: list[float] = []
 
         def loss(flat: Floats) -> tuple[float, Floats]:
             parts = flat.reshape(shape)
-            value, slope = labeled.loss(together(parts))
-            more, steeper = penalized(parts, self.closeness, self.ridge)
+            value, slope = labeled.loss(add_shared(parts))
+            more, steeper = penalize(parts, self.closeness, self.ridge)
             slope[0] += slope[1:].sum(axis=0)  # the shared part is in every classifier
             return value + more, (slope + steeper).reshape(-1)
 
-        def record(intermediate_result: Any) -> None:
+        def record(intermediate_result: OptimizeResult) -> None:
             self.objective_.append(-float(intermediate_result.fun))
 
         start = np.zeros((votes.n_workers + 1) * design.shape[1] * votes.n_classes)
@@ -180,19 +183,19 @@ class PersonalClassifier(PersonalLearner):
                 stacklevel=4,
             )
         self.n_iter_ = len(self.objective_)
-        weights = together(found.x.reshape(shape))
+        weights = add_shared(found.x.reshape(shape))
         self.weights_, self.worker_weights_ = weights[0], weights[1:]
         return infer_truths(votes, self.predict_proba(X), gold)
 
 
-def together(parts: Floats) -> Floats:
+def add_shared(parts: Floats) -> Floats:
     """All classifiers: the shared one, and it with each worker's deviation."""
     weights = parts + parts[:1]
     weights[0] = parts[0]
     return weights
 
 
-def penalized(parts: Floats, closeness: float, ridge: float) -> tuple[float, Floats]:
+def penalize(parts: Floats, closeness: float, ridge: float) -> tuple[float, Floats]:
     """Penalty on the shared classifier (the first part) and on the deviations; its slope."""
     strength = np.full((len(parts), 1, 1), closeness)
     strength[0] = ridge
@@ -203,11 +206,11 @@ def penalized(parts: Floats, closeness: float, ridge: float) -> tuple[float, Flo
 class Labeled:
     """The tasks of the shared classifier (gold) and of each worker, with their labels."""
 
-    design: tuple[Any, ...]  # a matrix for each classifier, one row a label
+    design: tuple[Matrix, ...]  # one per classifier, with one row per label
     target: tuple[Floats, ...]  # (row, class): the label's weight
 
     @classmethod
-    def of(cls, design: Any, votes: Annotations, gold: Ints | None) -> Self:
+    def of(cls, design: Matrix, votes: Annotations, gold: Ints | None) -> Self:
         rows, n_classes = LabelRows.of(votes), votes.n_classes
         order = np.argsort(rows.worker, kind="stable")
         edges = np.searchsorted(rows.worker[order], np.arange(1, votes.n_workers))
@@ -238,11 +241,11 @@ class Labeled:
 class LabeledByMost:
     """The same where most workers label most tasks: every task once, with all labels of it."""
 
-    design: Any  # (task, column)
+    design: Matrix  # (task, column)
     target: Floats  # (task, classifier, class): weight of the labels
 
     @classmethod
-    def of(cls, design: Any, votes: Annotations, gold: Ints | None) -> Self:
+    def of(cls, design: Matrix, votes: Annotations, gold: Ints | None) -> Self:
         rows = LabelRows.of(votes)
         target = np.zeros((votes.n_tasks, votes.n_workers + 1, votes.n_classes))
         if gold is not None:
@@ -263,7 +266,9 @@ class LabeledByMost:
         return value, slope.reshape(n_columns, n, n_classes).transpose(1, 0, 2).copy()
 
 
-def labeled_tasks(design: Any, votes: Annotations, gold: Ints | None) -> Labeled | LabeledByMost:
+def collect_labels(
+    design: Matrix, votes: Annotations, gold: Ints | None
+) -> Labeled | LabeledByMost:
     """The labels of every classifier, in the form that is quicker to go through."""
     cells = votes.n_tasks * votes.n_workers
     kind = LabeledByMost if cells <= 2 * votes.n_annotations else Labeled

@@ -1,8 +1,7 @@
 """Raykar: logistic regression and a confusion matrix per worker, together by EM."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import log_softmax, xlogy
 
 from crowdwise.annotations import Annotations, find_labeled
@@ -13,7 +12,7 @@ from crowdwise.inference.simplex import clamp, normalize
 from crowdwise.inference.stopping import until_converged
 from crowdwise.learn.confusion_learner import expect
 from crowdwise.learn.softmax_regression import LinearLearner, penalty, softmax_regression
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import FeaturesLike, Floats, Ints
 
 
 class Raykar(LinearLearner):
@@ -101,7 +100,7 @@ class Raykar(LinearLearner):
     def __init__(
         self,
         *,
-        smoothing: Any = 0.01,
+        smoothing: float | ArrayLike = 0.01,
         ridge: float = 1.0,
         start: str = "identity",
         scale: bool = True,
@@ -115,15 +114,15 @@ class Raykar(LinearLearner):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, pseudo = self._learn_design(X), pseudo_counts(self.smoothing, votes.n_classes)
         # A task that nobody labeled says nothing: its posterior is the classifier's own.
-        told = find_labeled(votes) if gold is None else find_labeled(votes) | (gold >= 0)
+        labeled = find_labeled(votes) if gold is None else find_labeled(votes) | (gold >= 0)
         self.weights_ = np.zeros((design.shape[1], votes.n_classes))
         posterior, counts = self._start(votes, gold)
         for em in until_converged(self.max_iter, self.tol, name="Raykar"):
             confusion = normalize(counts + pseudo)
-            target = posterior * told[:, None]
+            target = posterior * labeled[:, None]
             self.weights_ = softmax_regression(design, target, self.ridge, self.weights_)
             log_class = log_softmax(design @ self.weights_, axis=1)
             step = expect(votes, log_class, confusion, gold)
@@ -145,8 +144,8 @@ class Raykar(LinearLearner):
         return step.posterior, step.counts
 
 
-def pseudo_counts(smoothing: Any, n_classes: int) -> Floats:
+def pseudo_counts(smoothing: float | ArrayLike, n_classes: int) -> Floats:
     """What is added to the counts of truth x label; nothing where there is no prior."""
-    if np.ndim(smoothing) == 0 and float(smoothing) == 0.0:
+    if np.ndim(smoothing) == 0 and not np.any(smoothing):
         return np.zeros((n_classes, n_classes))
     return worker_prior(smoothing, n_classes)

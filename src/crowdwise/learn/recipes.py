@@ -6,7 +6,7 @@ from crowdwise.nets.modules import MLP
 from crowdwise.nets.training import Training
 
 # One recipe for all methods, from the comparison in the maml package of Herde and others;
-# theirs also has batch normalisation.
+# theirs also has batch normalization.
 MAML: dict[str, Any] = {
     "truth": MLP(hidden=(256, 128), dropout=0.5),
     "training": Training(

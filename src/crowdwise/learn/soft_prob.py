@@ -1,7 +1,5 @@
 """SoftProb: logistic regression on every label as an example of its own."""
 
-from typing import Any
-
 import numpy as np
 
 from crowdwise.annotations import Annotations
@@ -9,7 +7,7 @@ from crowdwise.base.params import at_least
 from crowdwise.inference.simplex import one_hot
 from crowdwise.learn.confusion_learner import infer_truths
 from crowdwise.learn.softmax_regression import LinearLearner, softmax_regression
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import FeaturesLike, Floats, Ints
 
 
 class SoftProb(LinearLearner):
@@ -73,7 +71,7 @@ class SoftProb(LinearLearner):
         self.ridge = ridge
         self.scale = scale
 
-    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, target = self._learn_design(X), votes.votes()
         if gold is not None:
             # A known truth stands in for all of its task's labels.

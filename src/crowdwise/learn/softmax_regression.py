@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import torch
@@ -17,7 +17,9 @@ from crowdwise.base.params import Constraints
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.nets.features import as_features
-from crowdwise.typing import Floats
+from crowdwise.typing import FeaturesLike, Floats
+
+Matrix: TypeAlias = Floats | csr_array  # of features, one row per task
 
 
 class LinearLearner(ConfusionLearner):
@@ -33,12 +35,12 @@ class LinearLearner(ConfusionLearner):
     scale: bool
     weights_: Floats
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: FeaturesLike) -> Floats:
         """P(truth | features) of every row, shape (n_rows, n_classes)."""
         check_is_fitted(self)
         return softmax(self._design(X) @ self.weights_, axis=1)
 
-    def _learn_design(self, X: Any) -> Any:
+    def _learn_design(self, X: FeaturesLike) -> Matrix:
         """The design matrix of the training rows, which decide the scale."""
         table = as_table(X)
         self.n_features_in_ = table.shape[1]
@@ -46,7 +48,7 @@ class LinearLearner(ConfusionLearner):
         self.scaler_ = StandardScaler(with_mean=not issparse(table)).fit(table)
         return self._design(X)
 
-    def _design(self, X: Any) -> Any:
+    def _design(self, X: FeaturesLike) -> Matrix:
         """Scaled features and a column of ones."""
         refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
         table = as_table(X)
@@ -57,7 +59,7 @@ class LinearLearner(ConfusionLearner):
         return hstack([table, ones], format="csr") if issparse(table) else np.hstack([table, ones])
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: FeaturesLike) -> Matrix:
     """Features as a matrix of doubles, sparse if they are."""
     features = as_features(X)
     if issparse(X):
@@ -65,15 +67,15 @@ def as_table(X: Any) -> Any:
     if len(features.shape) != 1:
         raise AnnotationError(
             explain(
-                f"Features of shape {features.shape} are no rows of numbers.",
-                expected="a table, one row a task",
+                f"Features of shape {features.shape} are not rows of numbers.",
+                expected="a table with one row per task",
                 fix="flatten X, or choose a method with a truth model of your own",
             )
         )
     return features.rows(torch.arange(features.n_tasks)).double().numpy()
 
 
-def softmax_regression(design: Any, target: Floats, ridge: float, start: Floats) -> Floats:
+def softmax_regression(design: Matrix, target: Floats, ridge: float, start: Floats) -> Floats:
     """The weights that raise ``sum target * log softmax(design @ w) - ridge / 2 |w|^2`` most.
 
     ``target`` holds each row's weight of every class; rows need not sum to one. The last

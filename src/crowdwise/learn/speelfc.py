@@ -43,11 +43,11 @@ class SpeeLFC(CrowdClassifier):
         loss = - mean over annotations of log P(label), confusion[w, k] = softmax(free[w, k])
 
     Works when features tell the classes apart and workers have some dozens of labels; one label
-    a task is enough.
+    per task is enough.
 
     Fails when workers have few labels for the number of classes (take SpeeLFCD), when a strong
-    network learns single tasks by heart (hold tasks out, stop early), and when workers start
-    below chance.
+    network memorizes single tasks (hold tasks out, stop early), and when workers start below
+    chance.
 
     References
     ----------

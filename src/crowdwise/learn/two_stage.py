@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from crowdwise.aggregate import IBCC
 from crowdwise.annotations import Annotations, find_labeled
@@ -15,7 +13,7 @@ from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.params import one_of
 from crowdwise.inference import pooled_confusion
 from crowdwise.learn.classifier_learner import ClassifierLearner
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import FeaturesLike, Floats, Ints
 
 
 class TwoStage(ClassifierLearner):
@@ -84,43 +82,47 @@ class TwoStage(ClassifierLearner):
     }
 
     def __init__(
-        self, aggregator: Any = None, classifier: Any = None, *, targets: str = "hard"
+        self,
+        aggregator: Aggregator | None = None,
+        classifier: BaseEstimator | None = None,
+        *,
+        targets: str = "hard",
     ) -> None:
         self.aggregator = aggregator
         self.classifier = classifier
         self.targets = targets
 
-    def _fit(self, X: Any, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        told = find_labeled(votes)
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+        labeled = find_labeled(votes)
         if gold is not None:
-            told |= gold >= 0
-        self.aggregator_ = self._first_stage().fit(votes, names_of(gold, votes))
+            labeled |= gold >= 0
+        self.aggregator_ = self._first_stage().fit(votes, name_truths(gold, votes))
         posterior: Floats = self.aggregator_.posterior_
         chosen = locate(votes.classes, self.aggregator_.labels_.to_numpy())
-        told &= chosen >= 0  # an aggregator may abstain
-        row, label, weight = examples(posterior, chosen, np.flatnonzero(told), self.targets)
+        labeled &= chosen >= 0  # an aggregator may abstain
+        row, label, weight = examples(posterior, chosen, np.flatnonzero(labeled), self.targets)
         self._learn_classifier(X, row, label, None if self.targets == "hard" else weight)
         confusion = getattr(self.aggregator_, "confusion_", None)
         if confusion is None or confusion.shape[1:] != (votes.n_classes, votes.n_classes):
             confusion = pooled_confusion(votes, posterior)
         return posterior, confusion
 
-    def _first_stage(self) -> Any:
+    def _first_stage(self) -> Aggregator:
         return IBCC() if self.aggregator is None else clone(self.aggregator)
 
 
 def examples(
-    posterior: Floats, chosen: Ints, told: Ints, targets: str
+    posterior: Floats, chosen: Ints, labeled: Ints, targets: str
 ) -> tuple[Ints, Ints, Floats]:
     """Which rows of X the classifier learns from, their class numbers and weights."""
     if targets == "soft":
-        at, label = np.nonzero(posterior[told] > 0)
-        return told[at], label, posterior[told][at, label]
-    label = chosen[told]
-    return told, label, posterior[told, label]
+        at, label = np.nonzero(posterior[labeled] > 0)
+        return labeled[at], label, posterior[labeled][at, label]
+    label = chosen[labeled]
+    return labeled, label, posterior[labeled, label]
 
 
-def names_of(gold: Ints | None, votes: Annotations) -> pd.Series | None:
+def name_truths(gold: Ints | None, votes: Annotations) -> pd.Series | None:
     """Known truths by name, as an aggregator takes them."""
     if gold is None:
         return None

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Subset, default_collate
@@ -92,7 +93,7 @@ class Features:
         return Features(moved, self.order, names=self.names)
 
 
-def as_features(X: Any, tasks: Array | None = None) -> Features:
+def as_features(X: FeaturesLike, tasks: Array | None = None) -> Features:
     """Take features in any shape; ``tasks`` names the rows they must have.
 
     A frame whose index holds the tasks' names is put in their order; anything else must
@@ -128,21 +129,21 @@ def refuse_other_shape(features: Features, shape: tuple[int, ...]) -> None:
         refuse_width(features.shape[0], shape[0])
 
 
-def remember_features(model: Any, features: Features) -> None:
+def remember_features(model: BaseEstimator, features: Features) -> None:
     """Let a model know the shape and the columns of the features that it learns from."""
     model.feature_shape_ = features.shape
     own = features.source if isinstance(features.source, Features) else features
     remember_columns(model, own.names, own.shape[0] if len(own.shape) == 1 else None)
 
 
-def refuse_other_features(features: Features, model: Any) -> None:
+def refuse_other_features(features: Features, model: BaseEstimator) -> None:
     """Features of other columns than in fit."""
     own = features.source if isinstance(features.source, Features) else features
     refuse_other_columns(own.names, getattr(model, "feature_names_in_", None))
     refuse_other_shape(features, model.feature_shape_)
 
 
-def take(X: Any, rows: Ints) -> Any:
+def take(X: FeaturesLike, rows: Ints) -> FeaturesLike:
     """Some rows of X, of any kind."""
     if isinstance(X, Dataset):
         return Subset(X, rows.tolist())
@@ -158,7 +159,7 @@ def _features_only(item: Any) -> Any:
     return item[0] if isinstance(item, tuple | list) else item
 
 
-def _as_array(X: Any) -> Array:
+def _as_array(X: FeaturesLike) -> Array:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     array = frame.to_numpy() if isinstance(frame, nw.DataFrame) else np.asarray(X)
     _refuse_complex(array)
@@ -176,7 +177,7 @@ def _as_array(X: Any) -> Array:
     return array
 
 
-def _refuse_complex(X: Any) -> None:
+def _refuse_complex(X: FeaturesLike) -> None:
     if "complex" in str(getattr(X, "dtype", "")):
         raise AnnotationError(
             explain(
@@ -187,7 +188,7 @@ def _refuse_complex(X: Any) -> None:
         )
 
 
-def _refuse_missing(table: Any, rows: Tensor | None = None) -> None:
+def _refuse_missing(table: FeaturesLike, rows: Tensor | None = None) -> None:
     """Values that are not finite numbers; ``rows`` says which rows of X the table holds."""
     if issparse(table):
         bad = np.flatnonzero(~np.isfinite(table.data))
@@ -218,7 +219,7 @@ def refuse_misfit(truth: nn.Module, x: Tensor, n_classes: int) -> None:
     """A truth model of the user's that does not turn the rows ``x`` into logits."""
     cause: Exception | None = None
     try:
-        found = tried(truth, x)
+        found = try_module(truth, x)
         first = str(tuple(found.shape)) if isinstance(found, Tensor) else repr(found)
     except Exception as error:
         first, cause = f"{type(error).__name__}: {error}", error
@@ -235,7 +236,7 @@ def refuse_misfit(truth: nn.Module, x: Tensor, n_classes: int) -> None:
 
 
 @torch.no_grad()
-def tried(module: nn.Module, x: Tensor) -> Any:
+def try_module(module: nn.Module, x: Tensor) -> Any:
     """What a module makes of rows, without a trace in it or in torch's random numbers."""
     device, mode = next((p.device for p in module.parameters()), x.device), module.training
     try:
