@@ -21,7 +21,7 @@ from crowdwise.report.page.charts import (
 )
 from crowdwise.report.page.document import environment
 from crowdwise.report.page.figures import Figure
-from crowdwise.report.page.svg import Scale, drawing, mark, ticks, words
+from crowdwise.report.page.svg import Scale, drawing, margin, mark, ticks, words
 from crowdwise.report.page.tables import Column, Table, round_values
 from crowdwise.report.page.words import (
     DASH,
@@ -218,3 +218,9 @@ def test_a_table_for_the_script_says_how_to_show_it():
     assert table.for_script()["order"] == [1, False]
     shown = rendered("{{ data_table(table) }}", table=replace(table, details="confusion"))
     assert 'class="details"' in shown
+
+
+def test_a_margin_fits_the_longest_text_up_to_a_limit():
+    assert margin([], 10) == 14
+    assert margin(["a", "abcd"], 10) == margin(["abcd"], 10) > margin(["a"], 10)
+    assert margin(["a" * 50], 10) == margin(["a" * 90], 10)
