@@ -7,7 +7,7 @@ import pytest
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate import worker_quality
 from crowdwise.report.facts import workers as module
-from crowdwise.report.facts.pairs import WorkerPair, copies_of, pair_facts
+from crowdwise.report.facts.pairs import WorkerPair, copies_of, pair_facts, worst_of
 from crowdwise.report.facts.workers import (
     as_seconds,
     count_confusions,
@@ -190,3 +190,12 @@ class TestTimes:
         assert time_facts(data, np.eye(2), np.array([0])) is None
         same = Annotations.from_codes([0, 1], [0, 0], [0, 1], time=[5.0, 5.0])
         assert time_facts(same, np.eye(2), np.array([0])) is None
+
+
+def test_of_pairs_that_agree_as_little_the_one_with_more_tasks_comes_first():
+    low, thin, good = (
+        WorkerPair("a", name, n, 0.5, kappa)
+        for name, n, kappa in (("b", 30, 0.1), ("c", 10, 0.1), ("d", 90, 0.8))
+    )
+    undefined = WorkerPair("a", "e", 50, 1.0, float("nan"))
+    assert worst_of([good, thin, undefined, low]) == (low, thin, good)
