@@ -75,3 +75,10 @@ def test_expected_accuracy_on_real_crowds(real_crowd, name, accuracy):
     best = proba.eq(proba.max(axis=1), axis=0)
     right = [best.at[t, k] / best.loc[t].sum() for t, k in crowd.truth.items()]
     assert np.mean(right) == pytest.approx(accuracy, abs=0.0005)
+
+
+def test_labels_are_numbered_as_the_classes():
+    votes = Annotations.from_matrix([["b", "a"], ["c", "c"], ["a", "a"]])
+    model = MajorityVote(ties="abstain").fit(votes)
+    assert model.label_codes_.tolist() == [-1, 2, 0]
+    assert model.labels_.tolist() == [None, "c", "a"]

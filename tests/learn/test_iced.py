@@ -35,8 +35,15 @@ from crowdwise.learn.embedding_net import (
     mirror,
     unscale,
 )
-from crowdwise.learn.iced import columns, order_by_features, order_by_labels
-from crowdwise.learn.iced_rounds import Crowd, choose, join, label_each
+from crowdwise.learn.iced_rounds import (
+    Crowd,
+    choose,
+    columns,
+    join,
+    label_each,
+    order_by_features,
+    order_by_labels,
+)
 from crowdwise.learn.mbem import CountedConfusionNet
 from crowdwise.learn.noise import CrowdNet
 from crowdwise.nets.features import Features

@@ -151,6 +151,12 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return self._series(self.posterior_, self.tasks_)
 
     @property
+    def label_codes_(self) -> Ints:
+        """Class number of each task's label, as in ``classes_``; -1 for none."""
+        check_is_fitted(self)
+        return self._choose(self.posterior_)
+
+    @property
     def probas_(self) -> pd.DataFrame:
         check_is_fitted(self)
         return self._frame(self.posterior_, self.tasks_)

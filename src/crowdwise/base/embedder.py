@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -13,6 +15,7 @@ from crowdwise.annotations import Annotations, refuse_empty
 from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import checks_params
+from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldLike, Ints
@@ -33,15 +36,29 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Confidence in the class of each training task; 0 for tasks without labels.
     size_ : int
         Dimension of the representation.
+    feature_shape_ : tuple of int
+        Shape of one task's features.
+    n_features_in_, feature_names_in_ : int and ndarray
+        Number of features where they are rows of numbers, and their names in a frame.
     """
 
     traits: ClassVar[LearnerTraits] = LearnerTraits(random_per=("task",))
+    recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     classes_: Array
     workers_: Array
     tasks_: Array
     posterior_: Floats
     confidence_: Floats
     size_: int
+    feature_shape_: tuple[int, ...]
+
+    @classmethod
+    def recipe(cls, name: str, **changes: Any) -> Self:
+        """The method with settings of its paper or code; ``recipes`` lists the names."""
+        if name not in cls.recipes:
+            known = ", ".join(cls.recipes) or "none; it is used as it is"
+            raise ParameterError(explain(f"{cls.__name__} has no recipe {name!r}.", expected=known))
+        return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
 
     @checks_params
     def fit(self, X: FeaturesLike, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:

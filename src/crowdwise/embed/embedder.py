@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -15,7 +13,6 @@ from torch import nn
 from crowdwise import progress
 from crowdwise.aggregate import MajorityVote
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.embedder import Embedder
 from crowdwise.base.params import Constraints, at_least, check_params
@@ -30,7 +27,7 @@ from crowdwise.embed.encoder import (
 )
 from crowdwise.embed.groups import Groups, RandomGroups, Setting
 from crowdwise.embed.losses import Anchor, CosineSoftmax, Example, GroupObjective, Loss
-from crowdwise.embed.tasks import GroupBatch, GroupTasks, refuse_too_few
+from crowdwise.embed.tasks import GroupTasks, refuse_too_few
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.features import (
@@ -94,8 +91,8 @@ class CrowdEmbedder(Embedder):
 
     Attributes
     ----------
-    classes_, workers_, tasks_ : ndarray
-        Names, in the order of every learned array.
+    classes_, workers_, tasks_, size_, feature_shape_, n_features_in_, feature_names_in_
+        See :class:`crowdwise.base.Embedder`.
     aggregator_ : Aggregator
         What inferred the classes of the training tasks.
     posterior_ : ndarray of shape (n_tasks, n_classes)
@@ -104,12 +101,6 @@ class CrowdEmbedder(Embedder):
         Confidence in the class of each training task; 0 for tasks without labels.
     history_ : History
         Loss per epoch, and the loss of held-out tasks where there is ``patience``.
-    feature_shape_ : tuple of int
-        Shape of one task's features.
-    n_features_in_, feature_names_in_ : int and ndarray
-        Number of features where they are rows of numbers, and their names in a frame.
-    size_ : int
-        Dimension of the representation.
     net_ : EmbedNet
         The fitted network, a ``torch.nn.Module``.
 
@@ -143,10 +134,8 @@ class CrowdEmbedder(Embedder):
     default_groups_per_epoch: ClassVar[int | None] = None
     default_encoder: ClassVar[Encoder] = Encoder()
     default_training: ClassVar[Training] = Training(learning_rate=1e-3, batch_size=256, epochs=50)
-    recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     aggregator_: Aggregator
-    feature_shape_: tuple[int, ...]
     history_: History
     net_: EmbedNet
 
@@ -177,14 +166,6 @@ class CrowdEmbedder(Embedder):
         self.training = training
         self.random_state = random_state
 
-    @classmethod
-    def recipe(cls, name: str, **changes: Any) -> Self:
-        """The method with settings of its paper or code; ``recipes`` lists the names."""
-        if name not in cls.recipes:
-            known = ", ".join(cls.recipes) or "none; it is used as it is"
-            raise ParameterError(explain(f"{cls.__name__} has no recipe {name!r}.", expected=known))
-        return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
-
     def parts(self) -> Parts:
         """The parts in use: those given, and the method's own where none is given."""
         return Parts(
@@ -202,16 +183,17 @@ class CrowdEmbedder(Embedder):
             check_params(part)
         remember_features(self, features)
         belief = self._aggregate(votes, gold)
-        work = int(np.prod(features.shape)) * min(settings.batch_size or 1024, len(votes))
+        work = int(np.prod(features.shape)) * min(settings.batch_size or 1024, votes.n_tasks)
         with seeded(int(rng.randint(2**31 - 1)), device, work):
             net = self._net(features)
             self.size_ = size_of(net, features)
             objective = self._objective(net, settings).to(device)
             renewal = Renewal(self.parts().confidence, belief, votes, self.refresh_every)
-            tasks = self._tasks(features.to(device), objective, renewal)
+            tasks = self._tasks(features.to(device), objective, renewal, device)
             learned, held = split(tasks, settings, rng)
-            phases: list[Phase[GroupObjective, GroupBatch]] = [Phase(settings.epochs)]
-            _, self.history_ = train([objective], learned, held, phases, settings, rng)
+            _, self.history_ = train(
+                [objective], learned, held, [Phase(settings.epochs)], settings, rng
+            )
             self.posterior_ = renewal.posterior(self.posterior_)
             self.confidence_ = renewal.values
             self._review(tasks, settings)
@@ -234,8 +216,6 @@ class CrowdEmbedder(Embedder):
     def _review(self, tasks: GroupTasks, settings: Training) -> None:
         """Set, or warn of, what a method finds out once it is trained."""
 
-    # -- what is learned, and from what ------------------------------------------------------
-
     def _settings(self) -> Training:
         settings = given(self.training, self.default_training)
         if settings.n_restarts != 1 or settings.worker_dropout:
@@ -253,15 +233,13 @@ class CrowdEmbedder(Embedder):
         first = MajorityVote() if self.aggregator is None else clone(self.aggregator)
         self.aggregator_ = first.fit(votes, None if gold is None else name_truths(gold, votes))
         self.posterior_ = self.aggregator_.posterior_
-        chosen = locate(votes.classes, self.aggregator_.labels_.to_numpy())
         by_posterior = self.parts().confidence.evidence == "posterior"
         share = self.posterior_ if by_posterior else votes.shares()
-        return Belief.of(votes, share, chosen, gold)
+        return Belief.of(votes, share, self.aggregator_.label_codes_, gold)
 
     def _net(self, features: Features) -> EmbedNet:
-        scaler: nn.Module = nn.Identity()
-        if self.scale and len(features.shape) == 1:
-            scaler = Standardize.by(*features.spread(torch.device("cpu")))
+        flat = self.scale and len(features.shape) == 1
+        scaler = Standardize.by(*features.spread(torch.device("cpu"))) if flat else nn.Identity()
         return self._net_behind(scaler)
 
     def _learned(self) -> dict[str, Any]:
@@ -277,16 +255,13 @@ class CrowdEmbedder(Embedder):
 
     def _blank(self, device: torch.device) -> EmbedNet:
         """A network of the right shapes, whatever its numbers."""
-        scaler: nn.Module = nn.Identity()
-        if self.scale and len(self.feature_shape_) == 1:
-            n_in = self.feature_shape_[0]
-            scaler = Standardize(torch.zeros(n_in), torch.ones(n_in))
+        flat, shape = self.scale and len(self.feature_shape_) == 1, self.feature_shape_
+        scaler = Standardize(torch.zeros(shape), torch.ones(shape)) if flat else nn.Identity()
         return self._net_behind(scaler)
 
     def _net_behind(self, scaler: nn.Module) -> EmbedNet:
-        n_in = self.feature_shape_[0] if len(self.feature_shape_) == 1 else None
         encoder = self.default_encoder if self.encoder is None else self.encoder
-        return EmbedNet(scaler, *build_towers(encoder, n_in))
+        return EmbedNet(scaler, *build_towers(encoder, self.feature_shape_))
 
     def _objective(self, net: EmbedNet, settings: Training) -> GroupObjective:
         """The network, together with what it is trained on."""
@@ -295,10 +270,15 @@ class CrowdEmbedder(Embedder):
         sampler, criterion = parts.groups.sampler(setting), parts.loss.build(self.size_, n_classes)
         return GroupObjective(net, sampler, parts.anchor, criterion, n_classes)
 
-    def _tasks(self, features: Features, objective: GroupObjective, renewal: Renewal) -> GroupTasks:
+    def _tasks(
+        self,
+        features: Features,
+        objective: GroupObjective,
+        renewal: Renewal,
+        device: torch.device,
+    ) -> GroupTasks:
         """The tasks with their classes and confidences, where groups are drawn from."""
         belief, sampler = renewal.belief, objective.sampler
-        device = next(objective.parameters()).device
         usual = given(self.default_groups_per_epoch, sampler.n_groups(belief.class_sizes))
         tasks = GroupTasks(
             features,

@@ -115,8 +115,9 @@ class EmbedNet(nn.Module):
         return tower(self.scaler(x)).flatten(start_dim=1)
 
 
-def build_towers(encoder: EncoderLike | TwoTowers, n_in: int | None) -> list[nn.Module]:
-    """One encoder, or two of them."""
+def build_towers(encoder: EncoderLike | TwoTowers, shape: tuple[int, ...]) -> list[nn.Module]:
+    """One encoder, or two of them, for features of this shape."""
+    n_in = shape[0] if len(shape) == 1 else None
     if not isinstance(encoder, TwoTowers):
         return [build_encoder(encoder, n_in)]
     own = Encoder() if encoder.encoder is None else encoder.encoder

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 import torch
 from sklearn.base import clone
-from torch import Tensor, nn
+from torch import nn
 
 from crowdwise import progress
 from crowdwise.aggregate import IBCC, HardDawidSkene
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, between, check_params, one_of
@@ -30,17 +29,30 @@ from crowdwise.learn.iced_parts import (
     StagedWarmUp,
     WarmUp,
 )
-from crowdwise.learn.iced_rounds import Crowd, Run, Truths, choose, hold_out, join, label_each
+from crowdwise.learn.iced_rounds import (
+    Crowd,
+    Inferred,
+    KnowsConfusion,
+    Run,
+    Truths,
+    choose,
+    columns,
+    hold_out,
+    join,
+    label_each,
+    order_by_features,
+    order_by_labels,
+)
 from crowdwise.learn.mbem import CountedConfusion, CountedConfusionNet
-from crowdwise.learn.noise import CrowdNet, NoisePart
+from crowdwise.learn.noise import NoisePart
 from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation
 from crowdwise.learn.two_stage import name_truths
-from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import History
 from crowdwise.nets.modules import MLP, build_network
 from crowdwise.nets.training import Training
-from crowdwise.typing import Floats, Ints, RandomState
+from crowdwise.typing import Ints, RandomState
 
 
 class ICED(CrowdClassifier):
@@ -225,7 +237,7 @@ class ICED(CrowdClassifier):
             gold = None if gold is None else np.append(gold, np.full(len(place), -1))
         aggregator = self.default_aggregator if self.aggregator is None else self.aggregator
         found = clone(aggregator).fit(votes, None if gold is None else name_truths(gold, votes))
-        label, posterior = locate(votes.classes, found.labels_.to_numpy()), found.posterior_
+        label, posterior = found.label_codes_, found.posterior_
         own = isinstance(found, KnowsConfusion)
         confusion = found.confusion_ if own else pooled_confusion(votes, posterior)
         if self.class_prior == "network":
@@ -282,46 +294,3 @@ class ICED(CrowdClassifier):
         assert isinstance(net.noise, CountedConfusionNet)
         net.noise.take(torch.as_tensor(best.confusion[worker]).to(net.noise.log_table))
         return Inferred(net, data, torch.as_tensor(best.posterior[task]).to(data.device))
-
-
-class Inferred(CrowdObjective):
-    """A network beside truths that were inferred without it."""
-
-    target: Tensor
-
-    def __init__(self, net: CrowdNet, data: CrowdData, target: Tensor) -> None:
-        super().__init__(net, data)
-        self.register_buffer("target", target)
-
-    def posterior(self, batch: Batch) -> Tensor:
-        return self.target[batch.task].log()
-
-
-@runtime_checkable
-class KnowsConfusion(Protocol):
-    """An aggregator whose workers have confusion matrices."""
-
-    confusion_: Floats
-
-
-def order_by_features(data: CrowdData) -> Ints:
-    """Tasks in the order of some of their features, whatever order they came in."""
-    x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
-    x = x.flatten(1) if x.ndim > 1 else x[:, None]
-    some = x[:, :: max(1, x.shape[1] // 32)].cpu().numpy()
-    return np.lexsort(some.T) if some.size else np.arange(data.n_tasks)
-
-
-def order_by_labels(votes: Annotations) -> Ints:
-    """Workers by how much and what they label, whatever order they came in."""
-    weight = np.ones(votes.n_annotations) if votes.weight is None else votes.weight
-    task, label, n = votes.task + 1.0, votes.label + 1.0, votes.n_workers
-    keys = (weight * task**2, weight * task * label, weight)
-    return np.lexsort([np.bincount(votes.worker, key, minlength=n) for key in keys])
-
-
-def columns(runs: list[list[float]]) -> list[list[float]]:
-    """Values per epoch of each run, one row per epoch; nan once a run has stopped."""
-    longest = max(map(len, runs))
-    padded = [[*run, *[float("nan")] * (longest - len(run))] for run in runs]
-    return [list(row) for row in zip(*padded, strict=True)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from crowdwise.annotations import Annotations
@@ -12,6 +14,9 @@ from crowdwise.inference import pooled_confusion
 from crowdwise.inference.simplex import clamp, tied
 from crowdwise.learn.crowd_smote import NewTasks
 from crowdwise.learn.embedding_net import EmbeddingNet
+from crowdwise.learn.noise import CrowdNet
+from crowdwise.learn.objectives import CrowdObjective
+from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.loop import holds_out
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Floats, Ints
@@ -163,3 +168,46 @@ def join(votes: Annotations, new: Annotations) -> Annotations:
         weight=weight,
         soft=soft,
     )
+
+
+class Inferred(CrowdObjective):
+    """A network beside truths that were inferred without it."""
+
+    target: Tensor
+
+    def __init__(self, net: CrowdNet, data: CrowdData, target: Tensor) -> None:
+        super().__init__(net, data)
+        self.register_buffer("target", target)
+
+    def posterior(self, batch: Batch) -> Tensor:
+        return self.target[batch.task].log()
+
+
+@runtime_checkable
+class KnowsConfusion(Protocol):
+    """An aggregator whose workers have confusion matrices."""
+
+    confusion_: Floats
+
+
+def order_by_features(data: CrowdData) -> Ints:
+    """Tasks in the order of some of their features, whatever order they came in."""
+    x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
+    x = x.flatten(1) if x.ndim > 1 else x[:, None]
+    some = x[:, :: max(1, x.shape[1] // 32)].cpu().numpy()
+    return np.lexsort(some.T) if some.size else np.arange(data.n_tasks)
+
+
+def order_by_labels(votes: Annotations) -> Ints:
+    """Workers by how much and what they label, whatever order they came in."""
+    weight = np.ones(votes.n_annotations) if votes.weight is None else votes.weight
+    task, label, n = votes.task + 1.0, votes.label + 1.0, votes.n_workers
+    keys = (weight * task**2, weight * task * label, weight)
+    return np.lexsort([np.bincount(votes.worker, key, minlength=n) for key in keys])
+
+
+def columns(runs: list[list[float]]) -> list[list[float]]:
+    """Values per epoch of each run, one row per epoch; nan once a run has stopped."""
+    longest = max(map(len, runs))
+    padded = [[*run, *[float("nan")] * (longest - len(run))] for run in runs]
+    return [list(row) for row in zip(*padded, strict=True)]

@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator, clone
 
 from crowdwise.aggregate import IBCC
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.annotations.names import locate
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.params import one_of
 from crowdwise.inference import pooled_confusion
@@ -98,7 +97,7 @@ class TwoStage(ClassifierLearner):
             labeled |= gold >= 0
         self.aggregator_ = self._first_stage().fit(votes, name_truths(gold, votes))
         posterior: Floats = self.aggregator_.posterior_
-        chosen = locate(votes.classes, self.aggregator_.labels_.to_numpy())
+        chosen = self.aggregator_.label_codes_
         labeled &= chosen >= 0  # an aggregator may abstain
         row, label, weight = examples(posterior, chosen, np.flatnonzero(labeled), self.targets)
         self._learn_classifier(X, row, label, None if self.targets == "hard" else weight)
