@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from torch import nn
 
 from crowdwise import Annotations
-from crowdwise.learn.noise import CrowdNet
+from crowdwise.learn.parts import CrowdNet
 from crowdwise.nets.batches import as_data
 from crowdwise.nets.features import as_features
 from crowdwise.nets.modules import loss_of

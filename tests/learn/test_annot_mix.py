@@ -11,7 +11,7 @@ from torch import nn
 from crowdwise.learn import Training
 from crowdwise.learn.annot_mix import AnnotMix, MixupLoss
 from crowdwise.learn.embedded import EmbeddedConfusionNet, worker_vectors
-from crowdwise.learn.objectives import CrowdObjective
+from crowdwise.learn.parts import CrowdObjective
 
 SIZE = 4
 

@@ -8,7 +8,8 @@ from scipy.special import softmax
 
 from crowdwise.learn import Training
 from crowdwise.learn.geo_crowd_net import GeoCrowdNet, VolumeBonus, minus_log_volume
-from crowdwise.learn.noise import WorkerConfusionNet, count_log_confusion
+from crowdwise.learn.noise import count_log_confusion
+from crowdwise.learn.parts import WorkerConfusionNet
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ from crowdwise.learn.iced_rounds import (
     order_by_labels,
 )
 from crowdwise.learn.mbem import CountedConfusionNet
-from crowdwise.learn.noise import CrowdNet
+from crowdwise.learn.parts import CrowdNet
 from crowdwise.nets.features import Features
 from crowdwise.nets.modules import Standardize
 from crowdwise.simulate import label_by_crowd

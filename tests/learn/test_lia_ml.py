@@ -21,7 +21,7 @@ from crowdwise.learn.label_names import (
     average_by_name,
 )
 from crowdwise.learn.label_pairs import PairFeatures, as_pair_gold, as_pairs, label_table
-from crowdwise.learn.noise import WorkerTable
+from crowdwise.learn.parts import WorkerTable
 from crowdwise.nets.features import as_features
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 

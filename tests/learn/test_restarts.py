@@ -11,8 +11,7 @@ from torch.func import vmap
 
 from crowdwise import learn
 from crowdwise.learn import MLP, SpeeLFC, Training
-from crowdwise.learn.noise import CrowdNet
-from crowdwise.learn.objectives import CrowdObjective
+from crowdwise.learn.parts import CrowdNet, CrowdObjective
 from crowdwise.learn.response import ResponseModel
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import Ensemble, Linear, SideBySide, Standardize, loss_of
@@ -118,7 +117,7 @@ def test_linear_maps_side_by_side_are_torchs(shared):
 def ensemble_of(lopsided, size):
     data = lopsided.data_of(lopsided.votes(), np.array([1, *[-1] * (lopsided.n_tasks - 1)]))
     scaler = Standardize.of(data.features.source)
-    noise = learn.noise.WorkerConfusionNet(lopsided.n_workers, 3, 2.0, 0.0)
+    noise = learn.parts.WorkerConfusionNet(lopsided.n_workers, 3, 2.0, 0.0)
     members = []
     for seed in range(size):
         torch.manual_seed(seed)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from crowdwise.learn import Training
-from crowdwise.learn.noise import WorkerConfusionNet
+from crowdwise.learn.parts import WorkerConfusionNet
 from crowdwise.learn.trace_reg import TracePenaltyLoss, TraceReg
 
 

@@ -41,25 +41,17 @@ from crowdwise.learn.malr import MALR
 from crowdwise.learn.max_mig import InformationGain, LabelEvidence, MaxMIG
 from crowdwise.learn.mbem import MBEM, Bootstrap, CountedConfusion
 from crowdwise.learn.net_classifier import NetClassifier
-from crowdwise.learn.noise import (
-    CountedStart,
+from crowdwise.learn.noise import CountedStart, NoNoise
+from crowdwise.learn.objectives import EM, ColumnEM, HardEM, LabelsOnlyEM, PerLabel, PerTask
+from crowdwise.learn.parts import (
     CrowdNet,
+    CrowdObjective,
     Noise,
     NoisePart,
-    NoNoise,
-    WorkerConfusion,
-    WorkerTable,
-)
-from crowdwise.learn.objectives import (
-    EM,
-    ColumnEM,
-    CrowdObjective,
-    HardEM,
-    LabelsOnlyEM,
     ObjectivePart,
     PerAnnotation,
-    PerLabel,
-    PerTask,
+    WorkerConfusion,
+    WorkerTable,
 )
 from crowdwise.learn.personal_classifier import PersonalClassifier
 from crowdwise.learn.raykar import Raykar

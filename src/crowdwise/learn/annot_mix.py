@@ -11,8 +11,7 @@ from torch import Tensor
 from crowdwise.base.params import at_least
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.embedded import EmbeddedConfusion, EmbeddedConfusionNet
-from crowdwise.learn.noise import CrowdNet, NoisePart
-from crowdwise.learn.objectives import CrowdObjective, ObjectivePart
+from crowdwise.learn.parts import CrowdNet, CrowdObjective, NoisePart, ObjectivePart
 from crowdwise.learn.recipes import CAREFUL, MAML
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
 from crowdwise.nets.modules import LINEAR, NetworkLike

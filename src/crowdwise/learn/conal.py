@@ -12,8 +12,8 @@ from torch.nn.functional import log_softmax, normalize
 
 from crowdwise.base.params import at_least, between
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerTable
-from crowdwise.learn.objectives import ObjectivePart, PerLabelLoss
+from crowdwise.learn.objectives import PerLabelLoss
+from crowdwise.learn.parts import CrowdNet, Noise, NoisePart, ObjectivePart, WorkerTable
 from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.modules import LINEAR, MLP, NetworkLike, build_network

@@ -12,8 +12,8 @@ from torch.nn.functional import logsigmoid, softplus
 from crowdwise.base.params import between
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.crowd_layer import FreeLayerNet, FreeMatrix
-from crowdwise.learn.noise import CrowdNet, NoisePart, WorkerTable, grid
-from crowdwise.learn.objectives import ObjectivePart, PerLabelLoss, total
+from crowdwise.learn.objectives import PerLabelLoss
+from crowdwise.learn.parts import CrowdNet, NoisePart, ObjectivePart, WorkerTable, grid, total
 from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
 from crowdwise.nets.modules import MLP, NetworkLike, build_network

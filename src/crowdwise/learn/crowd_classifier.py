@@ -19,8 +19,16 @@ from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_n
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.learn.noise import CrowdNet, NoisePart, WorkerConfusion, WorkerFeatures, WorkerTable
-from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation
+from crowdwise.learn.noise import WorkerFeatures
+from crowdwise.learn.parts import (
+    CrowdNet,
+    CrowdObjective,
+    NoisePart,
+    ObjectivePart,
+    PerAnnotation,
+    WorkerConfusion,
+    WorkerTable,
+)
 from crowdwise.learn.predictions import pair_cells, predict_labels, predict_rows
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
 from crowdwise.nets.features import (

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from crowdwise.base.params import one_of
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import Noise, NoisePart, WorkerTable
-from crowdwise.learn.objectives import ObjectivePart, PerLabel
+from crowdwise.learn.objectives import PerLabel
+from crowdwise.learn.parts import Noise, NoisePart, ObjectivePart, WorkerTable
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training

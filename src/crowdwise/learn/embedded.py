@@ -12,7 +12,8 @@ from torch.nn.functional import log_softmax, logsigmoid, relu
 
 from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.errors import ParameterError
-from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerFeatures, WorkerTable
+from crowdwise.learn.noise import WorkerFeatures
+from crowdwise.learn.parts import CrowdNet, Noise, NoisePart, WorkerTable
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import LINEAR, MLP, NetworkLike, build_network
 from crowdwise.typing import Array, Floats

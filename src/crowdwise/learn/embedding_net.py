@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
-from crowdwise.learn.noise import CrowdNet, NoNoiseNet, pick
-from crowdwise.learn.objectives import CrowdObjective, PerLabelLoss, per_annotation
+from crowdwise.learn.noise import NoNoiseNet
+from crowdwise.learn.objectives import PerLabelLoss
+from crowdwise.learn.parts import CrowdNet, CrowdObjective, per_annotation, pick
 from crowdwise.nets.batches import Batch, CrowdData, as_data
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import Phase, train

@@ -9,14 +9,15 @@ from torch import Tensor
 
 from crowdwise.base.params import at_least, one_of
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import (
-    CountedStart,
+from crowdwise.learn.noise import CountedStart
+from crowdwise.learn.parts import (
     CrowdNet,
+    CrowdObjective,
     NoisePart,
+    ObjectivePart,
     WorkerConfusion,
     WorkerConfusionNet,
 )
-from crowdwise.learn.objectives import CrowdObjective, ObjectivePart
 from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike

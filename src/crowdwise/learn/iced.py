@@ -44,8 +44,7 @@ from crowdwise.learn.iced_rounds import (
     order_by_labels,
 )
 from crowdwise.learn.mbem import CountedConfusion, CountedConfusionNet
-from crowdwise.learn.noise import NoisePart
-from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation
+from crowdwise.learn.parts import CrowdObjective, NoisePart, ObjectivePart, PerAnnotation
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import Features

@@ -17,8 +17,9 @@ from crowdwise.base.params import at_least
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerFeatures, WorkerTable
-from crowdwise.learn.objectives import EM, ObjectivePart
+from crowdwise.learn.noise import WorkerFeatures
+from crowdwise.learn.objectives import EM
+from crowdwise.learn.parts import CrowdNet, Noise, NoisePart, ObjectivePart, WorkerTable
 from crowdwise.learn.response import ResponseModel
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike, build_network

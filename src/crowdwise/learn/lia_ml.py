@@ -26,8 +26,8 @@ from crowdwise.learn.label_pairs import (
     share_right,
 )
 from crowdwise.learn.lia import LIA, SELU
-from crowdwise.learn.noise import NoisePart
-from crowdwise.learn.objectives import EM, CrowdObjective, ObjectivePart
+from crowdwise.learn.objectives import EM
+from crowdwise.learn.parts import CrowdObjective, NoisePart, ObjectivePart
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import as_features
 from crowdwise.nets.modules import NetworkLike, Standardize

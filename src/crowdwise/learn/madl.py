@@ -12,8 +12,14 @@ from torch import Tensor, nn
 from crowdwise.base.params import more_than
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.embedded import EmbeddedConfusion, EmbeddedConfusionNet
-from crowdwise.learn.noise import CrowdNet, NoisePart
-from crowdwise.learn.objectives import CrowdObjective, ObjectivePart, PerAnnotation, total
+from crowdwise.learn.parts import (
+    CrowdNet,
+    CrowdObjective,
+    NoisePart,
+    ObjectivePart,
+    PerAnnotation,
+    total,
+)
 from crowdwise.learn.recipes import CAREFUL, MAML
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.modules import LINEAR, NetworkLike

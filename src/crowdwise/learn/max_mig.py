@@ -12,15 +12,17 @@ from torch.nn.functional import log_softmax
 from crowdwise.base.params import more_than, one_of
 from crowdwise.errors import ParameterError
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import (
+from crowdwise.learn.noise import count_log_confusion
+from crowdwise.learn.objectives import PerLabelLoss
+from crowdwise.learn.parts import (
     CrowdNet,
     Noise,
     NoisePart,
+    ObjectivePart,
     WorkerTable,
-    count_log_confusion,
+    joint,
     pick,
 )
-from crowdwise.learn.objectives import ObjectivePart, PerLabelLoss, joint
 from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
 from crowdwise.nets.modules import MLP, NetworkLike

@@ -10,13 +10,16 @@ from torch import Tensor
 
 from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, pick
-from crowdwise.learn.objectives import (
+from crowdwise.learn.objectives import best_class
+from crowdwise.learn.parts import (
+    CrowdNet,
     CrowdObjective,
+    Noise,
+    NoisePart,
     ObjectivePart,
-    best_class,
     joint,
     per_annotation,
+    pick,
 )
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
 from crowdwise.nets.loop import Phase

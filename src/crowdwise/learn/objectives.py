@@ -1,113 +1,24 @@
-"""Objective parts: what training raises, given a truth model and a noise model."""
+"""Further objective parts: one truth per task, layers that are not tables, and EM."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
 
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from crowdwise.base.params import Constraints, at_least, one_of
-from crowdwise.errors import ParameterError, explain
-from crowdwise.learn.noise import CrowdNet, Noise
+from crowdwise.base.params import at_least, one_of
+from crowdwise.learn.parts import (
+    CrowdNet,
+    CrowdObjective,
+    ObjectivePart,
+    joint,
+    per_annotation,
+    total,
+)
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
 from crowdwise.nets.loop import Phase
-from crowdwise.nets.modules import Objective
-from crowdwise.typing import Array
-
-NoiseT = TypeVar("NoiseT", bound=Noise)
-
-
-class ObjectivePart(BaseEstimator, ABC):
-    """What training raises, described; :meth:`build` makes the module.
-
-    A part of your own is a dataclass of its parameters with a ``build``; see :class:`PerTask`.
-    """
-
-    _parameter_constraints: ClassVar[Constraints] = {}
-    # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
-    random_per: ClassVar[tuple[str, ...]] = ()
-
-    def check(self) -> Self:
-        """Refuse parameters that make no sense."""
-        self._validate_params()
-        return self
-
-    @abstractmethod
-    def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        """The objective of a network on these data."""
-
-
-class CrowdObjective(Objective[Batch]):
-    """A truth model and a noise model, together with the loss they are trained on.
-
-    The loss is minus the likelihood of every annotation on its own, if a subclass has no other.
-    """
-
-    net: CrowdNet
-    gold: Tensor
-
-    def __init__(self, net: CrowdNet, data: CrowdData) -> None:
-        super().__init__()
-        self.net = net
-        self.register_buffer("gold", data.gold)
-
-    def phases(self, epochs: int) -> Sequence[Phase[Any, Batch]]:
-        """The stretches of training; ``epochs`` are those that the settings ask for."""
-        return [Phase(epochs)]
-
-    def loss(self, batch: Batch) -> Tensor:
-        """Minus the objective, per annotation."""
-        return -per_annotation(*self.scores(batch), batch)
-
-    def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the network predicts, with truths that gold rules out at minus infinity."""
-        log_truth, score = self.net(batch)
-        return log_truth + self.gold[batch.task], score
-
-    def held_out(self, batch: Batch) -> Tensor:
-        """Negative log-likelihood of labels, per annotation: what restarts are chosen by."""
-        return -per_annotation(*self.scores(batch), batch)
-
-    def posterior(self, batch: Batch) -> Tensor:
-        """Log P(truth | features, labels), (task, truth)."""
-        return self.net.log_classes(joint(*self.scores(batch), batch))
-
-    def chunks(self, data: CrowdData) -> Iterator[Batch]:
-        """All tasks, as many at a time as memory takes; posteriors are worked out for these."""
-        return data.chunks()
-
-    def settle(self, data: CrowdData) -> None:
-        """What is left to do when training is over."""
-
-    def describe(self) -> Mapping[str, Array]:
-        """Learned attributes that this objective adds to those of every learner."""
-        return {}
-
-    def noise_as(self, kind: type[NoiseT], part: str) -> NoiseT:
-        """The noise model, which must be of one kind for this objective."""
-        noise = self.net.noise
-        if not isinstance(noise, kind):
-            raise ParameterError(
-                explain(
-                    f"{type(self).__name__.removesuffix('Loss')} does not go with this noise.",
-                    first=type(noise).__name__.removesuffix("Net"),
-                    expected=f"noise={part}",
-                )
-            )
-        return noise
-
-
-@dataclass(eq=False, repr=False)
-class PerAnnotation(ObjectivePart):
-    """Marginal likelihood with every annotation on its own (SpeeLFC eq. 8, LIA eq. 9)."""
-
-    def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        return CrowdObjective(net, data)
 
 
 @dataclass(eq=False, repr=False)
@@ -279,19 +190,6 @@ def best_class(posterior: Tensor) -> Tensor:
     return best / best.sum(dim=-1, keepdim=True)
 
 
-def joint(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
-    """Log P(truth, labels | features), (task, truth)."""
-    return log_truth.index_add(0, batch.at, score * batch.weight[:, None])
-
-
-def per_annotation(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
-    """Mean over annotations of log sum_k P(k | x) P(label | k)."""
-    # Summing over the outermost axis is faster where it is short.
-    both = log_truth.T.index_select(1, batch.at) + score.T  # (truth, row)
-    evidence = torch.logsumexp(both, dim=0)  # (row,)
-    return (evidence * batch.weight).sum() / total(batch)
-
-
 def per_task(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
     """Sum over tasks of log sum_k P(k | x) prod_j P(label_j | k), per annotation."""
     return torch.logsumexp(joint(log_truth, score, batch), dim=-1).sum() / total(batch)
@@ -301,8 +199,3 @@ def expected(log_truth: Tensor, score: Tensor, target: Tensor, batch: Batch) -> 
     """Expected log P(truth, labels | x) under ``target``, per annotation."""
     labels = (target[batch.at] * score).sum(dim=-1)  # (row,)
     return ((target * log_truth).sum() + (labels * batch.weight).sum()) / total(batch)
-
-
-def total(batch: Batch) -> Tensor:
-    """Weight of the batch's annotations."""
-    return batch.weight.sum().clamp_min(1e-12)

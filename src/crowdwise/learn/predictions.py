@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from crowdwise import progress
-from crowdwise.learn.noise import CrowdNet
+from crowdwise.learn.parts import CrowdNet
 from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.typing import Floats, Ints
 

@@ -21,7 +21,7 @@ from crowdwise.base.learner import WorkersLike, worker_names
 from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
-from crowdwise.learn.noise import WorkerTable
+from crowdwise.learn.parts import WorkerTable
 from crowdwise.nets.batches import Batch, CrowdData, as_data, empty_data, label_shares
 from crowdwise.nets.features import as_features, refuse_other_features, remember_features
 from crowdwise.nets.loop import Phase, pick_device, seeded, split, train

@@ -1,8 +1,7 @@
 """SpeeLFC: a classifier and a confusion matrix per worker, trained end to end."""
 
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import NoisePart, WorkerConfusion
-from crowdwise.learn.objectives import ObjectivePart, PerAnnotation
+from crowdwise.learn.parts import NoisePart, ObjectivePart, PerAnnotation, WorkerConfusion
 from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import RandomState

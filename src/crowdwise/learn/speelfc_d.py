@@ -13,8 +13,14 @@ from torch.nn.functional import logsigmoid
 
 from crowdwise.base.params import at_least, more_than
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerTable
-from crowdwise.learn.objectives import ObjectivePart, PerAnnotation
+from crowdwise.learn.parts import (
+    CrowdNet,
+    Noise,
+    NoisePart,
+    ObjectivePart,
+    PerAnnotation,
+    WorkerTable,
+)
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training

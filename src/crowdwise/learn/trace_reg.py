@@ -9,8 +9,14 @@ from torch import Tensor
 
 from crowdwise.base.params import at_least
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import CrowdNet, NoisePart, WorkerConfusion, WorkerConfusionNet
-from crowdwise.learn.objectives import CrowdObjective, ObjectivePart
+from crowdwise.learn.parts import (
+    CrowdNet,
+    CrowdObjective,
+    NoisePart,
+    ObjectivePart,
+    WorkerConfusion,
+    WorkerConfusionNet,
+)
 from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.modules import NetworkLike

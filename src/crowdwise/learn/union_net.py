@@ -11,8 +11,16 @@ from torch.nn.functional import log_softmax
 
 from crowdwise.base.params import between
 from crowdwise.learn.crowd_classifier import CrowdClassifier
-from crowdwise.learn.noise import CrowdNet, Noise, NoisePart, WorkerTable, pick
-from crowdwise.learn.objectives import ObjectivePart, PerLabelLoss, per_annotation
+from crowdwise.learn.objectives import PerLabelLoss
+from crowdwise.learn.parts import (
+    CrowdNet,
+    Noise,
+    NoisePart,
+    ObjectivePart,
+    WorkerTable,
+    per_annotation,
+    pick,
+)
 from crowdwise.learn.recipes import MAML
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.modules import NetworkLike

@@ -1,0 +1,292 @@
+"""The basic parts of a learner: a network of truth and noise, and the objective it is trained on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Self, TypeVar
+
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+from torch.nn.functional import embedding
+
+from crowdwise.base.params import Constraints
+from crowdwise.errors import ParameterError, explain
+from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.loop import Phase
+from crowdwise.nets.modules import Objective, SideBySide
+from crowdwise.typing import Array, Floats
+
+NoiseT = TypeVar("NoiseT", bound="Noise")
+
+
+class NoisePart(BaseEstimator, ABC):
+    """How workers turn truths into labels, described; :meth:`build` makes the module.
+
+    A part of your own is a dataclass of its parameters with a ``build``; see
+    :class:`WorkerConfusion`.
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {}
+    # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
+    random_per: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> Self:
+        """Refuse parameters that make no sense."""
+        self._validate_params()
+        return self
+
+    @abstractmethod
+    def build(self, data: CrowdData) -> Noise:
+        """The noise model for workers, classes and features of these sizes, untrained."""
+
+
+class Noise(SideBySide, nn.Module):
+    """A model of log P(label | truth, features, worker), a module.
+
+    Rows are annotations: ``at`` says which of the tasks ``x`` each is about, ``worker`` by whom.
+    """
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """The whole table of each row, (row, truth, label)."""
+        raise TypeError(f"{type(self).__name__} has no table")
+
+    def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
+        """Log P(the label given | truth) of each row, (row, truth)."""
+        return pick(self(x, at, worker), label)
+
+    def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | features) of each row, (row, label): the truth summed out."""
+        return torch.logsumexp(log_truth[at][:, :, None] + self(x, at, worker), dim=1)
+
+    def accuracy(self, log_truth: Tensor, x: Tensor, workers: Tensor) -> Tensor:
+        """P(right) of every worker on every task, (task, worker)."""
+        at, everyone = grid(len(x), workers)
+        table = self(x, at, everyone).exp()
+        table = table.reshape(len(x), len(workers), *table.shape[1:])
+        return torch.einsum("tk,twkk->tw", log_truth.exp(), table)
+
+    def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
+        """Learned attributes that this noise model adds to those of every learner."""
+        return {}
+
+
+class CrowdNet(SideBySide, nn.Module):
+    """A truth model and a noise model behind one scaler."""
+
+    def __init__(self, scaler: nn.Module, truth: nn.Module, noise: Noise) -> None:
+        super().__init__()
+        self.scaler, self.truth, self.noise = scaler, truth, noise
+
+    def log_truth(self, x: Tensor) -> Tensor:
+        """Log P(truth | features), (task, truth)."""
+        return self.log_classes(self.truth(self.scaler(x)))
+
+    def log_noise(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | truth) of each row, (row, truth, label)."""
+        return self.noise(self.scaler(x), at, worker)
+
+    def log_labels(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        """Log P(label | features) of each row, (row, label)."""
+        scaled = self.scaler(x)
+        log_truth = self.log_classes(self.truth(scaled))
+        return self.noise.labels(log_truth, scaled, at, worker)
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Log P(truth | features) per task, and log P(the label given | truth) per row."""
+        x = self.scaler(batch.x)
+        score = self.noise.score(x, batch.at, batch.worker, batch.label)
+        return self.log_classes(self.truth(x)), score
+
+    def tables(self, x: Tensor, workers: Tensor) -> Tensor:
+        """P(label | truth) of workers on tasks, (task, worker, truth, label)."""
+        at, everyone = grid(len(x), workers)
+        table = self.log_noise(x, at, everyone).exp()
+        return table.reshape(len(x), len(workers), *table.shape[1:])
+
+    def worker_labels(self, x: Tensor, workers: Tensor) -> Tensor:
+        """P(label) of workers on tasks, (task, worker, label)."""
+        at, everyone = grid(len(x), workers)
+        labels = self.log_labels(x, at, everyone).exp()
+        return labels.reshape(len(x), len(workers), labels.shape[-1])
+
+    def worker_accuracy(self, x: Tensor, workers: Tensor) -> Tensor:
+        """P(right) of workers on tasks, (task, worker)."""
+        return self.noise.accuracy(self.log_truth(x), self.scaler(x), workers)
+
+
+class WorkerTable(nn.Module):
+    """Parameters of each worker, and of the unknown one in the last row."""
+
+    def __init__(self, n_workers: int, start: Tensor) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(start.expand(n_workers + 1, *start.shape).clone())
+
+    def forward(self, worker: Tensor) -> Tensor:
+        return self.weight[worker]
+
+    @torch.no_grad()
+    def average_unknown(self) -> None:
+        """Let the unknown worker be the average of the others."""
+        self.weight[-1] = self.weight[:-1].mean(dim=0)
+
+
+@dataclass(eq=False, repr=False)
+class WorkerConfusion(NoisePart):
+    """A confusion matrix per worker, each row a softmax of free numbers (SpeeLFC eq. 5).
+
+    Parameters
+    ----------
+    diagonal, off_diagonal : float, default=4.7 and 1.0
+        Where the free matrices start: before anything is learned a worker is right with
+        probability ``exp(diagonal) / (exp(diagonal) + (n_classes - 1) * exp(off_diagonal))``.
+    """
+
+    diagonal: float = 4.7
+    off_diagonal: float = 1.0
+
+    _parameter_constraints = {"diagonal": [Real], "off_diagonal": [Real]}
+
+    def build(self, data: CrowdData) -> WorkerConfusionNet:
+        return WorkerConfusionNet(data.n_workers, data.n_classes, self.diagonal, self.off_diagonal)
+
+
+class WorkerConfusionNet(Noise):
+    """Free matrices of the workers, whose rows become probabilities by softmax."""
+
+    def __init__(self, n_workers: int, n_classes: int, diagonal: float, off: float) -> None:
+        super().__init__()
+        start = torch.full((n_classes, n_classes), off)
+        self.raw = WorkerTable(n_workers, start.fill_diagonal_(diagonal))
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        return self.log_classes(self.raw(worker))  # (row, truth, label)
+
+    def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
+        """The same, from one softmax per worker instead of one per row."""
+        tables = self.log_classes(self.raw.weight)  # (worker, truth, label)
+        if label.ndim > 1:
+            return pick(tables[worker], label)
+        by_label = tables.movedim(-1, 0).flatten(0, 1)  # (label x worker, truth)
+        return embedding(label * len(tables) + worker, by_label)
+
+
+class ObjectivePart(BaseEstimator, ABC):
+    """What training raises, described; :meth:`build` makes the module.
+
+    A part of your own is a dataclass of its parameters with a ``build``; see :class:`PerTask`.
+    """
+
+    _parameter_constraints: ClassVar[Constraints] = {}
+    # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
+    random_per: ClassVar[tuple[str, ...]] = ()
+
+    def check(self) -> Self:
+        """Refuse parameters that make no sense."""
+        self._validate_params()
+        return self
+
+    @abstractmethod
+    def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
+        """The objective of a network on these data."""
+
+
+class CrowdObjective(Objective[Batch]):
+    """A truth model and a noise model, together with the loss they are trained on.
+
+    The loss is minus the likelihood of every annotation on its own, if a subclass has no other.
+    """
+
+    net: CrowdNet
+    gold: Tensor
+
+    def __init__(self, net: CrowdNet, data: CrowdData) -> None:
+        super().__init__()
+        self.net = net
+        self.register_buffer("gold", data.gold)
+
+    def phases(self, epochs: int) -> Sequence[Phase[Any, Batch]]:
+        """The stretches of training; ``epochs`` are those that the settings ask for."""
+        return [Phase(epochs)]
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Minus the objective, per annotation."""
+        return -per_annotation(*self.scores(batch), batch)
+
+    def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """What the network predicts, with truths that gold rules out at minus infinity."""
+        log_truth, score = self.net(batch)
+        return log_truth + self.gold[batch.task], score
+
+    def held_out(self, batch: Batch) -> Tensor:
+        """Negative log-likelihood of labels, per annotation: what restarts are chosen by."""
+        return -per_annotation(*self.scores(batch), batch)
+
+    def posterior(self, batch: Batch) -> Tensor:
+        """Log P(truth | features, labels), (task, truth)."""
+        return self.net.log_classes(joint(*self.scores(batch), batch))
+
+    def chunks(self, data: CrowdData) -> Iterator[Batch]:
+        """All tasks, as many at a time as memory takes; posteriors are worked out for these."""
+        return data.chunks()
+
+    def settle(self, data: CrowdData) -> None:
+        """What is left to do when training is over."""
+
+    def describe(self) -> Mapping[str, Array]:
+        """Learned attributes that this objective adds to those of every learner."""
+        return {}
+
+    def noise_as(self, kind: type[NoiseT], part: str) -> NoiseT:
+        """The noise model, which must be of one kind for this objective."""
+        noise = self.net.noise
+        if not isinstance(noise, kind):
+            raise ParameterError(
+                explain(
+                    f"{type(self).__name__.removesuffix('Loss')} does not go with this noise.",
+                    first=type(noise).__name__.removesuffix("Net"),
+                    expected=f"noise={part}",
+                )
+            )
+        return noise
+
+
+@dataclass(eq=False, repr=False)
+class PerAnnotation(ObjectivePart):
+    """Marginal likelihood with every annotation on its own (SpeeLFC eq. 8, LIA eq. 9)."""
+
+    def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
+        return CrowdObjective(net, data)
+
+
+def grid(n_rows: int, workers: Tensor) -> tuple[Tensor, Tensor]:
+    """Every row with every worker: which row, and which worker."""
+    return torch.arange(n_rows).repeat_interleave(len(workers)), workers.repeat(n_rows)
+
+
+def pick(log_noise: Tensor, label: Tensor) -> Tensor:
+    """Log P(the label given | truth), (row, truth); a soft label weighs the logarithms."""
+    if label.ndim > 1:
+        return torch.einsum("rkl,rl->rk", log_noise, label)
+    return log_noise[torch.arange(len(label), device=label.device), :, label]
+
+
+def joint(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+    """Log P(truth, labels | features), (task, truth)."""
+    return log_truth.index_add(0, batch.at, score * batch.weight[:, None])
+
+
+def per_annotation(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+    """Mean over annotations of log sum_k P(k | x) P(label | k)."""
+    # Summing over the outermost axis is faster where it is short.
+    both = log_truth.T.index_select(1, batch.at) + score.T  # (truth, row)
+    evidence = torch.logsumexp(both, dim=0)  # (row,)
+    return (evidence * batch.weight).sum() / total(batch)
+
+
+def total(batch: Batch) -> Tensor:
+    """Weight of the batch's annotations."""
+    return batch.weight.sum().clamp_min(1e-12)
