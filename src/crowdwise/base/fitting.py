@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -100,15 +101,6 @@ def column_names(X: FeaturesLike) -> Array | None:
     return np.array(columns, dtype=object)
 
 
-def remember_columns(model: BaseEstimator, names: Array | None, number: int | None) -> None:
-    """Set what scikit-learn's estimators tell of the X in fit, where it is known."""
-    known = {"feature_names_in_": names, "n_features_in_": number}
-    for name, value in known.items():
-        vars(model).pop(name, None)
-        if value is not None:
-            setattr(model, name, value)
-
-
 def refuse_other_columns(names: Array | None, known: Array | None, what: str = "X") -> None:
     """Columns with other names than in fit, or in another order."""
     if names is None or known is None or np.array_equal(names, known):
@@ -133,7 +125,7 @@ def in_task_order(X: FeaturesLike, tasks: Array) -> FeaturesLike:
     order = order_by_name(X, tasks)
     if order is not None:
         return X.iloc[order]
-    if X is not None:
+    if X is not None and n_rows(X) != len(tasks):
         refuse_other_rows(n_rows(X), tasks)
     return X
 
@@ -156,26 +148,26 @@ def refuse_width(found: int, expected: int) -> None:
         )
 
 
-def refuse_other_rows(found: int, tasks: Array) -> None:
-    if found != len(tasks):
-        raise AnnotationError(
-            explain(
-                f"X has {found:,} rows, but there are {len(tasks):,} tasks.",
-                expected="one row per task, in the order of annotations.tasks",
-                fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
-            )
+def refuse_other_rows(found: int, tasks: Array) -> NoReturn:
+    """Another number of rows than there are tasks."""
+    raise AnnotationError(
+        explain(
+            f"X has {found:,} rows, but there are {len(tasks):,} tasks.",
+            expected="one row per task, in the order of annotations.tasks",
+            fix="give a frame indexed by task, or declare all tasks: from_frame(…, tasks=…)",
         )
+    )
 
 
-def refuse_flat(shape: tuple[int, ...]) -> None:
-    if len(shape) < 2 or 0 in shape[1:]:
-        raise AnnotationError(
-            explain(
-                f"X has shape {shape}.",
-                expected="two dimensions or more, rows being tasks, and a column or more",
-                fix="use X.reshape(-1, 1) for a single feature",
-            )
+def refuse_flat(shape: tuple[int, ...]) -> NoReturn:
+    """Features without rows or columns."""
+    raise AnnotationError(
+        explain(
+            f"X has shape {shape}.",
+            expected="two dimensions or more, rows being tasks, and a column or more",
+            fix="use X.reshape(-1, 1) for a single feature",
         )
+    )
 
 
 @contextmanager

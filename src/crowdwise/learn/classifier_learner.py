@@ -13,18 +13,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from crowdwise.base.fitting import (
-    column_names,
-    n_rows,
-    refuse_other_columns,
-    refuse_width,
-    remember_columns,
-)
+from crowdwise.base.fitting import column_names, n_rows, refuse_other_columns, refuse_width
 from crowdwise.base.params import Constraints
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.learn.softmax_regression import as_table
-from crowdwise.nets.features import take
+from crowdwise.nets.features import remember_columns, take
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base.fitting import remember_columns
 from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike
 from crowdwise.base.params import Constraints, at_least, checks_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
 from crowdwise.learn.speelfc import SpeeLFC
+from crowdwise.nets.features import remember_columns
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
 
 SEEDS = 2**31 - 1

@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, refuse_empty
 from crowdwise.base.aggregator import by_worker
-from crowdwise.base.fitting import all_or_nothing, column_names, in_task_order, remember_columns
+from crowdwise.base.fitting import all_or_nothing, column_names, in_task_order
 from crowdwise.base.learner import Learner, WorkersLike
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.inference import MemoryEngine, Sweep, clamp, log_of, pooled_confusion
 from crowdwise.io import as_annotations, as_gold
+from crowdwise.nets.features import remember_columns
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints
 
 ROWS_AT_ONCE = 1 << 16

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations, refuse_empty
-from crowdwise.base.fitting import all_or_nothing, column_names, refuse_other_columns
+from crowdwise.base.fitting import column_names, refuse_other_columns
 from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import ParameterError, explain
@@ -28,8 +28,9 @@ from crowdwise.learn.parts import (
     PerAnnotation,
     WorkerConfusion,
     WorkerTable,
+    pair_cells,
 )
-from crowdwise.learn.predictions import pair_cells, predict_labels, predict_rows
+from crowdwise.learn.predictions import predict_labels, predict_rows
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
 from crowdwise.nets.features import (
     Features,
@@ -44,7 +45,15 @@ from crowdwise.nets.loop import History, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
 from crowdwise.nets.saved import has_own_code, rebuild, state_of
 from crowdwise.nets.training import Training
-from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
+from crowdwise.typing import (
+    AnnotationsLike,
+    Array,
+    FeaturesLike,
+    Floats,
+    GoldLike,
+    Ints,
+    RandomState,
+)
 
 
 class CrowdClassifier(Learner):
@@ -132,6 +141,8 @@ class CrowdClassifier(Learner):
     random_state: RandomState
     net_: CrowdNet
     worker_features_: Tensor | None
+    worker_feature_names_in_: Array | None
+    history_: History
 
     def __init__(
         self,
@@ -207,19 +218,20 @@ class CrowdClassifier(Learner):
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
         table = worker_table(worker_features, votes.workers)
         data = as_data(features, votes, known, device, table)
-        with all_or_nothing(self):
-            self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
-            remember_features(self, features)
-            self.worker_features_ = table
-            self.worker_feature_names_in_ = column_names(worker_features)
-            with seeded(int(rng.randint(2**31 - 1)), device, data.step_work(settings)):
-                best, self.history_ = self._learn(data, votes, known, settings, rng)
-            self.net_ = best.net.cpu()
-            if not settings.worker_dropout:
-                for part in self.net_.modules():
-                    if isinstance(part, WorkerTable):
-                        part.average_unknown()
-            self._describe(best.cpu(), data)
+        fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
+        fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
+        remember_features(fresh, features)
+        fresh.worker_features_ = table
+        fresh.worker_feature_names_in_ = None if table is None else column_names(worker_features)
+        with seeded(int(rng.randint(2**31 - 1)), device, data.step_work(settings)):
+            best, fresh.history_ = fresh._learn(data, votes, known, settings, rng)
+        fresh.net_ = best.net.cpu()
+        if not settings.worker_dropout:
+            for part in fresh.net_.modules():
+                if isinstance(part, WorkerTable):
+                    part.average_unknown()
+        fresh._describe(best.cpu(), data)
+        self.__dict__ = fresh.__dict__
         return self
 
     def _learn(

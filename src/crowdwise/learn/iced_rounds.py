@@ -14,8 +14,7 @@ from crowdwise.inference import pooled_confusion
 from crowdwise.inference.simplex import clamp, tied
 from crowdwise.learn.crowd_smote import NewTasks
 from crowdwise.learn.embedding_net import EmbeddingNet
-from crowdwise.learn.parts import CrowdNet
-from crowdwise.learn.parts import CrowdObjective
+from crowdwise.learn.parts import CrowdNet, CrowdObjective
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.loop import holds_out
 from crowdwise.nets.training import Training

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -11,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.learner import WorkersLike
 from crowdwise.base.params import at_least
 from crowdwise.errors import ParameterError, explain
@@ -166,6 +166,7 @@ class LIA(CrowdClassifier):
     }
     default_training = Training(optimizer="amsgrad", learning_rate=1e-3)
     truth: NetworkLike
+    response_: ResponseModel | None
 
     def __init__(
         self,
@@ -213,14 +214,15 @@ class LIA(CrowdClassifier):
                 )
             )
         votes = as_annotations(annotations)
-        with all_or_nothing(self):
-            super().fit(X, votes, worker_features, gold)
-            self.response_: ResponseModel | None = None
-            if self.response is not None:
-                beside = clone(self.response)
-                if beside.random_state is None:
-                    beside.set_params(random_state=self.random_state)
-                self.response_ = beside.fit(X, votes, truth=self.posterior_)
+        fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
+        super(LIA, fresh).fit(X, votes, worker_features, gold)
+        fresh.response_ = None
+        if self.response is not None:
+            beside = clone(self.response)
+            if beside.random_state is None:
+                beside.set_params(random_state=self.random_state)
+            fresh.response_ = beside.fit(X, votes, truth=fresh.posterior_)
+        self.__dict__ = fresh.__dict__
         return self
 
     def predict_response(self, X: FeaturesLike, workers: WorkersLike | None = None) -> Floats:

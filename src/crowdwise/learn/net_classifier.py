@@ -10,12 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
-from crowdwise.base.fitting import remember_columns
 from crowdwise.base.params import checks_params
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.noise import NoNoise
 from crowdwise.learn.objectives import PerLabel
-from crowdwise.nets.features import take
+from crowdwise.nets.features import remember_columns, take
 from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, FeaturesLike, Floats, RandomState

@@ -1,4 +1,4 @@
-"""The basic parts of a learner: a network of truth and noise, and the objective it is trained on."""
+"""The basic parts of a learner: a network of truth and noise, and the objective it has."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from crowdwise.nets.modules import Objective, SideBySide
 from crowdwise.typing import Array, Floats
 
 NoiseT = TypeVar("NoiseT", bound="Noise")
+HIDDEN = 128  # numbers that a noise model has in passing for a task and a worker, about
 
 
 class NoisePart(BaseEstimator, ABC):
@@ -260,6 +261,11 @@ class PerAnnotation(ObjectivePart):
 
     def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
         return CrowdObjective(net, data)
+
+
+def pair_cells(n_classes: int) -> int:
+    """Numbers in passing for a task and a worker."""
+    return max(n_classes**2, HIDDEN)
 
 
 def grid(n_rows: int, workers: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,16 +9,9 @@ import torch
 from torch import Tensor
 
 from crowdwise import progress
-from crowdwise.learn.parts import CrowdNet
+from crowdwise.learn.parts import CrowdNet, pair_cells
 from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.typing import Floats, Ints
-
-HIDDEN = 128  # numbers that a noise model has in passing for a task and a worker, about
-
-
-def pair_cells(n_classes: int) -> int:
-    """Numbers in passing for a task and a worker."""
-    return max(n_classes**2, HIDDEN)
 
 
 @torch.no_grad()

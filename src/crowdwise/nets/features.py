@@ -17,13 +17,11 @@ from torch.utils.data import Dataset, Subset, default_collate
 
 from crowdwise.base.fitting import (
     column_names,
-    n_rows,
     order_by_name,
     refuse_flat,
     refuse_other_columns,
     refuse_other_rows,
     refuse_width,
-    remember_columns,
 )
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.typing import Array, FeaturesLike, Ints
@@ -42,7 +40,10 @@ class Features:
 
     @property
     def n_tasks(self) -> int:
-        return n_rows(self.source) if self.order is None else len(self.order)
+        if self.order is not None:
+            return len(self.order)
+        tabular = isinstance(self.source, Tensor) or issparse(self.source)
+        return int(self.source.shape[0]) if tabular else len(self.source)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -110,13 +111,14 @@ def as_features(X: FeaturesLike, tasks: Array | None = None) -> Features:
         plain = X.is_floating_point() or (X.ndim > 1 and not X.is_complex())
         source = X.detach().float() if plain else X
     else:
-        order = order_by_name(X, tasks)
+        order = order_by_name(X, tasks) if isinstance(X, pd.DataFrame | pd.Series) else None
         source = torch.as_tensor(_as_array(X), dtype=torch.float32)
     _refuse_complex(source)
-    if issparse(source) or (isinstance(source, Tensor) and source.is_floating_point()):
+    rows = issparse(source) or (isinstance(source, Tensor) and source.is_floating_point())
+    if rows and (len(source.shape) < 2 or 0 in source.shape[1:]):
         refuse_flat(tuple(source.shape))
-    features = Features(source, order, names=column_names(X))
-    if tasks is not None:
+    features = Features(source, order, names=column_names(X) if hasattr(X, "columns") else None)
+    if tasks is not None and features.n_tasks != len(tasks):
         refuse_other_rows(features.n_tasks, tasks)
     if not isinstance(source, Dataset):
         _refuse_missing(source)
@@ -127,6 +129,15 @@ def refuse_other_shape(features: Features, shape: tuple[int, ...]) -> None:
     """Rows of another width than in fit, where they had ``shape``."""
     if len(shape) == len(features.shape) == 1:  # images may have other sizes
         refuse_width(features.shape[0], shape[0])
+
+
+def remember_columns(model: BaseEstimator, names: Array | None, number: int | None) -> None:
+    """Set what scikit-learn's estimators know about the X in fit, where it is known."""
+    known = {"feature_names_in_": names, "n_features_in_": number}
+    for name, value in known.items():
+        vars(model).pop(name, None)
+        if value is not None:
+            setattr(model, name, value)
 
 
 def remember_features(model: BaseEstimator, features: Features) -> None:
