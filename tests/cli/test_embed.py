@@ -49,6 +49,11 @@ def test_embedders_of_every_family(files, name):
     assert len(pd.read_parquet(target)) == 80
 
 
+def test_a_place_for_the_result_is_required(files, fails):
+    error = fails("embed", files.votes, "--features", files.features, status=2)
+    assert "the following arguments are required: -o/--output" in error
+
+
 def test_bad_input(files, fails):
     target = files.folder / "embedding.csv"
     words = ["embed", files.votes, "--features", files.features, "-o", target]

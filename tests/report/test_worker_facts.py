@@ -98,6 +98,12 @@ class TestPairs:
         assert kappas == sorted(kappas)
         assert kappas[0] == pytest.approx(np.nanmin(found.kappa))
 
+    def test_a_worker_with_one_label_counts_among_those_compared(self):
+        task, worker = np.tile(np.arange(40), 2), np.repeat([0, 1], 40)
+        labels = np.tile([0, 1], 40)
+        data = Annotations.from_codes([*task, 0], [*worker, 2], [*labels, 0])
+        assert pair_facts(data).note == ""
+
     def test_no_two_workers_on_a_task(self):
         data = Annotations.from_codes([0, 1, 2], [0, 1, 2], [0, 1, 0])
         assert pair_facts(data) is None

@@ -30,6 +30,13 @@ def test_has_names(lessons):
     assert lessons.items["lesson"].nunique() == 24
 
 
+def test_features_spread_as_declared(lessons):
+    names, truth = lessons.extra["feature_names"], lessons.truth.to_numpy()
+    for name, spread in (("noise_decibels", 5.0), ("wait_seconds", 1.0)):  # rarely at a bound
+        engaged = lessons.X[truth == "engaged", names.index(name)]
+        assert engaged.std() == pytest.approx(spread, rel=0.15)
+
+
 def test_is_imbalanced(lessons):
     shares = lessons.truth.value_counts(normalize=True)
     assert shares["engaged"] > 0.5
