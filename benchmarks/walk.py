@@ -4,8 +4,9 @@ python benchmarks/walk.py
 
 Each walk is one call on a small crowd, traced: every function of the package that runs counts
 once, and so does its file; a change of file is a call from one file into another, counted once
-for each pair of functions. Then the house as a whole: imports of private modules across
-packages, and constructor parameters of the methods with the most.
+for each pair of functions. Where a method uses another one, such as an aggregator, what lies
+behind that call is a walk of its own; the column "nested" counts the files of those walks too. Then the house as a whole: imports of private modules across packages,
+and constructor parameters of the methods with the most.
 """
 
 import ast
@@ -23,8 +24,10 @@ from typing import Any
 import numpy as np
 
 import crowdwise
+from crowdwise.base import Aggregator, Embedder, Learner
 
 ROOT = Path(crowdwise.__file__).parent
+METHODS = (Aggregator, Learner, Embedder)
 GENERATED = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>", "<module>")
 
 
@@ -35,18 +38,30 @@ class Walk:
     files: list[str]
     functions: int
     changes: int
+    nested: list[str]  # files, the walks of methods fitted inside included
 
 
-def trace(call: Callable[[], Any]) -> Walk:
+def trace(call: Callable[[], Any], method: type | None) -> Walk:
     """Run a call and record the package's own functions that it entered."""
     entered: set[CodeType] = set()
+    inside: set[CodeType] = set()
     edges: set[tuple[CodeType, CodeType]] = set()
+    others: list[FrameType] = []  # the call into another method that is under way
 
     def own(code: CodeType) -> bool:
         return code.co_filename.startswith(str(ROOT)) and code.co_name not in GENERATED
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
+        if event == "return" and others and others[-1] is frame:
+            others.pop()
         if event != "call" or not own(frame.f_code):
+            return
+        inside.add(frame.f_code)
+        if others:
+            return
+        me = frame.f_locals.get("self")
+        if isinstance(me, METHODS) and type(me) is not method:
+            others.append(frame)
             return
         entered.add(frame.f_code)
         caller = frame.f_back
@@ -60,8 +75,12 @@ def trace(call: Callable[[], Any]) -> Walk:
         call()
     finally:
         sys.setprofile(None)
-    names = {str(Path(code.co_filename).relative_to(ROOT)) for code in entered}
-    return Walk(sorted(names), len(entered), len(edges))
+    return Walk(files_of(entered), len(entered), len(edges), files_of(inside))
+
+
+def files_of(codes: set[CodeType]) -> list[str]:
+    """The files of some functions, within the package."""
+    return sorted({str(Path(code.co_filename).relative_to(ROOT)) for code in codes})
 
 
 def walks() -> dict[str, tuple[Callable[[], Any], type | None]]:
@@ -124,14 +143,14 @@ def count_any() -> int:
 
 def main() -> None:
     verbose = "--files" in sys.argv
-    print(f"{'walk':20} {'files':>6} {'functions':>10} {'changes':>8} {'ancestors':>10}")
+    print(f"{'walk':20} files functions changes nested ancestors")
     for name, (call, cls) in walks().items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             call()
-            walk = trace(call)
-        counts = f"{len(walk.files):6} {walk.functions:10} {walk.changes:8}"
-        print(f"{name:20} {counts} {ancestors(cls):>10}")
+            walk = trace(call, cls)
+        counts = f"{len(walk.files):5} {walk.functions:9} {walk.changes:7} {len(walk.nested):6}"
+        print(f"{name:20} {counts} {ancestors(cls):>9}")
         if verbose:
             print("    " + "\n    ".join(walk.files))
     from crowdwise import embed, learn
