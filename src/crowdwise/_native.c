@@ -1,12 +1,13 @@
 /* The inner loops of truth inference, compiled.
  *
- * Everything here has a twin in plain scipy (see _steps.py and data/_layout.py) that
- * gives the same numbers to rounding; this file only makes them fast. Three habits:
+ * Everything here has a twin in plain scipy (see inference/engines/memory.py and
+ * annotations/grouping.py) that gives the same numbers to rounding; this file only makes them
+ * fast. Three habits:
  *
  *   - a call works on a contiguous block of tasks and releases the interpreter lock, so
  *     threads, not this file, decide how many cores are used;
  *   - tasks are taken BATCH at a time: gather the log joints, exponentiate them all in
- *     one vectorised sweep, scatter the posteriors;
+ *     one vectorized sweep, scatter the posteriors;
  *   - the number of classes is a compile-time constant for the common small values.
  *
  * Arrays arrive as raw buffers; their types and sizes are checked by the Python callers.
@@ -76,7 +77,7 @@ typedef struct {
     double *counts;         /* (n_codes, K), added to, or NULL */
     int64_t start, stop;    /* the block of tasks */
     int64_t k;              /* K, the number of truths */
-    int hard;               /* give all mass to the best truth instead of normalising */
+    int hard;               /* give all mass to the best truth instead of normalizing */
 } Pass;
 
 /* cell[c] += value * row[c], with `value` 1 where there are no values. */

@@ -274,7 +274,7 @@ class TestMethods:
     def test_explains_one(self, capsys):
         assert main(["methods", "dawid_skene"]) == 0
         out = capsys.readouterr().out
-        assert out.startswith("DawidSkene(*, smoothing")
+        assert out.startswith("DawidSkene(*, smoothing=0.01, pooling=0.0, class_prior='estimate', ")
         assert "doi:10.2307/2346806" in out
 
 

@@ -143,7 +143,7 @@ class TestPredict:
         assert "the 3 features" in fails("predict", target, narrow)
 
     def test_what_is_no_model(self, files, model, fails):
-        assert "not a whole crowdwise model" in fails("predict", files.votes, files.features)
+        assert "not a complete crowdwise model" in fails("predict", files.votes, files.features)
         assert "no file" in fails("predict", files.folder / "nowhere", files.features)
         assert "is a folder" in fails("predict", files.folder, files.features)
         aggregator = files.folder / "aggregator"
@@ -171,7 +171,7 @@ class TestBadInput:
         [
             (lambda table: table.assign(a=np.nan), "missing or infinite values: 80"),
             (lambda table: table[:70], "no row for 10 of 80 tasks"),
-            (lambda table: pd.concat([table, table[:1]]), "names a task again in 1 row"),
+            (lambda table: pd.concat([table, table[:1]]), "repeats a task in 1 row"),
             (lambda table: table.drop(columns="task"), "no column for the task"),
             (lambda table: table.assign(a="text"), "not all numbers"),
             (lambda table: table[["task"]], "no column of features"),

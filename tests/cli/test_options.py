@@ -1,10 +1,16 @@
 """Flags that say how to read a file."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 
 import pytest
 
-from crowdwise.cli.options import add_input_options, read_input
+from crowdwise.cli.options import (
+    add_input_options,
+    gold_to_learn_from,
+    make_method,
+    read_input,
+)
+from crowdwise.errors import ParameterError
 
 TABLE = "item,who,said,alt,w,when,truth\n1,a,1,x,0.5,3,1\n1,a,0,y,1,2,1\n2,b,-1,x,1,1,\n"
 
@@ -75,3 +81,35 @@ def test_notes_are_told(read, capsys):
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("Annotations: 3 annotations of 2 tasks")
     assert "task from column 'item'" in told
+
+
+class TestParts:
+    """``--set`` reaches the parameters of a method's parts."""
+
+    @staticmethod
+    def make(name, kind="learn", **settings):
+        return make_method(name, settings, None, kind)
+
+    def test_by_their_own_name(self):
+        model = self.make("LIA", rounds=2, epochs=7, batch_size=16)
+        assert (model.objective.rounds, model.objective.epochs) == (2, 7)
+        assert model.training.batch_size == 16
+        assert self.make("RLL", "embed", eta=5.0).loss.eta == 5.0
+        assert self.make("CrowdClassifier", diagonal=3.0).noise.diagonal == 3.0
+
+    def test_by_the_name_of_the_part(self):
+        model = self.make("ICED", n_neighbors=3, epochs=9, warm_up__epochs=2, decoder__epochs=4)
+        assert model.generator.n_neighbors == 3
+        assert (model.training.epochs, model.warm_up.epochs, model.decoder.epochs) == (9, 2, 4)
+
+    def test_an_unknown_one_is_refused_with_the_names_there_are(self):
+        with pytest.raises(ParameterError, match=r"'temperature'\.\n.*loss.*eta.*form"):
+            self.make("RLL", "embed", temperature=2)
+
+
+@pytest.mark.parametrize(("truth", "word"), [("", "it"), ("1", "them")])
+def test_gold_labels_that_are_not_used_are_counted(read, capsys, truth, word):
+    table = read(*NAMED, "--task", "item", text=f"{TABLE}3,b,1,x,1,1,{truth}\n")
+    args = Namespace(gold=None, gold_file=None, quiet=False)
+    assert gold_to_learn_from(args, table) is None
+    assert f"COLUMN learns from {word}\n" in capsys.readouterr().err

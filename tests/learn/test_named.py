@@ -85,7 +85,7 @@ LEFT_OVER = {"of other rows": [1, 2, 3, 9], "put together": [0, 1, 0, 1], "one s
 @pytest.mark.parametrize("index", LEFT_OVER.values(), ids=LEFT_OVER)
 def test_row_numbers_that_fit_only_partly_are_told_of(index):
     frame = pd.DataFrame({"x": np.arange(4.0)}, index=index)
-    with pytest.warns(UserWarning, match=r"only in part.*reset_index"):
+    with pytest.warns(UserWarning, match=r"Only some.*reset_index"):
         assert order_by_name(frame, np.arange(4)) is None
     with pytest.raises(AnnotationError, match="names are"):  # of workers names are needed
         order_by_name(frame, np.arange(4), needed=True)

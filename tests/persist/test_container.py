@@ -96,7 +96,7 @@ FOREIGN = {
 def test_a_foreign_file_is_one_clear_error(data, tmp_path):
     path = tmp_path / "model"
     path.write_bytes(data)
-    with pytest.raises(FormatError, match=r"is not a whole crowdwise model.*\n.*\n.*\n  fix:"):
+    with pytest.raises(FormatError, match=r"is not a complete crowdwise model.*\n.*\n.*\n  fix:"):
         crowdwise.load(path)
 
 

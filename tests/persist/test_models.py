@@ -269,7 +269,7 @@ def test_a_module_of_yours_is_given_again(truth, crowd, path):
     model = SpeeLFC(truth=truth, training=QUICK, random_state=0).fit(X, votes)
     again = around(model, path, truth=copy.deepcopy(truth))
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(ParameterError, match=r"(?s)code of yours.*truth.*load\(path, truth=…\)"):
+    with pytest.raises(ParameterError, match=r"(?s)code of your own.*truth.*load\(path, truth=…\)"):
         crowdwise.load(path)
 
 
@@ -395,7 +395,9 @@ def test_a_forged_learner_is_one_clear_error(change, crowd, path):
     X, votes = crowd
     SpeeLFC(training=QUICK).fit(X, votes).save(path)
     forge(path, change)
-    with pytest.raises(FormatError, match=r"(?s)not a whole crowdwise model.*written by crowdwise"):
+    with pytest.raises(
+        FormatError, match=r"(?s)not a complete crowdwise model.*written by crowdwise"
+    ):
         crowdwise.load(path)
 
 

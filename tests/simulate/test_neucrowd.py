@@ -102,7 +102,7 @@ def test_a_seed_repeats_it(made):
 
 
 @pytest.mark.parametrize(
-    ("name", "kappa", "message"), [("syn3", None, "syn1, syn2"), ("syn1", 0.05, "No crew of 7")]
+    ("name", "kappa", "message"), [("syn3", None, "syn1, syn2"), ("syn1", 0.05, "No group of 7")]
 )
 def test_what_makes_no_sense_is_refused(name, kappa, message):
     with pytest.raises(ParameterError, match=message):

@@ -201,6 +201,6 @@ def warn_if_flat(posterior: Floats, shares: Floats, strength: float) -> None:
         warnings.warn(
             f"With regularization={strength:g} all truths come out equally likely: the best has a "
             f"probability of {best:.3f} on average, with {n_classes} classes. "
-            "Lower regularization, or leave it to 'scaled' or 'auto'.",
+            "Lower regularization, or set it to 'scaled' or 'auto'.",
             stacklevel=4,
         )

@@ -179,7 +179,7 @@ def rank_one(
     if changes[-1] >= tol > 0:
         warnings.warn(
             f"MMSR stopped after max_iter={max_iter} rounds while skills still changed by "
-            f"{changes[-1]:.1e} a round (tol={tol:.1e}). Raise max_iter, or raise tol.",
+            f"{changes[-1]:.1e} per round (tol={tol:.1e}). Raise max_iter, or raise tol.",
             ConvergenceWarning,
             stacklevel=4,
         )

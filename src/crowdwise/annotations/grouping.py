@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from crowdwise import compiled
 from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.names import as_names, require_unique
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Ints, Names
 
 
@@ -75,7 +75,7 @@ def as_codes(column: ArrayLike, role: str) -> Ints:
         return array.astype(np.int32)
     raise AnnotationError(
         explain(
-            f"The {role} column holds {array.dtype} in {array.ndim} dimension(s).",
+            f"The {role} column holds {array.dtype} in {plural(array.ndim, 'dimension')}.",
             expected="integers that count from zero",
             fix="use Annotations.from_frame for columns of names",
         )

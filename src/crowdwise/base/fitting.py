@@ -55,8 +55,8 @@ def place_by_name(
     numbers = not needed and labels.dtype.kind in "iu"
     if numbers and (missing | repeated).any():
         warnings.warn(
-            f"Numbers in {where} are only in part those of the {role}s, so rows are taken as they "
-            f"come. Give {where} the names of the {role}s, or X.reset_index(drop=True).",
+            f"Only some of the numbers in {where} are names of {role}s, so rows are matched by "
+            f"position. Give {where} the names of the {role}s, or X.reset_index(drop=True).",
             stacklevel=5,
         )
         return None
@@ -84,7 +84,7 @@ def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str
         at = int((place >= 0).argmax())
         raise AnnotationError(
             explain(
-                f"The {role} names stand in {where} as another type.",
+                f"The {role} names in {where} are of another type.",
                 first=f"{role} {listing([wanted[at]])} is {listing([labels[place[at]]])} there",
                 expected="names of one type, numbers or text",
                 fix=f"convert them, or give an array in {role} order",
@@ -110,9 +110,10 @@ def refuse_other_columns(names: Array | None, known: Array | None, what: str = "
     at = int(differ.argmax()) if differ.any() else n
     found, wanted = (repr(some[at]) if at < len(some) else "none" for some in (names, known))
     moved = sorted(names) == sorted(known)
+    how = "are in another order than" if moved else "differ from those"
     raise ParameterError(
         explain(
-            f"The columns of {what} are {'in another order' if moved else 'others'} than in fit.",
+            f"The columns of {what} {how} in fit.",
             first=f"column {at} is {found}, in fit it was {wanted}",
             expected=f"the columns {listing(known)}, in this order",
             fix=f"select them by name from {what}, or give an array if only the names differ",

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, Self, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, refuse_empty
@@ -59,6 +59,14 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def traits(self) -> LearnerTraits:
         """What the learner promises."""
         return LearnerTraits()
+
+    def set_params(self, **params: object) -> Self:
+        """Set parameters; ``part__name`` changes a copy of the part, which others may share."""
+        own = self.get_params(deep=False)
+        for part in {name.partition("__")[0] for name in params if "__" in name} - params.keys():
+            if hasattr(own.get(part), "get_params"):
+                setattr(self, part, clone(own[part]))
+        return super().set_params(**params)
 
     @abstractmethod
     def predict_proba(self, X: FeaturesLike) -> Floats:

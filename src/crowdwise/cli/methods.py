@@ -48,4 +48,7 @@ def first_line(method: Any) -> str:
 
 def explain_method(method: Any) -> str:
     """A method's name, parameters with defaults, and documentation."""
-    return f"{method.__name__}{inspect.signature(method)}\n\n{inspect.getdoc(method)}"
+    signature = inspect.signature(method)
+    bare = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    usage = signature.replace(parameters=bare, return_annotation=signature.empty)
+    return f"{method.__name__}{usage}\n\n{inspect.getdoc(method)}"

@@ -27,8 +27,11 @@ KINDS = {
     "learn": ("crowdwise.learn", "LEARNERS"),
     "embed": ("crowdwise.embed", "EMBEDDERS"),
 }
-# Parameters that have parameters of their own.
-PARTS = ("training", "encoder", "groups", "anchor", "confidence", "loss")
+# Parameters that have parameters of their own; the first part that has a name gets its value.
+PARTS = (
+    *("objective", "training", "encoder", "groups", "anchor", "confidence", "loss", "noise"),
+    *("generator", "warm_up", "decoder"),
+)
 
 
 def add_input_options(parser: ArgumentParser) -> None:
@@ -40,8 +43,8 @@ def add_input_options(parser: ArgumentParser) -> None:
     names = [form.name for form in FORMATS]
     group.add_argument("--format", choices=names, metavar="NAME", help=", ".join(names))
     for role in COLUMNS:
-        more = "; a file is taken as --gold-file" if role == "gold" else ""
-        text = f"column with the {role}{more}"
+        what = "true label; a file is read as --gold-file" if role == "gold" else role
+        text = f"column with the {what}"
         group.add_argument(f"--{role}", metavar="COLUMN", help=text)
     group.add_argument("--question", metavar="NAME", help="which question of an export to read")
     group.add_argument("--gold-file", metavar="FILE", help="table of tasks and true labels")
@@ -188,13 +191,15 @@ def make_method(name: str, settings: dict[str, Any], seed: int | None, kind: str
     method = find_method(name, (kind,))
     model = method()
     known = model.get_params()
+    inner = [own for part in _find_parts(model).values() for own in part.get_params(deep=False)]
     settings = _set_parts(model, settings)
     for own in settings:
         if own not in known:
             raise ParameterError(
                 explain(
                     f"{method.__name__} has no parameter {own!r}.",
-                    expected=", ".join(known) or "no parameters",
+                    expected=", ".join(dict.fromkeys([*model.get_params(deep=False), *inner]))
+                    or "no parameters",
                     fix=f"see crowdwise methods {method.__name__}",
                 )
             )
@@ -218,8 +223,8 @@ def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> Any:
     """Known truths; those that came with the annotations only if a flag asks for them."""
     gold = annotations.gold_labels
     if gold is not None and args.gold is None and args.gold_file is None:
-        unused = plural(len(gold), "gold label")
-        say(args, f"{unused} not used; --gold COLUMN learns from them")
+        unused, which = plural(len(gold), "gold label"), "it" if len(gold) == 1 else "them"
+        say(args, f"{unused} not used; --gold COLUMN learns from {which}")
         return None
     return gold
 
@@ -227,21 +232,33 @@ def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> Any:
 def _set_parts(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, with ``epochs`` and the like inside the part that has them.
 
-    Training logs its epochs, for --verbose to show.
+    ``part__name`` says which part is meant. Training logs its epochs, for --verbose to show.
     """
     known = model.get_params(deep=False)
-    for part in PARTS:
-        usual: Any = known.get(part) or getattr(model, f"default_{part}", None)
-        if part not in known or part in settings or not hasattr(usual, "get_params"):
+    for part, usual in _find_parts(model).items():
+        if part in settings:
             continue
-        inner = {own for own in settings if own not in known and own in usual.get_params()}
-        changes = {own: settings[own] for own in inner}
+        own = usual.get_params(deep=False)
+        inner = {name: name.removeprefix(f"{part}__") for name in settings if name not in known}
+        inner = {name: short for name, short in inner.items() if short in own}
+        changes = {short: settings[name] for name, short in inner.items()}
         if part == "training":
             changes = {"verbose": True, **changes}
-        settings = {own: value for own, value in settings.items() if own not in inner}
+        settings = {name: value for name, value in settings.items() if name not in inner}
         if changes:
-            settings[part] = type(usual)(**{**usual.get_params(deep=False), **changes})
+            settings[part] = type(usual)(**{**own, **changes})
     return settings
+
+
+def _find_parts(model: Any) -> dict[str, Any]:
+    """The parts of a method that have parameters: those it has, or else those it would use."""
+    known = model.get_params(deep=False)
+    usual = {
+        part: getattr(model, f"default_{part}", None) if known[part] is None else known[part]
+        for part in PARTS
+        if part in known
+    }
+    return {part: value for part, value in usual.items() if hasattr(value, "get_params")}
 
 
 def _plain(name: str) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from crowdwise.annotations import Annotations
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.inference.crowdlab import Consensus, CrowdlabCounts, apply_temperature
 from crowdwise.typing import Array, Floats
 
@@ -55,14 +55,14 @@ def read_labels(labels: LabelTable) -> Wide:
     invalid = (given < 0) | (given % 1 != 0)
     if invalid.any():
         raise _bad_labels("numbers that are not classes", str(given[invalid][0]))
-    for axis, what in ((1, "examples"), (0, "annotators")):
+    for axis, what in ((1, "example"), (0, "annotator")):
         empty = np.flatnonzero(np.isnan(table).all(axis=axis))
         if len(empty):
             raise AnnotationError(
                 explain(
-                    f"{len(empty):,} {what} have no label.",
+                    f"{plural(len(empty), what)} without a label.",
                     first=f"number {empty[0]}",
-                    expected="at least one in every row and column",
+                    expected="at least one label in every row and column",
                     fix="drop them first",
                 )
             )

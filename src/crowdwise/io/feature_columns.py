@@ -88,7 +88,7 @@ def refuse_repeats(names: Array, where: str) -> Array:
     if twice.any():
         raise AnnotationError(
             explain(
-                f"{where} names a task again in {plural(int(twice.sum()), 'row')}.",
+                f"{where} repeats a task in {plural(int(twice.sum()), 'row')}.",
                 first=f"row {int(twice.argmax()) + 1}: task {names[twice.argmax()]!r}",
                 expected="one row of features per task",
                 fix="remove the repeated rows, or average them first",
@@ -103,7 +103,7 @@ def _take_names(column: pd.Series, role: str, where: str) -> Array:
     if missing.any():
         raise AnnotationError(
             explain(
-                f"{where} names no task in {int(missing.sum()):,} of {plural(len(column), 'row')}.",
+                f"{where} has no task in {int(missing.sum()):,} of {plural(len(column), 'row')}.",
                 first=f"row {int(missing.argmax()) + 1}",
                 expected=f"a task in column {role!r} of every row",
             )

@@ -80,7 +80,7 @@ class FeatureTable:
             raise AnnotationError(
                 explain(
                     f"{self.name} has {plural(n_rows, 'row')} for {plural(len(tasks), 'task')}.",
-                    expected="a row for each task, in sorted order, as the file names none",
+                    expected="a row for each task, in sorted order, as the file has no task names",
                     fix="give a table with a column of task names, or .npz with X and ids",
                 )
             )

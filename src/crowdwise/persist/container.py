@@ -89,7 +89,7 @@ def damaged(path: str | Path, what: str) -> FormatError:
     """The error for a file that is ours and cannot be used, or is not ours at all."""
     return FormatError(
         explain(
-            f"{path} is not a whole crowdwise model.",
+            f"{path} is not a complete crowdwise model.",
             first=f"{what:.200}",
             expected="a file written by save, complete and unchanged",
             fix="copy or download it again, or save the model again",

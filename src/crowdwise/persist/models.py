@@ -63,7 +63,7 @@ def save(model: Value, path: str | Path) -> None:
         raise ParameterError(
             explain(
                 f"A {type(model).__name__} cannot be saved.",
-                expected="a fitted model of crowdwise.aggregate or crowdwise.learn",
+                expected="a fitted aggregator, learner or embedder of crowdwise",
             )
         )
     arrays: Arrays = {}
@@ -148,7 +148,7 @@ def _refuse_other(name: str, wanted: dict[str, str], yours: Tree) -> None:
         example = ", ".join(f"{key}=…" for key in missing)
         raise ParameterError(
             explain(
-                f"This {name} was learned with code of yours, which a file cannot hold.",
+                f"This {name} was trained with code of your own, which a file cannot hold.",
                 first=f"{missing[0]}: {wanted[missing[0]]}",
                 fix=f"crowdwise.load(path, {example}), built as it was",
             )

@@ -90,7 +90,7 @@ def draw_error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomS
     if away.min() > 0.01:
         raise ParameterError(
             explain(
-                f"No crew of {n_workers} workers has a kappa of {kappa}.",
+                f"No group of {n_workers} workers has a kappa of {kappa}.",
                 expected='"published", or a number that such workers reach, about 0.4 to 0.7',
             )
         )

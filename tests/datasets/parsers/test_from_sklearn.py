@@ -57,7 +57,7 @@ def test_mnist49_is_cut_checked_and_kept(openml, monkeypatch):
 
 @pytest.mark.usefixtures("openml")
 def test_other_pixels_than_mnists_are_refused(cache):
-    with pytest.raises(DownloadError, match="other pixels than expected; nothing was kept"):
+    with pytest.raises(DownloadError, match="different pixels than expected; nothing was kept"):
         datasets.load("mnist49")
     assert not cache.exists()
 

@@ -56,7 +56,7 @@ def _keep_mnist49(path: Path, download: bool) -> None:
     if hashlib.sha256(X.tobytes()).hexdigest() != PIXELS:
         raise DownloadError(
             explain(
-                "OpenML sent other pixels than expected; nothing was kept.",
+                "OpenML sent different pixels than expected; nothing was kept.",
                 expected=f"the first {PER_CLASS:,} fours and nines with sha256 {PIXELS}",
             )
         )
