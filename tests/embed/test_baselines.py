@@ -16,12 +16,11 @@ from crowdwise.embed import (
     RelationLoss,
     RelationNet,
 )
-from crowdwise.embed.encoder import EmbedNet
-from crowdwise.embed.groups import TaskSampler, TupleSampler
+from crowdwise.embed.groups import GroupBatch, TaskSampler, TupleSampler
 from crowdwise.embed.losses import GroupObjective
-from crowdwise.embed.tasks import GroupBatch
 from crowdwise.errors import ParameterError
 from crowdwise.learn import Training
+from crowdwise.nets.modules import EmbedNet
 
 BASELINES = [name for name in embed.EMBEDDERS if name not in ("RLL", "NeuCrowd")]
 

@@ -202,6 +202,7 @@ def test_a_loss_that_is_not_finite_is_an_error(crowd):
     model = Triplet(loss=TripletLoss(1.0, unit_length=False), encoder=encoder, training=wild)
     with pytest.raises(TrainingError, match="not finite"):
         model.fit(crowd.X, crowd.votes)
+    assert not hasattr(model, "classes_")  # a failure leaves nothing behind
 
 
 def test_an_interrupted_training_keeps_what_it_has(crowd, monkeypatch):

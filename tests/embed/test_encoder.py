@@ -6,9 +6,10 @@ import torch
 from torch import nn
 
 from crowdwise.embed import Encoder
-from crowdwise.embed.encoder import EmbedNet, build_encoder, size_of
+from crowdwise.embed.embedder import size_of
 from crowdwise.errors import ParameterError
 from crowdwise.nets.features import as_features
+from crowdwise.nets.modules import EmbedNet, build_encoder
 
 
 def test_layers_as_described():

@@ -5,8 +5,8 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise.embed.groups import EpisodeSampler, TaskSampler, TupleSampler, distinct
-from crowdwise.embed.tasks import Pool, refuse_too_few
+from crowdwise.embed.groups import Pool, TaskSampler, TupleSampler, distinct, refuse_too_few
+from crowdwise.embed.relation_net import EpisodeSampler
 from crowdwise.errors import AnnotationError
 
 LABEL = torch.tensor([2, 0, 1, 0, -1, 2, 0, 1, 0, 0, 2, 1])  # task 4 has none

@@ -21,9 +21,9 @@ from crowdwise.embed import (
     published,
     safe_tasks,
 )
+from crowdwise.embed.groups import GroupTasks
 from crowdwise.embed.losses import GroupObjective
 from crowdwise.embed.published import LenientSafeGroups
-from crowdwise.embed.tasks import GroupTasks
 from crowdwise.learn import Training
 
 BRIEF = Training(learning_rate=1e-2, batch_size=128, epochs=3, device="cpu")

@@ -19,12 +19,12 @@ from crowdwise.embed import (
     TupleSampler,
     TwoTowers,
 )
-from crowdwise.embed.encoder import EmbedNet
+from crowdwise.embed.groups import GroupBatch, GroupTasks
 from crowdwise.embed.losses import GroupObjective
 from crowdwise.embed.rll import mean_cosine
-from crowdwise.embed.tasks import GroupBatch, GroupTasks
 from crowdwise.errors import ParameterError
 from crowdwise.learn import Training
+from crowdwise.nets.modules import EmbedNet
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 ONCE = Training(epochs=1, batch_size=64, device="cpu")
@@ -186,8 +186,9 @@ TRAINED = Training(learning_rate=1e-2, batch_size=256, epochs=8, device="cpu")
 
 
 def test_vectors_that_all_point_the_same_way_are_warned_of(mostly_positive):
-    with pytest.warns(ConvergenceWarning, match=r"point the same way.*EveryClass"):
+    with pytest.warns(ConvergenceWarning, match=r"point the same way.*EveryClass") as caught:
         RLL(groups_per_epoch=4000, training=TRAINED, random_state=0).fit(*mostly_positive)
+    assert caught[0].filename == __file__  # the line that called fit, not one of ours
 
 
 @pytest.mark.parametrize(

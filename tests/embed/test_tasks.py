@@ -6,11 +6,10 @@ import torch
 from numpy.testing import assert_array_equal
 
 from crowdwise.embed import RLL
-from crowdwise.embed.encoder import EmbedNet
-from crowdwise.embed.groups import TupleSampler
-from crowdwise.embed.tasks import GroupTasks
+from crowdwise.embed.groups import GroupTasks, TupleSampler
 from crowdwise.errors import AnnotationError
 from crowdwise.nets.features import as_features
+from crowdwise.nets.modules import EmbedNet
 
 
 def data_of(n=60, n_positive=20, n_groups=50):

@@ -5,26 +5,24 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations, refuse_empty
-from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.learner import LearnerTraits
-from crowdwise.base.params import checks_params
 from crowdwise.errors import ParameterError, explain
-from crowdwise.io import as_annotations, as_gold
-from crowdwise.persist import Savable
-from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldLike, Ints
+from crowdwise.persist import Savable, save
+from crowdwise.persist.registry import Tree, learned_attributes
+from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldLike
 
 
-class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Learn a representation of tasks from their features and disagreeing labels.
 
-    A method fills in ``_fit`` and ``_transform``.
+    A method fills in ``fit`` and ``_transform``.
 
     Attributes
     ----------
@@ -43,6 +41,8 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     """
 
     traits: ClassVar[LearnerTraits] = LearnerTraits(random_per=("task",))
+    # Names along the axes of learned arrays; what a file holds is checked against them.
+    _axes: ClassVar[Mapping[str, tuple[str, ...]]] = Savable._axes
     recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     classes_: Array
     workers_: Array
@@ -60,26 +60,9 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             raise ParameterError(explain(f"{cls.__name__} has no recipe {name!r}.", expected=known))
         return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
 
-    @checks_params
+    @abstractmethod
     def fit(self, X: FeaturesLike, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:
-        """Learn from features and annotations.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, frame, tensor or torch Dataset
-            One row per task, in the order of ``annotations.tasks`` (or a frame indexed by task).
-        annotations : Annotations, frame, array, dict or path
-            Labels by workers; tasks without any are allowed.
-        gold : mapping, Series, frame or array, optional
-            Known truths of some tasks.
-        """
-        votes = as_annotations(annotations)
-        refuse_empty(votes)
-        known = None if gold is None else as_gold(gold, votes)
-        with all_or_nothing(self):
-            self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
-            self._fit(X, votes, known)
-        return self
+        """Learn from features and annotations; a failure leaves the model as it was."""
 
     def transform(self, X: FeaturesLike) -> Floats | pd.DataFrame:
         """The representation of every row, shape (n_rows, size).
@@ -99,13 +82,35 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self.fit(X, annotations, gold).transform(X)
 
     @abstractmethod
-    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> None:
-        """Set the learned attributes."""
-
-    @abstractmethod
     def _transform(self, X: FeaturesLike) -> Floats:
         """The representation of every row, shape (n_rows, size)."""
 
     @property
     def _n_features_out(self) -> int:
         return self.size_
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to one file, without pickle; ``crowdwise.load`` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; what is there is replaced once the new file is complete.
+        """
+        save(self, path)
+
+    def _worker_rows(self) -> Mapping[str, Array]:
+        """Learned arrays with one row per worker, by the name of their attribute."""
+        return {}
+
+    def _task_rows(self) -> Mapping[str, Array]:
+        """Learned arrays with one row per task, by the name of their attribute."""
+        return {}
+
+    def _learned(self) -> Tree:
+        """Learned attributes by name, as values that a file can hold."""
+        return learned_attributes(self)
+
+    def _restore(self, learned: Tree) -> None:
+        """Take back what :meth:`_learned` gave."""
+        self.__dict__.update(learned)

@@ -21,7 +21,7 @@ from crowdwise.base.fitting import in_task_order
 from crowdwise.io import as_annotations
 from crowdwise.io.accept import align_to_model
 from crowdwise.persist import Savable, save
-from crowdwise.persist.registry import Tree, is_learned
+from crowdwise.persist.registry import Tree, learned_attributes
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, Ints
 
 WorkersLike: TypeAlias = Hashable | Sequence[Hashable] | Array  # a name, or several
@@ -134,7 +134,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def _learned(self) -> Tree:
         """Learned attributes by name, as values that a file can hold."""
-        return {name: value for name, value in vars(self).items() if is_learned(name)}
+        return learned_attributes(self)
 
     def _restore(self, learned: Tree) -> None:
         """Take back what :meth:`_learned` gave."""

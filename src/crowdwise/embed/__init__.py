@@ -18,19 +18,17 @@ from crowdwise.embed.center import Center, CenterLoss, TripletCenter
 from crowdwise.embed.confidence import MLE, Assurance, Bayesian, Certain, Confidence
 from crowdwise.embed.contrastive import Contrastive, ContrastiveLoss
 from crowdwise.embed.crowd_labels import CrowdLabels
-from crowdwise.embed.embedder import CrowdEmbedder
-from crowdwise.embed.encoder import Encoder, TwoTowers
+from crowdwise.embed.embedder import CrowdEmbedder, TwoTowers
 from crowdwise.embed.groups import (
     BalancedTasks,
-    Episodes,
     EveryClass,
     Groups,
     OneClass,
+    Pool,
     RandomGroups,
     TupleSampler,
-    find_groups,
 )
-from crowdwise.embed.hard_groups import HardGroups, SafeGroups, safe_tasks
+from crowdwise.embed.hard_groups import HardGroups, SafeGroups, find_groups, safe_tasks
 from crowdwise.embed.lifted import LiftedStructure, LiftedStructureLoss
 from crowdwise.embed.losses import (
     Anchor,
@@ -51,10 +49,10 @@ from crowdwise.embed.published import (
     LenientSafeGroups,
     OwnClassPrior,
 )
-from crowdwise.embed.relation_net import RelationLoss, RelationNet
+from crowdwise.embed.relation_net import Episodes, RelationLoss, RelationNet
 from crowdwise.embed.rll import RLL
-from crowdwise.embed.tasks import Pool
 from crowdwise.embed.triplet import SemiHardTriplet, SemiHardTripletLoss, Triplet, TripletLoss
+from crowdwise.nets.modules import Encoder
 
 EMBEDDERS = [
     "Center",

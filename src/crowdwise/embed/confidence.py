@@ -9,14 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.params import Constraints, at_least, one_of
-from crowdwise.embed.groups import class_number
-from crowdwise.embed.tasks import GroupTasks, Pool
+from crowdwise.embed.groups import GroupTasks, Part, Pool, class_number
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.confusion import pooled_confusion
 from crowdwise.learn.confusion_learner import expect
@@ -51,7 +49,7 @@ class Belief:
         return cls(label, share, size, gold)
 
 
-class Confidence(BaseEstimator):
+class Confidence(Part):
     """The part of an embedder that says how certain each task's class is.
 
     ``evidence`` is what it is computed from: ``"labels"``, the shares of a task's labels, or

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, TypeVar
+import copy
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from torch import nn
 
 from crowdwise import progress
 from crowdwise.aggregate import MajorityVote
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, refuse_empty
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.embedder import Embedder
-from crowdwise.base.params import Constraints, at_least, check_params
+from crowdwise.base.params import Constraints, at_least, checks_params
 from crowdwise.embed.confidence import Bayesian, Belief, Confidence, Renewal
-from crowdwise.embed.encoder import (
-    EmbedNet,
-    Encoder,
-    EncoderLike,
-    TwoTowers,
-    build_towers,
-    size_of,
-)
-from crowdwise.embed.groups import Groups, RandomGroups, Setting
+from crowdwise.embed.groups import Groups, GroupTasks, RandomGroups, Setting, refuse_too_few
 from crowdwise.embed.losses import Anchor, CosineSoftmax, Example, GroupObjective, Loss
-from crowdwise.embed.tasks import GroupTasks, refuse_too_few
 from crowdwise.errors import ParameterError, explain
+from crowdwise.io import as_annotations, as_gold
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.features import (
     Features,
@@ -36,12 +29,13 @@ from crowdwise.nets.features import (
     refuse_other_features,
     remember_features,
     rows_at_once,
+    try_module,
 )
 from crowdwise.nets.loop import History, Phase, pick_device, seeded, split, train
-from crowdwise.nets.modules import Standardize
+from crowdwise.nets.modules import EmbedNet, Encoder, EncoderLike, Standardize, build_encoder
 from crowdwise.nets.saved import has_own_code, rebuild, state_of
 from crowdwise.nets.training import Training
-from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
+from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
 
 T = TypeVar("T")
 
@@ -53,6 +47,21 @@ class Parts(NamedTuple):
     anchor: Anchor
     confidence: Confidence
     loss: Loss
+
+
+class TwoTowers(BaseEstimator):
+    """An encoder for anchors and another one, of the same kind, for what they are compared with.
+
+    ``transform`` uses that of the anchors. As in RLL's published code.
+
+    Parameters
+    ----------
+    encoder : Encoder, torch.nn.Module or function, optional
+        What each of them is; ``Encoder()`` if not given.
+    """
+
+    def __init__(self, encoder: EncoderLike | None = None) -> None:
+        self.encoder = encoder
 
 
 class CrowdEmbedder(Embedder):
@@ -175,28 +184,58 @@ class CrowdEmbedder(Embedder):
             given(self.loss, self.default_loss),
         )
 
-    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> None:
+    @checks_params
+    def fit(self, X: FeaturesLike, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:
+        """Learn from features and annotations.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame, tensor or torch Dataset
+            One row per task, in the order of ``annotations.tasks`` (or a frame indexed by task).
+        annotations : Annotations, frame, array, dict or path
+            Labels by workers; tasks without any are allowed.
+        gold : mapping, Series, frame or array, optional
+            Known truths of some tasks.
+        """
+        votes = as_annotations(annotations)
+        refuse_empty(votes)
+        known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings, rng = self._settings(), check_random_state(self.random_state)
         device = pick_device(settings.device)
         for part in self.parts():
-            check_params(part)
-        remember_features(self, features)
-        belief = self._aggregate(votes, gold)
+            part.check()
+        fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
+        fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
+        remember_features(fresh, features)
+        belief = fresh._aggregate(votes, known)
+        renewal = Renewal(self.parts().confidence, belief, votes, self.refresh_every)
         work = int(np.prod(features.shape)) * min(settings.batch_size or 1024, votes.n_tasks)
         with seeded(int(rng.randint(2**31 - 1)), device, work):
-            net = self._net(features)
-            self.size_ = size_of(net, features)
-            objective = self._objective(net, settings).to(device)
-            renewal = Renewal(self.parts().confidence, belief, votes, self.refresh_every)
-            tasks = self._tasks(features.to(device), objective, renewal, device)
-            learned, held = split(tasks, settings, rng)
-            _, self.history_ = train(
-                [objective], learned, held, [Phase(settings.epochs)], settings, rng
-            )
-            self.posterior_ = renewal.posterior(self.posterior_)
-            self.confidence_ = renewal.values
-            self._review(tasks, settings)
+            fresh._learn(features, renewal, settings, rng, device)
+        self.__dict__ = fresh.__dict__
+        return self
+
+    def _learn(
+        self,
+        features: Features,
+        renewal: Renewal,
+        settings: Training,
+        rng: np.random.RandomState,
+        device: torch.device,
+    ) -> None:
+        """Train the network on groups of tasks, and keep what comes of it."""
+        net = self._net(features)
+        self.size_ = size_of(net, features)
+        objective = self._objective(net, settings).to(device)
+        tasks = self._tasks(features.to(device), objective, renewal, device)
+        learned, held = split(tasks, settings, rng)
+        _, self.history_ = train(
+            [objective], learned, held, [Phase(settings.epochs)], settings, rng
+        )
+        self.posterior_ = renewal.posterior(self.posterior_)
+        self.confidence_ = renewal.values
+        self._review(tasks, settings)
         self.net_ = objective.net.cpu().eval()
 
     @torch.no_grad()
@@ -293,6 +332,30 @@ class CrowdEmbedder(Embedder):
         )
         refuse_too_few(tasks.pool(), sampler)
         return tasks
+
+
+def build_towers(encoder: EncoderLike | TwoTowers, shape: tuple[int, ...]) -> list[nn.Module]:
+    """One encoder, or two of them, for features of this shape."""
+    n_in = shape[0] if len(shape) == 1 else None
+    if not isinstance(encoder, TwoTowers):
+        return [build_encoder(encoder, n_in)]
+    own = Encoder() if encoder.encoder is None else encoder.encoder
+    return [build_encoder(own, n_in) for _ in range(2)]
+
+
+def size_of(net: EmbedNet, features: Features) -> int:
+    """The dimension of the representation, found by applying the network."""
+    x = features.some()
+    try:
+        return int(try_module(net, x).shape[1])
+    except Exception as error:
+        raise ParameterError(
+            explain(
+                "encoder does not turn these features into vectors.",
+                first=f"{type(error).__name__}: {error}",
+                expected=f"a torch.nn.Module that takes features of shape {tuple(x.shape)}",
+            )
+        ) from error
 
 
 def given(value: T | None, usual: T) -> T:

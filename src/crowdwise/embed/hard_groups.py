@@ -7,16 +7,25 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from crowdwise.base.params import at_least, between, check_params
-from crowdwise.embed.encoder import EmbedNet
-from crowdwise.embed.groups import Groups, RandomGroups, Sampler, Setting
-from crowdwise.embed.tasks import GroupBatch, GroupTasks, Pool
+from crowdwise.base.params import at_least, between
+from crowdwise.embed.groups import (
+    GroupBatch,
+    Groups,
+    GroupTasks,
+    Pool,
+    RandomGroups,
+    Sampler,
+    Setting,
+)
+from crowdwise.nets.modules import EmbedNet
 from crowdwise.typing import Ints
 
+G = TypeVar("G", bound=Groups)
 CELLS_AT_ONCE = 4_000_000  # distances held at a time
 
 
@@ -211,8 +220,13 @@ class HardnessNet(nn.Module):
 def inner_sampler(groups: Groups | None, setting: Setting) -> Sampler:
     """The sampler of the groups that others are wrapped around."""
     chosen = RandomGroups() if groups is None else groups
-    check_params(chosen)
-    return chosen.sampler(setting)
+    return chosen.check().sampler(setting)
+
+
+def find_groups(groups: Groups, kind: type[G]) -> G | None:
+    """The first of a kind among groups that are wrapped around each other."""
+    parts = [groups, *groups.get_params().values()]
+    return next((part for part in parts if isinstance(part, kind)), None)
 
 
 def hardness_loss(predicted: Tensor, target: Tensor) -> Tensor:

@@ -7,27 +7,22 @@ own where it learns any. ``compare`` takes plain tensors, for anybody's own loop
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from crowdwise.base.params import Constraints, at_least, more_than, one_of
-from crowdwise.embed.encoder import EmbedNet
-from crowdwise.embed.groups import Sampler
-from crowdwise.embed.tasks import GroupBatch
+from crowdwise.base.params import at_least, more_than, one_of
+from crowdwise.embed.groups import GroupBatch, Part, Sampler
 from crowdwise.errors import ParameterError, explain
-from crowdwise.nets.modules import Objective
+from crowdwise.nets.modules import EmbedNet, Objective
 
 TINY = 1e-7  # what the published code adds to a confidence of 0
 
 
-class Anchor(BaseEstimator):
+class Anchor(Part):
     """The part of an embedder that says what the members of a group are compared with."""
-
-    _parameter_constraints: ClassVar[Constraints] = {}
 
     @abstractmethod
     def vectors(self, first: Tensor, groups: EmbeddedGroups) -> Tensor:
@@ -119,10 +114,8 @@ class Criterion(Protocol):
         """The loss of each group, (group,); or one number for the batch."""
 
 
-class Loss(BaseEstimator):
+class Loss(Part):
     """The part of an embedder that says what training lowers."""
-
-    _parameter_constraints: ClassVar[Constraints] = {}
 
     @abstractmethod
     def build(self, size: int, n_classes: int) -> Criterion:

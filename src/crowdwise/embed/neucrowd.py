@@ -6,12 +6,11 @@ import numpy as np
 
 from crowdwise.embed.confidence import Assurance
 from crowdwise.embed.embedder import CrowdEmbedder
-from crowdwise.embed.encoder import Encoder
-from crowdwise.embed.groups import RandomGroups, find_groups
-from crowdwise.embed.hard_groups import HardGroups, SafeGroups
+from crowdwise.embed.groups import GroupTasks, RandomGroups
+from crowdwise.embed.hard_groups import HardGroups, SafeGroups, find_groups
 from crowdwise.embed.losses import EuclideanSoftmax, Robust
 from crowdwise.embed.published import FlatHardGroups, FlippingShares, LenientSafeGroups
-from crowdwise.embed.tasks import GroupTasks
+from crowdwise.nets.modules import Encoder
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from crowdwise.base.params import at_least
 from crowdwise.embed.confidence import MLE, Belief, Confidence
-from crowdwise.embed.groups import Groups, Sampler, Setting
+from crowdwise.embed.groups import Groups, GroupTasks, Pool, Sampler, Setting
 from crowdwise.embed.hard_groups import (
     HardGroups,
     HardnessNet,
@@ -22,7 +22,6 @@ from crowdwise.embed.hard_groups import (
     largest,
     neighbor_support,
 )
-from crowdwise.embed.tasks import GroupTasks, Pool
 from crowdwise.typing import Array, Floats, Ints
 
 

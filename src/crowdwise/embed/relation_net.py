@@ -8,11 +8,50 @@ from torch import Tensor, nn
 from crowdwise.base.params import at_least
 from crowdwise.embed.confidence import Certain
 from crowdwise.embed.embedder import CrowdEmbedder
-from crowdwise.embed.encoder import Encoder
-from crowdwise.embed.groups import Episodes
+from crowdwise.embed.groups import Groups, Pool, Sampler, Setting, distinct, several_classes
 from crowdwise.embed.losses import EmbeddedGroups, Loss
 from crowdwise.errors import ParameterError, explain
+from crowdwise.nets.modules import Encoder
 from crowdwise.nets.training import Training
+from crowdwise.typing import Ints
+
+
+class Episodes(Groups):
+    """Some tasks of every class, for losses that compare queries with supports.
+
+    Parameters
+    ----------
+    per_class : int, default=10
+        Tasks of each class in an episode, supports and queries together.
+    """
+
+    _parameter_constraints = {"per_class": [at_least(2)]}
+
+    def __init__(self, per_class: int = 10) -> None:
+        self.per_class = per_class
+
+    def sampler(self, setting: Setting) -> EpisodeSampler:
+        return EpisodeSampler(self.per_class)
+
+
+class EpisodeSampler(Sampler):
+    """Tasks of every class that occurs: (episode, class, member)."""
+
+    def __init__(self, per_class: int) -> None:
+        super().__init__()
+        self.n_members = per_class
+
+    def draw(self, pool: Pool, n: int, generator: torch.Generator) -> Tensor:
+        there = torch.nonzero(pool.size)[:, 0]
+        kind = there.repeat(n)  # (episode x class,)
+        place = distinct(pool.size[kind], self.n_members, generator)
+        return pool.inside(kind[:, None], place).reshape(n, len(there), -1)
+
+    def allows(self, pool: Pool) -> bool:
+        return several_classes(pool)
+
+    def n_groups(self, size: Ints) -> int:
+        return 600
 
 
 class RelationLoss(Loss):

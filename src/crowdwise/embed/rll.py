@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import warnings
 
-import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from crowdwise.embed.embedder import CrowdEmbedder
-from crowdwise.embed.encoder import TwoTowers
+from crowdwise.embed.embedder import CrowdEmbedder, TwoTowers
+from crowdwise.embed.groups import GroupTasks
 from crowdwise.embed.losses import CosineSoftmax
 from crowdwise.embed.published import FixedGroups, OwnClassPrior
-from crowdwise.embed.tasks import GroupTasks
 from crowdwise.nets.training import Training
 
 COLLAPSED = 0.999  # mean cosine between tasks above which nothing tells them apart
@@ -96,7 +94,6 @@ class RLL(CrowdEmbedder):
         }
     }
 
-    @torch.no_grad()
     def _review(self, tasks: GroupTasks, settings: Training) -> None:
         if not isinstance(self.parts().loss, CosineSoftmax):
             return

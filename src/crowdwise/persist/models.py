@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain, listing
 from crowdwise.persist import container
 from crowdwise.persist.container import Content, damaged
-from crowdwise.persist.registry import KeepsState, Tree, Value, build, is_learned, registered_name
+from crowdwise.persist.registry import (
+    KeepsState,
+    Tree,
+    Value,
+    build,
+    learned_attributes,
+    registered_name,
+)
 from crowdwise.persist.values import Arrays, from_json, to_json
 from crowdwise.typing import Array
 
@@ -48,7 +55,7 @@ class Savable:
 
     def _learned(self) -> dict[str, Value]:
         """Learned attributes by name, as values that a file can hold."""
-        return {name: value for name, value in vars(self).items() if is_learned(name)}
+        return learned_attributes(self)
 
     def _restore(self, learned: dict[str, Value]) -> None:
         """Take back what :meth:`_learned` gave."""

@@ -16,7 +16,7 @@ Tree = dict[str, Value]  # values by name, or a value as JSON
 # name; the place is always ours.
 PARTS: Mapping[str, str] = {
     "CrowdLabels": "crowdwise.embed.crowd_labels",
-    "Encoder": "crowdwise.embed.encoder",
+    "Encoder": "crowdwise.nets.modules",
     "History": "crowdwise.nets.loop",
     "LogisticRegression": "sklearn.linear_model",
     "MLP": "crowdwise.nets.modules",
@@ -29,7 +29,7 @@ PARTS: Mapping[str, str] = {
         "crowdwise.embed.confidence",
     ),
     **dict.fromkeys(
-        ("BalancedTasks", "Episodes", "EveryClass", "OneClass", "RandomGroups"),
+        ("BalancedTasks", "EveryClass", "OneClass", "RandomGroups"),
         "crowdwise.embed.groups",
     ),
     **dict.fromkeys(("HardGroups", "SafeGroups"), "crowdwise.embed.hard_groups"),
@@ -59,8 +59,8 @@ PARTS: Mapping[str, str] = {
     "ContrastiveLoss": "crowdwise.embed.contrastive",
     "CrowdEmbedder": "crowdwise.embed.embedder",
     "LiftedStructureLoss": "crowdwise.embed.lifted",
-    "RelationLoss": "crowdwise.embed.relation_net",
-    "TwoTowers": "crowdwise.embed.encoder",
+    **dict.fromkeys(("Episodes", "RelationLoss"), "crowdwise.embed.relation_net"),
+    "TwoTowers": "crowdwise.embed.embedder",
 }
 MODELS = {  # and their lists
     "crowdwise.aggregate": ("__all__",),
@@ -115,6 +115,11 @@ def get_learned(estimator: BaseEstimator) -> Tree:
     """Learned attributes of an estimator of ours or of scikit-learn's."""
     if isinstance(estimator, KeepsState):
         return estimator._learned()
+    return learned_attributes(estimator)
+
+
+def learned_attributes(estimator: object) -> Tree:
+    """The attributes that ``fit`` has set, by name."""
     return {name: value for name, value in vars(estimator).items() if is_learned(name)}
 
 
