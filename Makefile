@@ -86,7 +86,7 @@ bench-peers: $(READY) $(PEERS)/.ready .venv-peers-2/.ready  ## Compare crowdwise
 bench-report: $(READY)  ## Write a report of every real crowd, and check each page in a browser
 	$(BIN)/python benchmarks/report_real.py
 
-bench-limit: $(READY)  ## Fit 10^8 annotations once (16 GB of memory are enough)
+bench-limit: $(READY)  ## Fit 10^8 annotations once (16 GB of memory is enough)
 	$(BIN)/python benchmarks/speed.py --sizes 1e8 --methods DawidSkene --output speed-1e8
 
 $(PEERS)/.ready:

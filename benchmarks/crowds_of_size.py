@@ -10,8 +10,8 @@ def draw(n_annotations: int, seed: int = 0) -> dict[str, np.ndarray]:
     """Integer columns of about ``n_annotations`` labels, five per task, and the truth.
 
     Workers' activity falls as a power of their rank; a tenth of them label at random, the
-    others are right with a probability between 0.45 and 0.95 and err towards the next
-    class twice as often as towards any other.
+    others are right with a probability between 0.45 and 0.95 and err toward the next
+    class twice as often as toward any other.
     """
     rng = np.random.default_rng(seed)
     n_tasks = n_annotations // PER_TASK

@@ -18,7 +18,7 @@ class FeatureSet:
     name: str
     X: pd.DataFrame
     annotations: Annotations
-    truth: pd.Series  # of the training tasks, only to look at afterwards
+    truth: pd.Series  # of the training tasks, only to look at afterward
     X_test: pd.DataFrame
     y_test: pd.Series
 

@@ -35,7 +35,7 @@ class LearningSet:
     X, annotations : ndarray and Annotations
         Row ``i`` describes ``annotations.tasks[i]``.
     truth : Series by task
-        Of the training tasks; only to look at afterwards.
+        Of the training tasks; only to look at afterward.
     X_test, y_test : ndarray, or None
         The test part, where there is one.
     valid : LearningSet, or None

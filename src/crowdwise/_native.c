@@ -38,7 +38,7 @@
 #endif
 
 /* exp(x) for x <= 0, to about one unit in the last place, without a branch or a call so
- * that the compiler can vectorise the loop around it. Below -708 the result is 0. */
+ * that the compiler can vectorize the loop around it. Below -708 the result is 0. */
 INLINE double exp_of_nonpositive(double x)
 {
     const double magic = 6755399441055744.0; /* 1.5 * 2**52: rounds to an integer */

@@ -57,12 +57,12 @@ def test_likelihood_and_its_slopes_equal_the_plain_loops(crowd):
     assert_allclose(slopes, approx_fprime(point, at, 1e-7), rtol=1e-4, atol=1e-4)
 
 
-def test_is_the_log_linear_model_with_a_factor_for_labelling_at_all(crowd):
+def test_is_the_log_linear_model_with_a_factor_for_labeling_at_all(crowd):
     annotations = crowd.annotations
     model = GenerativeModel(penalty=0.0).fit(annotations)
     weight, rate = model.weight_, model.propensity_
     total = np.exp(weight) + 2 * np.exp(-weight)
-    labelling = np.log(rate / (1 - rate)) - np.log(total)  # the weight for labelling at all
+    labeling = np.log(rate / (1 - rate)) - np.log(total)  # the weight for labeling at all
     labels = annotations.to_snorkel()  # -1 where there is none
     evidence = 0.0
     for row in labels:
@@ -70,7 +70,7 @@ def test_is_the_log_linear_model_with_a_factor_for_labelling_at_all(crowd):
         for k in range(3):
             for w, label in enumerate(row):
                 choices = [0.0] + [
-                    labelling[w] + weight[w] * (1 if c == k else -1) for c in range(3)
+                    labeling[w] + weight[w] * (1 if c == k else -1) for c in range(3)
                 ]
                 joint[k] *= np.exp(choices[label + 1]) / np.exp(choices).sum()
         evidence += np.log(joint.sum())

@@ -125,7 +125,7 @@ def test_equals_the_plain_loops_with_weights_gold_and_other_priors(
 
 @pytest.fixture(scope="module")
 def spammed():
-    """Workers who know 9 to 2 times in ten and otherwise have favourites."""
+    """Workers who know 9 to 2 times in ten and otherwise have favorites."""
     knows = np.linspace(0.9, 0.2, 8)
     spam = np.random.default_rng(0).dirichlet([1.0, 2.0, 0.5], 8)
     confusion = knows[:, None, None] * np.eye(3) + (1 - knows)[:, None, None] * spam[:, None]

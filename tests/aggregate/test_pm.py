@@ -42,7 +42,7 @@ def test_equals_the_plain_loops_with_weights_and_gold(weighted_voters, voters, s
 
 
 def test_truths_and_weights_lower_one_loss_together(voters, slow_vote):
-    """With counts and their sum, both turns minimise the sum of weight times loss."""
+    """With counts and their sum, both turns minimize the sum of weight times loss."""
     sums = []
     for n_rounds in range(1, 8):
         weights, losses = slow_fit(voters.annotations, n_rounds, slow_vote, "count", "sum", 0.5)

@@ -10,7 +10,7 @@ from crowdwise.inference import MemoryEngine
 
 
 def slow_fit(annotations, n_steps, slow_vote, rate=1.0, decay=0.5, every=20, gold=None):
-    """Vote, step towards the agreement, vote again."""
+    """Vote, step toward the agreement, vote again."""
     skill = np.full(annotations.n_workers, 1 / annotations.n_classes)
     for step in range(1, n_steps + 1):
         if step % every == 0:

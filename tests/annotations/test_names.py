@@ -128,7 +128,7 @@ def test_as_names(values, names):
     assert as_names(values).tolist() == names
 
 
-def test_positions():
+def test_locate():
     assert locate(np.array(["a", "b"], dtype=object), ["b", "z", "a"]).tolist() == [1, -1, 0]
 
 

@@ -64,8 +64,8 @@ def test_an_empty_folder_is_named(command, tmp_path, capsys):
 
 @pytest.mark.parametrize("command", READERS)
 def test_an_unknown_column_is_named(command, good, capsys):
-    message = fails([command, good, "--label", "colour"], capsys)
-    assert "colour" in message
+    message = fails([command, good, "--label", "color"], capsys)
+    assert "color" in message
     assert "label" in message
 
 

@@ -194,7 +194,7 @@ class TestBadInput:
         assert "no file" in self.fit(files, fails, files.folder / "nowhere.npz")
         np.save(files.folder / "X.npy", files.X[:7])
         assert "7 rows for 80 tasks" in self.fit(files, fails, files.folder / "X.npy")
-        assert "'colour'" in self.fit(files, fails, files.features, "--feature-id", "colour")
+        assert "'color'" in self.fit(files, fails, files.features, "--feature-id", "color")
         assert "'d'" in self.fit(files, fails, files.features, "--feature-columns", "a,d")
 
     def test_annotations(self, files, fails):

@@ -125,8 +125,8 @@ class TestAlignToModel:
     CLASSES = np.array(["y", "x", "z"], dtype=object)
 
     def test_numbers_follow_the_model(self, votes):
-        known, strangers = align_to_model(votes, self.WORKERS, self.CLASSES, "error")
-        assert not strangers
+        known, unknown = align_to_model(votes, self.WORKERS, self.CLASSES, "error")
+        assert not unknown
         assert known.worker.tolist() == [1, 0, 0]
         assert known.label.tolist() == [1, 0, 0]
         assert known.to_dict() == VOTES
@@ -138,17 +138,17 @@ class TestAlignToModel:
         known, _ = align_to_model(soft, self.WORKERS, self.CLASSES, "error")
         assert known.soft.tolist() == [[0.75, 0.25, 0.0]]
 
-    def test_strangers(self, votes):
+    def test_unknown_workers(self, votes):
         only = np.array(["bob"], dtype=object)
         with pytest.raises(
             AnnotationError, match=r"unknown worker occurs in 1 of 3(.|\n)*worker='ann'"
         ):
             align_to_model(votes, only, self.CLASSES, "error")
-        known, strangers = align_to_model(votes, only, self.CLASSES, "ignore")
-        assert not strangers
+        known, unknown = align_to_model(votes, only, self.CLASSES, "ignore")
+        assert not unknown
         assert known.n_annotations == 2
-        known, strangers = align_to_model(votes, only, self.CLASSES, "average")
-        assert strangers
+        known, unknown = align_to_model(votes, only, self.CLASSES, "average")
+        assert unknown
         assert known.worker.tolist() == [1, 0, 0]
 
     def test_unknown_labels(self, votes):

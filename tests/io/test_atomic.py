@@ -2,6 +2,7 @@
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -97,3 +98,12 @@ def test_a_folder_that_may_not_be_written(tmp_path, monkeypatch):
 def test_an_error_of_ours_stays_as_it_is(tmp_path):
     with pytest.raises(FileError, match=r"^mine$"), replace_file(tmp_path / "a"):
         raise FileError("mine")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk():
+    with (
+        pytest.raises(FileError, match=r"No space left(.|\n)*fix:.*free some space"),
+        replace_file(Path("/dev/full")) as file,
+    ):
+        file.write("too much")

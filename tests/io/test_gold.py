@@ -74,7 +74,7 @@ def test_a_label_stands_in_for_gold_that_is_empty(votes, file, gold):
     assert gold(add_gold_file(votes, file("task,label,gold\n1,1,\n2,0,1\n"))) == {2: 1}
 
 
-@pytest.mark.parametrize(("header", "role"), [("task,colour", "label"), ("colour,label", "task")])
+@pytest.mark.parametrize(("header", "role"), [("task,color", "label"), ("color,label", "task")])
 def test_a_column_is_missing(header, role, votes, file):
     with pytest.raises(AnnotationError, match=f"no column for the {role}"):
         add_gold_file(votes, file(f"{header}\n1,0\n"))

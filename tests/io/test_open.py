@@ -17,7 +17,7 @@ from crowdwise.io.open import find_files
 TABLE = "task,worker,label\n1,2,3\n1,4,5\n"
 
 
-def test_a_missing_file_names_its_neighbour(tmp_path):
+def test_a_missing_file_names_its_neighbor(tmp_path):
     (tmp_path / "votes.csv").write_text(TABLE)
     with pytest.raises(
         FileError, match=r"no file .*vote\.csv(.|\n)*found: .*votes\.csv(.|\n)*fix:"

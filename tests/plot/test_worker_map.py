@@ -41,9 +41,9 @@ def test_an_embedding_comes_before_confusion(crowd):
     model = LIA(**quick, random_state=0).fit(X, votes)
     assert model.embedding_.shape == (4, 9)
     place, color = points(plot_worker_map(model))
-    centred = model.embedding_ - model.embedding_.mean(axis=0)
+    centered = model.embedding_ - model.embedding_.mean(axis=0)
     assert_allclose(place.T @ place, np.diag((place**2).sum(axis=0)), atol=1e-9)
-    largest = np.linalg.svd(centred, compute_uv=False)[:2]
+    largest = np.linalg.svd(centered, compute_uv=False)[:2]
     assert_allclose(np.linalg.norm(place, axis=0), largest)
     assert_allclose(color, 1 - model.worker_accuracy_, rtol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Simulated sets by name and to order, in the form of loaded ones."""
+"""Simulated sets by name and custom ones, in the form of loaded ones."""
 
 import re
 from pathlib import Path

@@ -164,7 +164,7 @@ class EBCC(ConfusionModel):
         return self._posterior(engine)
 
     def _prior(self, votes: Floats) -> SubtypeBelief:
-        """What is believed before workers are known."""
+        """The prior belief, before any worker is known."""
         n_classes, even = len(votes), self.subtype_smoothing / self.n_subtypes
         by_votes = isinstance(self.class_smoothing, str)
         classes = votes + 1.0 if by_votes else np.full(n_classes, float(self.class_smoothing))

@@ -18,7 +18,7 @@ MOST_WORKERS = 5000  # in a matrix of pairs
 
 
 @dataclass(frozen=True)
-class WorkerPairs:
+class SharedTasks:
     """One row for each task that two workers share, for the pairs that share enough.
 
     ``n_shared`` counts tasks, ``agree`` how similar their labels are, ``by_chance`` the same
@@ -150,7 +150,7 @@ def estimate_cohen(
     return Estimate(value, max(low, -1.0), min(high, 1.0), n_tasks, note)
 
 
-def average_kappa(pairs: WorkerPairs, kappa: Floats) -> tuple[float, Floats]:
+def average_kappa(pairs: SharedTasks, kappa: Floats) -> tuple[float, Floats]:
     """Mean kappa weighted by overlap, and how much each task moves it (its influence)."""
     defined = np.isfinite(kappa)
     total = pairs.n_shared[defined].sum()
@@ -166,7 +166,7 @@ def average_kappa(pairs: WorkerPairs, kappa: Floats) -> tuple[float, Floats]:
     return value, np.bincount(number, moved).astype(np.float64)
 
 
-def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> WorkerPairs:
+def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> SharedTasks:
     """All tasks that two workers share, for the pairs that share at least ``min_overlap``."""
     busy = np.bincount(data.worker, minlength=data.n_workers) >= min_overlap
     data = data.filter(busy[data.worker])
@@ -185,7 +185,7 @@ def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> 
     seen_one = by_one if kernel is None else csr_array(by_one @ kernel)
     seen_other = by_other if kernel is None else csr_array(by_other @ kernel.T)
     similarity = (one == other).astype(np.float64) if kernel is None else kernel[one, other]
-    return WorkerPairs(
+    return SharedTasks(
         task=data.task[first],
         pair=pair,
         similarity=similarity,
@@ -240,7 +240,7 @@ def _cells(table: csr_array, row: Ints, column: Ints) -> Floats:
     return np.where(place[at] == row * width + column, table.data[at], 0.0)
 
 
-def _why_none(pairs: WorkerPairs, min_overlap: int) -> str:
+def _why_none(pairs: SharedTasks, min_overlap: int) -> str:
     if not len(pairs.n_shared):
         return f"No two workers share {min_overlap} tasks or more."
     return "Every two workers who share tasks gave one and the same label to all of them."

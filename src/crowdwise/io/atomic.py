@@ -61,7 +61,7 @@ def _explain_write_errors(path: Path) -> Iterator[None]:
             explain(
                 f"{path} cannot be written.",
                 first=error.strerror or str(error),
-                expected="a file in a folder that exists and that this user may write to",
-                fix="create the folder, or choose another path",
+                expected="a folder that exists, has space left, and that this user may write to",
+                fix="create the folder, free some space, or choose another path",
             )
         ) from error

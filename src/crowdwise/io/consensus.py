@@ -76,6 +76,8 @@ def to_label_studio(
         has its name as ``data["task"]``.
     type : {"choices", "rating"}, default="choices"
         The kind of control.
+    model_version : str, default="crowdwise"
+        The name that Label Studio shows for these predictions.
     """
     known = None if export is None else {str(task.get("id")): task for task in export}
     tasks: list[Record] = []

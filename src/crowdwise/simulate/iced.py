@@ -52,7 +52,7 @@ class ImbalancedCrowd:
     name: str
     X: Floats
     annotations: Annotations
-    truth: Ints  # (task,), of the training part: only to look at afterwards
+    truth: Ints  # (task,), of the training part: only to look at afterward
     X_test: Floats
     y_test: Ints
     confusion: Floats  # (worker, truth, label): what the labels were drawn from

@@ -16,7 +16,7 @@ N_FEATURES = 1200
 WORKERS = {"syn1": 7, "syn2": 11}
 KAPPA = {"syn1": 0.52, "syn2": 0.44}  # as published, of one draw
 MEAN, DEVIATION, LOW, HIGH = 0.1, 0.1, 0.01, 0.5  # of the error rates
-CREWS = 20_000  # to choose from, where a kappa is asked for
+N_GROUPS = 20_000  # to choose from, where a kappa is asked for
 PAPER = (
     "Y. Hao, W. Ding, Z. Liu. NeuCrowd: neural sampling network for representation learning "
     "with crowdsourced labels. Knowledge and Information Systems, 2022. arXiv:2003.09660."
@@ -37,11 +37,11 @@ def neucrowd(
     name : {"syn1", "syn2"}
         Which set.
     kappa : float or "published", optional
-        Take a crew from the same distribution whose expected Fleiss' kappa is this;
-        ``"published"`` is 0.52 for Syn1 and 0.44 for Syn2. By default any crew; kappas are
-        then 0.54 on average; one crew of 11 in fifteen has 0.44 or less.
+        Take a group from the same distribution whose expected Fleiss' kappa is this;
+        ``"published"`` is 0.52 for Syn1 and 0.44 for Syn2. By default any group; kappas are
+        then 0.54 on average; one group of 11 in fifteen has 0.44 or less.
     random_state : int or RandomState, optional
-        The seed; another one draws other features and another crew.
+        The seed; another one draws other features and another group.
 
     Returns
     -------
@@ -80,13 +80,13 @@ def neucrowd(
 
 
 def draw_error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomState) -> Floats:
-    """One for each worker; if a kappa is wanted, of the crew that comes closest to it."""
+    """One for each worker; if a kappa is wanted, of the group that comes closest to it."""
     bounds = (LOW - MEAN) / DEVIATION, (HIGH - MEAN) / DEVIATION
     law = truncnorm(*bounds, loc=MEAN, scale=DEVIATION)
     if kappa is None:
         return law.rvs(n_workers, random_state=rng)
-    crews = law.rvs((CREWS, n_workers), random_state=rng)
-    away = np.abs(expected_kappa(crews) - kappa)
+    groups = law.rvs((N_GROUPS, n_workers), random_state=rng)
+    away = np.abs(expected_kappa(groups) - kappa)
     if away.min() > 0.01:
         raise ParameterError(
             explain(
@@ -94,7 +94,7 @@ def draw_error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomS
                 expected='"published", or a number that such workers reach, about 0.4 to 0.7',
             )
         )
-    found: Floats = crews[np.argmax(away <= 0.01)]
+    found: Floats = groups[np.argmax(away <= 0.01)]
     return found
 
 

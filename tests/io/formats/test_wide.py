@@ -64,7 +64,7 @@ def test_a_label_column_without_workers_is_no_wide_table(read):
 
 def test_columns_that_share_nothing_are_no_workers(read):
     with pytest.raises(AnnotationError, match="no column for the worker"):
-        read("id,colour,shape\n1,red,round\n2,blue,square\n")
+        read("id,color,shape\n1,red,round\n2,blue,square\n")
 
 
 def test_a_pattern_names_the_workers(read, triples):
@@ -78,8 +78,8 @@ def test_a_pattern_names_the_workers(read, triples):
 
 
 def test_can_be_forced(read, triples):
-    rows = triples(read("key,colour,shape\n1,red,round\n", format="wide", task="key"))
-    assert rows == [(1, "colour", "red"), (1, "shape", "round")]
+    rows = triples(read("key,color,shape\n1,red,round\n", format="wide", task="key"))
+    assert rows == [(1, "color", "red"), (1, "shape", "round")]
 
 
 def test_refuses_a_task_on_two_rows(read):
