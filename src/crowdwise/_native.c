@@ -1,7 +1,7 @@
 /* The inner loops of truth inference, compiled.
  *
  * Everything here has a twin in plain scipy (see inference/engines/memory.py and
- * annotations/grouping.py) that gives the same numbers to rounding; this file only makes them
+ * annotations/columns.py) that gives the same numbers to rounding; this file only makes them
  * fast. Three habits:
  *
  *   - a call works on a contiguous block of tasks and releases the interpreter lock, so

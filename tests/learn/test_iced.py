@@ -27,25 +27,24 @@ from crowdwise.learn import (
     Training,
 )
 from crowdwise.learn.confusion_learner import expect
-from crowdwise.learn.embedding_net import (
-    EmbeddingNet,
-    MixedRows,
-    Reconstruction,
-    cut,
-    mirror,
-    unscale,
-)
-from crowdwise.learn.iced_rounds import (
-    Crowd,
-    choose,
+from crowdwise.learn.iced import (
     columns,
     join,
     label_each,
     order_by_features,
     order_by_labels,
 )
-from crowdwise.learn.mbem import CountedConfusionNet
-from crowdwise.learn.parts import CrowdNet
+from crowdwise.learn.iced_parts import (
+    Crowd,
+    EmbeddingNet,
+    MixedRows,
+    Reconstruction,
+    choose,
+    cut,
+    mirror,
+    unscale,
+)
+from crowdwise.learn.parts import CountedConfusionNet, CrowdNet
 from crowdwise.nets.features import Features
 from crowdwise.nets.modules import Standardize
 from crowdwise.simulate import label_by_crowd

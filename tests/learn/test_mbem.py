@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 from crowdwise.learn import MBEM, MLP, Bootstrap, Training
-from crowdwise.learn.mbem import BootstrapLoss, CountedConfusionNet
+from crowdwise.learn.mbem import BootstrapLoss
+from crowdwise.learn.parts import CountedConfusionNet
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 CROWDS = [{}, {"soft": True}, {"weighted": True}]

@@ -11,8 +11,8 @@ from torch import nn
 from crowdwise.learn import EM, ColumnEM, HardEM, LabelsOnlyEM, SkillByEase
 from crowdwise.learn.crowd_layer import FreeLayerNet, FreeMatrix, FreeVector
 from crowdwise.learn.lia import DotTensorsNet, TensorsNet, WorkerEmbedding
-from crowdwise.learn.objectives import EMLoss, PerLabelLoss, PerTaskLoss
-from crowdwise.learn.parts import CrowdObjective, WorkerConfusionNet
+from crowdwise.learn.objectives import PerLabelLoss, PerTaskLoss
+from crowdwise.learn.parts import CrowdObjective, EMLoss, WorkerConfusionNet
 from crowdwise.learn.speelfc_d import SkillByEaseNet
 from crowdwise.nets.batches import label_shares
 

@@ -9,8 +9,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.columns import Columns
-from crowdwise.annotations.grouping import group_by_task
+from crowdwise.annotations.columns import Columns, group_by_task
 from crowdwise.annotations.names import as_names, encode, is_scale, locate, note_spaces, show_cell
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names

@@ -1,38 +1,14 @@
-"""Parts of the table: some tasks, some annotations, one label per worker and task."""
+"""Which annotations a part of the table keeps: one per worker and task, or random ones."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations.columns import Columns
-from crowdwise.annotations.grouping import freeze
 from crowdwise.errors import ParameterError
-from crowdwise.typing import Array, Floats, Indices, Ints, RandomState
-
-Some = TypeVar("Some", bound=Columns)
-
-
-def take_tasks(table: Some, rows: Indices) -> Some:
-    """The table with only these tasks."""
-    chosen = np.atleast_1d(np.arange(table.n_tasks)[rows])
-    size = table.redundancy[chosen]
-    indptr = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    start = np.repeat(table.indptr[chosen] - indptr[:-1], size)
-    at = start + np.arange(indptr[-1])
-    gold = None if table.gold is None else table.gold[chosen]
-    kept = {"tasks": table.tasks[chosen], "indptr": indptr, "gold": gold}
-    return replace(table, **freeze({**kept, **_take(table, at)}))
-
-
-def take_annotations(table: Some, mask: Array) -> Some:
-    """The table with only these annotations."""
-    before = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
-    return replace(table, **freeze({"indptr": before[table.indptr], **_take(table, mask)}))
+from crowdwise.typing import Array, Floats, Ints, RandomState
 
 
 def count_repeats(table: Columns) -> int:
@@ -88,7 +64,3 @@ def split(n: int, test_size: float, random_state: RandomState, what: str) -> tup
         )
     order = check_random_state(random_state).permutation(n)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
-
-
-def _take(table: Columns, at: Array) -> dict[str, Array | None]:
-    return {k: None if own is None else own[at] for k, own in table.per_annotation().items()}

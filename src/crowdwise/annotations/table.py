@@ -12,11 +12,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, DTypeLike
 
 from crowdwise.annotations import frames, parts, wide
-from crowdwise.annotations.columns import Columns
-from crowdwise.annotations.grouping import group_by_task
+from crowdwise.annotations.columns import Columns, group_by_task
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
-from crowdwise.typing import Array, Indices, Ints, Names, RandomState
+from crowdwise.typing import Array, Ints, Names, RandomState
 
 REPEATS = ("all", "first", "last", "majority")
 STORED = [field.name for field in fields(Columns) if field.name != "notes"]
@@ -227,20 +226,6 @@ class Annotations(Columns):
         )
 
     # -- parts of them -----------------------------------------------------------------
-
-    def __getitem__(self, rows: Indices) -> Self:
-        """The tasks at ``rows``: a number, slice, mask or array of numbers."""
-        return parts.take_tasks(self, rows)
-
-    def filter(self, mask: ArrayLike) -> Self:
-        """The annotations where ``mask`` is true; all tasks, workers and classes stay."""
-        mask = np.asarray(mask, dtype=bool)
-        if mask.shape != (self.n_annotations,):
-            raise ParameterError(
-                f"The mask has shape {mask.shape}.\n"
-                f"  expected: one true or false per annotation ({self.n_annotations:,})"
-            )
-        return parts.take_annotations(self, mask)
 
     def select_workers(self, workers: Names) -> Self:
         """Only the annotations by these workers (names); all tasks and names stay."""

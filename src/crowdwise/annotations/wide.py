@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.columns import Columns
+from crowdwise.annotations.columns import Columns, group_by_task
 from crowdwise.annotations.frames import as_narwhals, refuse_missing, take_series
-from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import as_names, encode, is_scale, unmask
 from crowdwise.annotations.parts import count_repeats
 from crowdwise.errors import AnnotationError, explain, plural

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from crowdwise.inference.certainty import measure_certainty, rank_certainty
+from crowdwise.inference import measure_certainty, rank_certainty
 from crowdwise.io import as_annotations
 from crowdwise.typing import AnnotationsLike
 

@@ -1,12 +1,14 @@
-"""Distributions over the classes, as rows of arrays: scaling, ties, known truths and priors."""
+"""Distributions over the classes, as rows: scaling, ties, certainty, known truths and priors."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.typing import Array, Floats, Ints
 
 TIE = 1e-9  # classes closer than this to the best one are tied with it, as in _native.c
+SAME = 9  # digits in which certainties of one level agree
 
 
 def normalize(counts: Floats) -> Floats:
@@ -35,6 +37,22 @@ def tied(posterior: Floats) -> Array:
 def share_best(posterior: Floats) -> Floats:
     """All mass on the best class of each task, in equal parts if several are tied."""
     return normalize(tied(posterior).astype(np.float64))
+
+
+def measure_certainty(annotations: Annotations, floor: float) -> Floats:
+    """One over the variance of each task's labels (ICED eq. 2.4), 0 where it has none."""
+    if not floor > 0:
+        raise ParameterError(explain(f"floor={floor} is out of range.", expected="more than 0"))
+    variance = 1.0 - (annotations.shares() ** 2).sum(axis=1)
+    labeled = annotations.votes().sum(axis=1) > 0
+    return np.where(labeled, 1.0 / (np.maximum(variance, 0.0) + floor), 0.0)
+
+
+def rank_certainty(certainty: Floats, n_levels: int) -> Ints:
+    """Which of the highest distinct values each task has, from 1; 0 for all that are lower."""
+    values = np.unique(np.round(certainty[certainty > 0], SAME))[::-1][:n_levels]
+    found = np.round(certainty, SAME)[:, None] == values
+    return np.where(found.any(axis=1), found.argmax(axis=1) + 1 if len(values) else 0, 0)
 
 
 def clamp(posterior: Floats, gold: Ints | None) -> Floats:

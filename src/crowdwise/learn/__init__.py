@@ -39,11 +39,13 @@ from crowdwise.learn.lia_ml import LIAML
 from crowdwise.learn.madl import EqualWeight, MaDL, SharedWeight
 from crowdwise.learn.malr import MALR
 from crowdwise.learn.max_mig import InformationGain, LabelEvidence, MaxMIG
-from crowdwise.learn.mbem import MBEM, Bootstrap, CountedConfusion
+from crowdwise.learn.mbem import MBEM, Bootstrap
 from crowdwise.learn.net_classifier import NetClassifier
 from crowdwise.learn.noise import CountedStart, NoNoise
-from crowdwise.learn.objectives import EM, ColumnEM, HardEM, LabelsOnlyEM, PerLabel, PerTask
+from crowdwise.learn.objectives import ColumnEM, HardEM, LabelsOnlyEM, PerLabel, PerTask
 from crowdwise.learn.parts import (
+    EM,
+    CountedConfusion,
     CrowdNet,
     CrowdObjective,
     Noise,

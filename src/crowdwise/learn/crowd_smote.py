@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -14,17 +14,17 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
+from crowdwise.annotations.columns import freeze
 from crowdwise.base.fitting import in_task_order
 from crowdwise.base.params import (
     Constraints,
     at_least,
     between,
-    check_params,
     more_than,
     one_of,
 )
 from crowdwise.errors import ParameterError, explain, listing
-from crowdwise.inference.certainty import measure_certainty
+from crowdwise.inference import measure_certainty
 from crowdwise.io import as_annotations
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, Ints, RandomState
 
@@ -116,6 +116,11 @@ class CrowdSMOTE(BaseEstimator):
         self.jitter = jitter
         self.floor = floor
 
+    def check(self) -> Self:
+        """Refuse parameters that make no sense."""
+        self._validate_params()
+        return self
+
     def generate(
         self,
         X: FeaturesLike,
@@ -136,7 +141,7 @@ class CrowdSMOTE(BaseEstimator):
         random_state : int or RandomState, optional
             The seed.
         """
-        check_params(self)
+        self.check()
         votes, rng = as_annotations(annotations), check_random_state(random_state)
         X = in_task_order(X, votes.tasks) if isinstance(X, pd.DataFrame) else X
         X, truth = np.asarray(X, dtype=np.float64), np.asarray(truth)
@@ -210,14 +215,15 @@ def copy_labels(
     counts = (picks @ votes.cells.matrix(0, votes.n_tasks, n_codes)).tocsr()
     counts.sort_indices()
     task, code, weight = draw_cells(counts, votes.n_classes, copy, rng)
-    return Annotations.from_codes(
-        task[weight > 0],
-        code[weight > 0] // votes.n_classes,
-        code[weight > 0] % votes.n_classes,
-        tasks=np.arange(len(place)),
-        workers=votes.workers,
-        classes=votes.classes,
-    )
+    task, code = task[weight > 0], code[weight > 0]
+    n_labels = np.bincount(task, minlength=len(place))  # they are in the order of the new tasks
+    columns = {
+        "tasks": np.arange(len(place)),
+        "indptr": np.append(0, np.cumsum(n_labels)),
+        "worker": (code // votes.n_classes).astype(np.int32),
+        "label": (code % votes.n_classes).astype(votes.label.dtype),
+    }
+    return Annotations(workers=votes.workers, classes=votes.classes, **freeze(columns))
 
 
 def draw_cells(

@@ -3,55 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from sklearn.base import clone
-from torch import nn
+from torch import Tensor, nn
 
 from crowdwise import progress
 from crowdwise.aggregate import IBCC, HardDawidSkene
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.learner import LearnerTraits
-from crowdwise.base.params import at_least, between, check_params, one_of
-from crowdwise.inference import pooled_confusion
-from crowdwise.inference.simplex import clamp
+from crowdwise.base.params import at_least, between, one_of
+from crowdwise.inference import clamp, normalize, pooled_confusion
 from crowdwise.learn.confusion_learner import expect
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.crowd_smote import CrowdSMOTE, NewTasks
-from crowdwise.learn.embedding_net import EmbeddingNet
 from crowdwise.learn.iced_parts import (
     Autoencoder,
-    Decoder,
-    Interpolation,
-    StagedWarmUp,
-    WarmUp,
-)
-from crowdwise.learn.iced_rounds import (
     Crowd,
-    Inferred,
-    KnowsConfusion,
+    Decoder,
+    EmbeddingNet,
+    Interpolation,
     Run,
+    StagedWarmUp,
     Truths,
+    WarmUp,
     choose,
-    columns,
-    hold_out,
-    join,
-    label_each,
-    order_by_features,
-    order_by_labels,
 )
-from crowdwise.learn.mbem import CountedConfusion, CountedConfusionNet
-from crowdwise.learn.parts import CrowdObjective, NoisePart, ObjectivePart, PerAnnotation
+from crowdwise.learn.parts import (
+    CountedConfusion,
+    CountedConfusionNet,
+    CrowdNet,
+    CrowdObjective,
+    NoisePart,
+    ObjectivePart,
+    PerAnnotation,
+)
 from crowdwise.learn.two_stage import name_truths
-from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.features import Features
-from crowdwise.nets.loop import History
+from crowdwise.nets.loop import History, holds_out
 from crowdwise.nets.modules import MLP, build_network
 from crowdwise.nets.training import Training
-from crowdwise.typing import Ints, RandomState
+from crowdwise.typing import Floats, Ints, RandomState
 
 
 class ICED(CrowdClassifier):
@@ -206,7 +202,7 @@ class ICED(CrowdClassifier):
         generator = self.default_generator if self.generator is None else self.generator
         decoder = self.default_decoder if self.decoder is None else self.decoder
         for part in (warm_up, generator, decoder):
-            check_params(part)
+            part.check()
         run = Run(net, crowd, self.tol, patience)
         decoder.pretrain(net, crowd.votes)
         truths = crowd.majority(net.rng)
@@ -293,3 +289,94 @@ class ICED(CrowdClassifier):
         assert isinstance(net.noise, CountedConfusionNet)
         net.noise.take(torch.as_tensor(best.confusion[worker]).to(net.noise.log_table))
         return Inferred(net, data, torch.as_tensor(best.posterior[task]).to(data.device))
+
+
+class Inferred(CrowdObjective):
+    """A network beside truths that were inferred without it."""
+
+    target: Tensor
+
+    def __init__(self, net: CrowdNet, data: CrowdData, target: Tensor) -> None:
+        super().__init__(net, data)
+        self.register_buffer("target", target)
+
+    def posterior(self, batch: Batch) -> Tensor:
+        return self.target[batch.task].log()
+
+
+@runtime_checkable
+class KnowsConfusion(Protocol):
+    """An aggregator whose workers have confusion matrices."""
+
+    confusion_: Floats
+
+
+def hold_out(
+    votes: Annotations, settings: Training, rng: np.random.RandomState
+) -> tuple[Annotations, Annotations | None]:
+    """Annotations to learn from, and those to choose the round and the restart by."""
+    if not holds_out(settings) or votes.n_annotations < 2:
+        return votes, None
+    out = np.zeros(votes.n_annotations, dtype=bool)
+    n_out = max(1, round(settings.validation_fraction * votes.n_annotations))
+    out[rng.permutation(votes.n_annotations)[:n_out]] = True
+    return votes.filter(~out), votes.filter(out)
+
+
+def label_each(truth: Ints, n_classes: int, soft: Floats | None = None) -> Annotations:
+    """One label per task that has a truth, by a single worker."""
+    known = truth >= 0
+    if soft is not None:
+        soft = normalize(soft[known].astype(np.float32))
+    return Annotations(
+        tasks=np.arange(len(truth)),
+        workers=np.arange(1),
+        classes=np.arange(n_classes),
+        indptr=np.append(0, np.cumsum(known)),
+        worker=np.zeros(known.sum(), dtype=np.int32),
+        label=truth[known],
+        soft=soft,
+    )
+
+
+def join(votes: Annotations, new: Annotations) -> Annotations:
+    """The real annotations, then those of new tasks."""
+    weight, soft = votes.weight, votes.soft
+    if weight is not None:
+        weight = np.append(weight, np.ones(new.n_annotations, dtype=np.float32))
+    if soft is not None:
+        given = np.eye(votes.n_classes, dtype=np.float32)[new.label]
+        soft = normalize(np.concatenate([soft, given]))
+    return Annotations(
+        tasks=np.arange(votes.n_tasks + new.n_tasks),
+        workers=votes.workers,
+        classes=votes.classes,
+        indptr=np.append(votes.indptr, votes.n_annotations + new.indptr[1:]),
+        worker=np.append(votes.worker, new.worker),
+        label=np.append(votes.label, new.label),
+        weight=weight,
+        soft=soft,
+    )
+
+
+def order_by_features(data: CrowdData) -> Ints:
+    """Tasks in the order of some of their features, whatever order they came in."""
+    x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
+    x = x.flatten(1) if x.ndim > 1 else x[:, None]
+    some = x[:, :: max(1, x.shape[1] // 32)].cpu().numpy()
+    return np.lexsort(some.T) if some.size else np.arange(data.n_tasks)
+
+
+def order_by_labels(votes: Annotations) -> Ints:
+    """Workers by how much and what they label, whatever order they came in."""
+    weight = np.ones(votes.n_annotations) if votes.weight is None else votes.weight
+    task, label, n = votes.task + 1.0, votes.label + 1.0, votes.n_workers
+    keys = (weight * task**2, weight * task * label, weight)
+    return np.lexsort([np.bincount(votes.worker, key, minlength=n) for key in keys])
+
+
+def columns(runs: list[list[float]]) -> list[list[float]]:
+    """Values per epoch of each run, one row per epoch; nan once a run has stopped."""
+    longest = max(map(len, runs))
+    padded = [[*run, *[float("nan")] * (longest - len(run))] for run in runs]
+    return [list(row) for row in zip(*padded, strict=True)]

@@ -1,21 +1,38 @@
-"""Parts of ICED: how the network warms up, and how new tasks get features."""
+"""Parts of ICED: how it warms up, how new tasks get features, its network and its run."""
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
+import numpy as np
+import torch
 from sklearn.base import BaseEstimator
-from torch import Tensor
+from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations
 from crowdwise.base.params import Constraints, at_least, more_than
-from crowdwise.inference.certainty import measure_certainty, rank_certainty
+from crowdwise.errors import ParameterError, explain
+from crowdwise.inference import (
+    clamp,
+    measure_certainty,
+    pooled_confusion,
+    rank_certainty,
+    tied,
+)
 from crowdwise.learn.crowd_smote import NewTasks
-from crowdwise.learn.embedding_net import EmbeddingNet
-from crowdwise.typing import Array
+from crowdwise.learn.parts import CrowdNet, CrowdObjective, per_annotation, pick, total
+from crowdwise.nets.batches import Batch, CrowdData, as_data
+from crowdwise.nets.features import Features
+from crowdwise.nets.loop import Phase, train
+from crowdwise.nets.modules import MLP, Standardize, loss_of
+from crowdwise.nets.training import Training
+from crowdwise.typing import Array, Floats, Ints
 
 N_LEVELS = 3  # of certainty, in the paper's warm-up
+STEADY = 5  # rounds in a row without a change that end a run
 
 
 class WarmUp(BaseEstimator):
@@ -26,6 +43,11 @@ class WarmUp(BaseEstimator):
         "floor": [more_than(0.0)],
     }
     epochs: int
+
+    def check(self) -> Self:
+        """Refuse parameters that make no sense."""
+        self._validate_params()
+        return self
 
     @abstractmethod
     def stages(self, votes: Annotations, labeled: Array) -> list[Array]:
@@ -105,6 +127,11 @@ class Decoder(BaseEstimator):
 
     _parameter_constraints: ClassVar[Constraints] = {}
 
+    def check(self) -> Self:
+        """Refuse parameters that make no sense."""
+        self._validate_params()
+        return self
+
     def pretrain(self, net: EmbeddingNet, votes: Annotations) -> None:
         """Prepare the network before it warms up."""
 
@@ -155,3 +182,274 @@ class LastLayerOnly(Decoder):
 
     def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Tensor:
         return net.stack(net.x.new_tensor(new.X), embedded=True)
+
+
+class EmbeddingNet:
+    """A network with the tasks it learns from, some of them real and some only embeddings.
+
+    Attributes
+    ----------
+    loss : list of float
+        Training loss of every epoch so far.
+    interrupted : bool
+        Whether Ctrl-C ended training.
+    """
+
+    def __init__(
+        self, net: CrowdNet, features: Features, training: Training, rng: np.random.RandomState
+    ) -> None:
+        self.net, self.features, self.rng = net, features, rng
+        self.training = copy.copy(training).set_params(n_restarts=1, patience=None)
+        self.body, self.head = cut(net.truth)
+        self.rows = MixedRows(net.scaler, self.body, self.head, features.shape)
+        self.x: Tensor = features.source
+        self.decoder = mirror(self.body, self.head.in_features, self.x[:1].numel())
+        self.decoder.to(self.x.device)
+        self.loss: list[float] = []
+        self.interrupted = False
+
+    @torch.no_grad()
+    def embed(self) -> Floats:
+        """Where the real tasks lie, (task, dimension)."""
+        self.net.eval()
+        return self.body(self.net.scaler(self.x)).flatten(1).cpu().numpy()
+
+    @torch.no_grad()
+    def log_proba(self, new: Floats) -> Floats:
+        """Log P(truth | features) of the real tasks, then of new ones by their embedding."""
+        self.net.eval()
+        logits = self.net.truth(self.net.scaler(self.x)), self.head(self.x.new_tensor(new))
+        return torch.cat(logits).double().log_softmax(dim=-1).cpu().numpy()
+
+    @torch.no_grad()
+    def predict(self) -> Ints:
+        """Most probable class of each real task."""
+        self.net.eval()
+        return self.net.log_truth(self.x).argmax(dim=-1).cpu().numpy()
+
+    @torch.no_grad()
+    def label_loss(self, votes: Annotations, confusion: Floats) -> float:
+        """Negative log-likelihood of labels on the real tasks, per annotation."""
+        self.net.eval()
+        batch = as_data(self.features, votes, None, self.x.device).whole()
+        tables = torch.as_tensor(confusion).to(batch.x).log()  # (worker, truth, label)
+        score = pick(tables[batch.worker], batch.label)
+        return -float(per_annotation(self.net.log_truth(batch.x), score, batch))
+
+    def learn(self, rows: Tensor, labels: Annotations, epochs: int) -> int:
+        """Train on rows with one label each; return how many epochs that took."""
+        if not labels.n_annotations or not epochs or self.interrupted:
+            return 0
+        data = as_data(Features(rows), labels, None, rows.device)
+        net = CrowdNet(nn.Identity(), self.rows, self.net.noise)
+        phases: list[Phase[CrossEntropy, Batch]] = [Phase(epochs)]
+        _, history = train([CrossEntropy(net, data)], data, None, phases, self.training, self.rng)
+        self.interrupted = len(history.loss) < epochs
+        self.loss += [row[0] for row in history.loss]
+        return len(history.loss)
+
+    def reconstruct(self, votes: Annotations, epochs: int, *, body: bool) -> None:
+        """Train the decoder to give features back; with ``body``, the embedding along with it."""
+        data = as_data(self.features, votes, None, self.x.device)
+        whole = Reconstruction(self.net, self.body, self.decoder, data)
+        step = loss_of if body else Reconstruction.decoder_loss
+        phases: list[Phase[Reconstruction, Batch]] = [Phase(epochs, loss=step)]
+        train([whole], data, None, phases, self.training, self.rng)
+
+    @torch.no_grad()
+    def decode(self, embedded: Floats) -> Tensor:
+        """Features of embeddings; themselves where the network has no other layer."""
+        z = self.x.new_tensor(embedded)
+        return unscale(self.net.scaler, self.decoder.eval()(z) if len(self.body) else z)
+
+    def stack(self, new: Tensor | None = None, *, embedded: bool = False) -> Tensor:
+        """Rows to learn from: the real tasks, then new ones as features or as embeddings."""
+        flat = self.x.flatten(1)
+        return self.rows.stack(flat, flat[:0] if new is None else new, embedded)
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy of all that the network has learned."""
+        return copy.deepcopy(self.net.state_dict())
+
+
+class CrossEntropy(CrowdObjective):
+    """Minus log P(label | features), where labels are taken for truths."""
+
+    def loss(self, batch: Batch) -> Tensor:
+        log_truth, label = self.net.log_truth(batch.x)[batch.at], batch.label
+        given = log_truth * label if label.ndim > 1 else log_truth.gather(1, label[:, None])
+        return -(given.sum(dim=-1) * batch.weight).sum() / total(batch)
+
+
+class Reconstruction(CrowdObjective):
+    """Mean squared error of scaled features, decoded from their embedding."""
+
+    by = "task"
+
+    def __init__(
+        self, net: CrowdNet, body: nn.Sequential, decoder: nn.Module, data: CrowdData
+    ) -> None:
+        super().__init__(net, data)
+        self.body, self.decoder = body, decoder
+
+    def loss(self, batch: Batch) -> Tensor:
+        x = self.net.scaler(batch.x)
+        return (self.decoder(self.body(x)) - x.flatten(1)).square().mean()
+
+    def decoder_loss(self, batch: Batch) -> Tensor:
+        """The same, which trains the decoder alone."""
+        x = self.net.scaler(batch.x)
+        with torch.no_grad():
+            embedded = self.body(x)
+        return (self.decoder(embedded) - x.flatten(1)).square().mean()
+
+
+class MixedRows(nn.Module):
+    """Logits of rows that hold features or, where the last column is 1, an embedding."""
+
+    def __init__(
+        self, scaler: nn.Module, body: nn.Sequential, head: nn.Linear, shape: tuple[int, ...]
+    ) -> None:
+        super().__init__()
+        self.scaler, self.body, self.head, self.shape = scaler, body, head, shape
+
+    def forward(self, rows: Tensor) -> Tensor:
+        n_in, n_embedded = torch.Size(self.shape).numel(), self.head.in_features
+        x = rows[:, :n_in].reshape(len(rows), *self.shape)
+        real = self.head(self.body(self.scaler(x)))
+        return torch.where(rows[:, -1:] > 0, self.head(rows[:, :n_embedded]), real)
+
+    def stack(self, real: Tensor, new: Tensor, embedded: bool) -> Tensor:
+        """Rows for real and new tasks, the latter given as features or as embeddings."""
+        width = max(real.shape[1], self.head.in_features) + 1
+        rows = real.new_zeros(len(real) + len(new), width)
+        rows[: len(real), : real.shape[1]] = real
+        rows[len(real) :, : new.shape[1]] = new
+        rows[len(real) :, -1] = float(embedded)
+        return rows
+
+
+@dataclass(frozen=True)
+class Truths:
+    """What was inferred: truths of real tasks, then of new ones, and what workers are like."""
+
+    label: Ints  # (task,): class number, -1 where nothing is known
+    posterior: Floats  # (task, class)
+    confusion: Floats  # (worker, truth, label)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The annotations that a run learns from, and those held out."""
+
+    votes: Annotations
+    held: Annotations | None
+    gold: Ints | None
+
+    @property
+    def labeled(self) -> Array:
+        """Which tasks have a label or a known truth."""
+        labeled = self.votes.votes().sum(axis=1) > 0
+        return labeled if self.gold is None else labeled | (self.gold >= 0)
+
+    def majority(self, rng: np.random.RandomState) -> Truths:
+        """Majority votes for truths, ties broken at random."""
+        posterior = clamp(self.votes.shares(), self.gold)
+        confusion = pooled_confusion(self.votes, posterior)
+        return Truths(choose(posterior, rng), posterior, confusion)
+
+    def of_real(self, truths: Truths) -> Ints:
+        """Truths of the real tasks alone."""
+        return truths.label[: self.votes.n_tasks]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A network, and what was inferred beside it."""
+
+    value: float  # negative log-likelihood of held-out labels
+    state: dict[str, Tensor]
+    posterior: Floats
+    confusion: Floats
+
+
+class Run:
+    """The course of one run: what each round found, the best of them, and when to stop."""
+
+    best: Snapshot
+
+    def __init__(self, net: EmbeddingNet, crowd: Crowd, tol: float, patience: int | None) -> None:
+        self.net, self.crowd, self.tol, self.patience = net, crowd, tol, patience
+        self.held_out: list[float] = []  # per epoch
+        self.truths: list[Ints] = []  # per round, and before the first
+        self.n_new: list[Ints] = []  # per round
+        self.value, self.waited, self.steady = np.inf, 0, 0
+
+    def learn(self, rows: Tensor, labels: Annotations, epochs: int, truths: Truths) -> None:
+        """Train the network, and measure it on held-out labels."""
+        done = self.net.learn(rows, labels, epochs)
+        if done:
+            self.value = self.measure(truths)
+            self.held_out += [self.value] * done
+
+    def measure(self, truths: Truths) -> float:
+        """Negative log-likelihood of held-out labels; the last loss where there are none."""
+        if self.crowd.held is None:
+            return self.net.loss[-1] if self.net.loss else np.inf
+        return self.net.label_loss(self.crowd.held, truths.confusion)
+
+    def start(self, truths: Truths) -> None:
+        """Take down the state before the first round."""
+        self.truths.append(self.crowd.of_real(truths))
+        self.value, self.predicted = self.measure(truths), self.net.predict()
+        self.best = self.snapshot(truths)
+
+    def ends(self, truths: Truths, new: NewTasks) -> bool:
+        """Take down a round; whether it was the last one."""
+        self.truths.append(self.crowd.of_real(truths))
+        self.n_new.append(np.bincount(new.truth, minlength=self.crowd.votes.n_classes))
+        better = self.value < self.best.value
+        self.waited = 0 if better else self.waited + self.net.training.epochs
+        if not self.waited or self.crowd.held is None:
+            self.best = self.snapshot(truths)
+        before, self.predicted = self.predicted, self.net.predict()
+        changed = float((before != self.predicted).mean())
+        self.steady = self.steady + 1 if changed <= self.tol else 0
+        out_of_patience = self.patience is not None and self.waited >= self.patience
+        return self.net.interrupted or out_of_patience or self.steady >= STEADY
+
+    def snapshot(self, truths: Truths) -> Snapshot:
+        """What is kept of this round, should it turn out the best."""
+        posterior = truths.posterior[: self.crowd.votes.n_tasks]
+        return Snapshot(self.value, self.net.state(), posterior, truths.confusion)
+
+
+def choose(posterior: Floats, rng: np.random.RandomState) -> Ints:
+    """The best class of each task, a random one of tied ones."""
+    best = tied(posterior)
+    return np.where(best, rng.random_sample(best.shape), -1.0).argmax(axis=1)
+
+
+def cut(truth: nn.Module) -> tuple[nn.Sequential, nn.Linear]:
+    """The layers up to the embedding, and the last one, which share the network's weights."""
+    parts = list(truth.children()) if isinstance(truth, nn.Sequential) else []
+    last = parts[-1] if parts else None
+    if not isinstance(last, nn.Linear):
+        raise ParameterError(
+            explain(
+                f"The truth model is a {type(truth).__name__} that has no embedding.",
+                expected="'linear', an MLP, or a torch.nn.Sequential that ends in a Linear layer",
+            )
+        )
+    return nn.Sequential(*parts[:-1]), last
+
+
+def mirror(body: nn.Sequential, n_embedded: int, n_out: int) -> nn.Module:
+    """A decoder with the linear layers of ``body`` in reverse; one layer if it has no others."""
+    widths = [part.out_features for part in body.modules() if isinstance(part, nn.Linear)]
+    return MLP(hidden=tuple(widths[-2::-1])).build(n_embedded, n_out)
+
+
+def unscale(scaler: nn.Module, scaled: Tensor) -> Tensor:
+    """What the scaler would turn into ``scaled``."""
+    return scaled * scaler.scale + scaler.mean if isinstance(scaler, Standardize) else scaled

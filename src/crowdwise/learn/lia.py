@@ -18,8 +18,7 @@ from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.noise import WorkerFeatures
-from crowdwise.learn.objectives import EM
-from crowdwise.learn.parts import CrowdNet, Noise, NoisePart, ObjectivePart, WorkerTable
+from crowdwise.learn.parts import EM, CrowdNet, Noise, NoisePart, ObjectivePart, WorkerTable
 from crowdwise.learn.response import ResponseModel
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike, build_network

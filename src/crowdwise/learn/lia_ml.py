@@ -26,8 +26,7 @@ from crowdwise.learn.label_pairs import (
     share_right,
 )
 from crowdwise.learn.lia import LIA, SELU
-from crowdwise.learn.objectives import EM
-from crowdwise.learn.parts import CrowdObjective, NoisePart, ObjectivePart
+from crowdwise.learn.parts import EM, CrowdObjective, NoisePart, ObjectivePart
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.features import as_features
 from crowdwise.nets.modules import NetworkLike, Standardize

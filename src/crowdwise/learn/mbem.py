@@ -12,9 +12,10 @@ from crowdwise.base.params import at_least, more_than, one_of
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.objectives import best_class
 from crowdwise.learn.parts import (
+    CountedConfusion,
+    CountedConfusionNet,
     CrowdNet,
     CrowdObjective,
-    Noise,
     NoisePart,
     ObjectivePart,
     joint,
@@ -26,14 +27,6 @@ from crowdwise.nets.loop import Phase
 from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import RandomState
-
-
-@dataclass(eq=False, repr=False)
-class CountedConfusion(NoisePart):
-    """Confusion matrices that are counted, not trained. Goes with :class:`Bootstrap`."""
-
-    def build(self, data: CrowdData) -> CountedConfusionNet:
-        return CountedConfusionNet(data.n_workers, data.n_classes)
 
 
 @dataclass(eq=False, repr=False)
@@ -172,25 +165,6 @@ class MBEM(CrowdClassifier):
 
     def _objective(self) -> ObjectivePart:
         return Bootstrap(self.rounds, self.class_prior, self.self_training, self.smoothing)
-
-
-class CountedConfusionNet(Noise):
-    """Confusion matrices that are counted, not trained; the last is the average of all."""
-
-    log_table: Tensor
-
-    def __init__(self, n_workers: int, n_classes: int) -> None:
-        super().__init__()
-        shape = (n_workers + 1, n_classes, n_classes)
-        self.register_buffer("log_table", torch.zeros(shape).log_softmax(dim=-1))
-
-    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        return self.log_table[worker]  # (row, truth, label)
-
-    def take(self, confusion: Tensor) -> None:
-        """Hold these matrices, (worker, truth, label)."""
-        everyone = torch.cat([confusion, confusion.mean(dim=0, keepdim=True)])
-        self.log_table.copy_(everyone.log())
 
 
 class BootstrapLoss(CrowdObjective):

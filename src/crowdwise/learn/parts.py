@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from crowdwise.base.params import Constraints
+from crowdwise.base.params import Constraints, at_least, one_of
 from crowdwise.errors import ParameterError, explain
-from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.batches import Batch, CrowdData, label_shares
 from crowdwise.nets.loop import Phase
 from crowdwise.nets.modules import Objective, SideBySide
 from crowdwise.typing import Array, Floats
@@ -175,6 +175,33 @@ class WorkerConfusionNet(Noise):
         return embedding(label * len(tables) + worker, by_label)
 
 
+@dataclass(eq=False, repr=False)
+class CountedConfusion(NoisePart):
+    """Confusion matrices that are counted, not trained. Goes with :class:`Bootstrap`."""
+
+    def build(self, data: CrowdData) -> CountedConfusionNet:
+        return CountedConfusionNet(data.n_workers, data.n_classes)
+
+
+class CountedConfusionNet(Noise):
+    """Confusion matrices that are counted, not trained; the last is the average of all."""
+
+    log_table: Tensor
+
+    def __init__(self, n_workers: int, n_classes: int) -> None:
+        super().__init__()
+        shape = (n_workers + 1, n_classes, n_classes)
+        self.register_buffer("log_table", torch.zeros(shape).log_softmax(dim=-1))
+
+    def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
+        return self.log_table[worker]  # (row, truth, label)
+
+    def take(self, confusion: Tensor) -> None:
+        """Hold these matrices, (worker, truth, label)."""
+        everyone = torch.cat([confusion, confusion.mean(dim=0, keepdim=True)])
+        self.log_table.copy_(everyone.log())
+
+
 class ObjectivePart(BaseEstimator, ABC):
     """What training raises, described; :meth:`build` makes the module.
 
@@ -263,6 +290,85 @@ class PerAnnotation(ObjectivePart):
         return CrowdObjective(net, data)
 
 
+@dataclass(eq=False, repr=False)
+class EM(ObjectivePart):
+    """Expectation maximization from the shares of labels, then the marginal likelihood.
+
+    A round trains on the expected likelihood under each task's posterior: at first its share of
+    labels, then what the model makes of its features and labels. Networks go on from round to
+    round.
+
+    Parameters
+    ----------
+    rounds, epochs : int, default=5 and 40
+        EM rounds, and epochs of the M-step in each.
+    marginal : {"annotation", "task"} or None, default="annotation"
+        Fine-tuning after EM, on every annotation alone (LIA eq. 9) or on all labels of a task
+        with one shared truth (the likelihood of the model); None for none.
+    marginal_epochs : int, default=100
+        Epochs of fine-tuning.
+    """
+
+    rounds: int = 5
+    epochs: int = 40
+    marginal: str | None = "annotation"
+    marginal_epochs: int = 100
+
+    _parameter_constraints = {
+        "rounds": [at_least(0)],
+        "epochs": [at_least(1)],
+        "marginal": [one_of("annotation", "task"), None],
+        "marginal_epochs": [at_least(0)],
+    }
+
+    def build(self, net: CrowdNet, data: CrowdData) -> EMLoss:
+        return EMLoss(net, data, self)
+
+    def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+        """E-step: P(truth | features, labels), (task, truth)."""
+        return torch.log_softmax(joint(log_truth, score, batch), dim=-1).exp()
+
+
+class EMLoss(CrowdObjective):
+    """Minus the expected likelihood under the posterior of the last E-step.
+
+    Tasks with neither a label nor gold have no part in it.
+    """
+
+    by = "task"
+    target: Tensor
+    labeled: Tensor
+
+    def __init__(self, net: CrowdNet, data: CrowdData, em: EM) -> None:
+        super().__init__(net, data)
+        start = label_shares(data)
+        self.em = em
+        self.register_buffer("target", start)  # (task, truth)
+        labeled = data.labeled_tasks | torch.isinf(data.gold).any(dim=1)
+        self.register_buffer("labeled", labeled.to(start)[:, None])  # (task, 1)
+
+    def phases(self, epochs: int) -> Sequence[Phase[EMLoss, Batch]]:
+        em = self.em  # whose epochs count, not those of the settings
+        later: Phase[EMLoss, Batch] = Phase(em.epochs, expect=EMLoss.e_step)
+        rounds: list[Phase[EMLoss, Batch]] = [Phase(em.epochs), *[later] * (em.rounds - 1)]
+        tuned = [Phase(em.marginal_epochs, loss=EMLoss.marginal)] if em.marginal else []
+        return [*rounds[: em.rounds], *tuned]
+
+    def loss(self, batch: Batch) -> Tensor:
+        log_truth, score = self.net(batch)
+        target = self.target[batch.task] * self.labeled[batch.task]
+        return -expected(log_truth, score, target, batch)
+
+    def e_step(self, batch: Batch) -> Tensor:
+        """P(truth | features, labels), (task, truth)."""
+        return self.em.expect(*self.scores(batch), batch)
+
+    def marginal(self, batch: Batch) -> Tensor:
+        """The loss of fine-tuning."""
+        rule = per_task if self.em.marginal == "task" else per_annotation
+        return -rule(*self.scores(batch), batch)
+
+
 def pair_cells(n_classes: int) -> int:
     """Numbers in passing for a task and a worker."""
     return max(n_classes**2, HIDDEN)
@@ -291,6 +397,17 @@ def per_annotation(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
     both = log_truth.T.index_select(1, batch.at) + score.T  # (truth, row)
     evidence = torch.logsumexp(both, dim=0)  # (row,)
     return (evidence * batch.weight).sum() / total(batch)
+
+
+def per_task(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
+    """Sum over tasks of log sum_k P(k | x) prod_j P(label_j | k), per annotation."""
+    return torch.logsumexp(joint(log_truth, score, batch), dim=-1).sum() / total(batch)
+
+
+def expected(log_truth: Tensor, score: Tensor, target: Tensor, batch: Batch) -> Tensor:
+    """Expected log P(truth, labels | x) under ``target``, per annotation."""
+    labels = (target[batch.at] * score).sum(dim=-1)  # (row,)
+    return ((target * log_truth).sum() + (labels * batch.weight).sum()) / total(batch)
 
 
 def total(batch: Batch) -> Tensor:
