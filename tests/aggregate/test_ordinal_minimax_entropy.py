@@ -65,7 +65,7 @@ def test_newton_step_solves_its_equation():
         assert_allclose(bracket @ step[unit], gradient)
 
 
-def test_ends_where_the_penalised_likelihood_is_flat(crowd):
+def test_ends_where_the_penalized_likelihood_is_flat(crowd):
     annotations, basis = crowd.annotations, Thresholds(4)
     model = OrdinalMinimaxEntropy(regularization=0.05, max_iter=300, tol=0).fit(annotations)
     alpha, beta = penalties_of(annotations, 0.05)

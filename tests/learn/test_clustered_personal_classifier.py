@@ -15,7 +15,7 @@ SETTINGS = {"fusion": 6.0, "ridge": 0.5, "scale": False}
 
 
 def slow_loss(lopsided, X, annotations, gold, weights, smooth):
-    """The penalised loss, one label and one pair at a time; lengths rounded off by a little."""
+    """The penalized loss, one label and one pair at a time; lengths rounded off by a little."""
     design = torch.as_tensor(np.hstack([X, np.ones((len(X), 1))]))
     value = 0.5 * SETTINGS["ridge"] * (weights[0] ** 2).sum()
     for a in range(len(weights)):

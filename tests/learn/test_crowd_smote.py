@@ -108,7 +108,7 @@ def test_labels_are_the_workers_own_nearby(crowd):
 
 
 def test_samples_keep_errors_and_majorities_hide_them():
-    # One place, five neighbours; the worker says 0 three times and 1 twice, by weight 3 to 4.
+    # One place, five neighbors; the worker says 0 three times and 1 twice, by weight 3 to 4.
     X = np.zeros((5, 1))
     names = {"tasks": np.arange(6), "workers": np.arange(1), "classes": np.arange(2)}
     X = np.concatenate([X, [[50.0]]])

@@ -314,7 +314,7 @@ def test_gold_is_kept(relations):
     assert_array_equal(model.posterior_["rare"][:40] > 0.5, truth["rare"][:40] == 0)
 
 
-def test_a_rare_label_name_learns_from_its_neighbours(relations):
+def test_a_rare_label_name_learns_from_its_neighbors(relations):
     X, votes, truth, _, features = relations
     model = make_model(heads="embedding").fit(X, votes, label_features=features)
     alone = LIA(truth=SMALL, difficulty=SMALL, random_state=0, training=make_model().training)

@@ -13,7 +13,7 @@ from crowdwise.simulate import label_by_crowd
 
 
 def slow_loss(lopsided, X, annotations, gold, weights, closeness, ridge):
-    """The penalised loss, one label at a time; the first classifier is the shared one."""
+    """The penalized loss, one label at a time; the first classifier is the shared one."""
     design = np.hstack([X, np.ones((len(X), 1))])
     value = 0.5 * ridge * (weights[0] ** 2).sum()
     for own in weights[1:]:

@@ -24,7 +24,7 @@ from crowdwise.learn.personal_classifier import (
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 ARRAYS_OF_PAIRS = 5  # the pairs' differences and multipliers, and three in passing
-ROUNDS_OF_BALANCING = 50  # afterwards the step is left alone, so that the method converges
+ROUNDS_OF_BALANCING = 50  # afterward the step is left alone, so that the method converges
 
 
 class ClusteredPersonalClassifier(PersonalLearner):

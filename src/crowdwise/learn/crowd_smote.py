@@ -35,7 +35,7 @@ class NewTasks:
 
     truth: Ints  # (new,): the class it was generated for
     origin: Ints  # (new,): the task it starts from
-    neighbor: Ints  # (new,): the task it moves towards
+    neighbor: Ints  # (new,): the task it moves toward
     delta: Floats  # (new,): how far, from 0 to 1
     X: Floats  # (new, feature)
     annotations: Annotations  # by the same workers, of the same classes
@@ -59,7 +59,7 @@ class CrowdSMOTE(BaseEstimator):
     balance : float, default=1
         Size that each class is filled up to, as a share of the largest one's.
     n_neighbors : int, default=5
-        How many nearest tasks of the same class are moved towards, and how many of any
+        How many nearest tasks of the same class are moved toward, and how many of any
         class lend labels.
     delta_rule : {"intent", "printed", "uniform"}, default="intent"
         How far to go from task i to its neighbor r, given their certainties S:
@@ -194,8 +194,8 @@ def distances(
     """How far to go from one task to the other, by their certainties (eq. 2.5)."""
     if rule == "uniform":
         return rng.uniform(size=len(here))
-    towards = there if rule == "intent" else here
-    share = towards / np.maximum(here + there, 1e-300)  # both 0: neither has labels
+    toward = there if rule == "intent" else here
+    share = toward / np.maximum(here + there, 1e-300)  # both 0: neither has labels
     return np.clip(share + rng.uniform(-jitter, jitter, size=len(here)), 0.0, 1.0)
 
 

@@ -85,9 +85,6 @@ class DotTensors(DifficultyTensors):
         return DotTensorsNet(difficulty, competence, n_classes, self.n_slots)
 
 
-EMBEDDING = 16
-
-
 class LIA(CrowdClassifier):
     """Learn from imperfect annotations: truth, difficulty and competence as functions.
 
