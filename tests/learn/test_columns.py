@@ -32,7 +32,9 @@ def ask(model, X):
 def refuses_other_columns(model, frame):
     with pytest.raises(CrowdwiseError, match=r"(?s)in another order.*column 0 is 'j', .* was 'a'"):
         ask(model, frame[NAMES[::-1]])
-    with pytest.raises(CrowdwiseError, match=r"(?s)are others.*column 2 is 'z', in fit it was 'c'"):
+    with pytest.raises(
+        CrowdwiseError, match=r"(?s)differ from those in fit.*column 2 is 'z', in fit it was 'c'"
+    ):
         ask(model, frame.rename(columns={"c": "z"}))
     with pytest.raises(
         CrowdwiseError, match=r"(?s)are others.*column 9 is none, in fit it was 'j'"

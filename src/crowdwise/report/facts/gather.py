@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from crowdwise import __version__, progress
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
-from crowdwise.errors import AnnotationError, explain, listing, plural
+from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.evaluate import agreement
 from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.io import as_annotations
@@ -129,7 +129,7 @@ def find_truths(data: Annotations, truth: Any) -> pd.Series | None:
     if not len(usable):
         raise AnnotationError(
             explain(
-                f"None of {plural(len(known), 'truth')} fits a task and class of the annotations.",
+                "None of the known truths fits a task and class of the annotations.",
                 first=f"task={listing(known.index, 1)} has truth {listing(known.to_numpy(), 1)}",
                 expected=f"tasks such as {listing(data.tasks, 2)} with {listing(data.classes, 3)}",
                 fix="check that both use the same names, and the same type (numbers or text)",
