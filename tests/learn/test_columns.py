@@ -33,11 +33,11 @@ def refuses_other_columns(model, frame):
     with pytest.raises(CrowdwiseError, match=r"(?s)in another order.*column 0 is 'j', .* was 'a'"):
         ask(model, frame[NAMES[::-1]])
     with pytest.raises(
-        CrowdwiseError, match=r"(?s)differ from those in fit.*column 2 is 'z', in fit it was 'c'"
+        CrowdwiseError, match=r"(?s)differ from.*column 2 is 'z', in fit it was 'c'"
     ):
         ask(model, frame.rename(columns={"c": "z"}))
     with pytest.raises(
-        CrowdwiseError, match=r"(?s)are others.*column 9 is none, in fit it was 'j'"
+        CrowdwiseError, match=r"(?s)differ from.*column 9 is none, in fit it was 'j'"
     ):
         ask(model, frame[NAMES[:-1]])
 
