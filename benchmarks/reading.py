@@ -17,7 +17,7 @@ import pandas as pd
 from crowds_of_size import draw
 from results_files import provenance, save, table
 
-import crowdwise as cw
+from crowdwise.io import read
 
 WORDS = np.array(["cat", "dog", "horse", "sheep"], dtype=object)
 
@@ -67,7 +67,7 @@ def write(size: int, file: Path) -> None:
 
 def read_once(file: str) -> dict[str, float]:
     start = time.perf_counter()
-    annotations = cw.read(file)
+    annotations = read(file)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": seconds, "peak_mb": peak, "annotations": annotations.n_annotations}
