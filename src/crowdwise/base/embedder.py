@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import pandas as pd
@@ -14,12 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base.learner import LearnerTraits
 from crowdwise.errors import ParameterError, explain
-from crowdwise.persist import Savable, save
-from crowdwise.persist.registry import Tree, learned_attributes
+from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldLike
 
 
-class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Learn a representation of tasks from their features and disagreeing labels.
 
     A method fills in ``fit`` and ``_transform``.
@@ -41,8 +39,6 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
     """
 
     traits: ClassVar[LearnerTraits] = LearnerTraits(random_per=("task",))
-    # Names along the axes of learned arrays; what a file holds is checked against them.
-    _axes: ClassVar[Mapping[str, tuple[str, ...]]] = Savable._axes
     recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     classes_: Array
     workers_: Array
@@ -88,29 +84,3 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
     @property
     def _n_features_out(self) -> int:
         return self.size_
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model to one file, without pickle; ``crowdwise.load`` reads it.
-
-        Parameters
-        ----------
-        path : str or Path
-            Where to; what is there is replaced once the new file is complete.
-        """
-        save(self, path)
-
-    def _worker_rows(self) -> Mapping[str, Array]:
-        """Learned arrays with one row per worker, by the name of their attribute."""
-        return {}
-
-    def _task_rows(self) -> Mapping[str, Array]:
-        """Learned arrays with one row per task, by the name of their attribute."""
-        return {}
-
-    def _learned(self) -> Tree:
-        """Learned attributes by name, as values that a file can hold."""
-        return learned_attributes(self)
-
-    def _restore(self, learned: Tree) -> None:
-        """Take back what :meth:`_learned` gave."""
-        self.__dict__.update(learned)
