@@ -7,8 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise import Annotations
 from crowdwise.aggregate import GLAD, KOS, DawidSkene, MajorityVote
+from crowdwise.annotations import tied
 from crowdwise.errors import AnnotationError, ParameterError
-from crowdwise.inference.simplex import clamp, gold_mask, normalize, tied
+from crowdwise.inference.simplex import clamp, gold_mask, normalize
 
 VOTES = {
     "q1": {"ann": "no", "bob": "no", "cy": "yes"},

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crowdwise.annotations import tied
 from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
@@ -12,7 +13,6 @@ from crowdwise.inference import (
     fixed_prior,
     normalize,
     share_best,
-    tied,
     until_converged,
 )
 from crowdwise.typing import Floats

@@ -7,9 +7,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from crowdwise.annotations import tied
 from crowdwise.base import Aggregator, Traits, one_of
 from crowdwise.errors import ParameterError, explain, listing
-from crowdwise.inference import Engine, tied
+from crowdwise.inference import Engine
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
 

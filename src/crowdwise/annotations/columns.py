@@ -16,6 +16,7 @@ from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Floats, Indices, Ints, Names
 
 ROWS_AT_ONCE = 1 << 20
+TIE = 1e-9  # classes closer than this to the best one are tied with it, as in _native.c
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,11 @@ def normalize_votes(votes: Floats) -> Floats:
     total = votes.sum(axis=1, keepdims=True)
     uniform = 1.0 / max(votes.shape[1], 1)
     return np.divide(votes, total, out=np.full_like(votes, uniform), where=total > 0)
+
+
+def tied(shares: Floats) -> Array:
+    """Which classes are as good as the best one of each task."""
+    return shares >= shares.max(axis=1, keepdims=True) - TIE
 
 
 def refuse_empty(data: Columns, purpose: str = "learn from") -> None:

@@ -11,13 +11,13 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations, find_labeled, refuse_empty
+from crowdwise.annotations import Annotations, find_labeled, refuse_empty, tied
 from crowdwise.annotations.names import locate
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.engines.engine import Engine
 from crowdwise.inference.engines.memory import engine_for
-from crowdwise.inference.simplex import clamp, log_of, tied
+from crowdwise.inference.simplex import clamp, log_of
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model
 from crowdwise.persist import Savable

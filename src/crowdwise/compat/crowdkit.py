@@ -32,7 +32,7 @@ from crowdwise.compat._crowdkit_votes import (
     ZeroBasedSkill,
 )
 from crowdwise.errors import ParameterError, explain
-from crowdwise.inference.confusion import one_coin_confusion
+from crowdwise.inference.simplex import one_coin_confusion
 from crowdwise.typing import Floats, GoldLike, RandomState
 
 __all__ = [

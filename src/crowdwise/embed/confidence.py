@@ -16,7 +16,7 @@ from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.params import Constraints, at_least, one_of
 from crowdwise.embed.groups import GroupTasks, Part, Pool, class_number
 from crowdwise.errors import ParameterError, explain
-from crowdwise.inference.confusion import pooled_confusion
+from crowdwise.inference import pooled_confusion
 from crowdwise.learn.confusion_learner import expect
 from crowdwise.typing import Array, Floats, Ints
 

@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from crowdwise import progress
-from crowdwise.aggregate import MajorityVote
-from crowdwise.annotations import Annotations, refuse_empty
+from crowdwise.annotations import Annotations, refuse_empty, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.embedder import Embedder
 from crowdwise.base.params import Constraints, at_least, checks_params
@@ -21,6 +20,7 @@ from crowdwise.embed.confidence import Bayesian, Belief, Confidence, Renewal
 from crowdwise.embed.groups import Groups, GroupTasks, RandomGroups, Setting, refuse_too_few
 from crowdwise.embed.losses import Anchor, CosineSoftmax, Example, GroupObjective, Loss
 from crowdwise.errors import ParameterError, explain
+from crowdwise.inference import clamp
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.features import (
@@ -87,7 +87,7 @@ class CrowdEmbedder(Embedder):
         The network; ``Encoder((64, 32))`` if not given. A module is copied with its weights; a
         function is called with the number of features.
     aggregator : Aggregator, optional
-        What infers the classes; ``MajorityVote()`` if not given.
+        What infers the classes; majority vote if not given.
     scale : bool, default=True
         Whether to standardize features with the mean and deviation of the training tasks.
     refresh_every : int, optional
@@ -102,10 +102,10 @@ class CrowdEmbedder(Embedder):
     ----------
     classes_, workers_, tasks_, size_, feature_shape_, n_features_in_, feature_names_in_
         See :class:`crowdwise.base.Embedder`.
-    aggregator_ : Aggregator
-        What inferred the classes of the training tasks.
+    aggregator_ : Aggregator or None
+        What inferred the classes of the training tasks; None where they are majority votes.
     posterior_ : ndarray of shape (n_tasks, n_classes)
-        P(truth | labels) by the aggregator; by aggregator and representation where refreshed.
+        P(truth | labels) by shares or aggregator; by that and representation where refreshed.
     confidence_ : ndarray of shape (n_tasks,)
         Confidence in the class of each training task; 0 for tasks without labels.
     history_ : History
@@ -144,7 +144,7 @@ class CrowdEmbedder(Embedder):
     default_encoder: ClassVar[Encoder] = Encoder()
     default_training: ClassVar[Training] = Training(learning_rate=1e-3, batch_size=256, epochs=50)
 
-    aggregator_: Aggregator
+    aggregator_: Aggregator | None
     history_: History
     net_: EmbedNet
 
@@ -268,13 +268,17 @@ class CrowdEmbedder(Embedder):
         return settings
 
     def _aggregate(self, votes: Annotations, gold: Ints | None) -> Belief:
-        """What the aggregator infers of the tasks' classes."""
-        first = MajorityVote() if self.aggregator is None else clone(self.aggregator)
-        self.aggregator_ = first.fit(votes, None if gold is None else name_truths(gold, votes))
-        self.posterior_ = self.aggregator_.posterior_
+        """What majority votes, or the aggregator, say of the tasks' classes."""
+        share = votes.shares()
+        if self.aggregator is None:
+            self.aggregator_, label = None, tied(share).argmax(axis=1)
+            self.posterior_ = share if gold is None else clamp(share, gold)
+        else:
+            truths = None if gold is None else name_truths(gold, votes)
+            self.aggregator_ = clone(self.aggregator).fit(votes, truths)
+            self.posterior_, label = self.aggregator_.posterior_, self.aggregator_.label_codes_
         by_posterior = self.parts().confidence.evidence == "posterior"
-        share = self.posterior_ if by_posterior else votes.shares()
-        return Belief.of(votes, share, self.aggregator_.label_codes_, gold)
+        return Belief.of(votes, self.posterior_ if by_posterior else share, label, gold)
 
     def _net(self, features: Features) -> EmbedNet:
         flat = self.scale and len(features.shape) == 1

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise import progress
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, tied
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.evaluate.held_out_labels import (
     Method,
@@ -27,7 +27,6 @@ from crowdwise.evaluate.held_out_labels import (
 from crowdwise.evaluate.intervals import IntervalSettings
 from crowdwise.evaluate.scores import score
 from crowdwise.evaluate.truth_alignment import Truths
-from crowdwise.inference.simplex import tied
 from crowdwise.io import as_annotations
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, Ints, RandomState
 

@@ -11,12 +11,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.params import InvalidParameterError
 from crowdwise.errors import ParameterError, explain
 from crowdwise.evaluate.truth_alignment import align_predictions, correct_shares
-from crowdwise.inference.simplex import tied
 from crowdwise.typing import Floats, RandomState
 
 LABELS_PER_TASK = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)  # worth trying

@@ -1,8 +1,15 @@
 """The shared maths of truth inference: engines that sweep, the stopping rule, distributions."""
 
-from crowdwise.inference.confusion import count_labels, one_coin_confusion, pooled_confusion
 from crowdwise.inference.dirichlet import divergence, expected_log, positive_pair, worker_prior
-from crowdwise.inference.engines import Engine, MemoryEngine, Sums, Sweep, engine_for
+from crowdwise.inference.engines import (
+    Engine,
+    MemoryEngine,
+    Sums,
+    Sweep,
+    count_labels,
+    engine_for,
+    pooled_confusion,
+)
 from crowdwise.inference.simplex import (
     as_confusion_counts,
     clamp,
@@ -11,10 +18,10 @@ from crowdwise.inference.simplex import (
     log_of,
     measure_certainty,
     normalize,
+    one_coin_confusion,
     one_hot,
     rank_certainty,
     share_best,
-    tied,
 )
 from crowdwise.inference.stopping import Run, Trace, best_of, until_converged
 
@@ -43,7 +50,6 @@ __all__ = [
     "positive_pair",
     "rank_certainty",
     "share_best",
-    "tied",
     "until_converged",
     "worker_prior",
 ]

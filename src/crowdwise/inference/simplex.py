@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.annotations import Annotations
-from crowdwise.errors import ParameterError, explain
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.annotations import Annotations, tied
+from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.typing import Floats, Ints
 
-TIE = 1e-9  # classes closer than this to the best one are tied with it, as in _native.c
 SAME = 9  # digits in which certainties of one level agree
 
 
@@ -27,11 +26,6 @@ def log_of(probability: Floats) -> Floats:
 def one_hot(codes: Ints, n_classes: int) -> Floats:
     """A row for each class number, all 0 for a negative one."""
     return (codes[:, None] == np.arange(n_classes)).astype(np.float64)
-
-
-def tied(posterior: Floats) -> Array:
-    """Which classes are as good as the best one of each task."""
-    return posterior >= posterior.max(axis=1, keepdims=True) - TIE
 
 
 def share_best(posterior: Floats) -> Floats:
@@ -103,3 +97,22 @@ def as_confusion_counts(value: ArrayLike, n_classes: int, name: str = "smoothing
             )
         )
     return matrix
+
+
+def one_coin_confusion(accuracy: ArrayLike, n_classes: int) -> Floats:
+    """Confusion matrices of workers who err evenly, ``(worker, truth, label)``.
+
+    With one class there is nothing to err about.
+    """
+    right = np.atleast_1d(np.asarray(accuracy, dtype=np.float64))[:, None, None]
+    if not ((right >= 0) & (right <= 1)).all():
+        raise ParameterError(
+            explain(
+                f"accuracy={listing(right.ravel())} is not all probabilities.",
+                expected="numbers from 0 to 1",
+            )
+        )
+    if n_classes == 1:
+        return np.ones_like(right)
+    wrong = (1.0 - right) / (n_classes - 1)
+    return np.where(np.eye(n_classes, dtype=bool), right, wrong)

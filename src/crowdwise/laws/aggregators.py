@@ -11,11 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError
 from crowdwise.inference import count_labels
-from crowdwise.inference.simplex import tied
 from crowdwise.laws.checks import global_state, rebuild, unusual_crowds
 from crowdwise.laws.quick import Model
 from crowdwise.typing import Floats

@@ -12,7 +12,7 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, tied
 from crowdwise.base.params import Constraints, at_least, more_than
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import (
@@ -20,7 +20,6 @@ from crowdwise.inference import (
     measure_certainty,
     pooled_confusion,
     rank_certainty,
-    tied,
 )
 from crowdwise.learn.crowd_smote import NewTasks
 from crowdwise.learn.parts import CrowdNet, CrowdObjective, per_annotation, pick, total

@@ -6,9 +6,8 @@ from scipy.special import expit, log_softmax
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import by_worker
 from crowdwise.base.params import at_least, between, more_than
-from crowdwise.inference.confusion import one_coin_confusion
 from crowdwise.inference.rows import LabelRows
-from crowdwise.inference.simplex import one_hot
+from crowdwise.inference.simplex import one_coin_confusion, one_hot
 from crowdwise.inference.stopping import until_converged
 from crowdwise.learn.confusion_learner import expect
 from crowdwise.learn.softmax_regression import LinearLearner, penalty, softmax_regression

@@ -1,6 +1,6 @@
 """Crowds with known truth: workers of many kinds, sets of papers, stand-ins, a classroom."""
 
-from crowdwise.inference.confusion import one_coin_confusion
+from crowdwise.inference.simplex import one_coin_confusion
 from crowdwise.simulate.behavior import Behavior
 from crowdwise.simulate.catalog import SETS, make, simulate_dataset
 from crowdwise.simulate.classroom import classroom

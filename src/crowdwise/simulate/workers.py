@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.inference.confusion import one_coin_confusion
+from crowdwise.inference.simplex import one_coin_confusion
 from crowdwise.typing import Floats
 
 Share = float | tuple[float, float]  # a probability, or the range to draw it from

@@ -20,9 +20,9 @@ from typing import TypeVar
 import numpy as np
 
 from crowdwise import compiled
-from crowdwise.annotations import Annotations, Cells
+from crowdwise.annotations import TIE, Annotations, Cells
 from crowdwise.inference.engines.engine import Engine, Spread, Sums, Sweep
-from crowdwise.inference.simplex import TIE, clamp, gold_mask, normalize
+from crowdwise.inference.simplex import clamp, gold_mask, normalize
 from crowdwise.typing import Array, Floats, Ints
 
 MOST_BLOCKS = 16
@@ -123,6 +123,32 @@ class MemoryEngine:
 def engine_for(annotations: Annotations, gold: Ints | None = None) -> Engine:
     """The engine that suits the annotations."""
     return MemoryEngine(annotations, gold)
+
+
+def count_labels(annotations: Annotations, posterior: Floats, row: Ints | None = None) -> Floats:
+    """Expected label counts under a posterior, ``(worker, truth, label)``.
+
+    With ``row``, workers are counted in the rows of these numbers instead: several of them
+    together where the number is the same, and not at all where it is negative.
+    """
+    if row is not None:
+        place = row[annotations.worker]
+        annotations = annotations.filter(place >= 0)
+        names = np.arange(row.max(initial=-1) + 1)
+        worker = place[place >= 0].astype(np.int32)
+        annotations = replace(annotations, workers=names, worker=worker)
+    return MemoryEngine(annotations).count(posterior)
+
+
+def pooled_confusion(annotations: Annotations, posterior: Floats, pooling: float = 1.0) -> Floats:
+    """P(label | truth) of each worker by counting, ``(worker, truth, label)``.
+
+    Each row gets ``pooling`` labels of the crowd's confusion, so that no worker is ever
+    certain.
+    """
+    counts = count_labels(annotations, posterior)
+    crowd = normalize(counts.sum(axis=0) + 1.0 / annotations.n_classes)
+    return normalize(counts + pooling * crowd)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ import pandas as pd
 from sklearn.decomposition import PCA
 from sklearn.utils import check_random_state
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, tied
 from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.inference import pooled_confusion
-from crowdwise.inference.simplex import tied
 from crowdwise.typing import Floats, Ints
 
 MOST_POINTS = 1_500

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, tied
 from crowdwise.annotations.names import locate
 from crowdwise.evaluate.label_counts import label_counts
-from crowdwise.inference.simplex import tied
 from crowdwise.typing import Array, Floats, Ints
 
 MOST_TASKS = 20_000  # rows of the table
