@@ -7,7 +7,7 @@ import pytest
 import real_crowds
 
 from crowdwise import Annotations, compiled
-from crowdwise.inference import tied
+from crowdwise.annotations import tied
 from crowdwise.simulate import confused_crowd
 
 cached = cache(real_crowds.load)
