@@ -359,13 +359,12 @@ class TestEdges:
 def test_the_table_has_a_level():
     labels = lopsided()
     table = agreement(labels, level="interval")
-    assert "Gwet's AC2" in table.index
+    assert "Gwet's AC2 (quadratic weights)" in table.index
     alpha = krippendorff_alpha(labels, level="interval")
     row = table.loc["Krippendorff's alpha"]
     assert (row["value"], row["low"], row["high"]) == (alpha.value, alpha.low, alpha.high)
-    assert_allclose(
-        table.loc["Fleiss' kappa", "value"], fleiss_kappa(labels, weights="quadratic").value
-    )
+    weighted = fleiss_kappa(labels, weights="quadratic").value
+    assert_allclose(table.loc["Fleiss' kappa (quadratic weights)", "value"], weighted)
 
 
 def test_many_tasks_take_little_time():

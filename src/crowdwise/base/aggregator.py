@@ -1,5 +1,6 @@
 """What every truth-inference method shares: validation, prediction, bookkeeping."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, find_labeled, refuse_empty, tied
 from crowdwise.annotations.names import locate
+from crowdwise.annotations.order import describe_order
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.engines.engine import Engine
@@ -23,6 +25,7 @@ from crowdwise.io.accept import align_to_model
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
+log = logging.getLogger("crowdwise")
 UNKNOWN_WORKERS = ("average", "ignore", "error")
 
 
@@ -83,6 +86,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         """
         data = as_annotations(annotations)
         self._refuse(data)
+        self._note_order(data.classes)
         codes = None if gold is None else as_gold(gold, data)
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
         known = find_labeled(data) if codes is None else find_labeled(data) | (codes >= 0)
@@ -188,6 +192,11 @@ class Aggregator(Savable, BaseEstimator, ABC):
                     fix="choose a method for any number of classes, such as DawidSkene",
                 )
             )
+
+    def _note_order(self, classes: Array) -> None:
+        """Log the order of the classes, where it matters and is not plain."""
+        if self.traits.ordinal and (order := describe_order(classes)):
+            log.warning("%s: %s", type(self).__name__, order)
 
     def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
         """A shallow copy whose learned arrays have the rows of ``data``.

@@ -72,10 +72,18 @@ def explain_bug(error: Exception) -> str:
 
 
 class LogLines(logging.Handler):
-    """Shows what is logged, above any progress bars."""
+    """Shows what is logged, above any progress bars; a warning once, however often it comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.warned: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        progress.write(self.format(record))
+        text = self.format(record)
+        if text not in self.warned:
+            progress.write(text)
+        if record.levelno >= logging.WARNING:
+            self.warned.add(text)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from crowdwise.evaluate.label_counts import (
     expected_similarity,
     label_counts,
     level_kernel,
+    note_order,
     once_per_worker,
     sum_similarity,
     weight_kernel,
@@ -33,7 +34,7 @@ KAPPA_WEIGHTS = {
     "nominal": "identity",
     "ordinal": "linear",
     "interval": "quadratic",
-    "ratio": "quadratic",
+    "ratio": "ratio",
 }
 
 
@@ -58,7 +59,8 @@ def agreement(
     level : {"nominal", "ordinal", "interval", "ratio"}, default="nominal"
         What the classes are: mere names, ranks, numbers, or numbers with a true zero.
         Classes that are not numbers are ranked in the order of ``annotations.classes``.
-        Kappas weight near misses linearly for ranks, quadratically for numbers.
+        Kappas weight near misses linearly for ranks, quadratically for numbers, by their ratio
+        for numbers with a true zero; their names say so.
     n_resamples : int, default=1000
         Size of the bootstrap; 0 for no intervals.
     confidence : float, default=0.95
@@ -81,7 +83,9 @@ def agreement(
     """
     data = once_per_worker(annotations)
     table = label_counts(data)
-    kernel = weight_kernel(KAPPA_WEIGHTS.get(level, "identity"), table.classes)
+    weights = KAPPA_WEIGHTS.get(level, "identity")
+    kernel = weight_kernel(weights, table.classes)
+    named = "" if kernel is None else f" ({weights} weights)"
     distances = level_kernel(level, table)
     settings = IntervalSettings(
         n_resamples=n_resamples, confidence=confidence, random_state=random_state
@@ -89,15 +93,15 @@ def agreement(
     observed = partial(_estimate, table, observed_rows(table), observed_value, settings)
     measures: dict[str, Callable[[], Estimate]] = {
         "observed agreement": observed,
-        "Fleiss' kappa": partial(_fleiss, table, kernel, settings),
-        "Cohen's kappa": partial(estimate_cohen, data, kernel, **settings),
+        f"Fleiss' kappa{named}": partial(_fleiss, table, kernel, settings),
+        f"Cohen's kappa{named}": partial(estimate_cohen, data, kernel, **settings),
         "Krippendorff's alpha": partial(_alpha, table, distances, settings),
-        "Gwet's AC1" if kernel is None else "Gwet's AC2": partial(_gwet, table, kernel, settings),
+        f"Gwet's AC{1 if kernel is None else 2}{named}": partial(_gwet, table, kernel, settings),
     }
     counted = progress.track(measures.items(), "agreement", unit="measure")
     found = {name: measure() for name, measure in counted}
     rows = {
-        name: [e.value, e.low, e.high, e.n_tasks, interpret(name, e, table, level)]
+        name: [e.value, e.low, e.high, e.n_tasks, interpret(name, e, table)]
         for name, e in found.items()
     }
     columns = ["value", "low", "high", "n_tasks", "reading"]
@@ -132,7 +136,7 @@ def fleiss_kappa(
     ----------
     annotations : Annotations, frame, array, dict or path
         Whatever :func:`crowdwise.io.as_annotations` takes.
-    weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
+    weights : {"identity", "linear", "quadratic", "ratio"} or matrix, default="identity"
         How much a near miss counts as agreement.
     **settings
         ``n_resamples``, ``confidence`` and ``random_state``, as for :func:`agreement`.
@@ -268,25 +272,29 @@ def _estimate(
     rows: Floats | csr_array,
     statistic: Callable[[Floats], Floats],
     settings: IntervalSettings,
+    note: str = "",
 ) -> Estimate:
     check_interval(settings.get("n_resamples", 0), settings.get("confidence", 0.95))
     n_shared = int(table.shared.sum())
     value = float(statistic(np.asarray(rows.sum(axis=0), dtype=np.float64)[None])[0])
     if not n_shared or np.isnan(value):
         return Estimate(np.nan, n_tasks=n_shared, note=explain_undefined(table))
-    return Estimate(value, *bootstrap(rows, statistic, **settings), n_shared)
+    return Estimate(value, *bootstrap(rows, statistic, **settings), n_shared, note)
 
 
 def _fleiss(table: LabelCounts, kernel: Floats | None, settings: IntervalSettings) -> Estimate:
     statistic = partial(fleiss_value, kernel=kernel)
-    return _estimate(table, share_rows(table, kernel), statistic, settings)
+    note = note_order(kernel, table.classes)
+    return _estimate(table, share_rows(table, kernel), statistic, settings, note)
 
 
 def _gwet(table: LabelCounts, kernel: Floats | None, settings: IntervalSettings) -> Estimate:
     statistic = partial(gwet_value, kernel=kernel)
-    return _estimate(table, share_rows(table, kernel), statistic, settings)
+    note = note_order(kernel, table.classes)
+    return _estimate(table, share_rows(table, kernel), statistic, settings, note)
 
 
 def _alpha(table: LabelCounts, kernel: Floats | None, settings: IntervalSettings) -> Estimate:
     statistic = partial(alpha_value, kernel=kernel)
-    return _estimate(table, alpha_rows(table, kernel), statistic, settings)
+    note = note_order(kernel, table.classes)
+    return _estimate(table, alpha_rows(table, kernel), statistic, settings, note)

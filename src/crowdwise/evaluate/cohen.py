@@ -1,5 +1,6 @@
 """Cohen's kappa: agreement of two workers, and its average over all pairs of them."""
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +11,15 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.evaluate.intervals import Estimate, check_interval, normal
-from crowdwise.evaluate.label_counts import WeightsLike, once_per_worker, weight_kernel
+from crowdwise.evaluate.label_counts import (
+    WeightsLike,
+    note_order,
+    once_per_worker,
+    weight_kernel,
+)
 from crowdwise.typing import AnnotationsLike, Floats, Ints, RandomState
 
+log = logging.getLogger("crowdwise.evaluate")
 MOST_ROWS = 1 << 22  # pairs of annotations held at once
 MOST_WORKERS = 5000  # in a matrix of pairs
 
@@ -62,7 +69,7 @@ def cohen_kappa(
     ----------
     annotations : Annotations, frame, array, dict or path
         Whatever :func:`crowdwise.io.as_annotations` takes.
-    weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
+    weights : {"identity", "linear", "quadratic", "ratio"} or matrix, default="identity"
         How much a near miss counts as agreement.
     min_overlap : int, default=10
         Pairs that share fewer tasks are left out. Kappa is biased downward when they share
@@ -108,6 +115,9 @@ def cohen_kappa_matrix(
     same label to all of them, so that agreement cannot be told from chance.
     """
     data = once_per_worker(annotations)
+    kernel = weight_kernel(weights, data.classes)
+    if order := note_order(kernel, data.classes):
+        log.warning("Cohen's kappa: %s", order)
     if data.n_workers > MOST_WORKERS:
         raise ParameterError(
             explain(
@@ -116,7 +126,7 @@ def cohen_kappa_matrix(
                 fix="choose some with annotations.select_workers([…])",
             )
         )
-    pairs = shared_tasks(data, weight_kernel(weights, data.classes), min_overlap)
+    pairs = shared_tasks(data, kernel, min_overlap)
     matrix = np.full((data.n_workers, data.n_workers), np.nan)
     first, second = pairs.workers.T
     matrix[first, second] = matrix[second, first] = pairs.kappa
@@ -136,7 +146,8 @@ def estimate_cohen(
 ) -> Estimate:
     """:func:`cohen_kappa` of annotations with one label per worker and task."""
     check_interval(n_resamples, confidence)
-    sample, note = sample_workers(data, random_state)
+    sample, sampled = sample_workers(data, random_state)
+    note = " ".join(filter(None, [sampled, note_order(kernel, data.classes)]))
     pairs = shared_tasks(sample, kernel, min_overlap)
     kappa = pairs.kappa
     if not np.isfinite(kappa).any():

@@ -4,7 +4,7 @@ import numpy as np
 
 from crowdwise.errors import plural
 from crowdwise.evaluate.intervals import Estimate
-from crowdwise.evaluate.label_counts import LabelCounts, as_numbers
+from crowdwise.evaluate.label_counts import LabelCounts
 
 # Landis and Koch (1977), doi:10.2307/2529310; from the top down.
 KAPPA_WORDS = (
@@ -24,7 +24,7 @@ PARADOX = 0.85, 0.6  # observed agreement above, and chance-corrected below
 FEW_TASKS = 30
 
 
-def interpret(measure: str, estimate: Estimate, table: LabelCounts, level: str) -> str:
+def interpret(measure: str, estimate: Estimate, table: LabelCounts) -> str:
     """One or two plain sentences about a number of :func:`~.agreement.agreement`."""
     if np.isnan(estimate.value):
         return f"Not defined. {estimate.note}"
@@ -37,9 +37,7 @@ def interpret(measure: str, estimate: Estimate, table: LabelCounts, level: str) 
     else:
         far = f"{estimate.value:.0%} of the way from chance to perfect"
         text = f"{far}: {grade}."
-    return " ".join([text, *_caveats(estimate), *_paradox(measure, estimate, table), *_order(
-        table, level
-    )])  # fmt: skip
+    return " ".join([text, *_caveats(estimate), *_paradox(measure, estimate, table)])
 
 
 def explain_undefined(table: LabelCounts) -> str:
@@ -89,13 +87,6 @@ def _paradox(measure: str, estimate: Estimate, table: LabelCounts) -> list[str]:
         f"{_plain(table.classes[top])} and would mostly agree by chance; the rare labels are "
         "what workers disagree on. Read Gwet's coefficient beside it."
     ]
-
-
-def _order(table: LabelCounts, level: str) -> list[str]:
-    """Say which order was used where classes are not numbers."""
-    if level != "ordinal" or as_numbers(table.classes) is not None:
-        return []
-    return [f"Order taken: {' < '.join(map(str, table.classes.tolist()))}."]
 
 
 def _plain(name: object) -> str:

@@ -37,7 +37,7 @@ class Estimate:
     n_tasks : int
         Tasks that were used.
     note : str
-        Why there is no number, where there is none.
+        Why there is no number, or what to know about it, such as the order of classes taken.
     """
 
     value: float

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from crowdwise.annotations import Annotations
+from crowdwise.annotations.order import as_numbers, describe_order
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.io import as_annotations
 from crowdwise.typing import AnnotationsLike, Array, Floats
 
-WEIGHTS = ("identity", "linear", "quadratic")
+WEIGHTS = ("identity", "linear", "quadratic", "ratio")
 WeightsLike: TypeAlias = str | ArrayLike  # a name in WEIGHTS, or a matrix class x class
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 CELLS_AT_ONCE = 1 << 22
@@ -101,9 +102,11 @@ def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
             )
         if weights == "identity":
             return None
+        if weights == "ratio":
+            return _ratio_kernel(classes)
         values = ordered_values(classes)
         gap = np.abs(values[:, None] - values)
-        return 1 - (gap / max(gap.max(initial=0), 1e-300)) ** (1 if weights == "linear" else 2)
+        return _nearness(gap if weights == "linear" else gap**2)
     kernel = np.asarray(weights, dtype=np.float64)
     if kernel.shape != (len(classes), len(classes)) or not np.allclose(np.diag(kernel), 1):
         raise ParameterError(
@@ -121,11 +124,21 @@ def level_kernel(level: str, table: LabelCounts) -> Floats | None:
         raise ParameterError(f"level={level!r} is unknown.\n  expected: {', '.join(LEVELS)}")
     if level == "nominal":
         return None
-    values = _middle_ranks(table) if level == "ordinal" else _numbers(table.classes, level)
-    gap = (values[:, None] - values) ** 2
     if level == "ratio":
-        total = (values[:, None] + values) ** 2
-        gap = np.divide(gap, total, out=np.zeros_like(gap), where=total > 0)
+        return _ratio_kernel(table.classes)
+    values = _middle_ranks(table) if level == "ordinal" else _numbers(table.classes, level)
+    return _nearness((values[:, None] - values) ** 2)
+
+
+def _ratio_kernel(classes: Array) -> Floats:
+    """Similarity of numbers with a true zero: their gap counts relative to their sum."""
+    values = _numbers(classes, "ratio")
+    gap, total = values[:, None] - values, values[:, None] + values
+    return _nearness(np.divide(gap, total, out=np.zeros_like(gap), where=total > 0) ** 2)
+
+
+def _nearness(gap: Floats) -> Floats:
+    """One minus the gap, with the widest gap as 1."""
     return 1 - gap / max(gap.max(initial=0), 1e-300)
 
 
@@ -144,13 +157,11 @@ def ordered_values(classes: Array) -> Floats:
     return np.arange(len(classes), dtype=np.float64) if values is None else values
 
 
-def as_numbers(classes: Array) -> Floats | None:
-    """The classes as finite numbers, or None where one of them is not a number."""
-    try:
-        values = np.array([float(name) for name in classes.tolist()])
-    except (TypeError, ValueError):
-        return None
-    return values if np.isfinite(values).all() else None
+def note_order(kernel: Floats | None, classes: Array) -> str:
+    """Say which order a similarity of classes follows, where that is not plain."""
+    if kernel is None:
+        return ""
+    return describe_order(classes[np.argsort(ordered_values(classes), kind="stable")])
 
 
 def _numbers(classes: Array, level: str) -> Floats:

@@ -41,7 +41,7 @@ def plot_agreement(
         Maximum number of workers to draw: those with the most labels.
     min_overlap : int, default=10
         Tasks that two workers must share. With fewer, kappa is mostly noise.
-    weights : {"identity", "linear", "quadratic"} or matrix, default="identity"
+    weights : {"identity", "linear", "quadratic", "ratio"} or matrix, default="identity"
         How much a near miss counts as agreement, see :func:`crowdwise.evaluate.cohen_kappa`.
     ax : Axes, optional
         Where to draw.

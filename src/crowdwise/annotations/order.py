@@ -1,0 +1,30 @@
+"""The order of classes, for whatever takes them for steps of a scale."""
+
+import numpy as np
+
+from crowdwise.typing import Array, Floats
+
+MOST = 20  # classes to name
+
+
+def as_numbers(classes: Array) -> Floats | None:
+    """The classes as finite numbers, or None where one of them is not a number."""
+    try:
+        values = np.array([float(name) for name in classes.tolist()])
+    except (TypeError, ValueError):
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def describe_order(classes: Array) -> str:
+    """Say in which order classes are taken; nothing where they are rising numbers.
+
+    >>> describe_order(np.array(["bad", "fair", "good"]))
+    'Order taken: bad < fair < good.'
+    """
+    values = as_numbers(classes)
+    if values is not None and (np.diff(values) > 0).all():
+        return ""
+    names = [str(name) for name in classes.tolist()]
+    shown = names if len(names) <= MOST else [*names[: MOST - 1], "…", names[-1]]
+    return f"Order taken: {' < '.join(shown)}."
