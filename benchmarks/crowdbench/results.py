@@ -43,6 +43,7 @@ class Results:
             for row, column in table.cells()
         }
         self.runs: dict[tuple[str, str, int], dict[str, Any]] = {}
+        self.has_figures = True  # whether any of the cells that were asked for could be run
         self._saved = time.monotonic()
         if self.file.exists() and not again:
             self._read()
@@ -81,7 +82,8 @@ class Results:
         with replace_file(self.file.with_suffix(".md")) as out:
             out.write(page(self.table, summary, content["pairs"], self.skipped(), about))
         if self.table.figure is not None and len(summary):
-            self.table.figure(summary, self.file.with_suffix(".svg"))
+            with replace_file(self.file.with_suffix(".svg"), binary=True) as out:
+                self.table.figure(summary, out)
 
     def about(self) -> dict[str, Any]:
         """The command, versions and machine that produced the figures."""

@@ -83,13 +83,16 @@ def run_table(
     missing = [job for job in wanted if not results.has(job.row, job.column, job.seed)]
     if len(missing) < len(wanted):
         tell(f"{name}: {len(wanted) - len(missing)} of {len(wanted)} runs are already there")
+    done = 0
     try:
         counted = progress.track(outcomes(missing, jobs), name, len(missing), "run")
         for done, (job, found) in enumerate(counted, start=1):
             results.add(job.row, job.column, job.seed, found)
             tell(f"{name} {done}/{len(missing)}: {_describe(job, found)}")
-    finally:  # also when interrupted: finished runs are kept
-        results.write()
+    finally:  # also when interrupted: finished runs are kept, and old ones if there are none
+        if done or not missing:
+            results.write()
+    results.has_figures = any(results.has(job.row, job.column, job.seed) for job in wanted)
     return results
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from crowdwise.errors import ParameterError, explain, listing
 
@@ -98,7 +97,7 @@ class Table:
     quick_rows: Sequence[str] | None = None
     quick_columns: Sequence[str] | None = None
     overall: bool = False
-    figure: Callable[[Any, Path], None] | None = None
+    figure: Callable[[Any, IO[bytes]], None] | None = None
 
     def cells(
         self, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None

@@ -11,9 +11,10 @@ import pandas as pd
 
 from crowdwise import aggregate
 from crowdwise.datasets.crowd import Crowd
-from crowdwise.errors import MissingExtraError
+from crowdwise.errors import FileError, MissingExtraError, explain
 from crowdwise.evaluate import score
 from crowdwise.io import consensus_frame, write_labels
+from crowdwise.io.atomic import replace_files
 from crowdwise.report import write_report
 from crowdwise.simulate import classroom
 from crowdwise.simulate.files import make_folder
@@ -26,6 +27,7 @@ SCORES = {
 }
 EPOCHS = {"SpeeLFC": 200, "RLL": 12}  # enough here, and quick
 GROUPS = 10_000  # of tasks, in an epoch of RLL
+FILES = ("votes.csv", "truth.csv", "features.csv", "labels.csv", "report.html")
 NO_TORCH = 'classifiers and embeddings are skipped: pip install "crowdwise[torch]"'
 Say = Callable[[str], None]
 
@@ -50,6 +52,7 @@ def demo(folder: str | Path, *, random_state: int = 0, say: Say = lambda _: None
     """
     folder = Path(folder).expanduser()
     make_folder(folder)
+    refuse_foreign_files(folder)
     lessons = classroom(random_state=random_state)
     train, test = lessons.part("train"), lessons.part("test")
     say(f"A simulated classroom: {lessons.annotations}")
@@ -61,17 +64,31 @@ def demo(folder: str | Path, *, random_state: int = 0, say: Say = lambda _: None
     except MissingExtraError:
         say(NO_TORCH)
     say("Writing the report")
-    save_files(lessons, folder)
-    write_report(
-        lessons.annotations,
-        folder / "report.html",
-        X=lessons.X,
-        truth=lessons.truth,
-        embedding=embedding,
-        title="A simulated classroom",
-        random_state=random_state,
-    )
+    with replace_files(folder) as beside:
+        save_files(lessons, beside)
+        write_report(
+            lessons.annotations,
+            beside / "report.html",
+            X=lessons.X,
+            truth=lessons.truth,
+            embedding=embedding,
+            title="A simulated classroom",
+            random_state=random_state,
+        )
     return pd.DataFrame(rows)
+
+
+def refuse_foreign_files(folder: Path) -> None:
+    """Refuse a folder with files that the tour would replace, unless it wrote them all."""
+    found = [name for name in FILES if (folder / name).exists()]
+    if found and found != list(FILES):
+        raise FileError(
+            explain(
+                f"{folder} holds {', '.join(found)}, and the tour would replace it.",
+                expected="a new folder, or that of an earlier tour",
+                fix="choose another folder with -o",
+            )
+        )
 
 
 def infer_labels(train: Crowd, say: Say) -> Iterator[dict[str, Any]]:

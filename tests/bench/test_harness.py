@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +174,31 @@ def test_an_interrupted_run_keeps_what_was_done(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, columns=["easy"], tell=stop)
     assert len(json.loads((tmp_path / "toy.json").read_text())["runs"]) == 3
+
+
+@pytest.mark.parametrize(("late", "n_runs"), [(0, 5), (2, 2)])
+def test_promise_14_an_interrupted_bench_keeps_finished_runs(tmp_path, monkeypatch, late, n_runs):
+    run(tmp_path, columns=["easy"])
+    usual, done = runner.perform, []
+
+    def perform(job):
+        if len(done) == late:
+            signal.raise_signal(signal.SIGINT)
+        done.append(job)
+        return usual(job)
+
+    monkeypatch.setattr(runner, "perform", perform)
+    words = ["bench", "toy", "--columns", "easy", "--jobs", "1", "-o", str(tmp_path)]
+    assert main([*words, "--again", "--quiet"]) == 130
+    assert len(json.loads((tmp_path / "toy.json").read_text())["runs"]) == n_runs
+
+
+def test_promise_20_a_bench_without_a_figure_fails(tmp_path, capsys):
+    words = ["bench", "toy", "--jobs", "1", "-o", str(tmp_path), "--quiet"]
+    assert main([*words, "--columns", "gone"]) == 1
+    assert "no cell of toy could be run" in capsys.readouterr().err
+    assert main([*words, "--columns", "gone,easy"]) == 0
+    assert main([*words, "--rows", "broken", "--columns", "easy"]) == 1  # no cell at all
 
 
 def test_a_damaged_file_is_refused_and_stays(tmp_path):

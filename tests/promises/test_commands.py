@@ -1,13 +1,21 @@
 """Promises of the commands: what is said, what is never lost, what is never shown or run."""
 
+import argparse
 import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from crowdwise.aggregate import OrdinalMinimaxEntropy
-from crowdwise.cli import main
+from crowdwise.cli import COMMANDS, build_parser, main
+from crowdwise.cli.files import READ, WRITTEN
 from crowdwise.evaluate import agreement, cohen_kappa, cohen_kappa_matrix, fleiss_kappa, gwet_ac
 
 WORDS = np.array(["poor", "fair", "good"])
@@ -99,3 +107,265 @@ def test_promise_22_ratio_is_its_own():
     numbers = np.array([0.0, 1, 2, 9])
     gap = (numbers[:, None] - numbers) ** 2 / np.maximum((numbers[:, None] + numbers) ** 2, 1e-9)
     assert fleiss_kappa(labels, weights=1 - gap).value == pytest.approx(values[2])
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A folder with a crowd, its features and its truths, as the current one."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 30)
+    rows = [
+        (t, w, "yes" if truth[t] ^ (rng.random() < 0.2) else "no")
+        for t in range(30)
+        for w in range(3)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"])
+    frame.to_csv(tmp_path / "votes.csv", index=False)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "votes.csv").write_bytes((tmp_path / "votes.csv").read_bytes())
+    pd.DataFrame({"task": range(30), "label": np.where(truth, "yes", "no")}).to_csv(
+        tmp_path / "truth.csv", index=False
+    )
+    pd.DataFrame({"task": range(30), "a": truth + 0.1, "b": rng.random(30)}).to_csv(
+        tmp_path / "X.csv", index=False
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+NAMES_OF_ONE_FILE = {
+    "itself": "votes.csv",
+    "another path": "folder/../votes.csv",
+    "a whole path": "{home}/votes.csv",
+    "a link": "link.csv",
+    "a link to a link": "second.csv",
+    "a hard link": "hard.csv",
+    "a link of a folder": "elsewhere/votes.csv",
+    "descriptor": "/dev/fd/{fd}",
+}
+COMMANDS_THAT_WRITE = {
+    "convert": ("convert", "votes.csv", "{out}"),
+    "aggregate": ("aggregate", "votes.csv", "-o", "{out}"),
+    "report": ("report", "votes.csv", "-o", "{out}"),
+    "workers": ("workers", "votes.csv", "-o", "{out}"),
+    "agreement": ("agreement", "votes.csv", "-o", "{out}"),
+    "compare": ("compare", "X.csv", "--truth", "votes.csv", "-o", "{out}"),
+    "fit": ("fit", "votes.csv", "--features", "X.csv", "-o", "{out}"),
+    "embed": ("embed", "X.csv", "--features", "votes.csv", "-o", "e.csv", "--model", "{out}"),
+    "predict": ("predict", "votes.csv", "X.csv", "-o", "{out}"),
+}
+
+
+def refused(home, words, capsys, what="is an input, and would be overwritten"):
+    """Check that a command refuses at once, with no file changed and none added."""
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    assert main([str(word) for word in words]) == 2
+    err = capsys.readouterr().err
+    assert what in err
+    assert "recognized" not in err  # nothing was read yet
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [*(("convert", n) for n in NAMES_OF_ONE_FILE), *((c, "a link") for c in COMMANDS_THAT_WRITE)],
+)
+def test_promise_13_no_input_is_written_over(command, name, home, capsys):
+    (home / "link.csv").symlink_to("votes.csv")
+    (home / "second.csv").symlink_to("link.csv")
+    (home / "hard.csv").hardlink_to("votes.csv")
+    (home / "elsewhere").symlink_to(home)
+    with (home / "votes.csv").open() as file:
+        out = NAMES_OF_ONE_FILE[name].format(home=home, fd=file.fileno())
+        refused(home, [word.format(out=out) for word in COMMANDS_THAT_WRITE[command]], capsys)
+
+
+def test_promise_13_no_file_of_a_folder_that_is_read_is_written_over(home, capsys):
+    (home / "link.csv").symlink_to("folder/votes.csv")
+    (home / "folder" / "more.csv").symlink_to(home / "votes.csv")
+    for out in ("folder/votes.csv", "link.csv", "votes.csv"):
+        refused(home, ["convert", "folder", out], capsys)
+    assert main(["convert", "folder", "folder/notes.html", "--to", "csv", "--quiet"]) == 0
+
+
+def test_promise_13_the_usual_name_of_a_report_is_an_output_too(home, capsys):
+    (home / "report.html").symlink_to("votes.csv")
+    refused(home, ["report", "votes.csv"], capsys)
+
+
+def test_promise_13_a_redirected_file_is_not_written_over(home):
+    before = (home / "votes.csv").read_bytes()
+    for words, mode in (
+        (["convert", "-", "votes.csv"], "rb"),
+        (["convert", "votes.csv", "-"], "ab"),
+    ):
+        with (home / "votes.csv").open(mode) as file:
+            streams = {"stdin": file} if mode == "rb" else {"stdout": file}
+            done = subprocess.run(
+                [sys.executable, "-m", "crowdwise", *words],
+                stderr=subprocess.PIPE,
+                check=False,
+                **streams,
+            )
+        assert (done.returncode, b"is an input" in done.stderr) == (2, True)
+        assert (home / "votes.csv").read_bytes() == before
+
+
+def test_promise_13_two_results_do_not_go_to_one_file(home, capsys):
+    words = ["embed", "votes.csv", "--features", "X.csv", "-o", "new.csv", "--model", "./new.csv"]
+    refused(home, words, capsys, "would be written twice")
+
+
+def test_promise_13_the_tour_replaces_nothing_but_a_tour(home, capsys):
+    before = (home / "votes.csv").read_bytes()
+    assert main(["demo", "-o", str(home)]) == 1
+    assert "holds votes.csv, truth.csv" in capsys.readouterr().err
+    assert (home / "votes.csv").read_bytes() == before
+
+
+def test_promise_13_every_file_of_every_command_is_looked_at():
+    parser = build_parser(COMMANDS)
+    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    named = {
+        action.dest
+        for command in commands.choices.values()
+        for action in command._actions
+        if action.metavar in ("FILE", "FOLDER")
+        or action.dest in ("annotations", "model", "features")
+    }
+    assert named == {*READ, *WRITTEN} - {"gold"}  # a column or a file
+
+
+def press(*_):
+    """Press Ctrl-C."""
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Press Ctrl-C just before a finished file is moved to its place."""
+    monkeypatch.setattr(Path, "replace", press)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("aggregate", "votes.csv", "-o", "old"),
+        ("report", "votes.csv", "-o", "old.html"),
+        ("convert", "votes.csv", "old", "--to", "csv"),
+        ("workers", "votes.csv", "-o", "old"),
+        ("agreement", "votes.csv", "-o", "old"),
+        ("compare", "votes.csv", "--methods", "MajorityVote", "-o", "old"),
+        ("fit", "votes.csv", "--features", "X.csv", "--method", "TwoStage", "-o", "old"),
+        ("embed", "votes.csv", "--features", "X.csv", "--set", "epochs=1", "-o", "old"),
+        ("simulate", "-o", ".", "--force", "--tasks", "9"),
+        ("simulate", "-o", "new", "--tasks", "9"),
+    ],
+    ids=lambda words: " ".join(words[:1] + words[-2:]),
+)
+@pytest.mark.usefixtures("interrupted")
+def test_promise_14_an_interrupted_command_leaves_the_old_file(words, home, capsys):
+    for name in ("old", "old.html"):
+        (home / name).write_text("precious")
+    before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    assert main(list(words)) == 130
+    assert capsys.readouterr().err.endswith("crowdwise: stopped.\n")
+    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+TRAINED = {
+    "fit": ("fit", "votes.csv", "--features", "X.csv", "--method", "SpeeLFC", "-o", "model"),
+    "embed": ("embed", "votes.csv", "--features", "X.csv", "-o", "e.csv", "--model", "model"),
+    "compare": (
+        "compare",
+        "votes.csv",
+        "--features",
+        "X.csv",
+        "--methods",
+        "SpeeLFC",
+        "-o",
+        "model",
+    ),
+}
+
+
+@pytest.fixture
+def interrupt_training(monkeypatch):
+    """Press Ctrl-C in the third epoch of a training."""
+    from crowdwise.nets.loop import Loop
+
+    usual, epochs = Loop.epoch, []
+
+    def epoch(self, loss):
+        epochs.append(self)
+        if len(epochs) == 3:
+            press()
+        usual(self, loss)
+
+    monkeypatch.setattr(Loop, "epoch", epoch)
+    return epochs
+
+
+@pytest.mark.parametrize("words", TRAINED.values(), ids=TRAINED)
+def test_promise_14_an_interrupted_training_leaves_the_old_model(
+    words, home, interrupt_training, capsys
+):
+    (home / "model").write_text("precious")
+    assert main(list(words)) == 130
+    assert (home / "model").read_text() == "precious"
+    assert not (home / "e.csv").exists()
+    assert len(interrupt_training) == 3
+    assert "crowdwise: stopped." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [TRAINED["fit"], TRAINED["embed"]], ids=["fit", "embed"])
+@pytest.mark.usefixtures("interrupt_training")
+def test_promise_14_what_was_learned_is_kept_if_asked(words, home, capsys):
+    import crowdwise
+
+    (home / "model").write_text("old")
+    assert main([*words, "--keep-partial"]) == 130
+    assert "interrupted and only half trained" in capsys.readouterr().err
+    model = crowdwise.load(home / "model")
+    assert len(model.history_.loss) == 2
+
+
+def test_promise_14_a_second_interrupt_stops_at_once(home, monkeypatch):
+    from crowdwise.nets.loop import Loop
+
+    monkeypatch.setattr(Loop, "epoch", press)
+    monkeypatch.setattr(Loop, "best_member", press)
+    assert main([*TRAINED["fit"], "--keep-partial"]) == 130
+    assert not (home / "model").exists()
+
+
+def test_promise_14_an_interrupted_download_leaves_nothing(tmp_path, monkeypatch):
+    def receive(*args):
+        args[-1].add(b"half of")
+        press()
+
+    monkeypatch.setenv("CROWDWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr("crowdwise.datasets.download._receive", receive)
+    assert main(["datasets", "fetch", "wordsim"]) == 130
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+def test_promise_14_ctrl_c_ends_a_process_that_trains(home):
+    (home / "model").write_text("precious")
+    words = [*TRAINED["fit"], "--set", "epochs=1000000", "--verbose"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "crowdwise", *words], stderr=subprocess.PIPE, bufsize=0
+    ) as process:
+        seen = b""
+        while b"training" not in seen:
+            seen += os.read(process.stderr.fileno(), 4096)
+            assert process.poll() is None, seen
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        seen += process.stderr.read()
+    assert process.returncode == 130
+    assert seen.endswith(b"crowdwise: stopped.\n")
+    assert (home / "model").read_text() == "precious"
+    assert not [path for path in home.iterdir() if path.name.startswith(".")]

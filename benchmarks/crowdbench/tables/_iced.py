@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -122,7 +121,7 @@ class Oversampled(ClassifierMixin, BaseEstimator):
         return self.net_.predict_proba(X)
 
 
-def bars(summary: Any, path: Path, metric: str, label: str) -> None:
+def bars(summary: Any, file: IO[bytes], metric: str, label: str) -> None:
     """Groups of bars: a group for each column, a bar for each row."""
     from matplotlib.figure import Figure
 
@@ -137,4 +136,4 @@ def bars(summary: Any, path: Path, metric: str, label: str) -> None:
     axes.set_ylabel(label)
     axes.set_ylim(0, 1)
     axes.legend(fontsize="small", ncols=2, loc="lower right")
-    figure.savefig(path)
+    figure.savefig(file, format="svg")

@@ -1,7 +1,6 @@
 """ICED's inferred truths of the training tasks: before, after one round, and after all rounds."""
 
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from crowdbench.table import Row, Table
 from crowdbench.tables._iced import NETWORK, SOURCE, bars, columns, of_training_truths
@@ -9,8 +8,8 @@ from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, MajorityVote
 from crowdwise.learn import ICED
 
 
-def figure(summary: Any, path: Path) -> None:
-    bars(summary, path, "balanced accuracy", "balanced accuracy of inferred truths")
+def figure(summary: Any, file: IO[bytes]) -> None:
+    bars(summary, file, "balanced accuracy", "balanced accuracy of inferred truths")
 
 
 TABLE = Table(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,7 @@ def plain(name: str) -> Callable[[str], Any]:
     return lambda _: getattr(aggregate, name)()
 
 
-def figure(summary: Any, path: Path) -> None:
+def figure(summary: Any, file: IO[bytes]) -> None:
     """Balanced accuracy by imbalance: a line per method, the well-known ones in color."""
     from matplotlib.figure import Figure
 
@@ -57,7 +56,7 @@ def figure(summary: Any, path: Path) -> None:
     axes.set_xlabel("rare class to frequent class")
     axes.set_ylabel("balanced accuracy of inferred truths")
     axes.legend(fontsize="small", loc="lower left")
-    picture.savefig(path)
+    picture.savefig(file, format="svg")
 
 
 ICED_ROWS = {

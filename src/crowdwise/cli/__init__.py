@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from crowdwise import __version__
-from crowdwise.cli.outcome import report_interrupt, run_safely
+from crowdwise.cli.outcome import Stopped, report_interrupt, run_safely
 from crowdwise.errors import explain
 
 COMMANDS = (
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 for an error, 2 for wrong usage."""
     try:  # around all of it: what a command imports takes most of its first second
         return _main(sys.argv[1:] if argv is None else list(argv))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         return report_interrupt()
 
 

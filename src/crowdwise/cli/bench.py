@@ -72,6 +72,7 @@ def run(args: Namespace) -> int:
         for name in bench.names():
             print(f"{name:<24} {bench.table(name).title}")
         return 0
+    empty = []
     for name in bench.names() if args.tables == ["all"] else args.tables:
         start = time.monotonic()
         results = bench.run_table(
@@ -89,6 +90,15 @@ def run(args: Namespace) -> int:
         )
         print(results.file.with_suffix(".md").read_text(encoding="utf-8"))
         say(args, f"{name}: {time.monotonic() - start:.0f} s; {results.file}")
+        empty += [] if results.has_figures else [name]
+    if empty:
+        raise FileError(
+            explain(
+                f"no cell of {', '.join(empty)} could be run.",
+                expected="at least one figure of every table",
+                fix="fetch the data that is missing, or choose other cells; the reasons are above",
+            )
+        )
     return 0
 
 

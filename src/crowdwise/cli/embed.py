@@ -8,17 +8,20 @@ crowdwise embed votes.csv --features X.npz -o embedding.npz --model embedder.cro
 import time
 from argparse import ArgumentParser, Namespace
 
+from crowdwise.cli.files import refuse_screen
 from crowdwise.cli.options import (
     add_feature_options,
     add_input_options,
     add_method_options,
+    add_partial_option,
     choose_method,
     fit_method,
     gold_to_learn_from,
+    name_result,
     read_feature_table,
     read_input,
 )
-from crowdwise.cli.outcome import refuse_screen, say
+from crowdwise.cli.outcome import say
 from crowdwise.errors import plural
 
 
@@ -32,6 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--model", dest="saved", metavar="FILE", help="also write the fitted embedder here"
     )
+    add_partial_option(group)
 
 
 def run(args: Namespace) -> int:
@@ -51,7 +55,7 @@ def run(args: Namespace) -> int:
     write_features(args.output, found, names, model.get_feature_names_out())
     if args.saved is not None:
         model.save(args.saved)
-    seconds, name = time.perf_counter() - start, type(model).__name__
+    seconds, name = time.perf_counter() - start, name_result(args, model)
     tasks, size = plural(len(found), "task"), plural(found.shape[1], "dimension")
     say(args, f"{tasks} in {size} by {name} in {seconds:.1f} s")
     return 0

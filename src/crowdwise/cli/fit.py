@@ -8,17 +8,20 @@ crowdwise fit votes.csv --features X.parquet -o model.crowdwise --gold-file trut
 import time
 from argparse import ArgumentParser, Namespace
 
+from crowdwise.cli.files import refuse_screen
 from crowdwise.cli.options import (
     add_feature_options,
     add_input_options,
     add_method_options,
+    add_partial_option,
     choose_method,
     fit_method,
     gold_to_learn_from,
+    name_result,
     read_features_of,
     read_input,
 )
-from crowdwise.cli.outcome import refuse_screen, say
+from crowdwise.cli.outcome import say
 from crowdwise.errors import plural
 
 
@@ -28,6 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_method_options(parser, "SpeeLFC", "learn")
     group = parser.add_argument_group("writing")
     group.add_argument("-o", "--output", metavar="FILE", required=True, help="write the model here")
+    add_partial_option(group)
 
 
 def run(args: Namespace) -> int:
@@ -46,5 +50,5 @@ def run(args: Namespace) -> int:
         time.perf_counter() - start,
         plural(annotations.n_classes, "class", "classes"),
     )
-    say(args, f"{type(model).__name__} learned {classes} in {seconds:.1f} s: {args.output}")
+    say(args, f"{name_result(args, model)} learned {classes} in {seconds:.1f} s: {args.output}")
     return 0

@@ -142,6 +142,18 @@ def add_method_options(
     group.add_argument("--seed", type=int, metavar="N", help="for methods that use randomness")
 
 
+def add_partial_option(group: Any) -> None:
+    """Add the flag that keeps what an interrupted training has learned."""
+    text = "on Ctrl-C, write what was learned so far; a second Ctrl-C stops at once"
+    group.add_argument("--keep-partial", action="store_true", help=text)
+
+
+def name_result(args: Namespace, model: Any) -> str:
+    """The name of a fitted method; of one that was interrupted, with that fact."""
+    name = type(model).__name__
+    return f"{name}, interrupted and only half trained," if args.interrupted else name
+
+
 def assignment(text: str) -> tuple[str, Any]:
     """``name=value`` as a name and a Python value; what is not Python is text."""
     name, equals, value = text.partition("=")

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -11,25 +12,28 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from crowdwise import progress
+from crowdwise.cli.files import refuse_overwriting
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 
-# Flags and arguments that name files to read, and files to write.
-READ = ("annotations", "features", "gold", "gold_file", "truth", "model")
-WRITTEN = ("output", "saved")
+INTERRUPTED = 130  # the exit status that shells expect after Ctrl-C
+
+
+class Stopped(BaseException):
+    """Ctrl-C, which no training takes as a wish to keep what it has."""
 
 
 def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
     """Run a command; turn whatever happens into a message and an exit status."""
     try:
         refuse_overwriting(args)
-        with show_steps(args), word_warnings(args):
+        with stop_at_once(args), show_steps(args), word_warnings(args):
             status = run(args)
             sys.stdout.flush()
-            return status
+            return INTERRUPTED if args.interrupted else status
     except BrokenPipeError:  # the reader has seen enough, as in "| head"
         _close_quietly()
         return 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         return report_interrupt()
     except Exception as error:
         if args.debug:
@@ -40,9 +44,32 @@ def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
 
 
 def report_interrupt() -> int:
-    """Confirm Ctrl-C; returns the exit status that shells expect then."""
+    """Confirm Ctrl-C; returns the exit status."""
     print("crowdwise: stopped.", file=sys.stderr)
-    return 130
+    return INTERRUPTED
+
+
+@contextmanager
+def stop_at_once(args: Namespace) -> Iterator[None]:
+    """Let Ctrl-C end the command, and not just the training of one network.
+
+    With ``--keep-partial`` the first one ends the training, and the next one the command.
+    """
+    args.interrupted = False
+
+    def stop(*_: object) -> None:
+        first, args.interrupted = not args.interrupted, True
+        raise KeyboardInterrupt if first and getattr(args, "keep_partial", False) else Stopped
+
+    try:
+        before = signal.signal(signal.SIGINT, stop)
+    except ValueError:  # not in the main thread, which alone is interrupted
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def explain_error(error: Exception) -> str:
@@ -121,46 +148,6 @@ def say(args: Namespace, text: str) -> None:
     """Tell the user something, on standard error."""
     if not args.quiet:
         progress.write(text)
-
-
-def refuse_overwriting(args: Namespace) -> None:
-    """Refuse to write a file that the command reads; ``convert`` may change one in place."""
-    read = [name for name in READ if (args.command, name) != ("convert", "annotations")]
-    inputs = [path for name in read if (path := _path(getattr(args, name, None))) is not None]
-    for target in (_path(getattr(args, name, None)) for name in WRITTEN):
-        if target is not None and target.is_file() and any(_reads(p, target) for p in inputs):
-            raise ParameterError(
-                explain(
-                    f"{target} is an input, and would be overwritten.",
-                    expected="an output that is not one of the inputs",
-                    fix="write to another file",
-                )
-            )
-
-
-def refuse_screen(path: str | None, what: str) -> None:
-    """Refuse to print what is not text."""
-    if path == "-":
-        raise ParameterError(explain(f"{what} cannot be printed.", fix="name a file"))
-
-
-def _path(value: object) -> Path | None:
-    """A path that exists; None for standard output, and for anything that is not a path."""
-    if not isinstance(value, str) or value == "-":
-        return None
-    try:
-        path = Path(value).expanduser()
-        return path if path.exists() else None
-    except (OSError, RuntimeError, ValueError):  # too long for a name, or an unknown user's home
-        return None
-
-
-def _reads(path: Path, file: Path) -> bool:
-    """Whether reading a path reads the file: it is the file, or a folder it is read from."""
-    from crowdwise.io.open import is_readable
-
-    inside = path.is_dir() and file.parent.samefile(path)
-    return file.samefile(path) or (inside and is_readable(file.name.removesuffix(".gz")))
 
 
 def _close_quietly() -> None:

@@ -10,6 +10,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from crowdwise.cli.files import refuse_overwriting
 from crowdwise.cli.options import (
     add_feature_options,
     add_input_options,
@@ -45,7 +46,8 @@ def run(args: Namespace) -> int:
     from crowdwise.report import gather, to_html, to_json
     from crowdwise.report.write import save_facts
 
-    path = args.output or ("-" if args.json else DEFAULT)
+    path = args.output = args.output or ("-" if args.json else DEFAULT)
+    refuse_overwriting(args)  # now that the output has a name
     if path != "-":
         refuse_unwritable(path)  # before long work, not after it
     method = choose_method(args)

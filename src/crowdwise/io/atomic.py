@@ -36,6 +36,16 @@ def replace_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]
             unfinished.replace(target)
 
 
+@contextmanager
+def replace_files(folder: Path) -> Iterator[Path]:
+    """A temporary folder inside ``folder``, whose files move there once all are written."""
+    inside = tempfile.TemporaryDirectory
+    with _explain_write_errors(folder), inside(dir=folder, prefix=".unfinished.") as beside:
+        yield Path(beside)
+        for file in sorted(Path(beside).iterdir()):
+            file.replace(folder / file.name)
+
+
 def refuse_unwritable(path: str | Path) -> None:
     """Refuse a path that cannot be written, before doing the work whose result goes there."""
     target = Path(path).expanduser()

@@ -95,8 +95,14 @@ def _explain_missing(path: Path) -> str:
     )
 
 
-def _list_folder(folder: Path) -> list[File]:
+def list_folder(folder: Path) -> list[Path]:
+    """What is read when the folder is, those files in folders of theirs too."""
     inside = sorted(p for p in folder.iterdir() if is_readable(p.name.removesuffix(".gz")))
+    return [file for path in inside for file in (list_folder(path) if path.is_dir() else [path])]
+
+
+def _list_folder(folder: Path) -> list[File]:
+    inside = list_folder(folder)
     if not inside:
         raise FileError(
             explain(

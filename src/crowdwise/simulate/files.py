@@ -9,7 +9,7 @@ import pandas as pd
 from crowdwise.datasets.crowd import Crowd
 from crowdwise.errors import FileError, explain
 from crowdwise.io import write_annotations, write_labels
-from crowdwise.io.atomic import replace_file
+from crowdwise.io.atomic import replace_file, replace_files
 
 logger = logging.getLogger("crowdwise.simulate")
 NAMES = ("votes.csv", "truth.csv", "features.csv", "features.npz", "workers.csv", "split.csv")
@@ -45,22 +45,27 @@ def write_set(
             )
         )
     make_folder(home)
-    tables = collect_tables(dataset)
-    write_annotations(home / "votes.csv", dataset.annotations)
-    for name, table in tables.items():
-        if name != "features.csv" or not npz:
-            write_labels(home / name, table)
-    if npz:
-        write_arrays(home / "features.npz", dataset)
-    written = ["votes.csv", *tables]
-    if npz:
-        written[written.index("features.csv")] = "features.npz"
+    with replace_files(home) as beside:
+        written = write_files(dataset, beside, npz=npz)
     for path in old:  # what the new set does not have would be mistaken for a part of it
         if path.name not in written:
             path.unlink()
     if old:
         logger.warning("%s: replaced %s", home, ", ".join(path.name for path in old))
     return [home / name for name in written]
+
+
+def write_files(dataset: Crowd, folder: Path, *, npz: bool) -> list[str]:
+    """Write the files of a set; return their names."""
+    tables = collect_tables(dataset)
+    write_annotations(folder / "votes.csv", dataset.annotations)
+    for name, table in tables.items():
+        if name != "features.csv" or not npz:
+            write_labels(folder / name, table)
+    if npz:
+        write_arrays(folder / "features.npz", dataset)
+    names = ["votes.csv", *tables]
+    return [name.replace(".csv", ".npz") if npz and "features" in name else name for name in names]
 
 
 def collect_tables(dataset: Crowd) -> dict[str, pd.DataFrame]:

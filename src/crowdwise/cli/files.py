@@ -1,0 +1,92 @@
+"""Files that a command names: what is read is never written over."""
+
+import os
+import stat
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from crowdwise.errors import ParameterError, explain
+
+# Flags and arguments that name files to read, and files to write.
+READ = ("annotations", "features", "gold", "gold_file", "truth", "model")
+WRITTEN = ("output", "saved")
+Identity = tuple[int, int]  # of a file, whatever it is called: its device and its number there
+
+
+def refuse_overwriting(args: Namespace) -> None:
+    """Refuse to write what the command reads, by any name, or two results to one file."""
+    read = set(_inputs(args))
+    if read and not read.isdisjoint(_stream(sys.stdout)):
+        _refuse("Standard output")
+    written: set[Path] = set()
+    for name in WRITTEN:
+        if (target := _path(getattr(args, name, None))) is None:
+            continue
+        if not read.isdisjoint(_file(target)):
+            _refuse(str(target))
+        if target in written:
+            what = f"{target} would be written twice."
+            raise ParameterError(explain(what, fix="name another file for one of the results"))
+        written.add(target)
+
+
+def refuse_screen(path: str | None, what: str) -> None:
+    """Refuse to print what is not text."""
+    if path == "-":
+        raise ParameterError(explain(f"{what} cannot be printed.", fix="name a file"))
+
+
+def _refuse(target: str) -> None:
+    raise ParameterError(
+        explain(
+            f"{target} is an input, and would be overwritten.",
+            expected="an output that is not one of the inputs",
+            fix="write to another file",
+        )
+    )
+
+
+def _inputs(args: Namespace) -> Iterator[Identity]:
+    """Every file that the command reads, also those in folders, and standard input."""
+    from crowdwise.io.open import list_folder
+
+    for name in READ:
+        value = getattr(args, name, None)
+        if value == "-":
+            yield from _stream(sys.stdin)
+        elif (path := _path(value)) is not None:
+            with suppress(OSError):  # a folder that may not be read: reading it will say so
+                for file in list_folder(path) if path.is_dir() else [path]:
+                    yield from _file(file)
+
+
+def _path(value: object) -> Path | None:
+    """A path without links; None for a standard stream, and for what can be no path."""
+    if not isinstance(value, str) or value in ("", "-"):
+        return None
+    try:
+        return Path(value).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError):  # too long for a name, or an unknown user's home
+        return None
+
+
+def _file(path: Path) -> list[Identity]:
+    """The identity of a plain file, none of anything else."""
+    with suppress(OSError):
+        return _identify(path.stat())
+    return []
+
+
+def _stream(stream: IO[str] | None) -> list[Identity]:
+    """The identity of the plain file behind a standard stream, if there is one."""
+    with suppress(OSError, ValueError, AttributeError):  # no stream, or none of the system's
+        return _identify(os.fstat(stream.fileno()))  # type: ignore[union-attr]
+    return []
+
+
+def _identify(about: os.stat_result) -> list[Identity]:
+    return [(about.st_dev, about.st_ino)] if stat.S_ISREG(about.st_mode) else []
