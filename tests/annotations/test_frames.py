@@ -40,7 +40,10 @@ def test_reads_frames_of_any_make(frame, triples):
     assert annotations.time.tolist() == [3, 1, 4]
     assert annotations.classes.tolist() == ["x", "y", "z"]  # z is only in gold
     assert annotations.gold.tolist() == [2, 0]
-    assert annotations.notes == ("rows without a label left out: 1",)
+    assert annotations.notes == (
+        "truths of a class that no worker gave ('z'): 1",
+        "rows without a label left out: 1",
+    )
 
 
 def test_order_of_rows_leaves_no_trace():
@@ -203,7 +206,7 @@ def test_a_row_may_tell_a_truth_alone():
     annotations = Annotations.from_frame(frame, gold="gold")
     assert annotations.tasks.tolist() == [1, 2]
     assert annotations.gold_labels.to_dict() == {2: "y"}
-    assert annotations.notes == ()
+    assert annotations.notes == ("truths of a class that no worker gave ('y'): 1",)
 
 
 def test_gold_of_no_task_at_all():

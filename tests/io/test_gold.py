@@ -7,7 +7,8 @@ import pytest
 
 from crowdwise import Annotations
 from crowdwise.errors import AnnotationError, FormatError
-from crowdwise.io.gold import add_gold_file, as_gold, collect_truths
+from crowdwise.io.gold import add_gold_file, as_gold
+from crowdwise.io.truths import collect_truths
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ def test_mistakes_are_named(crowd):
         plot_redundancy(MajorityVote(), votes, n_draws=0)
     with pytest.raises(AnnotationError, match="no truth"):
         plot_redundancy(MajorityVote(), votes, {})
-    with pytest.raises(AnnotationError, match="No truth is for a task that was predicted"):
+    with pytest.raises(AnnotationError, match="No truth is for a task of the annotations"):
         plot_redundancy(MajorityVote(), votes, {"elsewhere": "cat"})
     with pytest.raises(AnnotationError, match="no annotations"):
         plot_redundancy(MajorityVote(), votes.filter(np.zeros(votes.n_annotations, bool)), truth)

@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.columns import Columns, group_by_task
-from crowdwise.annotations.names import as_names, encode, is_scale, locate, note_spaces, show_cell
+from crowdwise.annotations.names import (
+    as_names,
+    encode,
+    is_scale,
+    locate,
+    note_spaces,
+    note_unseen_truths,
+    show_cell,
+)
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names
 
@@ -71,7 +79,9 @@ def _encode_columns(
         dropped &= ~((worker < 0) & columns["gold"].notna().to_numpy())  # a truth alone
         keep = classes is not None or is_scale(columns["label"])
         known = (class_names, label, task, len(task_names))
-        class_names, label, gold = _encode_gold(columns["gold"], *known, keep=keep)
+        every, label, gold = _encode_gold(columns["gold"], *known, keep=keep)
+        notes += note_unseen_truths(every[gold[gold >= 0]], class_names)
+        class_names = every
     if dropped.any():
         notes = (*notes, f"rows without a label left out: {int(dropped.sum()):,}")
     return group_by_task(

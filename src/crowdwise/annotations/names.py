@@ -1,5 +1,6 @@
 """Names of tasks, workers and classes, and the running numbers that stand for them."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -150,6 +151,51 @@ def refuse_lists(values: Iterable[object], role: str) -> Iterator[None]:
                 fix="take one entry of each, or join them into one word",
             )
         ) from None
+
+
+def warn_unseen_truths(truths: Names, classes: Names, so: str) -> Array:
+    """Which truths are of no known class; a warning says so, and what follows."""
+    unseen: Array = locate(classes, truths) < 0
+    if unseen.any():
+        fact = f"{int(unseen.sum()):,} of {plural(len(unseen), 'truth')} are of an unknown class"
+        message = explain(f"{fact}: {so}.", **compare_classes(truths, classes))
+        warnings.warn(message, stacklevel=4)
+    return unseen
+
+
+def note_unseen_truths(truths: Names, classes: Names) -> tuple[str, ...]:
+    """A note on truths of a class that no worker gave; also a warning where it looks wrong."""
+    unseen = as_names(truths)[locate(classes, truths) < 0]
+    if not len(unseen):
+        return ()
+    if _guess_mistake(as_names(truths), as_names(classes)):
+        warn_unseen_truths(truths, classes, "they become classes that no worker gave")
+    own = listing(encode(unseen, "label")[0])
+    return (f"truths of a class that no worker gave ({own}): {len(unseen):,}",)
+
+
+def compare_classes(truths: Names, classes: Names) -> dict[str, str]:
+    """For a message: the classes of truths, the known ones, and what to do."""
+    own, known = encode(as_names(truths), "label")[0], as_names(classes)
+    usual = "check that both use the same names, and the same type (numbers or text)"
+    return {
+        "found": f"truths such as {listing(own[locate(known, own) < 0])}",
+        "expected": f"classes such as {listing(known)}",
+        "fix": _guess_mistake(own, known) or usual,
+    }
+
+
+def _guess_mistake(truths: Array, classes: Array) -> str:
+    """What to do about truths that look like known classes written otherwise, else nothing."""
+    true, known = set(truths.tolist()), set(classes.tolist())
+    if all(isinstance(name, int) for name in true | known):
+        for step, how in ((-1, "subtract 1 from"), (1, "add 1 to")):
+            if {name + step for name in true} <= known:
+                return f"{how} the truths, if these and the labels count from different numbers"
+    plain = {str(name).strip().lower() for name in known}
+    if all(str(name).strip().lower() in plain for name in true):
+        return "write both alike: they differ in type (numbers or text), case or spaces"
+    return ""
 
 
 def note_spaces(names: Array, what: str) -> tuple[str, ...]:

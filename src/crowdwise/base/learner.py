@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, refuse_empty
-from crowdwise.annotations.names import as_names, locate
+from crowdwise.annotations.names import as_names, locate, warn_unseen_truths
 from crowdwise.base.fitting import in_task_order
 from crowdwise.io import as_annotations
 from crowdwise.io.accept import align_to_model
@@ -90,7 +90,9 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         """Accuracy against truths; mean log-likelihood per label against annotations."""
         if isinstance(y, Annotations) or is_table(y):
             return self.log_likelihood(X, y)
-        return float(super().score(X, y, sample_weight))
+        found = float(super().score(X, y, sample_weight))
+        warn_unseen_truths(np.ravel(y), self.classes_, "no prediction is right there")
+        return found
 
     def log_likelihood(self, X: FeaturesLike, annotations: AnnotationsLike) -> float:
         """Mean log P(label | features, worker) of annotations, an honest score without truth."""

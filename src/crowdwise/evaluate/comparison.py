@@ -225,7 +225,8 @@ def _run_method(
 def _score_columns(
     model: Method, votes: Annotations, truth: Truths, settings: IntervalSettings
 ) -> Row:
-    proba = pd.DataFrame(model.posterior_, index=votes.tasks, columns=votes.classes)
+    tasks = pd.Index(votes.tasks, name="task", tupleize_cols=False)
+    proba = pd.DataFrame(model.posterior_, index=tasks, columns=votes.classes)
     found, row = score(proba, truth, **settings), {}
     for name, column in SCORES.items():
         row[column] = found.loc[name, "value"]

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.names import as_names, encode, locate
+from crowdwise.annotations.names import (
+    as_names,
+    compare_classes,
+    encode,
+    locate,
+    warn_unseen_truths,
+)
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.inference import share_best
-from crowdwise.io.gold import align_truths, collect_truths
+from crowdwise.io.truths import align_truths
 from crowdwise.typing import Array, Floats, Ints
 
 if TYPE_CHECKING:
@@ -61,15 +67,14 @@ def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
             )
         )
     refuse_repeated_names(frame)
-    known = collect_truths(truth)
+    place, known = align_truths(truth, frame.index, "that was predicted")
     if not len(known):
         fix = "give the true label of at least one task that was predicted"
         raise AnnotationError(explain("There are no truths to score by.", fix=fix))
-    place, known = align_truths(known, as_names(frame.index), "that was predicted")
     chosen = frame.iloc[place]
     hard = isinstance(chosen, pd.Series)
     names = chosen.dropna() if hard else chosen.columns
-    classes = _merge_classes(as_names(names), as_names(known))
+    classes = _merge_classes(as_names(names), as_names(known), hard=hard)
     posterior = _one_hot(chosen, classes) if hard else _widen(chosen, classes)
     return ScoredTasks(classes, posterior, locate(classes, known), hard)
 
@@ -80,7 +85,8 @@ def _as_table(predicted: Predictions) -> pd.DataFrame | pd.Series:
         return predicted.probas_
     posterior = getattr(predicted, "posterior_", None)  # a learner's
     if isinstance(posterior, np.ndarray):
-        return pd.DataFrame(posterior, index=predicted.tasks_, columns=predicted.classes_)
+        tasks = pd.Index(predicted.tasks_, name="task", tupleize_cols=False)
+        return pd.DataFrame(posterior, index=tasks, columns=predicted.classes_)
     return predicted
 
 
@@ -94,18 +100,15 @@ def correct_shares(posterior: Floats, truth: Ints) -> Floats:
     return predicted_shares(posterior)[np.arange(len(truth)), truth]
 
 
-def _merge_classes(predicted: Array, true: Array) -> Array:
+def _merge_classes(predicted: Array, true: Array, *, hard: bool) -> Array:
+    """The classes of both; labels need not name all classes, but then truths have them all."""
     own, known = encode(predicted, "label")[0], encode(true, "label")[0]
     unseen = locate(own, known) < 0
     if unseen.all():
-        raise AnnotationError(
-            explain(
-                "None of the true labels was ever predicted.",
-                first=f"truth has {listing(known)}",
-                expected=f"classes such as {listing(own)}",
-                fix="check that both use the same names, and the same type (numbers or text)",
-            )
-        )
+        fact = "None of the true labels was ever predicted."
+        raise AnnotationError(explain(fact, **compare_classes(known, own)))
+    if not hard or (locate(known, own) < 0).any():
+        warn_unseen_truths(true, own, "no prediction is right there")
     return np.concatenate([own.astype(object), known[unseen].astype(object)])
 
 

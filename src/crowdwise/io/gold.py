@@ -1,22 +1,32 @@
-"""Known truths, in memory or in a file, aligned with tasks."""
+"""Known truths that a method learns from or is scored by: in memory, or in a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
+from collections.abc import Hashable, Mapping
 from os import PathLike
 
 import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.frames import as_narwhals, take_series
-from crowdwise.annotations.names import as_names, locate, unmask
+from crowdwise.annotations.frames import as_narwhals
+from crowdwise.annotations.names import (
+    as_names,
+    compare_classes,
+    locate,
+    note_unseen_truths,
+    unmask,
+)
 from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
 from crowdwise.io.build import encode_values, is_whole, parse_names, parse_whole
 from crowdwise.io.document import Document, Table, Tree
 from crowdwise.io.open import find_files, open_document
-from crowdwise.io.recognize import recognize_columns
+from crowdwise.io.truths import (
+    align_truths,
+    explain_no_shared_task,
+    find_repeats,
+    find_truth_columns,
+)
 from crowdwise.typing import Array, GoldLike, Ints, Names
 
 
@@ -31,13 +41,12 @@ def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
     """
     if annotations.gold is not None and gold is annotations.gold:
         return annotations.gold.copy()
-    if isinstance(gold, Mapping | pd.Series) or as_narwhals(gold) is not None:
-        known = collect_truths(gold)
-    else:
-        known = pd.Series(_check_one_each(gold, annotations), index=annotations.tasks).dropna()
+    if not isinstance(gold, Mapping | pd.Series) and as_narwhals(gold) is None:
+        gold = pd.Series(_check_one_each(gold, annotations), index=annotations.tasks)
+    place, known = align_truths(gold, annotations.tasks)
     if -1 not in annotations.classes:
-        known = known[(known != -1).to_numpy(bool)]
-    place, known = align_truths(known, annotations.tasks)
+        told = (known != -1).to_numpy(bool)
+        place, known = place[told], known[told]
     labels = as_names(known)
     code = locate(annotations.classes, labels)
     if (code < 0).any():
@@ -47,37 +56,12 @@ def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
             n_rows=len(code),
             first=f"gold label {labels[int((code < 0).argmax())]!r}",
             known=list(annotations.classes),
-            fix="declare all classes when the annotations are made, with classes=[…]",
+            fix="declare all classes when the annotations are made, with classes=[…]; or "
+            + compare_classes(labels, annotations.classes)["fix"],
         )
     codes = np.full(annotations.n_tasks, -1, dtype=np.int32)
     codes[place] = code
     return codes
-
-
-def align_truths(
-    known: pd.Series, tasks: Array, whose: str = "of the annotations"
-) -> tuple[Ints, pd.Series]:
-    """Where the tasks with a known truth stand among ``tasks``, and these truths.
-
-    ``known`` is by task, as from :func:`collect_truths`. Truths of other tasks are ignored,
-    unless there are no others; ``whose`` says in that error whose tasks these are.
-    """
-    place = locate(tasks, known.index)
-    if len(known) and (place < 0).all():
-        raise _no_shared_task(f"No truth is for a task {whose}.", as_names(known.index), tasks)
-    return place[place >= 0], known[place >= 0]
-
-
-def _no_shared_task(fact: str, named: Array, tasks: Array) -> AnnotationError:
-    found = f"{plural(len(named), 'truth')}, for {listing(named, 3)}" if len(named) else "no truths"
-    return AnnotationError(
-        explain(
-            fact,
-            found=found,
-            expected=f"tasks such as {listing(tasks, 3)}",
-            fix="check that both use the same ids, and the same type (numbers or text)",
-        )
-    )
 
 
 def _check_one_each(gold: GoldLike, annotations: Annotations) -> Array:
@@ -113,74 +97,6 @@ def _refuse_class_numbers(values: Array, annotations: Annotations) -> None:
         )
 
 
-def collect_truths(truth: GoldLike) -> pd.Series:
-    """Known truths as a series by task, each task once; a table's gold comes before its label."""
-    if isinstance(truth, Mapping):
-        truth = pd.Series(truth)
-    if not isinstance(truth, pd.Series):
-        truth = _take_columns(truth)
-    truth = truth.dropna()
-    if truth.index.has_duplicates:
-        truth = truth[~find_repeats(truth.index, truth)]
-    return truth
-
-
-def find_repeats(tasks: Names, labels: Names, where: str = "The table of truths") -> Array:
-    """Which rows repeat a truth; a task that has two different ones is refused."""
-    columns = {"task": pd.Index(tasks).tolist(), "label": pd.Series(labels).tolist()}
-    pairs = pd.DataFrame(columns, dtype=object)
-    distinct = pairs.drop_duplicates()
-    twice = distinct[distinct["task"].duplicated()]
-    if len(twice):
-        task = twice["task"].iloc[0]
-        found = distinct["label"][[own == task for own in distinct["task"]]]
-        raise AnnotationError(
-            explain(
-                f"{where} has two different truths for {plural(twice['task'].nunique(), 'task')}.",
-                first=f"task={task!r}: {' and '.join(map(repr, found))}",
-                expected="one truth per task",
-                fix="keep one of them, or remove the truth of such a task",
-            )
-        )
-    return pairs.duplicated().to_numpy()
-
-
-def _find_truth_columns(
-    columns: Sequence[str],
-    where: str,
-    given: Mapping[str, str | None],
-    take: Callable[[str], pd.Series],
-) -> tuple[str, str]:
-    """The columns that hold the task and its truth: gold, or label where gold is empty."""
-    roles = recognize_columns(columns, given)
-    label, gold = roles.get("label"), roles.get("gold")
-    if gold and not given.get("label") and (label is None or take(gold).notna().any()):
-        label = gold
-    if "task" not in roles or label is None:
-        raise AnnotationError.missing_column(
-            "label" if "task" in roles else "task",
-            where=where,
-            found=columns,
-            fix="give a table with the columns task and label",
-        )
-    return roles["task"], label
-
-
-def _take_columns(table: object) -> pd.Series:
-    frame = as_narwhals(table)
-    if frame is None:
-        raise AnnotationError(
-            explain(
-                f"A {type(table).__name__} does not say which task a truth is for.",
-                expected="a mapping or series by task, or a frame with task and label",
-            )
-        )
-    where = "The table of truths"
-    take = partial(take_series, frame)
-    task, label = _find_truth_columns(frame.columns, where, {}, take)
-    return pd.Series(take(label).array, index=pd.Index(take(task)))
-
-
 def add_gold_file(
     annotations: Annotations,
     path: str | PathLike[str],
@@ -200,15 +116,17 @@ def add_gold_file(
     known = (place >= 0) & given
     if not known.any():
         fact = f"No truth in {document.name} is for a task of the annotations."
-        raise _no_shared_task(fact, np.asarray(tasks[given].unique()), annotations.tasks)
+        raise explain_no_shared_task(fact, np.asarray(tasks[given].unique()), annotations.tasks)
     place, truths = place[known], truths[known].remove_unused_categories()
     classes = _list_classes(annotations, truths)
     code = _locate_text(classes, truths)
-    find_repeats(annotations.tasks[place], [classes[own] for own in code], document.name)
+    true = as_names([classes[own] for own in code])
+    find_repeats(annotations.tasks[place], true, document.name)
     gold = np.full(annotations.n_tasks, -1, dtype=np.int32)
     gold[place] = code
     note = f"gold of {plural(int((gold >= 0).sum()), 'task')} from {document.name}"
-    return _replace_gold(annotations, classes, gold, note)
+    unseen = note_unseen_truths(true, annotations.classes)
+    return _replace_gold(annotations, classes, gold, (note, *unseen))
 
 
 def _read_pairs(
@@ -220,7 +138,7 @@ def _read_pairs(
         rows = [list(document.value), list(document.value.values())]
     elif isinstance(document, Table):
         given = {"task": task, "label": label}
-        columns = _find_truth_columns(
+        columns = find_truth_columns(
             document.columns, where, given, lambda name: document.frame([name])[name]
         )
         frame = document.frame(list(columns))
@@ -254,7 +172,7 @@ def _list_classes(annotations: Annotations, truths: pd.Categorical) -> list[Hash
 
 
 def _replace_gold(
-    annotations: Annotations, classes: list[Hashable], gold: Ints, note: str
+    annotations: Annotations, classes: list[Hashable], gold: Ints, notes: tuple[str, ...]
 ) -> Annotations:
     soft = annotations.soft
     if soft is not None:
@@ -270,5 +188,5 @@ def _replace_gold(
         time=annotations.time,
         soft=soft,
         gold=gold,
-        notes=(*annotations.notes, note),
+        notes=(*annotations.notes, *notes),
     )

@@ -18,7 +18,7 @@ from crowdwise.evaluate.learning_curve import (
     fit_with_fewer_labels,
 )
 from crowdwise.io import as_annotations
-from crowdwise.io.gold import collect_truths
+from crowdwise.io.truths import align_truths
 from crowdwise.plot._axes import one_axes
 from crowdwise.typing import Floats
 
@@ -80,10 +80,10 @@ def plot_redundancy(
         )
     chosen = name_methods(methods)
     data = as_annotations(annotations).nonempty()
-    known = None if truth is None else collect_truths(truth)
+    steps = label_steps(data, n_labels)
+    known = None if truth is None else align_truths(truth, data.tasks)[1]
     if known is not None and not len(known):
         raise AnnotationError("There is no truth to compare with.\n  fix:      leave out truth")
-    steps = label_steps(data, n_labels)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=len(steps))
     ax = one_axes(ax, (5.5, 3.8))
     for name, method in chosen.items():

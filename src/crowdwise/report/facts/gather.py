@@ -9,12 +9,12 @@ from sklearn.utils import check_random_state
 
 from crowdwise import __version__, progress
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import locate
-from crowdwise.errors import AnnotationError, explain, listing
+from crowdwise.annotations.names import compare_classes, locate, warn_unseen_truths
+from crowdwise.errors import AnnotationError, explain
 from crowdwise.evaluate import agreement
 from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.io import as_annotations
-from crowdwise.io.gold import collect_truths
+from crowdwise.io.truths import align_truths
 from crowdwise.report.facts.classes import class_facts
 from crowdwise.report.facts.curve import curve_facts
 from crowdwise.report.facts.data import data_facts
@@ -123,16 +123,8 @@ def find_truths(data: Annotations, truth: Any) -> pd.Series | None:
     """Known truths of these tasks as a series; those that came with the data by default."""
     if truth is None:
         return data.gold_labels
-    known = collect_truths(truth)
-    found = known[locate(data.tasks, known.index) >= 0]
-    usable = found[locate(data.classes, found.to_numpy()) >= 0]
-    if not len(usable):
-        raise AnnotationError(
-            explain(
-                "None of the known truths fits a task and class of the annotations.",
-                first=f"task={listing(known.index, 1)} has truth {listing(known.to_numpy(), 1)}",
-                expected=f"tasks such as {listing(data.tasks, 2)} with {listing(data.classes, 3)}",
-                fix="check that both use the same names, and the same type (numbers or text)",
-            )
-        )
-    return usable
+    known = align_truths(truth, data.tasks)[1]
+    if (locate(data.classes, known) < 0).all():
+        fact = "No truth is of a class of the annotations."
+        raise AnnotationError(explain(fact, **compare_classes(known, data.classes)))
+    return known[~warn_unseen_truths(known, data.classes, "they are not scored")]

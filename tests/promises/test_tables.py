@@ -1,0 +1,149 @@
+"""Promises about tables: what a row, a column, a name and a missing value is taken for."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdwise
+from crowdwise import Annotations
+from crowdwise.aggregate import DawidSkene, MajorityVote
+from crowdwise.cli import main
+from crowdwise.errors import AnnotationError
+from crowdwise.evaluate import reliability_table, score, worker_quality
+from crowdwise.learn import TwoStage
+from crowdwise.plot import plot_confusions, plot_redundancy
+from crowdwise.report import gather
+
+N = 30
+ROWS_OR_TASKS = r"may be tasks or rows: 29 of 30(.|\n)*rename_axis"
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Five workers, right nine times in ten, on the tasks 1 to 30; and the truths by task."""
+    rng = np.random.default_rng(0)
+    truth = pd.Series(rng.integers(0, 3, N), index=pd.RangeIndex(1, N + 1, name="task"))
+    grid = np.where(rng.random((N, 5)) < 0.9, truth.to_numpy()[:, None], rng.integers(0, 3, (N, 5)))
+    return Annotations.from_matrix(grid, tasks=truth.index), truth
+
+
+class TestRowsAreNotTasks:
+    """Point 1: truths whose index numbers rows 0 to 29, where tasks are 1 to 30."""
+
+    @pytest.fixture(params=["series", "floats", "shuffled", "dict"])
+    def by_row(self, request, crowd):
+        rows = crowd[1].reset_index(drop=True)
+        return {
+            "series": rows,
+            "floats": rows.set_axis(np.arange(N) * 1.0),
+            "shuffled": rows.sample(frac=1.0, random_state=0),
+            "dict": rows.to_dict(),
+        }[request.param]
+
+    def test_promise_01_row_numbers_are_refused_as_gold(self, crowd, by_row):
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            MajorityVote().fit(crowd[0], gold=by_row)
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            worker_quality(crowd[0], gold=by_row)
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            plot_confusions(DawidSkene().fit(crowd[0]), crowd[0], truth=by_row)
+
+    def test_promise_01_row_numbers_are_refused_as_truth(self, crowd, by_row):
+        model = MajorityVote().fit(crowd[0])
+        for predicted in (model, model.labels_, model.probas_):
+            with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+                score(predicted, by_row)
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            reliability_table(model, by_row)
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            gather(crowd[0], truth=by_row)
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            plot_redundancy(MajorityVote(), crowd[0], by_row)
+
+    def test_promise_01_row_numbers_are_refused_as_predictions(self, crowd):
+        labels = MajorityVote().fit(crowd[0]).labels_
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            score(labels.reset_index(drop=True), crowd[1])
+        assert score(labels, crowd[1]).loc["accuracy", "value"] > 0.9
+
+    def test_promise_01_rows_from_0_do_not_stand_for_tasks_from_1(self, crowd):
+        more = pd.Series(np.zeros(N + 10, dtype=int))  # so that every task is the number of a row
+        with pytest.raises(AnnotationError, match="may be tasks or rows: 30 of 40"):
+            MajorityVote().fit(crowd[0], gold=more)
+        assert score(crowd[1].rename_axis("task"), more.rename_axis("task")) is not None
+
+    def test_promise_01_a_row_without_a_truth_counts(self, crowd):
+        rows = crowd[1].reset_index(drop=True).astype(float)
+        rows[0] = np.nan  # so that every truth would be for a task
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            score(MajorityVote().fit(crowd[0]), rows)
+
+    def test_promise_01_numbers_that_are_tasks_are_taken(self, crowd):
+        votes, truth = crowd
+        model, plain = MajorityVote().fit(votes), truth.rename_axis(None)
+        best = score(model, truth).loc["accuracy", "value"]
+        some = truth.loc[[3, 7]]
+        elsewhere = pd.concat([some, pd.Series({99: 0})])  # and others of other tasks
+        assert score(model, plain).loc["accuracy", "value"] == best > 0.9
+        assert score(model, some.rename_axis(None)).loc["accuracy", "n_tasks"] == 2
+        assert score(model, elsewhere.rename_axis("task")).loc["accuracy", "n_tasks"] == 2
+        assert score(model, elsewhere.to_dict()).loc["accuracy", "n_tasks"] == 2
+        assert score(MajorityVote().fit(votes[2:9]), plain).loc["accuracy", "n_tasks"] == 7
+        frame = pd.DataFrame({"task": np.arange(N), "label": 0})  # a column of tasks is a name too
+        assert score(model, frame).loc["accuracy", "n_tasks"] == N - 1
+
+
+class TestClassesOfTruths:
+    """Point 9: truths 1 to 3, where labels are 0 to 2."""
+
+    HINT = r"truths are of an unknown class(.|\n)*truths such as 3(.|\n)*subtract 1 from the truths"
+
+    def test_promise_09_unknown_classes_are_said_where_truths_are_compared(self, crowd):
+        votes, truth = crowd
+        model = DawidSkene().fit(votes)
+        for predicted in (model, model.labels_):
+            with pytest.warns(UserWarning, match=self.HINT):
+                score(predicted, truth + 1)
+        with pytest.warns(UserWarning, match=self.HINT):
+            reliability_table(model, truth + 1)
+        with pytest.warns(UserWarning, match=r"they are not scored(.|\n)*subtract 1 from"):
+            gather(votes, truth=truth + 1, methods=())
+        with pytest.raises(AnnotationError, match=r"unknown label(.|\n)*subtract 1 from the"):
+            model.fit(votes, gold=truth + 1)
+        learner = TwoStage().fit(X := np.eye(3)[truth], votes)
+        with pytest.warns(UserWarning, match=self.HINT):
+            learner.score(X, truth + 1)
+
+    @pytest.mark.parametrize(
+        ("truths", "fix"),
+        [
+            (["Cat", "dog", "cat"], "case or spaces"),
+            (["cat", "dog ", "cat"], "case or spaces"),
+            (["cat", "bird", "cat"], "same names"),
+        ],
+    )
+    def test_promise_09_the_hint_fits(self, truths, fix):
+        proba = pd.DataFrame({"cat": [0.9, 0.2, 0.9], "dog": [0.1, 0.8, 0.1]})
+        with pytest.warns(UserWarning, match=fix):
+            score(proba, dict(enumerate(truths)))
+
+    def test_promise_09_truths_in_files_are_compared_too(self, crowd, tmp_path, capsys):
+        votes, truth = crowd
+        path, other = tmp_path / "votes.csv", tmp_path / "truth.csv"
+        frame = votes.to_frame()
+        frame.to_csv(path, index=False)
+        (truth + 1).rename("label").to_csv(other)
+        assert main(["compare", str(path), "--truth", str(other), "--methods", "MajorityVote"]) == 0
+        said = capsys.readouterr().err
+        assert "of an unknown class" in said
+        assert "subtract 1 from the truths" in said
+        frame.assign(gold=frame["task"].map(truth + 1)).to_csv(path, index=False)
+        with pytest.warns(UserWarning, match=self.HINT):
+            crowdwise.read(path)
+
+    def test_promise_09_a_class_that_is_never_predicted_is_no_mistake(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            score(pd.Series(["a", "a", "b"]), {0: "a", 1: "c", 2: "b"})
