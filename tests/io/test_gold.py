@@ -90,7 +90,8 @@ def test_files_that_are_no_table(votes, file):
 
 def test_whole_numbers_are_the_same_however_they_are_written(votes, file, gold):
     assert gold(add_gold_file(votes, file("task,label\n1.0,1.0\n3,0.0\n"))) == {1: 1, 3: 0}
-    assert gold(add_gold_file(votes, file('{"1": true, "2": 0.0}', "t.json"))) == {1: 1, 2: 0}
+    assert gold(add_gold_file(votes, file('{"1": true, "2": false}', "t.json"))) == {1: 1, 2: 0}
+    assert gold(add_gold_file(votes, file('{"1": 1.0, "2": 0}', "t.json"))) == {1: 1, 2: 0}
     known = add_gold_file(votes, file("task,label\n1,7.0\n2,7\n"))
     assert known.classes.tolist() == [0, 1, 7]
     texts = Annotations.from_dict({"1": {"a": "1.0", "b": "1"}})

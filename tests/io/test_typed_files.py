@@ -73,9 +73,9 @@ def test_lines_in_a_file_that_should_be_one_value():
         ('[{"task": 1,}]', "votes.json", "line 1, column 13"),
         ('{"task": 1}\n{"task": 2', "votes.jsonl", "line 2, column 11"),
         ('{"task": 1}\n[3]', "votes.jsonl", "line 2: a list, not an object"),
-        ("[" * 100_000, "votes.json", "line 1"),
-        ("[" * 100_000, "votes.jsonl", "line 1"),
-        ('{"a": ' + "9" * 5000 + "}", "votes.json", "line 1: Exceeds"),
+        ("[" * 100_000, "votes.json", "recursion"),
+        ("[" * 100_000, "votes.jsonl", "recursion"),
+        ('{"a": ' + "9" * 5000 + "}", "votes.json", "first: *Exceeds"),
         ("[1] [2]", "votes.json", "line 1, column 5: Extra data"),
     ],
 )

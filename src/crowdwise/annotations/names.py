@@ -13,6 +13,7 @@ from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.typing import Array, Ints, Names
 
 EXACT = 2.0**53  # floats below this hold every integer
+TRUTHS = {bool, np.bool_}
 DENSE = 4  # a span of integers this many times the number of rows is worth a lookup table
 
 
@@ -33,9 +34,36 @@ def encode(values: Names, role: str, names: Names | None = None) -> tuple[Array,
         dense = _encode_dense(array)
         if dense is not None:
             return dense
+    if values.dtype == object:
+        values = part_booleans(array)
     with refuse_lists(values, role):
         codes, uniques = pd.factorize(values)
     return _sort_names(as_names(uniques), codes)
+
+
+def part_booleans(values: Array) -> Array:
+    """The values themselves; but "true" and "false" for booleans where 1 or 0 are there too.
+
+    Python takes True for 1. Text that is there already cannot be told from them, and is refused.
+    """
+    kinds = set(map(type, values))
+    if not kinds & TRUTHS or len(kinds) == 1:
+        return values
+    truth = np.fromiter((type(value) in TRUTHS for value in values), dtype=bool, count=len(values))
+    others = [value for value in values[~truth] if is_hashable(value)]
+    if not {0, 1} & {value for value in others if not isinstance(value, str)}:
+        return values
+    if {"true", "false"} & {value for value in others if isinstance(value, str)}:
+        raise AnnotationError(
+            explain(
+                "The values true (a boolean), 1 or 0 and 'true' or 'false' (text) occur together.",
+                expected="different names for what is different",
+                fix="write booleans in one way, all as text or all as numbers",
+            )
+        )
+    apart = values.copy()
+    apart[truth] = np.where(values[truth].astype(bool), "true", "false")
+    return apart
 
 
 def as_names(values: Names) -> Array:

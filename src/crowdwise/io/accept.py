@@ -14,11 +14,12 @@ from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.reader import read, read_frame
+from crowdwise.io.triples import find_rows
 from crowdwise.typing import AnnotationsLike, Array, Ints
 
 
 def as_annotations(data: AnnotationsLike) -> Annotations:
-    """Take annotations in any shape: a frame, wide table, nested dict, file or matrix.
+    """Take annotations in any shape: a frame, wide table, triples, nested dict, file or matrix.
 
     A frame is recognized as a file would be, including columns of weights, times and truths;
     one that looks like nothing else is a wide table, whose index names the tasks unless a
@@ -35,11 +36,13 @@ def as_annotations(data: AnnotationsLike) -> Annotations:
     if isinstance(data, pd.DataFrame) or as_narwhals(data) is not None:
         return read_frame(data)
     if isinstance(data, Sequence | np.ndarray) or hasattr(data, "toarray"):
-        return Annotations.from_matrix(data)
+        rows = find_rows(data, "The list") if isinstance(data, list | tuple) else None
+        return Annotations.from_matrix(data) if rows is None else read(rows)
     raise AnnotationError(
         explain(
             f"A {type(data).__name__} cannot be read as annotations.",
-            expected="Annotations, a frame, a wide array, {task: {worker: label}} or a path",
+            expected="Annotations, a frame, a wide array, (task, worker, label) triples, "
+            "{task: {worker: label}} or a path",
         )
     )
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, to_floats
-from crowdwise.annotations.names import is_hashable
+from crowdwise.annotations.names import is_hashable, part_booleans
 from crowdwise.errors import AnnotationError, FormatError, explain
 from crowdwise.io.document import Cell, ReadOptions, Table
 from crowdwise.typing import Array, Names
@@ -232,7 +232,7 @@ def encode_values(
     if not isinstance(values, np.ndarray):
         values = np.fromiter(values := list(values), dtype=object, count=len(values))
     try:
-        codes, distinct = pd.factorize(values)
+        codes, distinct = pd.factorize(part_booleans(values))
     except TypeError:
         for value in values:
             refuse_nested(value, role, where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +20,7 @@ from crowdwise.errors import FileError, FormatError, explain
 from crowdwise.typing import Array
 
 SAMPLE = 200  # rows looked at to recognize a format
+READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".npy")
 Cell: TypeAlias = Any  # whatever JSON allows in a field
 Record = Mapping[str, Cell]  # one row
 
@@ -34,13 +35,13 @@ class File:
 
     @property
     def stem(self) -> str:
-        """The file's name without folders and without what follows the first dot."""
-        return PurePath(self.name).name.split(".")[0]
+        """The file's name without folders and without the endings that say what kind it is."""
+        plain = remove_ending(PurePath(self.name).name, (".gz",))
+        return remove_ending(plain, READABLE)
 
     @property
     def suffix(self) -> str:
-        name = self.name.lower().removesuffix(".gz")
-        return PurePath(name).suffix
+        return PurePath(remove_ending(self.name.lower(), (".gz",))).suffix
 
     @property
     def size(self) -> int:
@@ -66,6 +67,12 @@ class File:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise not_utf8(self.name, error, data) from None
+
+
+def remove_ending(name: str, endings: Iterable[str]) -> str:
+    """The name without the one of these endings that it has, in any case; never empty."""
+    found = (end for end in endings if name.lower().endswith(end) and len(name) > len(end))
+    return name[: -len(end)] if (end := next(found, "")) else name
 
 
 @contextmanager

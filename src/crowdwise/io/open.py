@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import IO, Any
 
 from crowdwise.errors import FileError, FormatError, ParameterError, explain
-from crowdwise.io.document import Document, File, Matrix, explain_read_errors
+from crowdwise.io.document import READABLE, Document, File, Matrix, explain_read_errors
 from crowdwise.io.text import TextTable
 from crowdwise.io.typed_files import (
     ParquetTable,
@@ -30,7 +30,6 @@ ROOM = 1 << 30
 STEP = 1 << 20
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
-READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".npy")
 BINARY = {b"PAR1": "parquet", b"\x93NUM": "npy"}
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",

@@ -14,6 +14,7 @@ from crowdwise.io.build import LongTable, build_annotations, is_whole, join_tabl
 from crowdwise.io.document import Cell, Document, Matrix, ReadOptions, Table
 from crowdwise.io.formats import FORMATS, long, wide
 from crowdwise.io.formats.collect import choose_question
+from crowdwise.io.formats.refused import REFUSED
 from crowdwise.io.frames import as_pandas, from_pandas
 from crowdwise.io.open import CONTAINERS, find_files, open_document
 from crowdwise.io.recognize import MALFORMED, REQUIRED, Format, recognize_format
@@ -97,7 +98,7 @@ def read_frame(frame: Any) -> Annotations:
     if set(REQUIRED) <= set(document.columns):
         return _parse_and_build([document], long.FORMAT)
     narrow = [form for form in FORMATS if form is not wide.FORMAT]
-    form = recognize_format(document, narrow)
+    form = recognize_format(document, [*REFUSED, *narrow])
     if form is None:
         document = from_pandas(whole, always=True)
         form = wide.FORMAT if wide.may_be_wide(document) else long.FORMAT
@@ -139,8 +140,10 @@ def _choose_array(documents: list[Document], question: str | None) -> list[Docum
     """One of several arrays in an archive; any other documents as they are."""
     if len(documents) < 2 or not all(isinstance(document, Matrix) for document in documents):
         return documents
-    by_stem = {document.stem: document for document in documents}
-    return [by_stem[choose_question(question, by_stem, documents[0].name, "array")]]
+    stems = [document.stem for document in documents]
+    names = stems if len(set(stems)) == len(stems) else [document.name for document in documents]
+    by_name = dict(zip(names, documents, strict=True))
+    return [by_name[choose_question(question, by_name, documents[0].name, "array")]]
 
 
 def _guess_format(document: Document, options: ReadOptions) -> Format[Any]:
@@ -151,8 +154,9 @@ def _guess_format(document: Document, options: ReadOptions) -> Format[Any]:
     if isinstance(document, Table) and "*" in (options.worker or ""):
         return wide.FORMAT
     named = options.worker or options.asked
+    refused = () if options.worker and options.asked else REFUSED
     possible = [form for form in FORMATS if not (form is wide.FORMAT and named)]
-    form = recognize_format(document, possible)
+    form = recognize_format(document, [*refused, *possible])
     if form is not None:
         return form
     if isinstance(document, Table):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from reprlib import repr as shorten
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from crowdwise.io.document import (
     Tree,
     to_records,
 )
+from crowdwise.io.triples import find_rows
 from crowdwise.typing import Array
 
 
@@ -30,7 +33,10 @@ def parse_value(value: Cell, name: str, stem: str) -> Document:
     """A document from what ``json.loads`` returned, or from an object of that shape."""
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return RecordTable(value, name, stem)
-    if isinstance(value, list) and value and all(isinstance(row, list) for row in value):
+    if isinstance(value, list) and value and all(isinstance(row, list | tuple) for row in value):
+        rows = find_rows(value, name)
+        if rows is not None:
+            return RecordTable(rows, name, stem)
         return Matrix(_as_grid(value, name), name, stem)
     if isinstance(value, dict) and value:
         return _parse_object(value, name, stem)
@@ -86,36 +92,64 @@ def _to_pandas(table: Any) -> pd.DataFrame:
 def parse_json(file: File) -> Document:
     text = file.read_text()
     try:
-        value = json.loads(text)
+        value = load_json(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and text.lstrip().startswith("{"):
             return parse_jsonl(file)
         raise _json_error(file, error.lineno, error) from None
     except (RecursionError, ValueError) as error:  # nested too deep, a number too long
-        raise _json_error(file, 1, error) from None
+        raise _json_error(file, 0, error) from None
     return parse_value(value, file.name, file.stem)
+
+
+def load_json(text: str) -> Cell:
+    """What ``json.loads`` returns; but an object with the same key twice is refused."""
+    return json.loads(text, object_pairs_hook=_refuse_twice)
+
+
+class RepeatedKeyError(ValueError):
+    """An object has the same key twice, of which ``json.loads`` would keep the last."""
+
+
+def _refuse_twice(pairs: list[tuple[str, Cell]]) -> Record:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        times = Counter(key for key, _ in pairs)
+        twice = next(key for key, n in times.items() if n > 1)
+        given = " and ".join(shorten(value) for key, value in pairs if key == twice)
+        raise RepeatedKeyError(f"{twice!r}: {given}")
+    return found
 
 
 def parse_jsonl(file: File) -> Document:
     rows: list[Record] = []
     for number, line in enumerate(file.read_text().split("\n"), start=1):
         try:
-            row = json.loads(line) if line.strip() else None
+            row = load_json(line) if line.strip() else {}
         except (RecursionError, ValueError) as error:
             raise _json_error(file, number, error) from None
-        if row is not None and not isinstance(row, dict):
+        if not isinstance(row, dict):
             raise _json_error(file, number, ValueError(f"a {type(row).__name__}, not an object"))
-        rows += [row] if row is not None else []
+        rows += [row] if line.strip() else []
     return RecordTable(rows, file.name, file.stem)
 
 
 def _json_error(file: File, line: int, error: Exception) -> FormatError:
     column = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
     what = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+    if isinstance(error, RepeatedKeyError):
+        return FormatError(
+            explain(
+                f"{file.name} has the same key twice in an object.",
+                first=f"line {line:,}: {what}" if line else what,
+                expected="each key once, such as one label for each worker of a task",
+                fix="keep one of them, or rename the key",
+            )
+        )
     return FormatError(
         explain(
             f"{file.name} is not valid JSON.",
-            first=f"line {line:,}{column}: {what}",
+            first=f"line {line:,}{column}: {what}" if line else what,
             expected="one JSON value, or one object on each line (JSONL)",
             fix="export it again; it may have been cut short",
         )
@@ -132,7 +166,7 @@ def _parse_object(value: dict[str, Cell], name: str, stem: str) -> Document:
     return Tree(value, name, stem)
 
 
-def _as_grid(rows: list[list[Cell]], name: str) -> Array:
+def _as_grid(rows: list[Sequence[Cell]], name: str) -> Array:
     nested = any(isinstance(cell, list | dict) for row in rows for cell in row)
     if nested or len({len(row) for row in rows}) > 1:
         raise FormatError(

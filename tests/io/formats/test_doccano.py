@@ -42,5 +42,5 @@ def test_takes_the_worker_from_a_field(tmp_path, triples):
 
 def test_refuses_spans():
     rows = [{"id": 1, "text": "Ann sat", "label": [[0, 3, "PER"]]}]
-    with pytest.raises(FormatError, match="has a list where the label should be"):
+    with pytest.raises(FormatError, match="marks parts of a text"):
         cw.read(rows, "doccano")

@@ -38,6 +38,11 @@ class Collector:
         self.labels.append(single)
         self.times.append(time)
 
+    def take_truth(self, task: Cell, truth: Cell, what: str) -> None:
+        """Take a record as the truth of its task, if it has both, and count it."""
+        if self.add_truth(task, truth):
+            self.count(f"{what} taken as gold")
+
     def add_truth(self, task: Cell, truth: Cell) -> bool:
         """Take a truth that the export has for a task; returns whether both are there."""
         single = refuse_nested(join_labels(truth), "label", self.where)
@@ -137,7 +142,7 @@ def join_labels(values: Cell) -> Cell:
     if not isinstance(values, list | tuple | np.ndarray):
         return values
     if all(isinstance(value, SCALARS) for value in values):
-        distinct = list(dict.fromkeys(values))
+        distinct = list({(isinstance(value, bool), value): value for value in values}.values())
         if len(distinct) < 2:
             return distinct[0] if distinct else None
         return " + ".join(sorted(map(str, distinct)))

@@ -1,7 +1,8 @@
 """doccano: JSONL, one file per user."""
 
+from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import ReadOptions, RecordTable
+from crowdwise.io.document import Cell, ReadOptions, RecordTable
 from crowdwise.io.formats.collect import Collector, get_field, get_first
 from crowdwise.io.recognize import Format, recognize_columns
 
@@ -26,8 +27,33 @@ def parse(document: RecordTable, options: ReadOptions) -> LongTable:
         who = document.stem if worker is None else get_field(record, worker)
         task = get_first(record, (options.task,) if options.task else ("id", *TEXT))
         time = get_field(record, options.time or "updated_at")
-        rows.add(task, who, get_field(record, label), time)
+        given = get_field(record, label)
+        _refuse_spans(given, label, task, document.name)
+        rows.add(task, who, given, time)
     return rows.to_long(f"worker from {'the file name' if worker is None else repr(worker)}")
+
+
+def _refuse_spans(given: Cell, label: str, task: Cell, where: str) -> None:
+    """Refuse lists that are not the labels of one text by one user."""
+    parts = given if isinstance(given, list) else []
+    if any(isinstance(part, list | dict) for part in parts):
+        raise FormatError(
+            explain(
+                f"{where} marks parts of a text in {label!r}.",
+                first=f"task {task!r}: {parts[0]!r}",
+                expected="labels of whole texts",
+                fix="make each part a task of its own, and write rows of task, worker, label",
+            )
+        )
+    if len(set(map(str, parts))) < len(parts):
+        raise FormatError(
+            explain(
+                f"{where} has the same label twice for one text, as votes without names have.",
+                first=f"task {task!r}: {label}={given!r}",
+                expected="the different labels that one user gave (doccano), or who voted",
+                fix="put the workers' names in a list of their own, 'annotators', beside the votes",
+            )
+        )
 
 
 FORMAT = Format("doccano", __doc__, RecordTable, parse, lists=LABEL, matches=matches)

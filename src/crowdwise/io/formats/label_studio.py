@@ -1,7 +1,10 @@
-"""Label Studio: the JSON export, or JSON_MIN."""
+"""Label Studio: the JSON export, JSON_MIN or CSV, of answers about whole tasks."""
 
+import json
 from collections.abc import Iterator, Mapping
+from typing import NoReturn
 
+from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import Cell, ReadOptions, Record, RecordTable, Table
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
@@ -10,13 +13,19 @@ from crowdwise.io.recognize import Format
 MINIMAL = {"annotation_id", "annotator", "lead_time"}
 META = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")
 VALUES = ("choices", "rating", "number", "selected", "taxonomy", "text", "datetime", "ranker")
+# A value that has one of these is about a part of the task: a span, a box, a stretch of time.
+PLACES = {"start", "end", "startOffset", "x", "y", "points", "vertices", "rle", "ranges",
+          "sequence"}  # fmt: skip
 
 
 def matches(document: Table) -> bool:
     """Whether tasks have a list of annotations, or rows the columns of JSON_MIN."""
     if set(document.columns) >= MINIMAL:
         return True
-    return isinstance(document, RecordTable) and any(map(_list_annotations, document.sample))
+    return isinstance(document, RecordTable) and any(
+        isinstance(record.get("data"), Mapping) and _has_results(record)
+        for record in document.sample
+    )
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
@@ -39,42 +48,74 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
 
 
 def _add_annotation(
-    rows: Collector, task: Cell, annotation: Record, question: str, options: ReadOptions
+    rows: Collector, task: Cell, annotation: Cell, question: str, options: ReadOptions
 ) -> None:
-    results = (item for item in _list_results(annotation) if item.get("from_name") == question)
-    label = next(map(_extract_label, results), None)
+    if not _is_annotation(annotation):
+        return rows.count_left_out("annotations without a result")
     if annotation.get("was_cancelled"):
-        rows.count_left_out("canceled annotations")
-    elif annotation.get("ground_truth"):
-        if rows.add_truth(task, label):
-            rows.count("ground-truth annotations taken as gold")
-    else:
-        worker = get_field(annotation, options.worker or "completed_by")
-        if isinstance(worker, Mapping):
-            worker = get_first(worker, ("email", "username", "id"))
-        time = get_first(annotation, (options.time or "created_at", "updated_at"))
-        rows.add(task, worker, label, time)
+        return rows.count_left_out("canceled annotations")
+    results = [item for item in _list_results(annotation) if str(item["from_name"]) == question]
+    where = f"task {task!r}, annotation {annotation.get('id')!r}"
+    label = _take_one([item["value"] for item in results], question, rows.where, where)
+    if annotation.get("ground_truth"):
+        return rows.take_truth(task, label, "ground-truth annotations")
+    worker = get_field(annotation, options.worker or "completed_by")
+    if isinstance(worker, Mapping):
+        worker = get_first(worker, ("email", "username", "id"))
+    time = get_first(annotation, (options.time or "created_at", "updated_at"))
+    return rows.add(task, worker, label, time)
 
 
-def _list_annotations(record: Record) -> list[Record]:
+def _has_results(record: Record) -> bool:
+    return any(map(_is_annotation, _list_annotations(record)))
+
+
+def _list_annotations(record: Record) -> list[Cell]:
     given = record.get("annotations", record.get("completions"))
-    if not isinstance(given, list) or not isinstance(record.get("data"), dict):
-        return []
-    return [one for one in given if isinstance(one, dict) and isinstance(one.get("result"), list)]
+    return given if isinstance(given, list) else []
 
 
-def _list_results(annotation: Record) -> Iterator[Record]:
-    for item in annotation["result"]:
+def _is_annotation(one: Cell) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("result"), list)
+
+
+def _list_results(annotation: Cell) -> Iterator[Record]:
+    for item in annotation["result"] if _is_annotation(annotation) else []:
         if isinstance(item, dict) and isinstance(item.get("value"), dict) and "from_name" in item:
             yield item
 
 
-def _extract_label(item: Record) -> Cell:
-    """The label of one result: a choice, a rating, the path in a taxonomy."""
-    value = get_first(item["value"], VALUES)
+def _take_one(values: list[Record], question: str, name: str, where: str) -> Cell:
+    """The label in the results of one question: a choice, a rating, the path in a taxonomy."""
+    placed = [value for value in values if _is_placed(value)]
+    if placed:
+        _refuse(f"{name} marks parts of a task in question {question!r}.", where, placed[0])
+    if len(values) > 1:
+        fact = f"{name} has {len(values)} answers of one annotation to question {question!r}."
+        _refuse(fact, where, values[1])
+    value = get_first(values[0], VALUES) if values else None
     if isinstance(value, list) and value and all(isinstance(part, list) for part in value):
         return [" / ".join(map(str, part)) for part in value]
     return value
+
+
+def _is_placed(value: Record) -> bool:
+    return bool(PLACES & value.keys()) or any(
+        key == "labels" or (key.endswith("labels") and isinstance(value[key], list))
+        for key in value
+    )
+
+
+def _refuse(fact: str, where: str, value: Record) -> NoReturn:
+    raise FormatError(
+        explain(
+            fact,
+            first=f"{where}: {json.dumps(value, default=str)[:80]}",
+            expected="one answer about the whole task: choices, a rating, a number, a taxonomy",
+            fix="ask for another question with question=; or make each part a task of its own"
+            " and write rows of task, worker, label",
+        )
+    )
 
 
 def _parse_min(document: Table, options: ReadOptions) -> LongTable:
@@ -85,15 +126,28 @@ def _parse_min(document: Table, options: ReadOptions) -> LongTable:
     known = columns if options.asked in columns else between
     question = choose_question(options.asked, known, document.name)
     rows = Collector(document.name)
-    for record in document.records():
-        value = record.get(question)
-        if isinstance(value, Mapping):
-            value = get_first(value, VALUES)
+    for number, record in enumerate(document.records(), start=1):
+        value = _parse_cell(record.get(question))
+        parts = value if isinstance(value, list) else [value]
+        if any(isinstance(part, Mapping) for part in parts):
+            if not all(isinstance(part, Mapping) for part in parts):
+                parts = [part if isinstance(part, Mapping) else {"text": part} for part in parts]
+            value = _take_one(parts, question, document.name, f"row {number:,}")
         worker, time = options.worker or "annotator", options.time or "created_at"
         task = get_field(record, options.task or "id")
         rows.add(task, get_field(record, worker), value, get_field(record, time))
     untyped = ("task", "worker", "label") if document.untyped else ()
     return rows.to_long(f"label from column {question!r}", untyped=untyped)
+
+
+def _parse_cell(cell: Cell) -> Cell:
+    """A cell of the CSV: text, or JSON where there are several choices."""
+    if not isinstance(cell, str) or cell[:1] not in ("{", "["):
+        return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
 
 
 MARKS = (MINIMAL, {"data", "annotations"}, {"data", "completions"})

@@ -1,5 +1,6 @@
 """Prodigy: JSONL of choices, or of accepted and rejected labels."""
 
+from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import Cell, ReadOptions, Record, RecordTable
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
@@ -9,6 +10,10 @@ TASK = ("_input_hash", "_task_hash", "id", "text")
 OWN = ("_input_hash", "_task_hash", "_session_id", "_annotator_id", "_view_id")
 MARKS = tuple({"answer", name} for name in OWN)
 WORKER = ("_annotator_id", "_session_id")
+# Views in which people mark or write something, and "accept" only means that they are done.
+MARKING = ("ner", "ner_manual", "spans", "spans_manual", "relations", "pos", "pos_manual", "dep",
+           "image_manual", "audio_manual", "text_input", "blocks")  # fmt: skip
+PARTS = ("spans", "relations", "audio_spans", "arcs")
 
 
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
@@ -28,17 +33,38 @@ def _parse_choices(document: RecordTable, options: ReadOptions) -> LongTable:
             rows.count_left_out(f"records with answer {record.get('answer')!r}")
         else:
             _add(rows, record, record.get(name), options)
+            if any(record.get(part) for part in PARTS):
+                rows.count("records with marks beside the choice, which are not read")
     return rows.to_long(f"label from {name!r}")
 
 
+def _refuse_marks(document: RecordTable) -> None:
+    """Refuse records of which the answer is not a verdict, but what was marked or written."""
+    for number, record in enumerate(document.records(), start=1):
+        view = record.get("_view_id")
+        parts = [name for name in PARTS if record.get(name) and view is None]
+        if record.get("label") is None and (view in MARKING or parts):
+            raise FormatError(
+                explain(
+                    f"{document.name} holds marks inside the tasks, not labels of them.",
+                    first=f"record {number:,}: "
+                    + (f"_view_id {view!r}" if view in MARKING else f"field {parts[0]!r}"),
+                    expected="choices ('accept' lists), or verdicts on one 'label'",
+                    fix="make each marked part a task of its own, and write rows of"
+                    " task, worker, label",
+                )
+            )
+
+
 def _parse_verdicts(document: RecordTable, options: ReadOptions) -> LongTable:
+    _refuse_marks(document)
     named = [str(row["label"]) for row in document.records() if row.get("label") is not None]
     label = choose_question(options.asked, named, document.name, "label") if named else None
     rows = Collector(document.name)
     for record in document.records():
         if label is not None and str(record.get("label")) != label:
-            continue
-        if record.get("answer") not in ("accept", "reject"):
+            rows.count_left_out("records about another label")
+        elif record.get("answer") not in ("accept", "reject"):
             rows.count_left_out(f"records with answer {record.get('answer')!r}")
         else:
             _add(rows, record, record["answer"], options)
