@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import digamma
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import Annotations
@@ -91,16 +92,31 @@ def test_a_matrix_of_pseudo_counts_is_a_dirichlet_prior(crowd):
     same(model.fit(crowd.annotations), expected)
 
 
-def test_pooling_adds_the_crowds_own_confusion(crowd):
-    votes, shares = crowd.annotations, crowd.annotations.shares()
-    pooled = np.full((3, 3), 0.01)
-    for i, label in zip(votes.task, votes.label, strict=True):
-        pooled[:, label] += shares[i]
-    pooled /= pooled.sum(axis=1, keepdims=True)
-    model = DawidSkene(pooling=5.0, max_iter=2, tol=0.0).fit(votes)
-    same_pseudo = slow_fit(votes, 0.01, 2, pseudo=5.0 * pooled)
-    assert_allclose(model.confusion_, same_pseudo[1])
-    assert_allclose(model.objective_, same_pseudo[3])
+def test_pooling_averages_over_matrices_around_the_crowds(crowd):
+    votes, z = crowd.annotations[:200], crowd.annotations[:200].shares()
+    smoothing = np.where(np.eye(3, dtype=bool), 2.0, 0.5)
+    for _ in range(3):
+        counts = np.zeros((6, 3, 3))
+        for i, w, label in zip(votes.task, votes.worker, votes.label, strict=True):
+            counts[w, :, label] += z[i]
+        pooled = counts.sum(axis=0) + smoothing
+        counts += 5.0 * pooled / pooled.sum(axis=1, keepdims=True)
+        table = digamma(counts) - digamma(counts.sum(axis=2, keepdims=True))
+        prior = z.sum(axis=0) + 1.25
+        joint = np.tile(np.log(prior / prior.sum()), (200, 1))
+        for i, w, label in zip(votes.task, votes.worker, votes.label, strict=True):
+            joint[i] += table[w, :, label]
+        z = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)
+    model = DawidSkene(smoothing=(2.0, 0.5), pooling=5.0, max_iter=3, tol=0.0).fit(votes)
+    assert_allclose(model.posterior_, z)
+    assert_allclose(model.counts_, counts)
+    assert_allclose(model.confusion_, counts / counts.sum(axis=2, keepdims=True))
+
+
+def test_pooling_raises_its_bound_but_for_little(crowd):
+    objective = np.array(DawidSkene(pooling=3.0).fit(crowd.annotations).objective_)
+    assert (np.diff(objective) > -1e-3 * np.abs(objective[:-1])).all()
+    assert objective[-1] > objective[0]
 
 
 def test_pooling_helps_thin_workers_when_classes_are_many():

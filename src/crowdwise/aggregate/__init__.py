@@ -4,6 +4,7 @@
 benchmarks read it.
 """
 
+from crowdwise.aggregate.bayes_bag import BayesBag
 from crowdwise.aggregate.catd import CATD
 from crowdwise.aggregate.dawid_skene import DawidSkene
 from crowdwise.aggregate.ebcc import EBCC
@@ -35,6 +36,7 @@ __all__ = [
     "MACE",
     "MMSR",
     "PM",
+    "BayesBag",
     "DawidSkene",
     "GenerativeModel",
     "HardDawidSkene",

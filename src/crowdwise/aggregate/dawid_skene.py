@@ -1,5 +1,6 @@
 """Dawid-Skene: one confusion matrix per worker, fitted by EM."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,15 @@ from numpy.typing import ArrayLike
 
 from crowdwise.annotations.names import locate
 from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
-from crowdwise.inference import Engine, as_confusion_counts, fixed_prior, normalize, until_converged
+from crowdwise.inference import (
+    Engine,
+    divergence,
+    expected_log,
+    fixed_prior,
+    normalize,
+    until_converged,
+    worker_prior,
+)
 from crowdwise.typing import Array, Floats
 
 
@@ -38,13 +47,15 @@ class DawidSkene(ConfusionModel):
 
     Parameters
     ----------
-    smoothing : float or array of shape (n_classes, n_classes), default=0.01
+    smoothing : float, pair or array of shape (n_classes, n_classes), default=0.01
         Pseudo-counts added to every cell of a confusion matrix (a Dirichlet prior on its
-        rows), so that no worker is ever certain. A larger diagonal says that workers are
-        right more often than wrong.
+        rows), so that no worker is ever certain: one number for all cells, one for being
+        right (the diagonal) and one for each way of being wrong, or a matrix of truth x label.
     pooling : float, default=0
         Strength, in labels, of a prior that pulls each row of each worker's matrix toward the
-        crowd's. Helps workers with few labels when there are many classes.
+        crowd's. If positive, matrices are unknowns whose uncertainty is averaged over, as in
+        IBCC, and ``smoothing`` is added to the crowd's matrix instead of each worker's. Helps
+        workers with few labels.
     class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
         P(truth): learned, the same for all classes, or given.
     history : WorkerHistory, optional
@@ -65,9 +76,12 @@ class DawidSkene(ConfusionModel):
         Probability that each worker is right.
     history_ : WorkerHistory
         Expected label counts, the input ``history`` included.
+    counts_ : ndarray of shape (n_workers, n_classes, n_classes)
+        Expected label counts plus pseudo-counts; ``confusion_`` are their shares.
     objective_ : list of float
         Log-posterior of ``prior_`` and ``confusion_`` after each step, up to a constant.
-        Never falls.
+        Never falls. With ``pooling``, a lower bound on the log-evidence given the crowd's
+        matrix, which moves with every step: it may fall a little.
     n_iter_ : int
         EM steps taken.
 
@@ -80,6 +94,13 @@ class DawidSkene(ConfusionModel):
         confusion[w, k, l]
             proportional to smoothing + sum over i of P(truth of i = k) * [w gave i the label l]
         prior[k] proportional to smoothing + sum over i of P(truth of i = k)
+
+    With ``pooling``, E[log confusion] under a Dirichlet distribution takes the place of
+    log confusion::
+
+        counts[w, k, l] = sum over i of P(truth of i = k) * [w gave i the label l]
+        crowd[k, l] proportional to smoothing + sum over w of counts[w, k, l]
+        confusion[w, k] ~ Dirichlet(counts[w, k] + pooling * crowd[k])
 
     Works when workers have dozens of labels of each class, and are equally accurate on all
     tasks of a class: it detects spammers, and workers who confuse or favor classes.
@@ -129,27 +150,43 @@ class DawidSkene(ConfusionModel):
 
     def _fit(self, engine: Engine) -> Floats:
         step = engine.tally_votes()
-        pseudo = self._pseudo_counts(step.counts)
+        smoothing = worker_prior(self.smoothing, engine.n_classes)
         fixed = fixed_prior(self.class_prior, engine.n_classes)
         smooth = float(np.asarray(self.smoothing).mean()) if fixed is None else 0.0
+        earlier = 0.0 if self.history is None else self._past(self.history)
         for em in until_converged(self.max_iter, self.tol):
             self.prior_ = normalize(step.truths + smooth) if fixed is None else fixed
-            self.confusion_ = normalize(step.counts + pseudo)
-            log_prior, log_confusion = np.log(self.prior_), np.log(self.confusion_)
+            pseudo = self._pseudo_counts(step.counts, smoothing) + earlier
+            self.counts_ = step.counts + pseudo
+            log_prior, log_confusion = np.log(self.prior_), self._log_confusion()
             step = engine.sweep(log_prior, log_confusion)
-            penalty = smooth * log_prior.sum() + (pseudo * log_confusion).sum()
-            em.record(step.evidence + penalty)
+            belief = smooth * log_prior.sum() + self._log_belief(pseudo, log_confusion)
+            em.record(step.evidence + belief)
+        self.confusion_ = normalize(self.counts_)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
-        earlier = 0.0 if self.history is None else self._past(self.history)
         self.history_ = WorkerHistory(self.workers_, self.classes_, step.counts + earlier)
         return self._posterior(engine)
 
-    def _pseudo_counts(self, counts: Floats) -> Floats:
-        """What is added to the counts of each (worker, truth, label)."""
-        smoothing = as_confusion_counts(self.smoothing, len(self.classes_))
-        pooled = normalize(counts.sum(axis=0) + smoothing)  # (truth, label)
-        pseudo = np.broadcast_to(smoothing + self.pooling * pooled, counts.shape)
-        return pseudo if self.history is None else pseudo + self._past(self.history)
+    def _pseudo_counts(self, counts: Floats, smoothing: Floats) -> Floats:
+        """What is added to the counts of each worker's (truth, label)."""
+        if not self.pooling:
+            return smoothing
+        return self.pooling * normalize(counts.sum(axis=0) + smoothing)
+
+    def _log_confusion(self) -> Floats:
+        return expected_log(self.counts_) if self.pooling else np.log(normalize(self.counts_))
+
+    def _log_belief(self, pseudo: Floats, log_confusion: Floats) -> float:
+        """What the prior of the matrices adds to the objective."""
+        if self.pooling:
+            return -divergence(self.counts_, pseudo)
+        return float((pseudo * log_confusion).sum())
+
+    def _posterior(self, engine: Engine) -> Floats:
+        return engine.posterior(np.log(self.prior_), self._log_confusion())
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"confusion_": self.confusion_, "counts_": self.counts_}
 
     def _past(self, history: WorkerHistory) -> Floats:
         return history.of(self.workers_, self.classes_)

@@ -6,10 +6,12 @@ from crowdwise.inference.engines import (
     MemoryEngine,
     Sums,
     Sweep,
+    WeightedEngine,
     count_labels,
     engine_for,
     pooled_confusion,
 )
+from crowdwise.inference.fingerprints import fingerprint_workers, rank_equals, scramble
 from crowdwise.inference.simplex import (
     as_confusion_counts,
     clamp,
@@ -32,6 +34,7 @@ __all__ = [
     "Sums",
     "Sweep",
     "Trace",
+    "WeightedEngine",
     "as_confusion_counts",
     "best_of",
     "clamp",
@@ -39,6 +42,7 @@ __all__ = [
     "divergence",
     "engine_for",
     "expected_log",
+    "fingerprint_workers",
     "fixed_prior",
     "gold_mask",
     "log_of",
@@ -49,6 +53,8 @@ __all__ = [
     "pooled_confusion",
     "positive_pair",
     "rank_certainty",
+    "rank_equals",
+    "scramble",
     "share_best",
     "until_converged",
     "worker_prior",

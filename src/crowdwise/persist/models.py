@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -52,6 +52,10 @@ class Savable:
     def _task_rows(self) -> Mapping[str, Array]:
         """Learned arrays with one row per task, by the name of their attribute."""
         return {}
+
+    def _inner(self) -> Sequence[Savable]:
+        """Fitted models inside this one, with names of their own."""
+        return ()
 
     def _learned(self) -> dict[str, Value]:
         """Learned attributes by name, as values that a file can hold."""
@@ -147,6 +151,8 @@ def refuse_misfits(model: Savable) -> None:
             found = np.shape(vars(model)[name])
             if (found if name in model._axes else found[:1]) != expected:
                 raise FormatError(f"{name} has the shape {found}, its names {expected}.")
+    for inner in model._inner() if isinstance(model, Savable) else ():
+        refuse_misfits(inner)
 
 
 def _refuse_other(name: str, wanted: dict[str, str], yours: Tree) -> None:

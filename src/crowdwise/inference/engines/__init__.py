@@ -7,12 +7,14 @@ from crowdwise.inference.engines.memory import (
     engine_for,
     pooled_confusion,
 )
+from crowdwise.inference.engines.weighted import WeightedEngine
 
 __all__ = [
     "Engine",
     "MemoryEngine",
     "Sums",
     "Sweep",
+    "WeightedEngine",
     "count_labels",
     "engine_for",
     "pooled_confusion",

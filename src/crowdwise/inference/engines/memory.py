@@ -37,6 +37,7 @@ class MemoryEngine:
 
     annotations: Annotations
     gold: Ints | None = None
+    n_threads: int | None = None  # as many as there are cores
     _masks: dict[int, Floats | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -65,11 +66,12 @@ class MemoryEngine:
 
     def sweep(self, log_prior: Floats, log_confusion: Floats, *, hard: bool = False) -> Sums:
         offset = self._mask(len(log_prior))
-        return sweep(self.annotations.cells, log_prior, log_confusion, offset, hard=hard)
+        cells, threads = self.annotations.cells, self.n_threads
+        return sweep(cells, log_prior, log_confusion, offset, hard=hard, n_threads=threads)
 
     def posterior(self, log_prior: Floats, log_confusion: Floats) -> Floats:
         tables = self.annotations.cells, log_prior, log_confusion, self._mask(len(log_prior))
-        found = sweep(*tables, counting=False, keep=True).posterior
+        found = sweep(*tables, counting=False, keep=True, n_threads=self.n_threads).posterior
         n_truths, n_classes = len(log_prior), self.n_classes
         if n_truths == n_classes:
             return found
@@ -80,11 +82,13 @@ class MemoryEngine:
         mask = self._mask(self.n_classes)
         offset = log_class if mask is None else log_class + mask
         no_prior = np.zeros(self.n_classes)
-        return sweep(self.annotations.cells, no_prior, log_confusion, offset, keep=True)
+        tables = self.annotations.cells, no_prior, log_confusion, offset
+        return sweep(*tables, keep=True, n_threads=self.n_threads)
 
     def count(self, posterior: Floats) -> Floats:
         """Expected label counts under a posterior, ``counts[worker, truth, label]``."""
-        return count(self.annotations.cells, posterior, self.n_workers, self.n_classes)
+        sizes = self.n_workers, self.n_classes
+        return count(self.annotations.cells, posterior, *sizes, n_threads=self.n_threads)
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
         own = self.annotations.weight
@@ -172,6 +176,7 @@ def sweep(
     hard: bool = False,
     counting: bool = True,
     keep: bool = False,
+    n_threads: int | None = None,
 ) -> Sweep:
     """One E-step and its counts, and the posterior if it is kept; see :class:`Engine`.
 
@@ -190,7 +195,7 @@ def sweep(
     def work(number: int) -> float:
         return sweep_block(tables, *sums[number], *blocks[number])
 
-    evidence = sum(_each(work, len(blocks)))
+    evidence = sum(_each(work, len(blocks), n_threads))
     truths, counts = (sum(parts[1:], start=parts[0]) for parts in zip(*sums, strict=True))
     by_worker = counts.reshape(n_workers if counting else 0, n_labels, n_truths).swapaxes(1, 2)
     return Sweep(evidence, truths, by_worker, posterior)
@@ -222,7 +227,14 @@ def sweep_block(tables: Tables, truths: Floats, counts: Floats, start: int, stop
     return float(top.sum() + (0.0 if hard else np.log(total).sum()))
 
 
-def count(cells: Cells, posterior: Floats, n_workers: int, n_labels: int) -> Floats:
+def count(
+    cells: Cells,
+    posterior: Floats,
+    n_workers: int,
+    n_labels: int,
+    *,
+    n_threads: int | None = None,
+) -> Floats:
     """Count labels per worker and truth, ``(worker, truth, label)``. Adds up over blocks."""
     n_truths = posterior.shape[1]
     posterior = np.ascontiguousarray(posterior, dtype=np.float64)
@@ -239,7 +251,7 @@ def count(cells: Cells, posterior: Floats, n_workers: int, n_labels: int) -> Flo
             block = cells.matrix(start, stop, shape[0])
             sums[number] += block.T @ posterior[start:stop]
 
-    _each(work, len(blocks))
+    _each(work, len(blocks), n_threads)
     counts = sum(sums[1:], start=sums[0])
     return counts.reshape(n_workers, n_labels, n_truths).swapaxes(1, 2)
 
@@ -258,9 +270,11 @@ def block_edges(cells: Cells, table_size: int) -> list[tuple[int, int]]:
     return [(int(start), int(stop)) for start, stop in pairwise(edges)]
 
 
-def _each(work: Callable[[int], Result], n: int) -> list[Result]:
+def _each(work: Callable[[int], Result], n: int, n_threads: int | None) -> list[Result]:
     """``[work(0), …, work(n - 1)]``, in threads when there is more than one."""
-    if n == 1:
-        return [work(0)]
-    with ThreadPoolExecutor(min(n, os.cpu_count() or 1)) as pool:
+    if n_threads is None:
+        n_threads = os.cpu_count() or 1
+    if min(n, n_threads) == 1:
+        return [work(number) for number in range(n)]
+    with ThreadPoolExecutor(min(n, n_threads)) as pool:
         return list(pool.map(work, range(n)))

@@ -1,0 +1,246 @@
+"""BayesBag: a Bayesian bootstrap over workers around another method."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from typing import ClassVar, Self, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from crowdwise import progress
+from crowdwise.aggregate.dawid_skene import DawidSkene
+from crowdwise.annotations import Annotations, find_labeled
+from crowdwise.base import Aggregator, ConfusionModel, Traits, at_least, between
+from crowdwise.errors import FormatError, ParameterError, explain
+from crowdwise.inference import (
+    Engine,
+    WeightedEngine,
+    fingerprint_workers,
+    normalize,
+    pooled_confusion,
+    rank_equals,
+    scramble,
+)
+from crowdwise.typing import Floats, RandomState
+
+Result = TypeVar("Result")
+
+ROUND = 10  # bags between two looks at how much the answer still moves
+STEADY = 0.002  # the mean movement of a task's probabilities that is none
+
+
+class BayesBag(ConfusionModel):
+    """Infer truths with confidence that means what it says: the answer of many reweighted crowds.
+
+    A method that takes workers for independent is too sure of itself, since workers err
+    together and no model of them is right. Here it is fitted many times, each time with
+    random weights of the *workers*, and its posteriors are averaged: what depends on single
+    workers averages out, and what remains is nearly as probable as it says.
+
+    Parameters
+    ----------
+    base : Aggregator, optional
+        The method that is fitted to each bag, any in which labels can have weights. By
+        default Dawid-Skene with matrices pulled toward the crowd's,
+        ``DawidSkene(smoothing=(1, 0.25), pooling=3, max_iter=40, tol=1e-4)``.
+    n_bags : int, default=50
+        The most bags. Fewer are fitted where the answer stands still before.
+    shares : float, default=0.1
+        Weight of each task's own share of labels in its answer.
+    random_state : int, RandomState or None, default=0
+        Seed of the weights. A worker's weights depend on it and on what the worker labeled,
+        not on names or the order of rows.
+
+    Attributes
+    ----------
+    bags_ : list of Aggregator
+        The fitted bases, without their posteriors.
+    weights_ : ndarray of shape (n_bags, n_workers)
+        Weight of each worker in each bag.
+    prior_ : ndarray of shape (n_classes,)
+        P(truth), the mean of ``posterior_``.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth) of each worker under ``posterior_``, with one label of the crowd's
+        confusion more; the axes are worker, truth, label.
+    skills_ : Series
+        Probability that each worker is right.
+
+    Notes
+    -----
+    The maths::
+
+        u[b, w] ~ Exponential(1)
+        posterior[b] = that of the base where worker w counts u[b, w] times
+        P(truth of i = k)
+            = (1 - shares) * mean over b of posterior[b, i, k] + shares * share[i, k]
+
+    Works when the base does, and says how sure it is: over real crowds its log loss is less
+    than half of Dawid-Skene's, at the same accuracy or a better one. The default of
+    ``crowdwise aggregate``.
+
+    Fails when most workers err together, for the same reason and on the same tasks: it is
+    less overconfident then, but nothing in the labels tells. Only known truths do.
+
+    References
+    ----------
+    Rubin (1981). The Bayesian bootstrap. Annals of Statistics 9(1). doi:10.1214/aos/1176345338
+
+    Bühlmann (2014). Discussion of Big Bayes stories and BayesBag. Statistical Science 29(1).
+    doi:10.1214/13-STS460
+
+    Examples
+    --------
+    >>> labels = [[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 0]]  # tasks x workers
+    >>> BayesBag().fit_predict(labels).tolist()
+    [0, 1, 0, 1]
+    """
+
+    traits = Traits(stochastic=True, learns_from_gold=True, blockwise=False)
+    default_base: ClassVar[Aggregator] = DawidSkene(
+        smoothing=(1.0, 0.25), pooling=3.0, max_iter=40, tol=1e-4
+    )
+    _parameter_constraints = {
+        "base": [Aggregator, None],
+        "n_bags": [at_least(1)],
+        "shares": [between(0.0, 1.0)],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        base: Aggregator | None = None,
+        *,
+        n_bags: int = 50,
+        shares: float = 0.1,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.base = base
+        self.n_bags = n_bags
+        self.shares = shares
+        self.random_state = random_state
+
+    def _refuse(self, data: Annotations) -> None:
+        base = self._base()
+        base._refuse(data)
+        if not base.traits.weighted or base.traits.abstention_counts:
+            raise ParameterError(
+                explain(
+                    f"{type(base).__name__} cannot be bagged: its workers cannot have weights.",
+                    expected="a method in which a label of weight two equals a repeated row",
+                    fix="choose another base, such as IBCC(), or none",
+                )
+            )
+
+    def _base(self) -> Aggregator:
+        return self.default_base if self.base is None else self.base
+
+    def _fit(self, engine: Engine) -> Floats:
+        votes, gold = engine.collect()
+        weights = draw_weights(votes, self.n_bags, self.random_state)
+
+        def fit(number: int) -> tuple[Aggregator, Floats]:
+            return self._fit_bag(WeightedEngine(votes, gold, 1, weights=weights[number]), number)
+
+        self.bags_, total = [], np.zeros((votes.n_tasks, votes.n_classes))
+        before = total.copy()
+        with warnings.catch_warnings(), progress.bar("bags, at most", self.n_bags, "bag") as bar:
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for bag, posterior in in_order(fit, self.n_bags):
+                self.bags_.append(bag)
+                total += posterior
+                bar.advance()
+                if len(self.bags_) % ROUND == 0:
+                    now = total / len(self.bags_)
+                    if np.abs(now - before).sum() / 2 < STEADY * votes.n_tasks:
+                        break
+                    before = now
+        self.weights_ = weights[: len(self.bags_)]
+        return self._finish(votes, total / len(self.bags_))
+
+    def _fit_bag(self, engine: WeightedEngine, number: int) -> tuple[Aggregator, Floats]:
+        bag: Aggregator = clone(self._base())
+        if "random_state" in bag.get_params(deep=False):
+            bag.set_params(random_state=number)
+        bag.tasks_, bag.workers_, bag.classes_ = self.tasks_, self.workers_, self.classes_
+        posterior = bag._fit(engine)
+        names = {"workers_", "classes_", "history_"} | (set() if bag._task_rows() else {"tasks_"})
+        for name in names & vars(bag).keys():
+            delattr(bag, name)
+        return bag, posterior
+
+    def _finish(self, votes: Annotations, posterior: Floats) -> Floats:
+        """The answer from the mean posterior, and what it says about workers."""
+        posterior = self._add_shares(votes, posterior)
+        self.prior_ = normalize(posterior.sum(axis=0))
+        self.confusion_ = pooled_confusion(votes, posterior)
+        return posterior
+
+    def _add_shares(self, votes: Annotations, posterior: Floats) -> Floats:
+        labeled = find_labeled(votes)[:, None]
+        mixed = (1.0 - self.shares) * posterior + self.shares * votes.shares()
+        return np.where(labeled, mixed, posterior)
+
+    def _posterior(self, engine: Engine) -> Floats:
+        votes, gold = engine.collect()
+        total = np.zeros((votes.n_tasks, votes.n_classes))
+
+        def infer(number: int) -> Floats:
+            weighted = WeightedEngine(votes, gold, 1, weights=self.weights_[number])
+            return self.bags_[number]._posterior(weighted)
+
+        for posterior in in_order(infer, len(self.bags_)):
+            total += posterior
+        return self._add_shares(votes, total / len(self.bags_))
+
+    def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
+        model = copy(self)
+        model.bags_ = [bag._adapt(data, unknown_workers=unknown_workers) for bag in self.bags_]
+        if unknown_workers:
+            model.weights_ = np.pad(self.weights_, ((0, 0), (0, 1)), constant_values=1.0)
+        return model
+
+    def _inner(self) -> Sequence[Aggregator]:
+        if self.weights_.shape != (len(self.bags_), len(self.workers_)):
+            raise FormatError(f"weights_ has the shape {self.weights_.shape}.")
+        inner = [copy(bag) for bag in self.bags_]
+        for bag in inner:
+            bag.workers_, bag.classes_ = self.workers_, self.classes_
+            bag.tasks_ = getattr(bag, "tasks_", self.tasks_)
+        return inner
+
+
+def draw_weights(votes: Annotations, n_bags: int, random_state: RandomState) -> Floats:
+    """Exponential weights, (bag, worker), that do not depend on names or order.
+
+    Workers who labeled the same in the same company are told apart by their rank alone.
+    """
+    seed = check_random_state(random_state).randint(0, 1 << 62, dtype=np.int64)
+    color = fingerprint_workers(votes)
+    who = scramble(color ^ scramble(rank_equals(color).astype(np.uint64)))
+    bag = scramble(np.uint64(seed) + np.arange(n_bags, dtype=np.uint64))
+    number = scramble(bag[:, None] ^ who) >> np.uint64(11)
+    weights: Floats = -np.log((number.astype(np.float64) + 0.5) / (1 << 53))
+    return weights
+
+
+def in_order(work: Callable[[int], Result], n: int) -> Iterator[Result]:
+    """``work(0), …, work(n - 1)``, one per core at a time; no more than these are ahead."""
+    n_threads = min(os.cpu_count() or 1, n)
+    pool, ahead = ThreadPoolExecutor(n_threads), deque[Future[Result]]()
+    try:
+        for number in range(n):
+            ahead.append(pool.submit(work, number))
+            if len(ahead) > n_threads:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

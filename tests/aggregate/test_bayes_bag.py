@@ -1,0 +1,230 @@
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import digamma
+from sklearn.base import clone
+
+import crowdwise
+from crowdwise import Annotations, aggregate
+from crowdwise.aggregate import GLAD, IBCC, MACE, BayesBag, DawidSkene, LabelModel, MajorityVote
+from crowdwise.aggregate import bayes_bag as module
+from crowdwise.aggregate.bayes_bag import draw_weights, in_order
+from crowdwise.errors import ParameterError
+from crowdwise.evaluate.scores import log_loss
+from crowdwise.inference import WeightedEngine
+from crowdwise.laws.checks import save_and_load
+from crowdwise.simulate import confused_crowd
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    rng = np.random.default_rng(0)
+    confusion = 0.5 * np.eye(3) + 0.5 * rng.dirichlet([2.0, 1.0, 0.5], (9, 3))
+    return confused_crowd(confusion, 120, 4, prior=[0.5, 0.3, 0.2], random_state=0)
+
+
+@pytest.fixture(scope="module")
+def votes(crowd):
+    return crowd.annotations
+
+
+def slow_bag(votes, u, n_steps):
+    """One bag as loops: too slow to ship, too plain to be wrong."""
+    rows = list(zip(votes.task, votes.worker, votes.label, strict=True))
+    z = np.zeros((votes.n_tasks, votes.n_classes))
+    for i, w, label in rows:
+        z[i, label] += u[w]
+    z /= z.sum(axis=1, keepdims=True)
+    for _ in range(n_steps):
+        n = np.zeros((votes.n_workers, votes.n_classes, votes.n_classes))
+        for i, w, label in rows:
+            n[w, :, label] += u[w] * z[i]
+        crowd = n.sum(axis=0) + 0.25 + 0.75 * np.eye(votes.n_classes)
+        m = n + 3 * crowd / crowd.sum(axis=1, keepdims=True)
+        table = digamma(m) - digamma(m.sum(axis=2, keepdims=True))
+        prior = z.sum(axis=0) + 0.625
+        joint = np.tile(np.log(prior / prior.sum()), (votes.n_tasks, 1))
+        for i, w, label in rows:
+            joint[i] += u[w] * table[w, :, label]
+        z = np.exp(joint - joint.max(axis=1, keepdims=True))
+        z /= z.sum(axis=1, keepdims=True)
+    return z
+
+
+@pytest.mark.usefixtures("either_loop")
+def test_equals_the_plain_loops(votes):
+    base = clone(BayesBag.default_base).set_params(max_iter=4, tol=0.0)
+    model = BayesBag(base, n_bags=3, shares=0.2).fit(votes)
+    bags = [slow_bag(votes, u, 4) for u in model.weights_]
+    assert len(bags) == 3
+    assert_allclose(model.posterior_, 0.8 * np.mean(bags, axis=0) + 0.2 * votes.shares())
+
+
+def test_weights_are_exponential_and_independent(votes):
+    many = np.concatenate([draw_weights(votes, 4000, seed) for seed in range(3)])
+    assert_allclose(np.quantile(many, [0.1, 0.5, 0.9]), -np.log([0.9, 0.5, 0.1]), rtol=0.05)
+    off = np.corrcoef(many.T) - np.eye(votes.n_workers)
+    assert np.abs(off).max() < 0.05
+    assert np.abs(np.corrcoef(many[:-1, 0], many[1:, 0])[0, 1]) < 0.05
+    assert (draw_weights(votes, 5, 1) != draw_weights(votes, 5, 2)).all()
+
+
+def test_equal_workers_have_weights_of_their_own():
+    same = Annotations.from_matrix([[0, 0, 0], [1, 1, 1]])
+    weights = draw_weights(same, 4, 0)
+    assert len(np.unique(weights)) == weights.size
+
+
+def shuffled(votes):
+    """The same annotations under other names and in another order, with the way back."""
+    rng = np.random.default_rng(5)
+    sizes = votes.n_tasks, votes.n_workers, votes.n_classes
+    task, worker, label = (rng.permutation(n) for n in sizes)
+    rows = rng.permutation(votes.n_annotations)
+    moved = Annotations.from_codes(
+        task[votes.task][rows],
+        worker[votes.worker][rows],
+        label[votes.label][rows],
+        tasks=[f"task {i}" for i in rng.permutation(votes.n_tasks)],
+        workers=[f"worker {i}" for i in range(votes.n_workers)],
+        classes=[f"class {i}" for i in range(votes.n_classes)],
+    )
+    return moved, task, worker, label
+
+
+def test_neither_names_nor_order_matter(votes):
+    moved, task, worker, label = shuffled(votes)
+    before, after = BayesBag(n_bags=10).fit(votes), BayesBag(n_bags=10).fit(moved)
+    assert_array_equal(after.weights_[:, worker], before.weights_)
+    assert_allclose(after.posterior_[task][:, label], before.posterior_, atol=1e-9)
+
+
+def test_a_repeated_row_is_a_weight_of_two_and_weight_zero_teaches_nothing(votes):
+    twice = np.arange(votes.n_annotations) % 3 == 0
+    weighted = replace(votes, weight=np.where(twice, 2.0, 1.0))
+    rows = np.repeat(np.arange(votes.n_annotations), np.where(twice, 2, 1))
+    columns = votes.task, votes.worker, votes.label
+    repeated = Annotations.from_codes(*(column[rows] for column in columns))
+    more = [np.append(column, last) for column, last in zip(columns, (0, 9, 2), strict=True)]
+    nothing = Annotations.from_codes(*more, weight=np.append(weighted.weight, 0.0))
+    expected = BayesBag(n_bags=10).fit(weighted)
+    assert_allclose(BayesBag(n_bags=10).fit_predict_proba(repeated), expected.probas_)
+    assert_allclose(BayesBag(n_bags=10).fit_predict_proba(nothing), expected.probas_)
+
+
+def test_the_number_of_cores_changes_no_bit(votes, monkeypatch):
+    found = []
+    for cores in (1, 2, 7):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        found.append(BayesBag(n_bags=12).fit(votes).posterior_)
+    assert_array_equal(found[0], found[1])
+    assert_array_equal(found[0], found[2])
+
+
+def test_no_more_results_than_cores_are_ahead(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        return number
+
+    for number in in_order(work, 20):
+        assert max(begun) <= number + 3
+    assert sorted(begun) == list(range(20))
+
+
+def test_bags_end_when_the_answer_stands_still(votes, monkeypatch):
+    assert len(BayesBag().fit(votes).bags_) == 50
+    monkeypatch.setattr(module, "STEADY", 0.03)
+    model = BayesBag().fit(votes)
+    assert 10 < len(model.bags_) == len(model.weights_) < 50
+    clear = replace(votes, label=(votes.task % 3).astype(np.int32))
+    assert len(BayesBag().fit(clear).bags_) == 20
+
+
+def test_is_less_sure_of_itself_than_its_base():
+    rng = np.random.default_rng(2)
+    confusion = 0.4 * np.eye(3) + 0.6 * rng.dirichlet(np.ones(3), (40, 3))
+    crowd = confused_crowd(confusion, 400, 4, random_state=2)
+    truth = crowd.truth
+    bag, base = BayesBag().fit(crowd.annotations), DawidSkene().fit(crowd.annotations)
+    assert log_loss(bag.posterior_, truth) < 0.8 * log_loss(base.posterior_, truth)
+    assert np.mean(bag.label_codes_ == truth) > np.mean(base.label_codes_ == truth) - 0.02
+
+
+def test_gold_labels_teach_about_workers(crowd, votes):
+    gold = dict(enumerate(crowd.truth[:60]))
+    fitted, plain = BayesBag().fit(votes, gold=gold), BayesBag().fit(votes)
+    assert_array_equal(fitted.labels_[:60], crowd.truth[:60])
+    assert log_loss(fitted.posterior_[60:], crowd.truth[60:]) < log_loss(
+        plain.posterior_[60:], crowd.truth[60:]
+    )
+
+
+def test_a_task_without_labels_gets_the_prior(votes):
+    more = Annotations.from_codes(
+        votes.task, votes.worker, votes.label, tasks=np.arange(votes.n_tasks + 1)
+    )
+    model = BayesBag(n_bags=10).fit(more)
+    assert_allclose(model.posterior_[:-1], BayesBag(n_bags=10).fit(votes).posterior_)
+    assert_allclose(model.posterior_[-1], np.mean([bag.prior_ for bag in model.bags_], axis=0))
+
+
+def test_new_tasks_are_labeled_by_the_bags_that_were_fitted(votes):
+    model = BayesBag(n_bags=10).fit(votes)
+    alone = model.predict_proba(votes[7:12])
+    assert_allclose(alone, model.posterior_[7:12], atol=1e-9)
+    unknown = model.predict_proba({"new": {"somebody": 1}})
+    assert_allclose(unknown.sum(axis=1), 1)
+    assert unknown.loc["new"].idxmax() == 1
+
+
+@pytest.mark.parametrize(
+    "base", [None, IBCC(), GLAD(), MACE(n_restarts=2), MajorityVote()], ids=lambda b: str(b)[:6]
+)
+def test_models_survive_a_file(votes, base):
+    model = BayesBag(base, n_bags=4).fit(votes, gold={3: 1})
+    again = save_and_load(model)
+    assert_allclose(again.predict_proba(votes), model.predict_proba(votes))
+    assert_array_equal(again.posterior_, model.posterior_)
+
+
+@pytest.mark.parametrize("name", ["counts_", "weights_"])
+def test_a_file_with_bags_of_other_workers_is_refused(votes, tmp_path, name):
+    model = BayesBag(n_bags=3).fit(votes)
+    owner = model if name == "weights_" else model.bags_[1]
+    setattr(owner, name, getattr(owner, name)[:-1])
+    model.save(tmp_path / "model")
+    with pytest.raises(crowdwise.errors.CrowdwiseError, match=name):
+        crowdwise.load(tmp_path / "model")
+
+
+METHODS = [
+    method
+    for method in (getattr(aggregate, name) for name in aggregate.__all__)
+    if method.traits.weighted and not method.traits.abstention_counts and method is not BayesBag
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
+def test_worker_weights_equal_weights_of_their_annotations(method, votes):
+    if method.traits.binary_only:
+        votes = replace(votes, classes=votes.classes[:2], label=np.minimum(votes.label, 1))
+    gold = np.where(np.arange(votes.n_tasks) % 7 == 0, 1, -1)
+    model = method(random_state=0) if method.traits.stochastic else method()
+    weights = np.random.default_rng(3).exponential(size=votes.n_workers)
+    weights = np.round(weights, 3) + 0.01
+    expected = clone(model).fit(replace(votes, weight=weights[votes.worker]), gold=gold)
+    model.tasks_, model.workers_, model.classes_ = votes.tasks, votes.workers, votes.classes
+    found = model._fit(WeightedEngine(votes, gold, weights=weights))
+    free = gold < 0
+    assert_allclose(found[free], expected.posterior_[free], rtol=1e-6, atol=1e-8)
+
+
+def test_refuses_a_base_without_weights(votes):
+    with pytest.raises(ParameterError, match="LabelModel cannot be bagged"):
+        BayesBag(LabelModel()).fit(votes)

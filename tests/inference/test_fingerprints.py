@@ -1,0 +1,55 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from crowdwise import Annotations
+from crowdwise.inference import fingerprint_workers, rank_equals
+from crowdwise.simulate import confused_crowd, one_coin_confusion
+
+
+@pytest.fixture(scope="module")
+def votes():
+    crowd = confused_crowd(one_coin_confusion([0.9, 0.7, 0.6, 0.5] * 10, 3), 200, 4, random_state=0)
+    return crowd.annotations
+
+
+def test_workers_who_labeled_differently_differ(votes):
+    assert len(np.unique(fingerprint_workers(votes))) == votes.n_workers
+
+
+def test_names_and_order_do_not_enter(votes):
+    rng = np.random.default_rng(0)
+    task, worker, label = (rng.permutation(n) for n in (*votes.shape, votes.n_classes))
+    rows = rng.permutation(votes.n_annotations)
+    moved = Annotations.from_codes(
+        task[votes.task][rows], worker[votes.worker][rows], label[votes.label][rows]
+    )
+    assert_array_equal(fingerprint_workers(moved)[worker], fingerprint_workers(votes))
+
+
+def test_one_other_label_changes_a_fingerprint(votes):
+    label = votes.label.copy()
+    label[5] = (label[5] + 1) % 3
+    other = fingerprint_workers(replace(votes, label=label))
+    assert other[votes.worker[5]] != fingerprint_workers(votes)[votes.worker[5]]
+
+
+def test_weights_enter_and_labels_of_no_weight_do_not(votes):
+    weight = np.ones(votes.n_annotations)
+    weight[3], plain = 2.0, fingerprint_workers(votes)
+    assert (
+        fingerprint_workers(replace(votes, weight=weight))[votes.worker[3]]
+        != plain[votes.worker[3]]
+    )
+    weight[3] = 0.0
+    kept = np.arange(votes.n_annotations) != 3
+    assert_array_equal(
+        fingerprint_workers(replace(votes, weight=weight)), fingerprint_workers(votes.filter(kept))
+    )
+
+
+def test_equals_are_ranked():
+    values = np.array([7, 3, 7, 7, 3, 1], dtype=np.uint64)
+    assert_array_equal(rank_equals(values), [0, 0, 1, 2, 1, 0])
