@@ -95,12 +95,8 @@ class DawidSkene(ConfusionModel):
             proportional to smoothing + sum over i of P(truth of i = k) * [w gave i the label l]
         prior[k] proportional to smoothing + sum over i of P(truth of i = k)
 
-    With ``pooling``, E[log confusion] under a Dirichlet distribution takes the place of
-    log confusion::
-
-        counts[w, k, l] = sum over i of P(truth of i = k) * [w gave i the label l]
-        crowd[k, l] proportional to smoothing + sum over w of counts[w, k, l]
-        confusion[w, k] ~ Dirichlet(counts[w, k] + pooling * crowd[k])
+    With ``pooling``, E[log confusion] under Dirichlet(counts + pooling * crowd) takes the place
+    of log confusion: ``crowd`` are the shares in ``smoothing`` plus all workers' counts together.
 
     Works when workers have dozens of labels of each class, and are equally accurate on all
     tasks of a class: it detects spammers, and workers who confuse or favor classes.
