@@ -161,10 +161,12 @@ class MACE(Aggregator):
 
     def _fit(self, engine: Engine) -> Floats:
         rng = check_random_state(self.random_state)
+        labeled = engine.labels_per_worker() > 0  # nobody else draws a random number
 
         def run() -> Run[WorkerCounts]:
-            sizes = (engine.n_workers, 2), (engine.n_workers, engine.n_classes)
-            knowing, spam = (rng.uniform(1, 2.5, size) for size in sizes)
+            knowing, spam = (np.ones((engine.n_workers, size)) for size in (2, engine.n_classes))
+            for start in (knowing, spam):
+                start[labeled] = rng.uniform(1, 2.5, start[labeled].shape)
             return self._climb(engine, WorkerCounts(knowing, spam))
 
         best = best_of(self.n_restarts, run)

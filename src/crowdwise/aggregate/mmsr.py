@@ -120,19 +120,22 @@ class MMSR(ConfusionModel):
         annotations, _ = engine.collect()
         n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
         pairs = pairs_of(annotations)
+        labeled = engine.labels_per_worker() > 0
         margin = 1.0 / np.sqrt(n_tasks + 1.0)  # nobody is known to be perfect
-        size, self.n_iter_ = rank_one(pairs, self._spared(pairs), margin, self.max_iter, self.tol)
+        size, self.n_iter_ = rank_one(
+            pairs, self._spared(pairs.degree[labeled]), margin, self.max_iter, self.tol
+        )
         skill = np.clip(size * signs(pairs), margin - 1.0 / max(n_classes - 1, 1), 1.0 - margin)
         self.prior_ = normalize(np.ones(n_classes))
         accuracy = (1.0 + (n_classes - 1) * skill) / n_classes
         self.confusion_ = one_coin_confusion(accuracy, n_classes)
         return self._posterior(engine)
 
-    def _spared(self, pairs: WorkerPairs) -> int:
-        """How many pairs each worker sets aside on each side."""
+    def _spared(self, degree: Ints) -> int:
+        """How many pairs each worker sets aside on each side, by those of each who labels."""
         if not isinstance(self.n_trimmed, str):
             return int(self.n_trimmed)
-        return max(int(pairs.degree.min()) // 2 - 1, 0)
+        return max(int(degree.min()) // 2 - 1, 0)
 
 
 def pairs_of(annotations: Annotations) -> WorkerPairs:

@@ -1,6 +1,21 @@
 """The table of annotations: who gave which label to which task, and its sparse matrix."""
 
-from crowdwise.annotations.columns import TIE, Cells, find_labeled, refuse_empty, tied
+from crowdwise.annotations.columns import (
+    TIE,
+    Cells,
+    drop_weightless,
+    find_labeled,
+    keep_counting,
+    tied,
+)
 from crowdwise.annotations.table import Annotations
 
-__all__ = ["TIE", "Annotations", "Cells", "find_labeled", "refuse_empty", "tied"]
+__all__ = [
+    "TIE",
+    "Annotations",
+    "Cells",
+    "drop_weightless",
+    "find_labeled",
+    "keep_counting",
+    "tied",
+]

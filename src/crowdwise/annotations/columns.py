@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,8 @@ from crowdwise.typing import Array, Floats, Indices, Ints, Names
 
 ROWS_AT_ONCE = 1 << 20
 TIE = 1e-9  # classes closer than this to the best one are tied with it, as in _native.c
+
+Table = TypeVar("Table", bound="Columns")
 
 
 @dataclass(frozen=True)
@@ -196,8 +198,15 @@ def tied(shares: Floats) -> Array:
     return shares >= shares.max(axis=1, keepdims=True) - TIE
 
 
-def refuse_empty(data: Columns, purpose: str = "learn from") -> None:
-    """Refuse annotations of which none counts."""
+def drop_weightless(data: Table) -> Table:
+    """The annotations that count: those of weight 0 say nothing. All names stay."""
+    if data.weight is None or (data.weight > 0).all():
+        return data
+    return data.filter(data.weight > 0)
+
+
+def keep_counting(data: Table, purpose: str = "learn from") -> Table:
+    """The annotations that count; refuses a table without any."""
     if not data.n_annotations or (data.weight is not None and not (data.weight > 0).any()):
         raise AnnotationError(
             explain(
@@ -206,6 +215,7 @@ def refuse_empty(data: Columns, purpose: str = "learn from") -> None:
                 expected="at least one (task, worker, label) that counts",
             )
         )
+    return drop_weightless(data)
 
 
 def find_labeled(data: Columns) -> Array:

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations, find_labeled, refuse_empty, tied
+from crowdwise.annotations import Annotations, find_labeled, keep_counting, tied
 from crowdwise.annotations.names import locate
 from crowdwise.annotations.order import describe_order
 from crowdwise.base.params import Constraints, checks_params
@@ -84,7 +84,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks. They are kept, and methods that can learn from them do.
         """
-        data = as_annotations(annotations)
+        data = keep_counting(as_annotations(annotations))
         self._refuse(data)
         self._note_order(data.classes)
         codes = None if gold is None else as_gold(gold, data)
@@ -183,7 +183,6 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
     def _refuse(self, data: Annotations) -> None:
         """Raise an error for annotations that the method cannot work with."""
-        refuse_empty(data)
         if self.traits.binary_only and data.n_classes > 2:
             raise AnnotationError(
                 explain(

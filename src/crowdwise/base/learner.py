@@ -15,7 +15,7 @@ from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations, refuse_empty
+from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.annotations.names import as_names, locate, warn_unseen_truths
 from crowdwise.base.fitting import in_task_order
 from crowdwise.io import as_annotations
@@ -102,7 +102,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def _log_likelihood(self, X: FeaturesLike, votes: Annotations) -> float:
         """The same, for one row per task in their order."""
         check_is_fitted(self)
-        refuse_empty(votes, "score by")
+        votes = keep_counting(votes, "score by")
         known, _ = align_to_model(votes, self.workers_, self.classes_, "average")
         proba = self._label_proba(X, known.task, known.worker)
         given = np.eye(len(self.classes_))[known.label] if known.soft is None else known.soft

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from crowdwise import progress
-from crowdwise.annotations import Annotations, refuse_empty, tied
+from crowdwise.annotations import Annotations, keep_counting, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.embedder import Embedder
 from crowdwise.base.params import Constraints, at_least, checks_params
@@ -197,8 +197,7 @@ class CrowdEmbedder(Embedder):
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks.
         """
-        votes = as_annotations(annotations)
-        refuse_empty(votes)
+        votes = keep_counting(as_annotations(annotations))
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings, rng = self._settings(), check_random_state(self.random_state)

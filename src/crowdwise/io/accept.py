@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, explain
@@ -56,6 +56,7 @@ def align_to_model(
     after the last known one. ``unknown`` says what to do with them: ``"error"``, ``"ignore"``
     or ``"average"``.
     """
+    annotations = drop_weightless(annotations)
     label = locate(classes, annotations.classes)
     _refuse_unknown(label[annotations.label], "label", annotations, classes)
     worker = locate(workers, annotations.workers)[annotations.worker]

@@ -15,7 +15,7 @@ from crowdwise.annotations import Annotations, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError
 from crowdwise.inference import count_labels
-from crowdwise.laws.checks import global_state, rebuild, unusual_crowds
+from crowdwise.laws.checks import add_weightless, global_state, rebuild, unusual_crowds
 from crowdwise.laws.quick import Model
 from crowdwise.typing import Floats
 
@@ -86,6 +86,21 @@ def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotat
         assert_allclose(beside.posterior_.sum(axis=1), 1)
         for rows in beside._task_rows().values():
             assert len(rows) == len(names)
+
+
+def labels_of_weight_zero_teach_nothing(method: Aggregator, annotations: Annotations) -> None:
+    """Rows of weight 0 change nothing, and neither does a worker who has no others."""
+    alone, n = fit_copy(method, annotations), annotations.n_workers
+    names = np.array([*annotations.workers, "newcomer"], dtype=object)
+    for more in (
+        add_weightless(annotations, np.array([0, 1, n - 1])),
+        add_weightless(annotations, np.array([n, n]), ["newcomer"]),
+        replace(annotations, workers=names),
+    ):
+        beside = fit_copy(method, more)
+        assert_allclose(beside.posterior_, alone.posterior_, rtol=1e-6, atol=1e-9)
+        assert_array_equal(beside.workers_, more.workers)
+        assert_allclose(alone.predict_proba(more), alone.probas_, rtol=1e-6, atol=1e-8)
 
 
 def task_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> None:
@@ -252,6 +267,7 @@ AGGREGATOR_LAWS: list[Callable[[Aggregator, Annotations], None]] = [
     predicting_the_training_tasks_gives_their_labels,
     row_order_is_irrelevant,
     tasks_without_labels_change_nothing,
+    labels_of_weight_zero_teach_nothing,
     task_order_is_irrelevant,
     worker_names_are_only_names,
     class_names_are_only_names,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from crowdwise.laws.quick import Model, quick
 from crowdwise.persist import load
 from crowdwise.persist.registry import registered_name
 from crowdwise.simulate import confused_crowd, one_coin_confusion
-from crowdwise.typing import Array, FeaturesLike, Floats
+from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 if TYPE_CHECKING:
     from crowdwise.base.learner import Learner
@@ -57,6 +58,24 @@ def rebuild(annotations: Annotations, frame: pd.DataFrame) -> Annotations:
         tasks=annotations.tasks,
         workers=annotations.workers,
         classes=annotations.classes,
+    )
+
+
+def add_weightless(votes: Annotations, worker: Ints, names: Sequence[str] = ()) -> Annotations:
+    """The annotations and, for each worker number given, a label of weight 0 that contradicts.
+
+    Numbers after the last worker are new ones, by these names.
+    """
+    n = len(worker)
+    counted = np.ones(votes.n_annotations) if votes.weight is None else votes.weight
+    return Annotations.from_codes(
+        np.append(votes.task, votes.task[:n]),
+        np.append(votes.worker, worker),
+        np.append(votes.label, (votes.label[:n] + 1) % votes.n_classes),
+        tasks=votes.tasks,
+        workers=np.array([*votes.workers, *names], dtype=object),
+        classes=votes.classes,
+        weight=np.append(counted, np.zeros(n)),
     )
 
 

@@ -147,6 +147,7 @@ EMBEDDER_LAWS: list[Callable[[Model, Floats, Annotations], None]] = [
     learners.bad_features_are_refused,
     learners.no_annotations_are_refused,
     learners.duplicated_rows_equal_weights_of_two,
+    learners.labels_of_weight_zero_teach_nothing,
     learners.certain_soft_labels_are_labels,
     learners.gold_labels_are_kept,
     learners.copies_are_equal,

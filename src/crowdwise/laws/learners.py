@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
 from crowdwise.laws.checks import (
+    add_weightless,
     assert_distribution,
     assert_refused,
     assert_same,
@@ -184,6 +185,19 @@ def duplicated_rows_equal_weights_of_two(learner: Learner, X: Floats, votes: Ann
     assert_same(learner, "row", fit_quick(learner, X, repeated), fit_quick(learner, X, weighted), X)
 
 
+def labels_of_weight_zero_teach_nothing(learner: Learner, X: Floats, votes: Annotations) -> None:
+    """Rows of weight 0 change nothing, and neither does a worker or task that has no others."""
+    alone, n = fit_quick(learner, X, votes), votes.n_workers
+    known = add_weightless(votes, np.array([0, 1, n - 1]))
+    assert_same(learner, "none", fit_quick(learner, X, known), alone, X)
+    newcomer = add_weightless(votes, np.array([n, n]), ["newcomer"])
+    assert_same(learner, "none", fit_quick(learner, X, newcomer), alone, X)
+    first = votes.task == 0
+    silent = replace(votes, weight=np.where(first, 0.0, 1.0).astype(np.float32))
+    without = fit_quick(learner, X, votes.filter(~first))
+    assert_same(learner, "none", fit_quick(learner, X, silent), without, X)
+
+
 def certain_soft_labels_are_labels(learner: Learner, X: Floats, votes: Annotations) -> None:
     """A soft label with all its mass on one class is that class."""
     soft = replace(votes, soft=np.eye(votes.n_classes)[votes.label])
@@ -294,6 +308,7 @@ LEARNER_LAWS: list[Callable[[Learner, Floats, Annotations], None]] = [
     bad_features_are_refused,
     no_annotations_are_refused,
     duplicated_rows_equal_weights_of_two,
+    labels_of_weight_zero_teach_nothing,
     certain_soft_labels_are_labels,
     restarts_are_trained_together,
     gold_labels_are_kept,

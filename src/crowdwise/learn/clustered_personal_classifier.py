@@ -1,6 +1,6 @@
 """Clustered personal classifiers: workers who label alike come to share one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -125,7 +125,8 @@ class ClusteredPersonalClassifier(PersonalLearner):
         self.max_memory = max_memory
 
     def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        design = self._learn_design(X)
+        design, everyone = self._learn_design(X), votes
+        votes, place = number_classifiers(everyone)
         pairs = Pairs.of(votes.n_workers + 1)
         size = (design.shape[1], votes.n_classes)
         refuse_too_many(len(pairs.first), int(np.prod(size)), self.max_memory)
@@ -144,10 +145,21 @@ class ClusteredPersonalClassifier(PersonalLearner):
                 moved = step * pairs.gather(apart - before)
                 step = balance_step(step, norms(apart - gap), norms(moved))
         self.objective_, self.n_iter_ = admm.objective, len(admm.objective)
-        self.weights_, self.worker_weights_ = weights[0], weights[1:]
+        self.weights_, self.worker_weights_ = weights[0], weights[place]
         cluster = pairs.clusters(norms(apart) == 0.0)
-        self.clusters_: pd.Series = by_worker(cluster[1:], votes.workers, "cluster")
-        return infer_truths(votes, self.predict_proba(X), gold)
+        self.clusters_: pd.Series = by_worker(cluster[place], everyone.workers, "cluster")
+        return infer_truths(everyone, self.predict_proba(X), gold)
+
+
+def number_classifiers(votes: Annotations) -> tuple[Annotations, Ints]:
+    """The annotations of those who label, and the number of every worker's classifier.
+
+    Who gives no label has no classifier but the shared one, number 0.
+    """
+    labels = np.bincount(votes.worker, minlength=votes.n_workers) > 0
+    place = np.where(labels, np.cumsum(labels), 0)
+    worker = (place[votes.worker] - 1).astype(np.int32)
+    return replace(votes, workers=votes.workers[labels], worker=worker), place
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class CommonConfusion(NoisePart):
         size = self.embedding_size
         task = build_network(self.task_embedding, data.n_in, size) if self.gate is None else None
         sizes = (data.n_workers, data.n_classes, size)
-        return CommonConfusionNet(*sizes, task, self.gate, self.start)
+        return CommonConfusionNet(*sizes, task, self.gate, self.start, data.active)
 
 
 @dataclass(eq=False, repr=False)
@@ -205,6 +205,7 @@ class CommonConfusionNet(Noise):
         task: nn.Module | None,
         gate: float | None,
         start: float,
+        active: Tensor | None = None,
     ) -> None:
         super().__init__()
         matrix = start * torch.eye(n_classes)
@@ -213,7 +214,7 @@ class CommonConfusionNet(Noise):
         self.task, self.gate = task, gate or 0.0
         if task is not None:
             self.worker = WorkerTable(n_workers, torch.zeros(size))
-            nn.init.xavier_uniform_(self.worker.weight)
+            self.worker.draw(nn.init.xavier_uniform_, active)
 
     def share(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
         """Eq. 3: how much of each row's matrix is the common one, (row,)."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations, refuse_empty
+from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.base.aggregator import by_worker
 from crowdwise.base.fitting import all_or_nothing, column_names, in_task_order
 from crowdwise.base.learner import Learner, WorkersLike
@@ -64,8 +64,7 @@ class ConfusionLearner(Learner):
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
-        votes = as_annotations(annotations)
-        refuse_empty(votes)
+        votes = keep_counting(as_annotations(annotations))
         known = None if gold is None else as_gold(gold, votes)
         X = in_task_order(X, votes.tasks)
         with all_or_nothing(self):

@@ -42,7 +42,7 @@ class ReliableLayer(NoisePart):
 
     def build(self, data: CrowdData) -> ReliableLayerNet:
         difficulty = build_network(self.difficulty, data.n_in, data.n_classes)
-        return ReliableLayerNet(data.n_workers, data.n_classes, difficulty)
+        return ReliableLayerNet(data.n_workers, data.n_classes, difficulty, data.active)
 
 
 @dataclass(eq=False, repr=False)
@@ -169,10 +169,16 @@ class CrowdAR(CrowdClassifier):
 class ReliableLayerNet(FreeLayerNet):
     """Crowd-Layer's matrices, and how reliable each annotation is."""
 
-    def __init__(self, n_workers: int, n_classes: int, difficulty: nn.Module) -> None:
+    def __init__(
+        self,
+        n_workers: int,
+        n_classes: int,
+        difficulty: nn.Module,
+        active: Tensor | None = None,
+    ) -> None:
         super().__init__(FreeMatrix(n_workers, n_classes), n_classes)
         self.expertise = WorkerTable(n_workers, torch.zeros(n_classes))
-        nn.init.xavier_normal_(self.expertise.weight)
+        self.expertise.draw(nn.init.xavier_normal_, active)
         self.difficulty = difficulty
         self.weight = nn.Parameter(torch.full((n_classes,), 0.5))
         self.bias = nn.Parameter(torch.zeros(()))

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from crowdwise.annotations import Annotations, refuse_empty
+from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.base.fitting import column_names, refuse_other_columns
 from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
 from crowdwise.base.params import Constraints, checks_params
@@ -210,8 +210,7 @@ class CrowdClassifier(Learner):
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
-        votes = as_annotations(annotations)
-        refuse_empty(votes)
+        votes = keep_counting(as_annotations(annotations))
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings = self.training if self.training is not None else self.default_training

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -65,7 +66,7 @@ class EmbeddedConfusion(NoisePart):
             raise ParameterError(f"accuracy={self.accuracy} is too large.\n  expected: less than 1")
         size = self.embedding_size
         return EmbeddedConfusionNet(
-            worker_vectors(data.n_workers, size, data.worker_features, self.spread),
+            worker_vectors(data.n_workers, size, data.worker_features, self.spread, data.active),
             None if self.task is None else build_network(self.task, data.n_in, size),
             size,
             data.n_classes,
@@ -148,11 +149,15 @@ def prior_bias(kind: str, n_classes: int, accuracy: float) -> Tensor:
 
 
 def worker_vectors(
-    n_workers: int, size: int, features: Tensor | None, spread: float = 1.0
+    n_workers: int,
+    size: int,
+    features: Tensor | None,
+    spread: float = 1.0,
+    active: Tensor | None = None,
 ) -> nn.Module:
     """A learned vector per worker, ``spread`` to start with, or a linear function of features."""
     if features is not None:
         return WorkerFeatures(features, size)
     table = WorkerTable(n_workers, torch.zeros(size))
-    nn.init.normal_(table.weight, std=spread)
+    table.draw(partial(nn.init.normal_, std=spread), active)
     return table

@@ -50,7 +50,7 @@ class PairTensors(DifficultyTensors):
     def build(self, data: CrowdData) -> PairTensorsNet:
         n_out = data.n_classes**2 * self.n_slots
         difficulty = self.labels.build(self.difficulty, data.n_in, n_out)
-        worker = worker_vectors(data.n_workers, EMBEDDING, data.worker_features)
+        worker = worker_vectors(data.n_workers, EMBEDDING, data.worker_features, active=data.active)
         competence = PairCompetence(worker, self.labels.wrap(nn.Linear, EMBEDDING, n_out))
         return PairTensorsNet(difficulty, competence, data.n_classes, self.n_slots)
 

@@ -65,7 +65,7 @@ class DifficultyTensors(NoisePart):
         difficulty = network_for(self.difficulty, data, n_out)
         given = data.worker_features
         competence = (
-            WorkerEmbedding(data.n_workers, EMBEDDING, n_out)
+            WorkerEmbedding(data.n_workers, EMBEDDING, n_out, data.active)
             if given is None
             else WorkerFeatures(given, n_out)
         )
@@ -284,10 +284,10 @@ class DotTensorsNet(TensorsNet):
 class WorkerEmbedding(nn.Module):
     """A learned vector per worker, then a linear map: competence without features."""
 
-    def __init__(self, n_workers: int, size: int, n_out: int) -> None:
+    def __init__(self, n_workers: int, size: int, n_out: int, active: Tensor | None = None) -> None:
         super().__init__()
         self.table = WorkerTable(n_workers, torch.zeros(size))
-        nn.init.xavier_uniform_(self.table.weight)
+        self.table.draw(nn.init.xavier_uniform_, active)
         self.head = nn.Linear(size, n_out)
 
     def forward(self, worker: Tensor) -> Tensor:

@@ -188,9 +188,12 @@ class EqualWeight(PerAnnotation):
 class EqualWeightLoss(CrowdObjective):
     """Minus the likelihood of each annotation."""
 
+    active: Tensor
+
     def __init__(self, net: CrowdNet, data: CrowdData) -> None:
         super().__init__(net, data)
         self.n_workers = data.n_workers
+        self.register_buffer("active", data.active)
 
     def worker_weight(self) -> Tensor:
         """How much each worker counts, 1 on average; the unknown worker counts 1."""
@@ -219,16 +222,20 @@ class SharedWeightLoss(EqualWeightLoss):
     def worker_weight(self) -> Tensor:
         noise = self.noise_as(EmbeddedConfusionNet, "EmbeddedConfusion()")
         vector = noise.worker(torch.arange(self.n_workers, device=self.gold.device)).detach()
-        share = shared_weight(vector, self.log_gamma.exp())
+        share = shared_weight(vector, self.log_gamma.exp(), self.active)
         return torch.cat([share, torch.ones_like(share[:1])])
 
 
-def shared_weight(vector: Tensor, gamma: Tensor) -> Tensor:
-    """Eqs. 21 to 23: one over how crowded each vector's place is, with a mean of 1."""
+def shared_weight(vector: Tensor, gamma: Tensor, active: Tensor) -> Tensor:
+    """Eqs. 21 to 23: one over how crowded each vector's place is, with a mean of 1.
+
+    Only those with labels take up room, and are averaged over.
+    """
     square = (vector**2).sum(dim=-1)
     distance = square[:, None] + square[None, :] - 2.0 * vector @ vector.T
-    weight = 1.0 / torch.exp(-gamma * distance.clamp_min(0.0)).sum(dim=-1)
-    return weight / weight.mean()
+    crowded = torch.exp(-gamma * distance.clamp_min(0.0)) * active
+    weight = 1.0 / crowded.sum(dim=-1)
+    return weight * (active.sum() / (weight * active).sum())
 
 
 def log_gamma_density(log_value: Tensor, shape: float, rate: float) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar
@@ -128,6 +128,19 @@ class WorkerTable(nn.Module):
 
     def forward(self, worker: Tensor) -> Tensor:
         return self.weight[worker]
+
+    @torch.no_grad()
+    def draw(self, fill: Callable[[Tensor], Tensor], active: Tensor | None = None) -> None:
+        """Start at random, drawn only for the unknown worker and for those with labels.
+
+        Who has none starts as the unknown one, so that others draw the same without them.
+        """
+        if active is None or active.all():
+            fill(self.weight)
+            return
+        drawn = fill(self.weight[: int(active.sum()) + 1].clone())
+        self.weight[:] = drawn[-1]
+        self.weight[:-1][active] = drawn[:-1]
 
     @torch.no_grad()
     def average_unknown(self) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from crowdwise.annotations import refuse_empty
+from crowdwise.annotations import drop_weightless, keep_counting
 from crowdwise.annotations.names import locate
 from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.learner import WorkersLike, worker_names
@@ -142,8 +142,7 @@ class ResponseModel(Savable, BaseEstimator):
         ``truth`` is P(truth) of each task for ``mechanism="mnar"``, such as an aggregator's or
         a learner's ``posterior_``; each task's share of labels if not given.
         """
-        votes = as_annotations(annotations).without_repeats("first")
-        refuse_empty(votes)
+        votes = keep_counting(as_annotations(annotations)).without_repeats("first")
         settings = self.training if self.training is not None else self.default_training
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
         features = as_features(X, votes.tasks)
@@ -190,7 +189,7 @@ class ResponseModel(Savable, BaseEstimator):
 
         Adding it to the log of a posterior from the labels makes use of missing answers.
         """
-        votes = as_annotations(annotations)
+        votes = drop_weightless(as_annotations(annotations))
         answers = self._over_rows(X, None)
         given = np.zeros(answers.shape[:2], dtype=bool)
         worker = locate(self.workers_, votes.workers)[votes.worker]

@@ -138,16 +138,20 @@ class TraceReg(CrowdClassifier):
 class TracePenaltyLoss(CrowdObjective):
     """Minus the likelihood of each annotation, plus the mean trace of the confusion matrices."""
 
+    active: Tensor
+
     def __init__(self, net: CrowdNet, data: CrowdData, penalty: float) -> None:
         super().__init__(net, data)
         self.penalty = penalty
+        self.register_buffer("active", data.active)
 
     def loss(self, batch: Batch) -> Tensor:
         noise = self.noise_as(WorkerConfusionNet, "WorkerConfusion()")
-        return super().loss(batch) + self.penalty * mean_trace(noise.raw.weight[:-1])
+        return super().loss(batch) + self.penalty * mean_trace(noise.raw.weight[:-1], self.active)
 
 
-def mean_trace(raw: Tensor) -> Tensor:
-    """Mean over workers of the trace of their confusion matrices, rows by softmax."""
+def mean_trace(raw: Tensor, active: Tensor) -> Tensor:
+    """Mean over active workers of the trace of their confusion matrices, rows by softmax."""
     table = torch.softmax(raw, dim=-1)  # (worker, truth, label)
-    return table.diagonal(dim1=-2, dim2=-1).sum(dim=-1).mean()
+    trace = table.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
+    return (trace * active).sum() / active.sum()

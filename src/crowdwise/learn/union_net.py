@@ -27,6 +27,8 @@ from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import RandomState
 
+NO_SHARE = 100.0  # so far below the others, exp is 0 beside them in single precision
+
 
 @dataclass(eq=False, repr=False)
 class UnionConfusion(NoisePart):
@@ -44,7 +46,10 @@ class UnionConfusion(NoisePart):
     _parameter_constraints = {"error": [between(0.0, 1.0)]}
 
     def build(self, data: CrowdData) -> UnionConfusionNet:
-        return UnionConfusionNet(data.n_workers, data.n_classes, self.error)
+        net = UnionConfusionNet(data.n_workers, data.n_classes, self.error)
+        with torch.no_grad():  # who has no labels keeps the matrix, without a share of the union
+            net.raw.weight[:-1][~data.active] -= NO_SHARE
+        return net
 
 
 @dataclass(eq=False, repr=False)

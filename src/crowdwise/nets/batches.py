@@ -42,12 +42,16 @@ class CrowdData:
     weight: Tensor
     gold: Tensor  # (task, class): 0 where a truth is allowed, -inf where gold rules it out
     n_classes: int
-    n_workers: int
+    active: Tensor  # (worker,): who has labels, also if held out; on the CPU
     worker_features: Tensor | None = None  # (worker, feature)
 
     @property
     def n_tasks(self) -> int:
         return len(self.indptr) - 1
+
+    @property
+    def n_workers(self) -> int:
+        return len(self.active)
 
     @property
     def n_annotations(self) -> int:
@@ -253,7 +257,7 @@ def as_data(
         tensor(weight, torch.float32),
         allowed,
         n_classes,
-        annotations.n_workers,
+        torch.from_numpy(np.bincount(annotations.worker, minlength=annotations.n_workers) > 0),
         worker_features,
     )
 
@@ -276,6 +280,6 @@ def empty_data(
         torch.zeros(0, device=device),
         torch.zeros(n_tasks, n_classes, device=device),
         n_classes,
-        n_workers,
+        torch.ones(n_workers, dtype=torch.bool, device="cpu"),
         worker_features,
     )
