@@ -4,17 +4,21 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import crowdwise
 from crowdwise import Annotations
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.cli import main
+from crowdwise.embed import RLL
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import reliability_table, score, worker_quality
-from crowdwise.learn import TwoStage
+from crowdwise.io.features import read_features
+from crowdwise.learn import SpeeLFC, TwoStage
 from crowdwise.plot import plot_confusions, plot_redundancy
 from crowdwise.report import gather
+from crowdwise.report.facts.maps import align_rows
 
 N = 30
 ROWS_OR_TASKS = r"may be tasks or rows: 29 of 30(.|\n)*rename_axis"
@@ -93,6 +97,78 @@ class TestRowsAreNotTasks:
         assert score(MajorityVote().fit(votes[2:9]), plain).loc["accuracy", "n_tasks"] == 7
         frame = pd.DataFrame({"task": np.arange(N), "label": 0})  # a column of tasks is a name too
         assert score(model, frame).loc["accuracy", "n_tasks"] == N - 1
+
+
+class TestRowsOfFeatures:
+    """Points 2 and 9: what names a row of features, and what is none."""
+
+    @pytest.fixture
+    def features(self, crowd):
+        """Features of 40 tasks of which 30 have labels; the first column is the task's number."""
+        rng = np.random.default_rng(1)
+        return pd.DataFrame({"x": np.arange(1.0, 41.0), "y": rng.normal(size=40)})
+
+    @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+    def test_promise_02_row_numbers_are_not_the_tasks_of_features(
+        self, crowd, features, tmp_path, ending
+    ):
+        path, tasks = tmp_path / f"X.{ending}", crowd[0].tasks
+        if ending == "parquet":
+            features.set_axis(np.arange(40)).to_parquet(path)
+        else:
+            features.to_csv(path, sep="\t" if ending == "tsv" else ",")
+        for known in (None, tasks):
+            with pytest.raises(AnnotationError, match=r"only number its rows(.|\n)*--feature-id"):
+                read_features(path, tasks=known).take_tasks(tasks)
+        own = read_features(path, id="__index_level_0__" if ending == "parquet" else "")
+        assert own.take_tasks(tasks)[0][:, 0].tolist() == list(range(2, 32))  # as it was said
+
+    def test_promise_02_a_column_of_tasks_comes_before_row_numbers(self, crowd, tmp_path):
+        path, tasks = tmp_path / "X.csv", crowd[0].tasks
+        names = np.r_[np.arange(500, 800), tasks]  # the first of them have no labels
+        pd.DataFrame({"item": names, "x": names}).to_csv(path)
+        values, _ = read_features(path, tasks=tasks).take_tasks(tasks)
+        assert values[:, 0].tolist() == tasks.tolist()
+
+    def test_promise_02_an_index_without_a_name_may_hold_tasks(self, crowd, features, tmp_path):
+        path, tasks = tmp_path / "X.csv", crowd[0].tasks
+        features.set_axis(np.arange(1, 41)).to_csv(path)
+        assert read_features(path).take_tasks(tasks)[0][:, 0].tolist() == tasks.tolist()
+        features.to_csv(path)
+        assert read_features(path).take_tasks(np.arange(5))[0][:, 0].tolist() == [1, 2, 3, 4, 5]
+
+    def test_promise_02_rows_without_names_are_not_tasks_from_1(self, crowd, features, tmp_path):
+        np.save(tmp_path / "X.npy", features.to_numpy())
+        with pytest.raises(AnnotationError, match="40 rows for 30 tasks"):
+            read_features(tmp_path / "X.npy").take_tasks(crowd[0].tasks)
+        np.save(tmp_path / "X.npy", features.to_numpy()[:N])
+        values, notes = read_features(tmp_path / "X.npy").take_tasks(crowd[0].tasks)
+        assert values[:, 0].tolist() == crowd[0].tasks.tolist()
+        assert "sorted order" in notes[-1]
+
+    def test_promise_02_a_map_takes_rows_in_order_or_by_task(self, crowd, features):
+        with pytest.raises(AnnotationError, match="index of X may be tasks or rows"):
+            align_rows(features, crowd[0], "X")
+        rows, place = align_rows(features[:N], crowd[0], "X")
+        assert rows[:, 0].tolist() == crowd[0].tasks.tolist()
+        assert place.tolist() == list(range(N))
+        rows, _ = align_rows(features.set_axis(np.arange(1, 41)), crowd[0], "X")
+        assert rows[:, 0].tolist() == crowd[0].tasks.tolist()
+
+    @pytest.mark.parametrize("name", ["task", "Task ID", "item_id", "id", "Unnamed: 0", "gold"])
+    def test_promise_09_a_column_of_names_is_not_a_feature(self, crowd, features, name):
+        X = features[:N].assign(**{name: crowd[0].tasks})
+        learners = [TwoStage(), SpeeLFC(), RLL()]
+        for model in learners:
+            with pytest.raises(AnnotationError, match=rf"Column '{name}' of X is not a feature"):
+                model.fit(X, crowd[0])
+        with pytest.raises(AnnotationError, match="is not a feature"):
+            TwoStage().fit(pl.from_pandas(X), crowd[0])
+        with pytest.raises(AnnotationError, match="is not a feature"):
+            gather(crowd[0], X=X, methods=())
+        workers = pd.DataFrame({"worker": range(5), "age": range(5)})
+        with pytest.raises(AnnotationError, match="'worker' of worker_features is not a feature"):
+            SpeeLFC().fit(X[["x"]], crowd[0], worker_features=workers)
 
 
 class TestClassesOfTruths:

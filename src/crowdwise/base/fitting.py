@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -14,7 +14,10 @@ from sklearn.base import BaseEstimator
 
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
+from crowdwise.io.recognize import SYNONYMS, normalize_name
 from crowdwise.typing import Array, FeaturesLike, Ints
+
+LEFT_OVER = ("", "Unnamed: 0", "__index_level_0__")  # columns of row numbers that pandas adds
 
 
 def order_by_name(
@@ -92,13 +95,37 @@ def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str
         )
 
 
-def column_names(X: FeaturesLike) -> Array | None:
-    """Names of a frame's columns, where all of them are text; None for anything else."""
+def column_names(X: FeaturesLike, role: str = "task", what: str = "X") -> Array | None:
+    """Names of a frame's columns, where all of them are text; None for anything else.
+
+    Columns that name the rows, or hold truths, are refused: they are no features.
+    """
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     columns = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
+    _refuse_other_roles(columns, role, what)
     if not columns or not all(isinstance(name, str) for name in columns):
         return None
     return np.array(columns, dtype=object)
+
+
+def _refuse_other_roles(columns: Iterable[object], role: str, what: str) -> None:
+    """Refuse columns of names, of pandas' row numbers, and of truths."""
+    names = {role, *(word for word in SYNONYMS[role] if word.endswith("id"))}
+    for name in columns:
+        plain = normalize_name(name)
+        if plain in names:
+            fix = f"{what} = {what}.set_index({name!r}), or rename it if it is a feature"
+        elif name in LEFT_OVER or plain in SYNONYMS["gold"]:
+            fix = f"leave it out, or rename it if it is a feature: {what}.drop(columns=[{name!r}])"
+        else:
+            continue
+        raise AnnotationError(
+            explain(
+                f"Column {name!r} of {what} is not a feature by its name.",
+                expected=f"columns of features only; the index of a frame names its {role}s",
+                fix=fix,
+            )
+        )
 
 
 def refuse_other_columns(names: Array | None, known: Array | None, what: str = "X") -> None:
@@ -123,6 +150,7 @@ def refuse_other_columns(names: Array | None, known: Array | None, what: str = "
 
 def in_task_order(X: FeaturesLike, tasks: Array) -> FeaturesLike:
     """The same X, of any kind, with one row per task in their order."""
+    column_names(X)  # refuses those that are no features
     order = order_by_name(X, tasks)
     if order is not None:
         return X.iloc[order]

@@ -29,19 +29,35 @@ def find_id_column(table: Table, tasks: Array | None, id: str | None) -> str | N
     if id is not None:
         _refuse_unknown([id], table)
         return id
-    likely = [*list_candidates("task", table.columns), *(n for n in INDEX if n in table.columns)]
+    named = list_candidates("task", table.columns)
+    spare = [name for name in INDEX if table.columns.count(name) == 1 and name not in named]
     if tasks is None:
-        return likely[0] if likely else None
-    if not likely:
+        return next(iter([*named, *spare]), None)
+    if not named and not spare:
         raise AnnotationError.missing_column(
             "task",
             where=table.name,
             found=_show_columns(table),
             fix="name the column of task names: id='…' in Python, --feature-id … in a shell",
         )
-    known = set(to_texts(tasks).tolist())
-    matches = [sum(str(row.get(name)) in known for row in table.sample) for name in likely]
-    return likely[int(np.argmax(matches))]
+    return _find_best(table, named, spare, tasks)
+
+
+def _find_best(table: Table, named: list[str], spare: list[str], tasks: Array) -> str:
+    """The column with most of the tasks; one that only numbers the rows comes last."""
+    possible = [*named, *spare]
+    if len(possible) == 1:
+        return possible[0]
+    wanted = set(to_texts(tasks).tolist())
+    texts = {name: to_texts(table.frame([name])[name].dropna()) for name in possible}
+    found = {name: len(wanted & set(own)) for name, own in texts.items()}
+    rows = {name for name in spare if count_rows(texts[name])}
+    return max(possible, key=lambda name: (found[name] > 0, name not in rows, found[name]))
+
+
+def count_rows(texts: Array) -> bool:
+    """Whether names only count from 0 on, in any order, as an index of pandas does."""
+    return len(texts) > 0 and set(texts) == {str(k) for k in range(len(texts))}
 
 
 def choose_features(

@@ -14,13 +14,16 @@ from crowdwise.errors import AnnotationError, FileError, FormatError, explain, l
 from crowdwise.io.atomic import replace_file
 from crowdwise.io.document import File, Table
 from crowdwise.io.feature_columns import (
+    INDEX,
     choose_features,
+    count_rows,
     find_id_column,
     read_cells,
     refuse_repeats,
     to_texts,
 )
 from crowdwise.io.open import find_files, open_document
+from crowdwise.io.truths import counts_from
 from crowdwise.io.write import write_labels
 from crowdwise.typing import Array, Floats, Names
 
@@ -42,18 +45,31 @@ class FeatureTable:
         The file, for messages.
     notes : tuple of str
         What was taken for what, and what was left out.
+    guessed : bool
+        Whether the names are from a column that has no name, and may only number the rows.
     """
 
     values: Floats
     ids: Array | None
     name: str
     notes: tuple[str, ...] = ()
+    guessed: bool = False
 
     def take_tasks(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
         """One row for each task, in their order, and notes on how the rows were found."""
         if self.ids is None:
             return self._take_by_number(tasks)
-        place = pd.Index(self.ids).get_indexer(pd.Index(to_texts(tasks)))
+        texts = to_texts(tasks)
+        if self.guessed and "0" not in texts and count_rows(self.ids):
+            raise AnnotationError(
+                explain(
+                    f"The column of {self.name} without a name may only number its rows.",
+                    found=f"rows of {listing(self.ids, 3)}, tasks such as {listing(tasks, 3)}",
+                    expected="a column of task names",
+                    fix="name it: --feature-id … in a shell, id='…' in Python; even if it is ''",
+                )
+            )
+        place = pd.Index(self.ids).get_indexer(pd.Index(texts))
         absent = place < 0
         if absent.any():
             n_tasks = plural(len(tasks), "task")
@@ -73,7 +89,8 @@ class FeatureTable:
     def _take_by_number(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
         """Rows without names: by number where tasks are numbers, else in the tasks' order."""
         n_rows, whole = len(self.values), tasks.dtype.kind in "iu"
-        if whole and len(tasks) and tasks.min() >= 0 and tasks.max() < n_rows:
+        fits = whole and len(tasks) > 0 and tasks.min() >= 0 and tasks.max() < n_rows
+        if fits and not counts_from(pd.Index(tasks), 1):
             note = f"row 0 of {self.name} is task 0, row 1 is task 1, and so on"
             return self.values[tasks], (*self.notes, note)
         if n_rows != len(tasks):
@@ -128,9 +145,9 @@ def read_features(
     source = "" if own is None else f", tasks from column {own!r}"
     size = f"{plural(len(chosen), 'feature')} of {plural(len(values), 'row')}"
     note = f"{size} from {table.name}{source}"
-    return FeatureTable(
-        _require_finite(values, chosen, table.name), ids, table.name, (note, *notes)
-    )
+    guessed = id is None and own in INDEX
+    values = _require_finite(values, chosen, table.name)
+    return FeatureTable(values, ids, table.name, (note, *notes), guessed)
 
 
 def write_features(path: str | Path, values: Floats, ids: Names, columns: Sequence[str]) -> None:

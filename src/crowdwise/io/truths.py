@@ -24,7 +24,7 @@ def align_truths(
     without a name may be numbers of rows, and are refused where they fit the tasks in part.
     """
     given = _as_series(truth)
-    _refuse_row_numbers(given.index, tasks, whose)
+    refuse_row_numbers(given.index, tasks, "the truths", whose)
     known = _keep_known(given)
     place = locate(names := as_names(tasks), known.index)
     if len(known) and (place < 0).all():
@@ -34,12 +34,14 @@ def align_truths(
     return place[place >= 0], known[place >= 0]
 
 
-def _refuse_row_numbers(truths: pd.Index, tasks: Names, whose: str) -> None:
+def refuse_row_numbers(
+    index: pd.Index, tasks: Names, what: str, whose: str = "of the annotations"
+) -> None:
     """Refuse numbers that may be of rows: they fit in part, or count from 0 and tasks from 1."""
-    loose = [_may_number_rows(names) for names in (truths, tasks)]
+    loose = [_may_number_rows(names) for names in (index, tasks)]
     if not any(loose):
         return
-    own, other = (pd.Index(as_names(names)).unique() for names in (truths, tasks))
+    own, other = (pd.Index(as_names(names)).unique() for names in (index, tasks))
     shared = own.isin(other)
     in_part = not shared.all() and not other.isin(own).all()
     pairs = ((own, other), (other, own))
@@ -50,11 +52,11 @@ def _refuse_row_numbers(truths: pd.Index, tasks: Names, whose: str) -> None:
     if shared.any() and (in_part or shifted):
         raise AnnotationError(
             explain(
-                f"The numbers in the index of the truths may be tasks or rows: "
+                f"The numbers in the index of {what} may be tasks or rows: "
                 f"{int(shared.sum()):,} of {len(own):,} are a task {whose}.",
-                found=f"truths for {listing(own, 3)}",
+                found=f"numbers such as {listing(own, 3)}",
                 expected=f"tasks such as {listing(other, 3)}",
-                fix="index them by task; if they are, say so: truth.rename_axis('task')",
+                fix="index by task; if the numbers are tasks, say so: .rename_axis('task')",
             )
         )
 

@@ -221,7 +221,9 @@ class CrowdClassifier(Learner):
         fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
         remember_features(fresh, features)
         fresh.worker_features_ = table
-        fresh.worker_feature_names_in_ = None if table is None else column_names(worker_features)
+        fresh.worker_feature_names_in_ = (
+            None if table is None else column_names(worker_features, "worker", "worker_features")
+        )
         with seeded(int(rng.randint(2**31 - 1)), device, data.step_work(settings)):
             best, fresh.history_ = fresh._learn(data, votes, known, settings, rng)
         fresh.net_ = best.net.cpu()
@@ -332,7 +334,8 @@ class CrowdClassifier(Learner):
         """
         check_is_fitted(self)
         known = getattr(self, "worker_feature_names_in_", None)
-        refuse_other_columns(column_names(worker_features), known, "worker_features")
+        columns = column_names(worker_features, "worker", "worker_features")
+        refuse_other_columns(columns, known, "worker_features")
         names = pd.DataFrame(worker_features).index if workers is None else workers
         other = copy.copy(self)
         other.workers_ = worker_names(names)

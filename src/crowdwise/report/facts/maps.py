@@ -10,8 +10,10 @@ from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations, tied
 from crowdwise.annotations.names import locate
+from crowdwise.base.fitting import column_names
 from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.inference import pooled_confusion
+from crowdwise.io.truths import counts_from, refuse_row_numbers
 from crowdwise.typing import Floats, Ints
 
 MOST_POINTS = 1_500
@@ -101,8 +103,12 @@ def align_rows(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
         raise ParameterError(
             explain(f"{what} has {values.ndim} dimensions.", expected="one row of numbers per task")
         )
-    if isinstance(table, pd.DataFrame):
-        place = locate(table.index.to_numpy(), data.tasks)
+    column_names(table)  # refuses those that are no features
+    index = table.index if isinstance(table, pd.DataFrame) else None
+    counted = index is None or (isinstance(index, pd.RangeIndex) and counts_from(index, 0))
+    if index is not None and not (counted and len(values) == data.n_tasks):
+        refuse_row_numbers(index, data.tasks, what)
+        place = locate(index.to_numpy(), data.tasks)
     elif len(values) == data.n_tasks:
         place = np.arange(len(values))
     else:
