@@ -74,12 +74,14 @@ def learning_set(
     train, test = whole.part("train"), whole.part("test")
     valid = whole.part("valid") if "valid" in set(whole.split) else None
     found = _whole(train)
+    assert test.X is not None
     assert test.X_tasks is not None
     assert test.truth is not None
+    known = np.isin(test.X_tasks, test.truth.index)  # some sets know the truth of most test tasks
     return replace(
         found,
-        X_test=test.X,
-        y_test=test.truth.loc[test.X_tasks].to_numpy(),
+        X_test=test.X[known],
+        y_test=test.truth.loc[test.X_tasks[known]].to_numpy(),
         valid=None if valid is None else _whole(valid),
     )
 

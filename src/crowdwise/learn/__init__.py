@@ -13,6 +13,7 @@ except ImportError as error:
     raise MissingExtraError.of("crowdwise.learn", "PyTorch", "torch") from error
 
 from crowdwise.learn.annot_mix import AnnotMix, Mixup
+from crowdwise.learn.auto_classifier import AutoClassifier
 from crowdwise.learn.clustered_personal_classifier import ClusteredPersonalClassifier
 from crowdwise.learn.committee import Committee
 from crowdwise.learn.conal import CommonConfusion, CoNAL, DistanceBonus
@@ -70,6 +71,7 @@ from crowdwise.nets.training import Training
 
 LEARNERS = [
     "AnnotMix",
+    "AutoClassifier",
     "ClusteredPersonalClassifier",
     "CoNAL",
     "Committee",
@@ -144,6 +146,7 @@ __all__ = [
     "MULTI_LABEL_LEARNERS",
     "PARTS",
     "AnnotMix",
+    "AutoClassifier",
     "Autoencoder",
     "Batch",
     "Bootstrap",

@@ -55,6 +55,7 @@ PARTS: Mapping[str, str] = {
         "crowdwise.learn.iced_parts",
     ),
     "CrowdSMOTE": "crowdwise.learn.crowd_smote",
+    **dict.fromkeys(("KernelAxes", "PrincipalAxes"), "crowdwise.learn.views"),
     "CenterLoss": "crowdwise.embed.center",
     "ContrastiveLoss": "crowdwise.embed.contrastive",
     "CrowdEmbedder": "crowdwise.embed.embedder",

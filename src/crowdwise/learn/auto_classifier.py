@@ -1,0 +1,228 @@
+"""The learner to start with: a committee of penalized regressions, chosen without any truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.annotations import Annotations
+from crowdwise.base.fitting import column_names, refuse_flat, refuse_other_columns, refuse_width
+from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.params import at_least
+from crowdwise.errors import plural
+from crowdwise.inference import normalize
+from crowdwise.inference.confusion import count_labels
+from crowdwise.learn.committee_search import Found, first_round, next_rounds
+from crowdwise.learn.confusion_learner import ConfusionLearner
+from crowdwise.learn.isolated_folds import Folds
+from crowdwise.learn.label_stacking import Stack
+from crowdwise.learn.penalty_path import add_ones, predict_path
+from crowdwise.learn.softmax_regression import Matrix
+from crowdwise.learn.views import KernelAxes, PrincipalAxes, as_rows, identify
+from crowdwise.learn.worker_bags import pool
+from crowdwise.nets.features import rows_at_once
+from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
+
+VIEWS = {
+    "standardized": "features scaled to the same spread",
+    "plain": "features as they are",
+    "kernel": "likeness to other tasks",
+}
+
+
+class AutoClassifier(ConfusionLearner):
+    """Learn a classifier from disagreeing labels, with everything chosen without a truth.
+
+    Softmax regressions with many penalties, on the features as they are, on scaled ones and on
+    a kernel of them, are judged by how likely they make the labels of tasks that they never
+    saw, given what is known about the workers. The best form a committee whose
+    probabilities mean what they say. Then what it says about a task and the task's labels
+    together tell the truths for the next round.
+
+    Parameters
+    ----------
+    n_rounds : int, default=4
+        How often to learn and infer truths by turns; 1 is quick, and nearly as good where tasks
+        have many labels.
+    n_folds : int, default=5
+        Into how many folds tasks are dealt out; each has its own regressions, which have seen
+        no label of that fold, and predictions are their mean.
+    random_state : int or RandomState, optional
+        Decides folds, bags, and the rows that a kernel compares others with.
+
+    Attributes
+    ----------
+    search_ : DataFrame
+        The committee: view, penalty, power and weight of each member.
+    posterior_ : ndarray of shape (n_tasks, n_classes)
+        P(truth | features, labels) of the training tasks; features speak through regressions
+        that have not seen the task's labels.
+    confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
+        P(label | truth); the axes are worker, truth, label.
+    worker_accuracy_ : Series
+        How often each worker is right on the training tasks.
+
+    Notes
+    -----
+    The maths::
+
+        P(truth | x) = (Σ_m a_m mean_f softmax(τ_m z_m(x) @ W_mf))^τ, scaled
+        a, τ raise Σ_i log Σ_k P(k | x_i) Π_labels confusion[worker, k, label]
+            over tasks i whose fold f was not seen in fitting W_mf and confusion
+
+    Works when classes are nearly linear in the features, in their scaled values or in the
+    likeness to other tasks; with few labels per task, since tasks lend each other theirs.
+
+    Fails when classes can only be told by deep features: give it the embeddings of a pretrained
+    network in place of pixels or words. Labels that err alike on all tasks are believed.
+
+    References
+    ----------
+    Dawid and Skene (1979). doi:10.2307/2346806. Raykar et al. (2010). Learning from crowds.
+    JMLR 11. Breiman (1996). Stacked regressions. doi:10.1007/BF00117832
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from crowdwise.simulate import label_by_crowd, one_coin_confusion
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
+    >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    >>> model = AutoClassifier(random_state=0).fit(X, votes)
+    >>> bool(model.score(X, truth) > 0.9)
+    True
+    >>> print(model.summary().splitlines()[0])
+    Learned from 150 tasks with 450 labels by 4 workers, 3 classes.
+    """
+
+    _parameter_constraints = {
+        "n_rounds": [at_least(1)],
+        "n_folds": [at_least(2)],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_rounds: int = 4,
+        n_folds: int = 5,
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    @property
+    def traits(self) -> LearnerTraits:
+        return LearnerTraits(random_per=("task",))
+
+    def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
+        if X is None:
+            refuse_flat(())
+        rng, rows = check_random_state(self.random_state), as_rows(X)
+        self.n_features_in_ = rows.shape[1]
+        self._learn_views(rows, rng)
+        folds = Folds.deal(votes, gold, identify(rows), self.n_folds, rng)
+        designs = self._designs(rows)
+        found = first_round(designs, folds)
+        if self.n_rounds > 1:
+            found = next_rounds(designs, folds, found, self.n_rounds - 1)
+        self._keep(found)
+        self.n_labels_ = votes.n_annotations
+        posterior = folds.infer(found.proba)
+        return posterior, normalize(pool(count_labels(votes, posterior)))
+
+    def _learn_views(self, rows: Matrix, rng: np.random.RandomState) -> None:
+        scaled = PrincipalAxes(random_state=rng).fit(rows)
+        plain = PrincipalAxes(standardize=False, random_state=rng).fit(rows)
+        kernel = KernelAxes(random_state=rng).fit(scaled.transform(rows))
+        self.views_: dict[str, PrincipalAxes | KernelAxes] = {
+            "standardized": scaled,
+            "plain": plain,
+            "kernel": kernel,
+        }
+
+    def _designs(self, rows: Matrix) -> dict[str, Floats]:
+        """Coordinates of every row in each view, with a column of ones."""
+        seen: dict[str, Floats] = {}
+        for name, view in self.views_.items():  # a kernel is one of scaled features
+            seen[name] = view.transform(seen["standardized"] if name == "kernel" else rows)
+        return {name: add_ones(coordinates) for name, coordinates in seen.items()}
+
+    def _keep(self, found: Found) -> None:
+        """Keep what predictions need: of groups that leave out a single fold."""
+        self.weights_ = {}
+        for view, own in found.views.items():
+            assert own.weights is not None
+            alone = slice(
+                None, None, self.n_folds + 1 if own.weights.shape[1] > self.n_folds else 1
+            )
+            self.weights_[view] = np.ascontiguousarray(own.weights[:, alone])
+        needed = {*self.weights_, "standardized"} if "kernel" in self.weights_ else self.weights_
+        self.views_ = {view: own for view, own in self.views_.items() if view in needed}
+        self.last_power_, self.evidence_ = found.stack.last_power, found.evidence
+        names = [f"{view}, penalty {penalty:.0e}" for view, penalty in found.members]
+        columns = {
+            "penalty": [penalty for _, penalty in found.members],
+            "power": found.stack.power,
+            "weight": found.stack.weight,
+        }
+        self.search_ = pd.DataFrame(columns, index=pd.Index(names, name="member"))
+
+    def predict_proba(self, X: FeaturesLike) -> Floats:
+        """P(truth | features) of every row, shape (n_rows, n_classes)."""
+        check_is_fitted(self)
+        refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
+        rows = as_rows(X)
+        refuse_width(rows.shape[1], self.n_features_in_)
+        at_once = rows_at_once(max(rows.shape[1], 1000))
+        proba = np.empty((rows.shape[0], len(self.classes_)))
+        for start in range(0, rows.shape[0], at_once):
+            some = slice(start, start + at_once)
+            proba[some] = self._predict_rows(rows[some])
+        return proba
+
+    def _predict_rows(self, rows: Matrix) -> Floats:
+        designs = self._designs(rows)
+        members = np.concatenate(
+            [predict_path(designs[view], own) for view, own in self.weights_.items()], axis=2
+        )  # (row, fold, member, class)
+        n_folds = members.shape[1]
+        stack = Stack(
+            np.tile(self.search_["power"], n_folds),
+            np.tile(self.search_["weight"], n_folds) / n_folds,
+            self.last_power_,
+        )
+        return stack.mix(members.reshape(len(members), -1, members.shape[3]).astype(np.float64))
+
+    def summary(self) -> str:
+        """What was learned from, and what was chosen, in plain words."""
+        check_is_fitted(self)
+        return "\n".join(self._sentences())
+
+    def _sentences(self) -> list[str]:
+        member, n_folds = self.search_, next(iter(self.weights_.values())).shape[1]
+        sentences = [
+            f"Learned from {plural(len(self.tasks_), 'task')} with "
+            f"{plural(self.n_labels_, 'label')} by {plural(len(self.workers_), 'worker')}, "
+            f"{plural(len(self.classes_), 'class', 'classes')}.",
+            f"A committee of {plural(len(member), 'softmax regression')}, each the mean of "
+            f"{n_folds} that left out a fold, chosen by the labels of tasks they had not seen:",
+        ]
+        for view, own in member.groupby(self._view_of_member(), sort=False):
+            low, high = own["penalty"].min(), own["penalty"].max()
+            range_ = f"penalty {low:.1g}" if low == high else f"penalties {low:.1g} to {high:.1g}"
+            sentences.append(f"- {own['weight'].sum():.0%} on {VIEWS[str(view)]} ({range_});")
+        sure = "as sure as" if self.last_power_ == 1 else "less" if self.last_power_ < 1 else "more"
+        than = "" if self.last_power_ == 1 else " sure than"
+        return [
+            *sentences,
+            f"Together they are made {sure}{than} their mean (power {self.last_power_:.2g}).",
+            f"With features, the labels of an unseen task are {np.exp(self.evidence_):.2f} times "
+            "as likely as with class frequencies alone.",
+        ]
+
+    def _view_of_member(self) -> list[str]:
+        return [name.split(",")[0] for name in self.search_.index]

@@ -1,0 +1,132 @@
+"""Folds of tasks whose labels stay unseen by what is learned about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from crowdwise.annotations import Annotations, find_labeled
+from crowdwise.inference import clamp, expected_log, gold_mask
+from crowdwise.inference.engines.memory import count
+from crowdwise.inference.rows import sum_by_group
+from crowdwise.learn.penalty_path import Problem
+from crowdwise.learn.worker_bags import infer_in_bags, pool
+from crowdwise.typing import Array, Floats, Ints
+
+N_BAGS = 8
+SHAPE = 4.0  # of the Gamma distribution that workers' weights are drawn from, with mean 1
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Tasks dealt out to folds.
+
+    For each fold there is a world without its labels, in which truths are inferred and
+    regressions learned: what these say about the tasks of the fold, no label of the fold has
+    ever touched, however many rounds there were. Inside a world, one more fold is left out
+    at a time, since a task's own label must not come back to it as what its features say.
+    """
+
+    votes: Annotations
+    gold: Ints | None
+    fold: Ints  # (task,)
+    n_folds: int
+    bags: Floats  # (bag, worker)
+
+    @classmethod
+    def deal(
+        cls, votes: Annotations, gold: Ints | None, key: Floats, n: int, rng: np.random.RandomState
+    ) -> Self:
+        """Tasks in a row, those of a class together and then by their key, n at a time.
+
+        So each fold has its share of all that differs, and the order of the tasks is forgotten.
+        """
+        likely = clamp(votes.shares(), gold).argmax(axis=1)
+        row = np.lexsort((key, likely, find_counting(votes, gold)))
+        fold: Ints = np.empty(len(row), dtype=np.int64)
+        turns = [rng.permutation(n) for _ in range(-(-len(row) // n))]
+        fold[row] = np.concatenate(turns)[: len(row)]
+        drawn = rng.gamma(SHAPE, 1.0 / SHAPE, (N_BAGS, votes.n_workers))
+        bags = np.empty_like(drawn)
+        bags[:, np.argsort(identify_workers(votes, key))] = drawn  # wherever they stand
+        return cls(votes, gold, fold, n, bags)
+
+    @cached_property
+    def labeled(self) -> Array:
+        """Which tasks have a label that counts, or a known truth."""
+        return find_counting(self.votes, self.gold)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """All (world, fold left out in it); in a world of its own only one is left out."""
+        return [(f, g) for f in range(self.n_folds) for g in range(self.n_folds)]
+
+    def infer(self, prior: Floats | None, hidden: int | None = None) -> Floats:
+        """P(truth | labels, prior) of each task, without the labels of the hidden fold."""
+        votes, gold = self.votes, self.gold
+        if hidden is not None:
+            votes = votes.filter(self.fold[votes.task] != hidden)
+            gold = None if gold is None else np.where(self.fold == hidden, -1, gold)
+        return infer_in_bags(votes, gold, self.bags, prior)
+
+    def one_world(self, posterior: Floats) -> Problem:
+        """A regression for each fold left out, all on one posterior."""
+        target = np.zeros(self.n_folds, dtype=np.int64)
+        left_out = [{fold} for fold in range(self.n_folds)]
+        return Problem(posterior[None].astype(np.float32), target, self._weight(left_out))
+
+    def all_worlds(self, posteriors: Floats) -> Problem:
+        """A regression for each pair, on the posteriors of each world, (world, task, class)."""
+        target = np.array([world for world, _ in self.pairs])
+        weight = self._weight([set(pair) for pair in self.pairs])
+        return Problem(posteriors.astype(np.float32), target, weight)
+
+    def _weight(self, left_out: list[set[int]]) -> Floats:
+        """The same for every labeled task that is not left out, (task, group)."""
+        weight = np.stack([~np.isin(self.fold, list(out)) for out in left_out], axis=1)
+        weight = (weight & self.labeled[:, None]).astype(np.float32)
+        return weight / np.maximum(weight.sum(axis=0), 1.0)
+
+    def likelihood(self, posterior: Floats, hidden: int | None = None) -> Floats:
+        """P(labels | truth) of each task up to a factor, (task, truth).
+
+        Workers are counted on tasks of other folds, and never on those of the hidden one.
+        """
+        votes, n_classes = self.votes, self.votes.n_classes
+        rows = [np.flatnonzero(self.fold == fold) for fold in range(self.n_folds)]
+        parts = [votes[some] for some in rows]
+        truth = clamp(posterior, self.gold)
+        counts = [
+            count(part.cells, truth[some], votes.n_workers, n_classes)
+            for part, some in zip(parts, rows, strict=True)
+        ]
+        log = np.zeros((votes.n_tasks, n_classes))
+        for fold, (part, some) in enumerate(zip(parts, rows, strict=True)):
+            seen = sum(own for other, own in enumerate(counts) if other not in (fold, hidden))
+            log[some] = sum_over_labels(part, expected_log(pool(np.asarray(seen))))
+        mask = gold_mask(self.gold, n_classes)
+        log = log if mask is None else log + mask
+        return np.exp(log - log.max(axis=1, keepdims=True))
+
+
+def find_counting(votes: Annotations, gold: Ints | None) -> Array:
+    """Which tasks have a label that counts, or a known truth."""
+    labeled = find_labeled(votes)
+    return labeled if gold is None else labeled | (gold >= 0)
+
+
+def identify_workers(votes: Annotations, key: Floats) -> Floats:
+    """A number for each worker that hardly another one has, from keys of tasks."""
+    given = key[votes.task] * (1.0 + votes.label)
+    given = given if votes.weight is None else given * votes.weight
+    return sum_by_group(votes.worker, given, votes.n_workers)
+
+
+def sum_over_labels(votes: Annotations, tables: Floats) -> Floats:
+    """Sum of ``tables[worker, truth, label]`` over the labels of each task, (task, truth)."""
+    by_cell = np.ascontiguousarray(tables.swapaxes(1, 2)).reshape(-1, votes.n_classes)
+    summed: Floats = votes.cells.matrix(0, votes.n_tasks, len(by_cell)) @ by_cell
+    return summed

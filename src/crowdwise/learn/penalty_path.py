@@ -1,0 +1,107 @@
+"""Softmax regressions for many penalties and many choices of rows, as one matrix product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdwise.typing import Floats, Ints
+
+CELLS_AT_ONCE = 1 << 23  # logits held at a time
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What regressions are fitted to: targets, and which rows count in which group."""
+
+    targets: Floats  # (target, row, class), rows sum to one
+    target: Ints  # (group,): the number of its target
+    weight: Floats  # (row, group), columns sum to one
+
+
+def add_ones(coordinates: Floats) -> Floats:
+    """Coordinates with a last column of ones, the intercept's."""
+    return np.hstack([coordinates, np.ones((len(coordinates), 1), dtype=coordinates.dtype)])
+
+
+def fit_path(
+    design: Floats, problem: Problem, penalties: Floats, start: Floats | None, n_steps: int
+) -> Floats:
+    """Weights of shape (column, group, penalty, class), from steps of Nesterov's method.
+
+    Each lowers the mean cross-entropy of a group plus half the penalty times the squared
+    weights; the last column is the intercept's, which is not penalized. Columns other than that
+    are along principal axes, so that scaling steps by their variance all but solves the
+    problem: the number of steps that it takes does not depend on how unequal they are.
+    """
+    n_columns, n_groups, n_classes = design.shape[1], len(problem.target), problem.targets.shape[2]
+    shape = (n_columns, n_groups, len(penalties), n_classes)
+    found: Floats = np.zeros(shape, dtype=np.float32) if start is None else start
+    variance = np.maximum((design**2).mean(axis=0), 1e-12)
+    curvature = 0.5 * variance * steepest(design, problem.weight, variance)
+    at_once = max(1, CELLS_AT_ONCE // (len(design) * n_groups * n_classes))
+    parts = [
+        _descend(design, problem, penalties[some], found[:, :, some], curvature, n_steps)
+        for first in range(0, len(penalties), at_once)
+        for some in [slice(first, first + at_once)]
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
+
+
+def _descend(
+    design: Floats, problem: Problem, penalties: Floats, start: Floats, curvature: Floats, n: int
+) -> Floats:
+    penalty = np.tile(penalties.astype(np.float32), (design.shape[1], 1))
+    penalty[-1] = 0.0
+    penalty = penalty[:, None, :, None]  # (column, 1, penalty, 1)
+    size = curvature.astype(np.float32)[:, None, None, None] + penalty
+    now, ahead = start, start
+    momentum = np.ones((1, *start.shape[1:3], 1), dtype=np.float32)  # of each regression
+    for _ in range(n):
+        slope = _slope(design, problem, ahead) + penalty * ahead
+        after = ahead - slope / size
+        change = after - now
+        uphill = np.einsum("cgpk,cgpk->gp", slope, change)[None, :, :, None] > 0
+        grown = np.where(uphill, 1.0, (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2.0)
+        ahead = after + np.where(uphill, 0.0, (momentum - 1.0) / grown) * change
+        now, momentum = after, grown
+    return now
+
+
+def _slope(design: Floats, problem: Problem, weights: Floats) -> Floats:
+    """Slope of the mean cross-entropy of every group."""
+    rest = predict_path(design, weights)  # (row, group, penalty, class)
+    for group, target in enumerate(problem.target):
+        rest[:, group] -= problem.targets[target][:, None]
+        rest[:, group] *= problem.weight[:, group, None, None]
+    return (design.T @ rest.reshape(len(rest), -1)).reshape(weights.shape)
+
+
+def predict_path(design: Floats, weights: Floats) -> Floats:
+    """Class probabilities of every row by every regression, (row, *weights.shape[1:])."""
+    logits = design @ weights.reshape(len(weights), -1)
+    logits = logits.reshape(len(design), *weights.shape[1:])
+    return softmax_inplace(logits)
+
+
+def softmax_inplace(logits: Floats) -> Floats:
+    """Softmax over the last axis, in the memory of the logits."""
+    logits -= logits.max(axis=-1, keepdims=True)
+    np.exp(logits, out=logits)
+    total: Floats = logits.sum(axis=-1, keepdims=True)
+    logits /= total
+    return logits
+
+
+def steepest(design: Floats, weight: Floats, variance: Floats, n_steps: int = 12) -> float:
+    """How much steeper the weighted rows of a group can be than the variances say."""
+    scaled = design / np.sqrt(variance)
+    most = weight.max(axis=1)[:, None].astype(np.float32)
+    vector = np.ones((design.shape[1], 1), dtype=np.float32)
+    size = 1.0
+    for _ in range(n_steps):
+        vector /= max(float(np.linalg.norm(vector)), 1e-30)
+        vector = scaled.T @ (most * (scaled @ vector))
+        size = float(np.linalg.norm(vector))
+    return 1.05 * size

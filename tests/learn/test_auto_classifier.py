@@ -1,0 +1,198 @@
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import load_iris
+
+from crowdwise.inference import expected_log
+from crowdwise.learn import AutoClassifier
+from crowdwise.learn.committee_search import first_round, next_rounds
+from crowdwise.learn.isolated_folds import Folds
+from crowdwise.learn.label_stacking import Stack, sharpen
+from crowdwise.learn.penalty_path import Problem, add_ones, fit_path, predict_path
+from crowdwise.learn.softmax_regression import softmax_regression
+from crowdwise.learn.views import KernelAxes, PrincipalAxes, identify
+from crowdwise.learn.worker_bags import infer, pool
+from crowdwise.simulate import label_by_crowd, one_coin_confusion
+
+CONFUSION = one_coin_confusion([0.95, 0.8, 0.6, 0.5, 0.4], n_classes=3)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, truth = load_iris(return_X_y=True)
+    return X, truth, label_by_crowd(truth, CONFUSION, per_task=2, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    X, _, votes = iris
+    return AutoClassifier(random_state=0).fit(X, votes)
+
+
+def test_it_learns_more_than_the_votes_say(iris, fitted):
+    X, truth, votes = iris
+    voted = (votes.shares().argmax(axis=1) == truth).mean()
+    assert fitted.score(X, truth) > max(voted + 0.1, 0.93)
+    assert (fitted.posterior_.argmax(axis=1) == truth).mean() > 0.93
+    assert_array_equal(fitted.worker_accuracy_.argsort().to_numpy()[-2:], [1, 0])
+
+
+def test_it_says_what_it_chose(fitted):
+    assert_allclose(fitted.search_["weight"].sum(), 1)
+    said = fitted.summary()
+    assert "150 tasks with 300 labels by 5 workers, 3 classes" in said
+    for view, words in (("plain", "as they are"), ("kernel", "likeness")):
+        assert (view in str(fitted.search_.index.tolist())) == (words in said)
+
+
+def test_one_round_is_a_mode_of_its_own(iris):
+    X, truth, votes = iris
+    model = AutoClassifier(n_rounds=1, random_state=0).fit(X, votes)
+    assert len(model.search_) == 21  # all penalties of all views
+    assert model.score(X, truth) > 0.9
+
+
+@pytest.mark.parametrize("turn", [csr_array, torch.as_tensor], ids=["sparse", "torch"])
+def test_other_kinds_of_features_give_the_same(iris, fitted, turn):
+    X, _, votes = iris
+    model = AutoClassifier(random_state=0).fit(turn(X), votes)
+    assert_allclose(model.predict_proba(turn(X)), fitted.predict_proba(X), atol=0.02)
+
+
+def test_gold_is_learned_from(iris):
+    X, truth, votes = iris
+    nothing = votes.filter(votes.worker == 4)  # right on .4
+    gold = dict(zip(votes.tasks[::3], truth[::3], strict=True))
+    model = AutoClassifier(random_state=0).fit(X, nothing, gold=gold)
+    assert model.score(X, truth) > 0.93
+
+
+def test_a_path_reaches_what_a_slow_optimizer_finds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5)) * [3, 1, 1, 0.3, 0.01]
+    design = add_ones(PrincipalAxes(standardize=False).fit(X).transform(X.astype(np.float32)))
+    target = rng.dirichlet([0.3, 0.3, 0.3], size=80)
+    half = (np.arange(80) % 2 == 0).astype(float)
+    weight = np.stack([half / half.sum(), np.full(80, 1 / 80)], axis=1)
+    problem = Problem(target[None], np.array([0, 0]), weight)
+    penalties = np.array([1e-3, 0.1])
+    found = fit_path(design, problem, penalties, None, 300)
+    for group in range(2):
+        for at, penalty in enumerate(penalties):
+            rows = weight[:, group, None] * target
+            slow = softmax_regression(design, rows * 1e4, penalty * 1e4, np.zeros((6, 3)))
+            expected = predict_path(design, slow[:, None, None])[:, 0, 0]
+            assert_allclose(predict_path(design, found)[:, group, at], expected, atol=2e-3)
+
+
+def test_axes_are_centered_uncorrelated_and_of_unit_size():
+    rng = np.random.default_rng(1)
+    X = (rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8)) + 5).astype(np.float32)
+    wide = np.hstack([X, np.repeat(X, 9, axis=1) ** 2]).astype(np.float32)  # more than rows
+    for view, table in (
+        (PrincipalAxes(), X),
+        (PrincipalAxes(standardize=False), X),
+        (PrincipalAxes(), wide),
+        (PrincipalAxes(), csr_array(wide)),
+        (KernelAxes(), X),
+    ):
+        seen = np.asarray(view.fit(table).transform(table), dtype=np.float64)
+        moments = seen.T @ seen / len(seen)
+        assert_allclose(seen.mean(axis=0), 0, atol=1e-3)
+        assert_allclose(moments, np.diag(np.diag(moments)), atol=1e-3)
+        assert_allclose(np.trace(moments), 1, atol=1e-2)
+
+
+def test_sparse_axes_are_those_of_the_same_dense_table():
+    rng = np.random.default_rng(2)
+    X = (rng.normal(size=(40, 90)) * (rng.random((40, 90)) < 0.2)).astype(np.float32)
+    for table in (X, X[:, :20]):
+        dense, sparse = (
+            PrincipalAxes().fit(one).transform(one) for one in (table, csr_array(table))
+        )
+        assert_allclose(dense @ dense.T, sparse @ sparse.T, atol=1e-3)
+
+
+def test_the_member_that_knows_counts_and_is_made_as_sure_as_it_is_right():
+    rng = np.random.default_rng(4)
+    truth = rng.integers(2, size=2000)
+    right = np.where(rng.random(2000) < 0.8, truth, 1 - truth)
+    knows = np.where(np.eye(2)[right] == 1, 0.98, 0.02)  # right on .8, but so sure
+    members = np.stack([np.full((2000, 2), 0.5), knows], axis=1)
+    label = np.where(rng.random(2000) < 0.9, truth, 1 - truth)
+    likelihood = np.where(np.eye(2)[label] == 1, 0.9, 0.1)
+    stack = Stack.choose(members, likelihood)
+    mixed = stack.mix(members)
+    assert stack.weight[1] > 0.6
+    assert_allclose(mixed.max(axis=1).mean(), 0.8, atol=0.05)
+    assert_allclose(sharpen(np.array([0.5, 0.25, 0.25]), 2.0), np.array([4, 1, 1]) / 6)
+
+
+def test_inference_by_loops(iris):
+    votes = iris[2]
+    weight = np.linspace(0.5, 2.0, votes.n_workers)
+    n = votes.n_classes
+    prior = np.random.default_rng(5).dirichlet(np.ones(n), size=votes.n_tasks)
+    posterior = prior
+    for _ in range(40):
+        counts = np.zeros((votes.n_workers, n, n))
+        for task, worker, label in zip(votes.task, votes.worker, votes.label, strict=True):
+            counts[worker, :, label] += weight[worker] * posterior[task]
+        tables = expected_log(pool(counts))
+        log = np.log(prior)
+        for task, worker, label in zip(votes.task, votes.worker, votes.label, strict=True):
+            log[task] += weight[worker] * tables[worker, :, label]
+        before, posterior = posterior, np.exp(log) / np.exp(log).sum(axis=1, keepdims=True)
+        if np.abs(posterior - before).max() < 5e-3:
+            break
+    assert_allclose(infer(votes, None, weight, prior), posterior, atol=1e-9)
+
+
+@pytest.fixture
+def folds(iris):
+    X, _, votes = iris
+    return Folds.deal(votes, None, identify(X), 3, np.random.RandomState(0))
+
+
+def test_labels_are_judged_by_workers_counted_elsewhere(folds):
+    votes, fold = folds.votes, folds.fold
+    posterior = np.random.default_rng(6).dirichlet(np.ones(3), size=150)
+    found = folds.likelihood(posterior, hidden=1)
+    task = int(np.flatnonzero(fold == 0)[0])
+    counts = np.zeros((5, 3, 3))
+    for other, worker, label in zip(votes.task, votes.worker, votes.label, strict=True):
+        if fold[other] == 2:
+            counts[worker, :, label] += posterior[other]
+    tables, log = expected_log(pool(counts)), np.zeros(3)
+    for worker, label in zip(votes[task].worker, votes[task].label, strict=True):
+        log += tables[worker, :, label]
+    assert_allclose(found[task], np.exp(log - log.max()))
+
+
+def test_no_label_of_a_fold_touches_what_is_said_about_it(iris, folds):
+    X, _, votes = iris
+    designs = {"plain": add_ones(PrincipalAxes().fit(X).transform(X.astype(np.float32)))}
+    start = first_round(designs, folds)
+    hidden = folds.fold[votes.task] == 1
+    label = np.where(hidden, (votes.label + 1) % 3, votes.label).astype(votes.label.dtype)
+    other = Folds(
+        type(votes).from_codes(votes.task, votes.worker, label, classes=votes.classes),
+        None, folds.fold, folds.n_folds, folds.bags,
+    )  # fmt: skip
+    one, two = (next_rounds(designs, each, start, 3).views["plain"] for each in (folds, other))
+    world = [place for place, (first, _) in enumerate(folds.pairs) if first == 1]
+    assert one.weights.dtype == np.float32  # or it takes twice as long
+    assert_array_equal(one.weights[:, world], two.weights[:, world])
+    assert np.abs(one.weights - two.weights).max() > 0.1
+
+
+def test_folds_have_their_share_of_every_class_and_forget_the_order(iris, folds):
+    X, _, votes = iris
+    voted = votes.shares().argmax(axis=1)
+    sizes = [np.bincount(voted[folds.fold == fold], minlength=3) for fold in range(3)]
+    assert np.ptp(sizes, axis=0).max() <= 2
+    order = np.random.default_rng(7).permutation(150)
+    again = Folds.deal(votes[order], None, identify(X[order]), 3, np.random.RandomState(0))
+    assert (again.fold == folds.fold[order]).mean() > 0.95  # some rows are twins
