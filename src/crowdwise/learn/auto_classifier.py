@@ -12,8 +12,7 @@ from crowdwise.base.fitting import column_names, refuse_flat, refuse_other_colum
 from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least
 from crowdwise.errors import plural
-from crowdwise.inference import normalize
-from crowdwise.inference.confusion import count_labels
+from crowdwise.inference import count_labels, normalize
 from crowdwise.learn.committee_search import Found, first_round, next_rounds
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.learn.isolated_folds import Folds
