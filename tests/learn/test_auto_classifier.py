@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 
-from crowdwise.inference import expected_log
+from crowdwise.inference import WeightedEngine, expected_log
 from crowdwise.learn import AutoClassifier
 from crowdwise.learn.committee_search import first_round, next_rounds
 from crowdwise.learn.isolated_folds import Folds
@@ -147,7 +147,7 @@ def test_inference_by_loops(iris):
         before, posterior = posterior, np.exp(log) / np.exp(log).sum(axis=1, keepdims=True)
         if np.abs(posterior - before).max() < 5e-3:
             break
-    assert_allclose(infer(votes, None, weight, prior), posterior, atol=1e-9)
+    assert_allclose(infer(WeightedEngine(votes, weights=weight), prior), posterior, atol=1e-9)
 
 
 @pytest.fixture

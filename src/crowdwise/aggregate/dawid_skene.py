@@ -14,6 +14,7 @@ from crowdwise.inference import (
     expected_log,
     fixed_prior,
     normalize,
+    pool_counts,
     until_converged,
     worker_prior,
 )
@@ -167,7 +168,7 @@ class DawidSkene(ConfusionModel):
         """What is added to the counts of each worker's (truth, label)."""
         if not self.pooling:
             return smoothing
-        return self.pooling * normalize(counts.sum(axis=0) + smoothing)
+        return pool_counts(counts, smoothing, self.pooling)
 
     def _log_confusion(self) -> Floats:
         return expected_log(self.counts_) if self.pooling else np.log(normalize(self.counts_))

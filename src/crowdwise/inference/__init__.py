@@ -1,6 +1,12 @@
 """The shared maths of truth inference: engines that sweep, the stopping rule, distributions."""
 
-from crowdwise.inference.dirichlet import divergence, expected_log, positive_pair, worker_prior
+from crowdwise.inference.dirichlet import (
+    divergence,
+    expected_log,
+    pool_counts,
+    positive_pair,
+    worker_prior,
+)
 from crowdwise.inference.engines import (
     Engine,
     MemoryEngine,
@@ -50,6 +56,7 @@ __all__ = [
     "normalize",
     "one_coin_confusion",
     "one_hot",
+    "pool_counts",
     "pooled_confusion",
     "positive_pair",
     "rank_certainty",

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln
 
 from crowdwise.errors import ParameterError, explain
+from crowdwise.inference.simplex import normalize
 from crowdwise.typing import Floats
 
 
@@ -35,6 +36,11 @@ def worker_prior(smoothing: ArrayLike, n_classes: int) -> Floats:
         return value
     right, wrong = np.broadcast_to(value, 2)
     return np.where(np.eye(n_classes, dtype=bool), right, wrong)
+
+
+def pool_counts(counts: Floats, smoothing: Floats, pooling: float) -> Floats:
+    """Pseudo-counts of every worker: ``pooling`` labels of the whole crowd's confusion."""
+    return pooling * normalize(counts.sum(axis=0) + smoothing)
 
 
 def positive_pair(value: ArrayLike, name: str, meaning: str) -> Floats:

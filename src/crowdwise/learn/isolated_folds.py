@@ -11,13 +11,11 @@ import numpy as np
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.inference import clamp, expected_log, gold_mask
 from crowdwise.inference.engines.memory import count
-from crowdwise.inference.rows import sum_by_group
 from crowdwise.learn.penalty_path import Problem
-from crowdwise.learn.worker_bags import infer_in_bags, pool
+from crowdwise.learn.worker_bags import draw_bags, infer_in_bags, pool
 from crowdwise.typing import Array, Floats, Ints
 
 N_BAGS = 8
-SHAPE = 4.0  # of the Gamma distribution that workers' weights are drawn from, with mean 1
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,7 @@ class Folds:
         fold: Ints = np.empty(len(row), dtype=np.int64)
         turns = [rng.permutation(n) for _ in range(-(-len(row) // n))]
         fold[row] = np.concatenate(turns)[: len(row)]
-        drawn = rng.gamma(SHAPE, 1.0 / SHAPE, (N_BAGS, votes.n_workers))
-        bags = np.empty_like(drawn)
-        bags[:, np.argsort(identify_workers(votes, key))] = drawn  # wherever they stand
+        bags = draw_bags(votes, N_BAGS, rng)
         return cls(votes, gold, fold, n, bags)
 
     @cached_property
@@ -116,13 +112,6 @@ def find_counting(votes: Annotations, gold: Ints | None) -> Array:
     """Which tasks have a label that counts, or a known truth."""
     labeled = find_labeled(votes)
     return labeled if gold is None else labeled | (gold >= 0)
-
-
-def identify_workers(votes: Annotations, key: Floats) -> Floats:
-    """A number for each worker that hardly another one has, from keys of tasks."""
-    given = key[votes.task] * (1.0 + votes.label)
-    given = given if votes.weight is None else given * votes.weight
-    return sum_by_group(votes.worker, given, votes.n_workers)
 
 
 def sum_over_labels(votes: Annotations, tables: Floats) -> Floats:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
+from crowdwise.aggregate.bayes_bag import draw_weights
 from crowdwise.annotations import Annotations
-from crowdwise.inference import clamp, expected_log, gold_mask, log_of, normalize
-from crowdwise.inference.engines.memory import count, sweep
+from crowdwise.inference import (
+    WeightedEngine,
+    clamp,
+    expected_log,
+    log_of,
+    normalize,
+    pool_counts,
+    worker_prior,
+)
 from crowdwise.typing import Floats, Ints
 
-STRENGTH = 3.0  # labels of the crowd's confusion that every worker gets
+SMOOTHING, POOLING = (1.0, 0.25), 3.0  # as in BayesBag
+SHAPE = 4  # of the distribution of workers' weights, less spread out than BayesBag's
 N_STEPS = 40
 CLOSE = 5e-3  # of posteriors from one step to the next
 
 
+def draw_bags(votes: Annotations, n_bags: int, rng: np.random.RandomState) -> Floats:
+    """Weights of the workers, (bag, worker), from a Gamma distribution with mean 1."""
+    drawn = draw_weights(votes, n_bags * SHAPE, rng)
+    return drawn.reshape(n_bags, SHAPE, votes.n_workers).mean(axis=1)
+
+
 def pool(counts: Floats) -> Floats:
     """Counts of each worker, with some labels of the whole crowd's confusion added."""
-    n_classes = counts.shape[-1]
-    crowd = normalize(counts.sum(axis=0) + 0.25 + 0.75 * np.eye(n_classes))
-    return counts + STRENGTH * crowd
+    return counts + pool_counts(counts, worker_prior(SMOOTHING, counts.shape[-1]), POOLING)
 
 
 def infer_in_bags(
@@ -31,27 +42,21 @@ def infer_in_bags(
     With a prior, (task, class), posteriors start there; else from shares of labels, and a
     prior is estimated.
     """
-    return np.mean([infer(votes, gold, weight, prior) for weight in bags], axis=0)
+    engines = [WeightedEngine(votes, gold, weights=weight) for weight in bags]
+    return np.mean([infer(engine, prior) for engine in engines], axis=0)
 
 
-def infer(votes: Annotations, gold: Ints | None, weight: Floats, prior: Floats | None) -> Floats:
+def infer(engine: WeightedEngine, prior: Floats | None) -> Floats:
     """Dawid and Skene's model with pooled, weighted workers: P(truth) of each task."""
-    cells, n_classes = votes.cells, votes.n_classes
-    value = weight[cells.code // n_classes]
-    cells = replace(cells, value=value if cells.value is None else value * cells.value)
-    mask = gold_mask(gold, n_classes)
-    if prior is None:
-        own = weight[votes.worker] * (1.0 if votes.weight is None else votes.weight)
-        posterior, offset = clamp(replace(votes, weight=own).shares(), gold), mask
-    else:
-        posterior, offset = clamp(prior, gold), log_of(prior)
-        offset = offset if mask is None else np.maximum(offset, -1e3) + mask
-    log_prior, labeled = np.zeros(n_classes), votes.redundancy > 0
-    counts = count(cells, posterior, votes.n_workers, n_classes)
+    start = engine.shares() if prior is None else prior
+    posterior = clamp(start, engine.gold)
+    labeled = engine.annotations.redundancy > 0
+    log_class, counts = log_of(start), engine.count(posterior)
     for _ in range(N_STEPS):
         if prior is None:
             log_prior = np.log(normalize(posterior[labeled].sum(axis=0) + 1.0))
-        found = sweep(cells, log_prior, expected_log(pool(counts)), offset, keep=True)
+            log_class = np.broadcast_to(log_prior, posterior.shape)
+        found = engine.expect(log_class, expected_log(pool(counts)))
         moved = np.abs(found.posterior - posterior).max(initial=0.0)
         posterior, counts = found.posterior, found.counts
         if moved < CLOSE:
