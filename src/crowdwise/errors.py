@@ -9,9 +9,14 @@ already catch.
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
+from crowdwise.screen import printable
+
 
 class CrowdwiseError(Exception):
     """Something the caller can fix; the message says how."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class AnnotationError(CrowdwiseError, ValueError):
@@ -61,7 +66,7 @@ class MissingExtraError(CrowdwiseError, ImportError):
 def explain(what: str, **parts: str) -> str:
     """Lay out a message: the fact, then one indented line for each named part."""
     lines = [f"  {name + ':':<9} {text}" for name, text in parts.items() if text]
-    return "\n".join([what, *lines])
+    return printable("\n".join([what, *lines]))
 
 
 def listing(values: Any, most: int = 5) -> str:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, BinaryIO, TextIO, TypeVar
 
+from crowdwise.screen import printable
+
 Step = TypeVar("Step")
 
 
@@ -109,7 +111,7 @@ def bar(what: str, total: int | None, unit: str = "step") -> Iterator[Bar]:
         return
     columns = _columns(display.file)
     with _tqdm()(
-        desc=what,
+        desc=printable(what, keep=""),
         total=total,
         unit=unit,
         unit_scale=unit == "B",
@@ -178,6 +180,7 @@ class _Counted(io.RawIOBase):
 
 def write(text: str) -> None:
     """Write a line to standard error, above any bars."""
+    text = printable(text)
     if _display.get() is None:
         sys.stderr.write(f"{text}\n")
     else:

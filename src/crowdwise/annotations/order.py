@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from crowdwise.screen import printable
 from crowdwise.typing import Array, Floats
 
 MOST = 20  # classes to name
@@ -25,6 +26,6 @@ def describe_order(classes: Array) -> str:
     values = as_numbers(classes)
     if values is not None and (np.diff(values) > 0).all():
         return ""
-    names = [str(name) for name in classes.tolist()]
+    names = [printable(str(name), keep="") for name in classes.tolist()]
     shown = names if len(names) <= MOST else [*names[: MOST - 1], "…", names[-1]]
     return f"Order taken: {' < '.join(shown)}."

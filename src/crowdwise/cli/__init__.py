@@ -56,7 +56,8 @@ class Parser(ArgumentParser):
     """Argparse with errors in the form of all others."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"crowdwise: {explain(message + '.', fix=f'see {self.prog} --help')}\n")
+        text = explain(f"{message}.", fix=f"see {self.prog} --help")  # safe for a screen
+        self.exit(2, f"crowdwise: {text}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

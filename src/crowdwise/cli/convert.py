@@ -8,6 +8,7 @@ crowdwise convert votes.csv - --to nested > answers.json
 import sys
 from argparse import ArgumentParser, Namespace
 
+from crowdwise.cli.files import refuse_screen
 from crowdwise.cli.options import add_input_options, read_input
 from crowdwise.cli.outcome import say
 from crowdwise.errors import plural
@@ -25,8 +26,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from crowdwise.io.write import write_annotations
+    from crowdwise.io.write import BINARY, write_annotations
 
+    if args.to in BINARY and sys.stdout.isatty():
+        refuse_screen(args.output, f"A file of the kind {args.to}")
     annotations = read_input(args)
     target = sys.stdout if args.output == "-" else args.output
     write_annotations(target, annotations, args.to)

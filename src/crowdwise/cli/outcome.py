@@ -8,12 +8,13 @@ import traceback
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 
 from crowdwise import progress
 from crowdwise.cli.files import refuse_overwriting
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
+from crowdwise.screen import Screen, printable
 
 INTERRUPTED = 130  # the exit status that shells expect after Ctrl-C
 
@@ -26,7 +27,7 @@ def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
     """Run a command; turn whatever happens into a message and an exit status."""
     try:
         refuse_overwriting(args)
-        with stop_at_once(args), show_steps(args), word_warnings(args):
+        with stop_at_once(args), show_steps(args), word_warnings(args), guard_screen():
             status = run(args)
             sys.stdout.flush()
             return INTERRUPTED if args.interrupted else status
@@ -37,8 +38,8 @@ def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
         return report_interrupt()
     except Exception as error:
         if args.debug:
-            traceback.print_exc()
-        print(f"crowdwise: {explain_error(error)}", file=sys.stderr)
+            sys.stderr.write(printable(traceback.format_exc()))
+        print(printable(f"crowdwise: {explain_error(error)}"), file=sys.stderr)
         _close_quietly()
         return 2 if isinstance(error, ParameterError) else 1  # parameters are in the command
 
@@ -96,6 +97,13 @@ def explain_bug(error: Exception) -> str:
         first=f"{Path(place.filename).name}, line {place.lineno}, in {place.name}",
         fix="please report the command and this message; --debug shows the whole trace",
     )
+
+
+@contextmanager
+def guard_screen() -> Iterator[None]:
+    """Show only printable text where standard output is a terminal; a pipe gets all of it."""
+    with redirect_stdout(Screen(sys.stdout)) if sys.stdout.isatty() else nullcontext():
+        yield
 
 
 class LogLines(logging.Handler):

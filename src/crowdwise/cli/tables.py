@@ -7,6 +7,8 @@ from collections.abc import Callable
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.screen import printable
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -51,13 +53,14 @@ def write_table(
     elif args.json:
         write_labels(sys.stdout, frame, "json")
     elif aligned is not None and (args.table or sys.stdout.isatty()):
-        print(aligned(frame))
+        print(printable(aligned(frame)))
     else:
         write_labels(sys.stdout, frame, "csv")
 
 
 def align(rows: list[list[str]], right: set[int]) -> str:
     """Rows of text as aligned columns; the columns in ``right`` are flush right."""
+    rows = [[printable(cell, keep="") for cell in row] for row in rows]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = []
     for row in rows:

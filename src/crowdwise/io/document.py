@@ -144,6 +144,7 @@ class Document:
 
     untyped = False  # whether all values are text that may stand for numbers
     columns: Sequence[str] = ()
+    notes: tuple[str, ...] = ()  # what reading it had to change
     task: str | None = None  # the column that names the tasks, where its own name does not say so
 
     def __init__(self, name: str, stem: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -205,4 +206,4 @@ def _parse(document: Document, form: Format[Any], options: ReadOptions) -> LongT
                 expected=f"at least one row ({form.about})",
             )
         )
-    return table
+    return replace(table, notes=(*table.notes, *document.notes))

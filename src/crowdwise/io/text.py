@@ -17,6 +17,7 @@ from pandas.errors import ParserError, ParserWarning
 
 from crowdwise.errors import FormatError, explain, plural
 from crowdwise.io.document import SAMPLE, File, Record, Table, explain_read_errors, not_utf8
+from crowdwise.io.formulas import unguard
 from crowdwise.typing import Array, Ints
 
 DELIMITERS = ",\t;|"
@@ -44,22 +45,24 @@ class TextTable(Table):
         likely = delimiter if delimiter and delimiter in text.split("\n", 1)[0] else None
         self.delimiter = likely or _guess_delimiter(text)
         rows = _split_cells(text, self.delimiter)
-        self.columns = [name.strip() for name in rows[0]]
+        self.columns = unguard([name.strip() for name in rows[0]])
         self._rows = rows[1:]
         self._refuse_ragged()
 
     @cached_property
     def sample(self) -> list[Record]:
-        cells = [[cell or None for cell in row] for row in self._rows]
-        return [dict(zip(self.columns, row, strict=False)) for row in cells]
+        places = range(len(self.columns))
+        cells = [unguard([row[k] if k < len(row) else "" for row in self._rows]) for k in places]
+        rows = zip(*cells, strict=True)
+        return [dict(zip(self.columns, [cell or None for cell in r], strict=True)) for r in rows]
 
     def frame(self, columns: list[str]) -> pd.DataFrame:
         self.refuse_duplicates(columns)
         place = {name: number for number, name in enumerate(self.columns)}
         wanted = {name: place[name] for name in columns}
         if self.file.size >= BIG and (parsed := self._with_arrow(wanted)) is not None:
-            return parsed
-        return self._with_pandas(wanted)
+            return self._unguard(parsed)
+        return self._unguard(self._with_pandas(wanted))
 
     def numbers(self, columns: list[str], name: str | None = None) -> pd.DataFrame:
         """These columns, as numbers where all cells are, and the text in column ``name``."""
@@ -84,12 +87,27 @@ class TextTable(Table):
                 encoding="utf-8-sig",
                 low_memory=False,
             )
-        return frame.rename(columns=dict(enumerate(self.columns)))[wanted]
+        frame = frame.rename(columns=dict(enumerate(self.columns)))[wanted]
+        return frame if name is None else frame.assign(**{name: unguard(frame[name].tolist())})
 
     def records(self) -> list[Record]:
-        frame = self._with_pandas({str(k): k for k in range(len(self.columns))}).astype(object)
+        whole = self._with_pandas({str(k): k for k in range(len(self.columns))})
+        frame = self._unguard(whole).astype(object)
         rows = frame.where(frame.notna(), None).to_numpy()
         return [dict(zip(self.columns, row, strict=True)) for row in rows.tolist()]
+
+    def _unguard(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Take away the apostrophes that keep spreadsheets from running names as formulas."""
+        for name, column in frame.items():
+            texts = column.cat.categories.tolist()
+            plain = unguard(texts)
+            changed = [own for own, text in zip(plain, texts, strict=True) if own != text]
+            if changed:
+                names = pd.Index(plain, dtype=object)
+                frame[name] = column.cat.rename_categories(names)
+                note = f"apostrophes taken away from names such as {changed[0]!r}"
+                self.notes = (note,)
+        return frame
 
     def _refuse_ragged(self) -> None:
         for number, row in enumerate(self._rows, start=1):

@@ -26,6 +26,7 @@ from crowdwise.errors import (
     explain,
 )
 from crowdwise.io.atomic import replace_file
+from crowdwise.io.formulas import guard_values
 from crowdwise.typing import Array, Names
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
@@ -121,12 +122,22 @@ def _write_csv(
     for name, values in texts.items():
         warn_about_duplicates(values, name)
     quoting = _choose_quoting(frame.columns, *texts.values())
+    frame = _guard_formulas(frame, texts)
     options: Any = {"index": False, "lineterminator": "\n", "sep": sep, "quoting": quoting}
     with progress.bar("writing", len(frame), "row") as bar:
         for start in range(0, max(len(frame), 1), ROWS):
             part = frame.iloc[start : start + ROWS]
             part.to_csv(file, header=start == 0, **options)
             bar.advance(len(part))
+
+
+def _guard_formulas(frame: pd.DataFrame, texts: Mapping[str, Array]) -> pd.DataFrame:
+    """The table with an apostrophe before what a spreadsheet would run, in titles too."""
+    for name, values in texts.items():
+        if changed := guard_values(values):
+            own = frame[name].astype(object)
+            frame = frame.assign(**{name: own.map(changed).where(own.isin(changed), own)})
+    return frame.rename(columns=guard_values(frame.columns))
 
 
 def _write_tsv(
@@ -226,7 +237,12 @@ def _write_wide(annotations: Annotations, file: IO[Any]) -> None:
     for role, names in _list_texts(annotations).items():
         warn_about_duplicates(names, role)
     quoting = _choose_quoting(*_list_texts(annotations).values())
-    annotations.to_matrix(missing=None).to_csv(file, lineterminator="\n", quoting=quoting)
+    matrix = annotations.to_matrix(missing=None)
+    if changed := guard_values(annotations.classes):
+        matrix = matrix.map(lambda label: changed.get(label, label))
+    tasks, workers = guard_values(annotations.tasks), guard_values(annotations.workers)
+    matrix = matrix.rename(index=tasks, columns=workers)
+    matrix.to_csv(file, lineterminator="\n", quoting=quoting)
 
 
 def _write_nested(annotations: Annotations, file: IO[Any]) -> None:
