@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain, listing
@@ -21,6 +20,7 @@ from crowdwise.persist.registry import (
     learned_attributes,
     registered_name,
 )
+from crowdwise.persist.soundness import refuse_misfits, refuse_not_numbers
 from crowdwise.persist.values import Arrays, from_json, to_json
 from crowdwise.typing import Array
 
@@ -124,6 +124,7 @@ def _rebuild(content: Content, yours: Tree) -> Savable:
         if isinstance(value, dict) and value.get("kind") == "yours"
     }
     _refuse_other(tree["name"], wanted, yours)
+    refuse_not_numbers(content.arrays, own_code=bool(wanted))
     params = {
         key: yours[key] if key in wanted else from_json(value, arrays)
         for key, value in tree["params"].items()
@@ -133,26 +134,6 @@ def _rebuild(content: Content, yours: Tree) -> Savable:
     model._validate_params()  # the estimator's own check: what ``fit`` would refuse
     refuse_misfits(model)
     return model
-
-
-def refuse_misfits(model: Savable) -> None:
-    """Refuse a model whose learned arrays do not have the sizes of its names."""
-    axes = {axis for names in model._axes.values() for axis in names} | {"tasks_", "workers_"}
-    for axis in sorted(axes):
-        if np.ndim(getattr(model, axis)) != 1:
-            raise FormatError(f"{axis} is not a list of names.")
-    rows: dict[str, tuple[str, ...]] = {
-        **dict.fromkeys(model._worker_rows(), ("workers_",)),
-        **dict.fromkeys(model._task_rows(), ("tasks_",)),
-    }
-    for name, names in {**rows, **model._axes}.items():
-        if name in vars(model):
-            expected = tuple(len(getattr(model, axis)) for axis in names)
-            found = np.shape(vars(model)[name])
-            if (found if name in model._axes else found[:1]) != expected:
-                raise FormatError(f"{name} has the shape {found}, its names {expected}.")
-    for inner in model._inner() if isinstance(model, Savable) else ():
-        refuse_misfits(inner)
 
 
 def _refuse_other(name: str, wanted: dict[str, str], yours: Tree) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from sklearn.base import BaseEstimator
 
 from crowdwise.errors import FormatError, explain
+from crowdwise.persist.soundness import refuse_unsound
 
 Value = Any  # whatever a parameter or a learned attribute may be
 Tree = dict[str, Value]  # values by name, or a value as JSON
@@ -143,6 +144,7 @@ def build(name: str, params: Tree, learned: Tree) -> BaseEstimator:
     estimator = cls(**params)
     if isinstance(estimator, KeepsState):
         estimator._restore(learned)
+        refuse_unsound(estimator)
     else:
         vars(estimator).update(learned)
     return estimator
