@@ -123,12 +123,28 @@ def test_a_zip_without_tables(tmp_path):
         cw.read(path)
 
 
-def test_an_excel_workbook(tmp_path):
-    path = tmp_path / "votes.xlsx"
+def test_a_sheet_of_another_kind(tmp_path):
+    path = tmp_path / "votes.ods"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
-    with pytest.raises(FormatError, match=r"an Excel workbook(.|\n)*save its sheet as CSV"):
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+    with pytest.raises(FormatError, match=r"an OpenDocument file(.|\n)*save its sheet as CSV"):
         cw.read(path)
+
+
+@pytest.mark.parametrize(
+    ("start", "what"),
+    [
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "an old Excel workbook"),
+        (b"\n<!DOCTYPE HTML><html>", "a web page, perhaps one that asks to log in"),
+        (b'\xef\xbb\xbf<?xml version="1.0"?><annotations/>', "XML, as of CVAT"),
+        (b"%PDF-1.7", "a PDF"),
+    ],
+)
+@pytest.mark.parametrize("name", ["x", "x.csv", "x.json"])
+def test_what_is_known_and_not_read(start, what, name, tmp_path):
+    (tmp_path / name).write_bytes(start)
+    with pytest.raises(FormatError, match=rf"is {what}(.|\n)*fix:"):
+        cw.read(tmp_path / name)
 
 
 @pytest.mark.parametrize("kind", ["gz", "zip"])

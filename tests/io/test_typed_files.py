@@ -91,8 +91,8 @@ def test_json_without_records(data):
 
 
 def test_text_in_another_encoding():
-    with pytest.raises(FormatError, match="UTF-16"):
-        content(json.dumps([ROW]).encode("utf-16"), "votes.json")
+    with pytest.raises(FormatError, match=r"looks like text in UTF-16(.|\n)*cut short"):
+        content(json.dumps([ROW]).encode("utf-16")[:-1], "votes.json")
 
 
 def test_binary_junk():

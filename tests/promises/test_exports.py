@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 
+import pandas as pd
 import pytest
 
 import crowdwise as cw
@@ -281,3 +282,38 @@ def test_promise_21_columns_that_are_named_overrule_a_refusal(triples):
     text = "_unit_id,_trusted_judgments,who,mood\n1,3,ann,good\n"
     taken = read(text, "x.csv", task="_unit_id", worker="who", label="mood")
     assert triples(taken) == [(1, "ann", "good")]
+
+
+def test_promise_21_labelbox_is_read(triples):
+    own = {"classifications": [{"name": "q", "radio_answer": {"name": "yes"}}]}
+    labels = [{"label_details": {"created_by": who}, "annotations": own} for who in ("ann", "bob")]
+    line = json.dumps({"data_row": {"id": "r"}, "projects": {"p": {"labels": labels}}})
+    assert triples(read(line + "\n", "x.ndjson")) == [("r", "ann", "yes"), ("r", "bob", "yes")]
+
+
+def test_promise_21_answers_in_ground_truth_are_read(triples):
+    content = {"content": json.dumps({"q": {"label": "yes"}})}
+    own = {"annotationsFromAllWorkers": [{"workerId": "ann", "annotationData": content}]}
+    line = json.dumps({"source-ref": "s3://x", "job": own, "job-metadata": METADATA})
+    assert triples(read(line, "output.manifest")) == [("s3://x", "ann", "yes")]
+
+
+def test_promise_21_google_forms_are_read(triples):
+    text = "Timestamp,Email Address,Image 1\n2024/05/31 3:07:14 PM GMT+2,ann,yes\n"
+    assert triples(read(text, "x.csv")) == [("Image 1", "ann", "yes")]
+
+
+def test_promise_21_excel_is_read(triples, tmp_path):
+    rows = [{"task": 1, "worker": "ann", "label": "yes"}]
+    pd.DataFrame(rows).to_excel(tmp_path / "x.xlsx", index=False)
+    assert triples(cw.read(tmp_path / "x.xlsx")) == [(1, "ann", "yes")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("name", ["x.csv", "x.json", "x"])
+def test_promise_21_other_encodings_are_read(encoding, name, triples):
+    text = "task,worker,label\n1,Jörg,yes\n1,李,no\n"
+    if name == "x.json":
+        text = json.dumps([{"task": 1, "worker": "Jörg", "label": "yes"}], ensure_ascii=False)
+    taken = read(text.encode(encoding), name)
+    assert triples(taken)[0] == (1, "Jörg", "yes")

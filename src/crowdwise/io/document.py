@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -20,7 +21,13 @@ from crowdwise.errors import FileError, FormatError, explain
 from crowdwise.typing import Array
 
 SAMPLE = 200  # rows looked at to recognize a format
-READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".npy")
+READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet",
+            ".pq", ".npy", ".xlsx")  # fmt: skip
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
+MOSTLY = 0.4  # zeros in every other byte that make text without a mark UTF-16
 Cell: TypeAlias = Any  # whatever JSON allows in a field
 Record = Mapping[str, Cell]  # one row
 
@@ -61,12 +68,41 @@ class File:
         with explain_read_errors(self.name), self.open() as handle:
             return handle.read(most)
 
+    def to_utf8(self) -> File:
+        """The file itself; or a copy of it in UTF-8, if it is text in UTF-16 or UTF-32."""
+        encoding = find_encoding(self.read(1 << 12))
+        if encoding is None:
+            return self
+        data = self.read()
+        try:
+            return File(self.name, data=data.decode(encoding).encode("utf-8"))
+        except UnicodeError as error:
+            raise FormatError(
+                explain(
+                    f"{self.name} looks like text in {encoding.upper()}, but is not.",
+                    first=str(error).splitlines()[0],
+                    expected="text in UTF-8, UTF-16 or UTF-32",
+                    fix="save it again with the encoding UTF-8; it may have been cut short",
+                )
+            ) from None
+
     def read_text(self) -> str:
         data = self.read()
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise not_utf8(self.name, error, data) from None
+            raise not_utf8(self.name, error) from None
+
+
+def find_encoding(start: bytes) -> str | None:
+    """UTF-16 or UTF-32, where a mark says so, or zeros in every other byte; else None."""
+    for mark, encoding in MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    places = [start[k::2].count(0) / max(len(start[k::2]), 1) for k in (0, 1)]
+    if max(places) < MOSTLY or min(places) > 0 or len(start) < 4:
+        return None
+    return "utf-16-be" if places[0] else "utf-16-le"
 
 
 def remove_ending(name: str, endings: Iterable[str]) -> str:
@@ -93,14 +129,13 @@ def explain_read_errors(name: str | Path) -> Iterator[None]:
         ) from error
 
 
-def not_utf8(name: str, error: UnicodeDecodeError, start: bytes = b"") -> FormatError:
+def not_utf8(name: str, error: UnicodeDecodeError) -> FormatError:
     """The error for text in another encoding."""
-    seen = "UTF-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "not UTF-8"
     return FormatError(
         explain(
-            f"The text of {name} is {seen}.",
+            f"The text of {name} is not UTF-8.",
             first=f"byte {error.object[error.start]:#04x} at {error.start:,}",
-            expected="text in UTF-8",
+            expected="text in UTF-8 or UTF-16",
             fix="save it again with the encoding UTF-8",
         )
     )

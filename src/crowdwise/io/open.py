@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from crowdwise.errors import FileError, FormatError, ParameterError, explain
 from crowdwise.io.document import READABLE, Document, File, Matrix, explain_read_errors
+from crowdwise.io.excel import parse_excel
 from crowdwise.io.text import TextTable
 from crowdwise.io.typed_files import (
     ParquetTable,
@@ -30,15 +31,28 @@ ROOM = 1 << 30
 STEP = 1 << 20
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
-BINARY = {b"PAR1": "parquet", b"\x93NUM": "npy"}
+BINARY = {b"PAR1": "parquet", b"\x93NUM": "npy", ZIP: "xlsx"}
+WORKBOOK = "xl/workbook.xml"  # in every .xlsx
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
-    ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy",
+    ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy", ".xlsx": "xlsx",
+    ".manifest": "jsonl",
 }  # fmt: skip
+
+# How files begin that are known and not read, what they are, and what to do.
+OTHERS = (
+    ((b"\xd0\xcf\x11\xe0",), "an old Excel workbook (.xls)", "save it as .xlsx, or as CSV"),
+    ((b"<!doctype html", b"<html"), "a web page, perhaps one that asks to log in",
+     "download the export itself"),
+    ((b"<?xml", b"<annotation"), "XML, as of CVAT or Pascal VOC, which mark parts of images",
+     "if each part is a task, write rows of task, worker, label"),
+    ((b"%pdf",), "a PDF", "export a table"),
+)  # fmt: skip
 
 
 def open_document(file: File, container: str | None = None) -> Document:
     """Parse a file; its first bytes say what it is, then its name."""
+    file = file.to_utf8()
     start = file.read(1 << 12)
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise FormatError(
@@ -48,7 +62,22 @@ def open_document(file: File, container: str | None = None) -> Document:
     kind = kind or _guess_container(start, file)
     if kind == "jsonl" and start.lstrip().startswith(b"["):
         kind = "json"
+    _refuse_others(start, file)
     return CONTAINERS[kind](file)
+
+
+def _refuse_others(start: bytes, file: File) -> None:
+    """Refuse what is known, but not read, whatever its name ends in."""
+    first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:64].lower()
+    for marks, what, fix in OTHERS:
+        if first.startswith(marks):
+            raise FormatError(
+                explain(
+                    f"{file.name} is {what}.",
+                    expected=f"one of {', '.join(CONTAINERS)}, plain, gzip or zip",
+                    fix=fix,
+                )
+            )
 
 
 def find_files(source: Any) -> list[File]:
@@ -145,22 +174,31 @@ def _unzip(data: bytes, name: str) -> list[File]:
     files: list[File] = []
     left = _limit(len(data))
     with _explain_damage(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if WORKBOOK in archive.namelist():
+            _refuse_bomb(archive, name, left)
+            return [File(name, data=data)]
         for member in sorted(n for n in archive.namelist() if is_readable(PurePath(n).name)):
             with archive.open(member) as handle:
                 content = _read_bounded(handle, f"{name}/{member}", left)
             left -= len(content)
             files.append(File(f"{name}/{member}", data=content))
-        excel = any(member.startswith("xl/") for member in archive.namelist())
+        sheet = any(member.startswith("META-INF/manifest") for member in archive.namelist())
     if not files:
         raise FormatError(
             explain(
                 f"{name} is an archive without a file of annotations.",
-                found="an Excel workbook" if excel else "",
+                found="an OpenDocument file" if sheet else "",
                 expected=f"files that end in {', '.join(READABLE)}",
-                fix="save its sheet as CSV in UTF-8" if excel else "name the file itself",
+                fix="save its sheet as CSV or .xlsx" if sheet else "name the file itself",
             )
         )
     return files
+
+
+def _refuse_bomb(archive: zipfile.ZipFile, name: str, limit: int) -> None:
+    for member in archive.infolist():
+        with archive.open(member) as handle:
+            limit -= len(_read_bounded(handle, name, limit))
 
 
 def _limit(packed: int) -> int:
@@ -234,4 +272,5 @@ CONTAINERS: dict[str, Callable[[File], Document]] = {
     "jsonl": parse_jsonl,
     "parquet": ParquetTable,
     "npy": parse_npy,
+    "xlsx": parse_excel,
 }

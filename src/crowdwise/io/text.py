@@ -199,7 +199,7 @@ def _read_head(file: File) -> str:
     try:
         return head.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise not_utf8(file.name, error, head) from None
+        raise not_utf8(file.name, error) from None
 
 
 def _split_cells(text: str, delimiter: str) -> list[list[str]]:

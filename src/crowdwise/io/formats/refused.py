@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.document import Document, ReadOptions, RecordTable, Table, Tree
+from crowdwise.io.formats import ground_truth
 from crowdwise.io.recognize import Format
 
 ROWS = "write rows of task, worker, label and read those"
@@ -32,8 +33,8 @@ def _lacks(*names: str) -> Callable[[Table], bool]:
 
 
 def _holds_metadata(document: Table) -> bool:
-    """Whether a label such as ``sport`` comes with ``sport-metadata`` of Ground Truth."""
-    return any(
+    """Whether a label such as ``sport`` comes with ``sport-metadata``, and no worker's answer."""
+    return not ground_truth.FORMAT.recognizes(document) and any(
         str(key).endswith("-metadata") and isinstance(value, Mapping) and "job-name" in value
         for row in document.sample
         for key, value in row.items()

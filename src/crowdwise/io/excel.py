@@ -1,0 +1,78 @@
+"""Excel workbooks: the one sheet that has something in it."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.errors import FormatError, MissingExtraError, explain, listing
+from crowdwise.io.document import File, FrameTable
+
+ERRORS = ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!")
+
+
+def parse_excel(file: File) -> FrameTable:
+    """The cells of a workbook's only sheet, with their types; the first row names the columns."""
+    sheets = _read_sheets(file)
+    filled = {name: rows for name, rows in sheets.items() if rows}
+    if len(filled) != 1:
+        raise FormatError(
+            explain(
+                f"{file.name} is a workbook with {len(filled) or 'no'} sheets that hold anything.",
+                found=listing(list(filled)) if filled else "",
+                expected="one sheet, with a row of names on top",
+                fix="save the sheet with the annotations as CSV, or delete the others",
+            )
+        )
+    (rows,) = filled.values()
+    _refuse_errors(rows, file.name)
+    width = max(k + 1 for row in rows for k, cell in enumerate(row) if cell is not None)
+    grid = np.empty((len(rows), width), dtype=object)
+    for number, row in enumerate(rows):
+        grid[number, : len(row[:width])] = row[:width]
+    names = ["" if cell is None else str(cell).strip() for cell in grid[0]]
+    return FrameTable(pd.DataFrame(grid[1:], columns=names), file.name, file.stem)
+
+
+def _refuse_errors(rows: list[tuple[Any, ...]], where: str) -> None:
+    for number, row in enumerate(rows, start=1):
+        wrong = [cell for cell in row if cell in ERRORS]
+        if wrong:
+            raise FormatError(
+                explain(
+                    f"{where} has a cell whose formula failed.",
+                    first=f"row {number:,} of those that are not empty: {wrong[0]}",
+                    expected="values, or nothing",
+                    fix="correct the formula, or clear the cell",
+                )
+            )
+
+
+def _read_sheets(file: File) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of each sheet, less those that are empty."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise MissingExtraError.of(f"Reading {file.name}", "openpyxl", "excel") from None
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about styles and validation
+            book = load_workbook(io.BytesIO(file.read()), read_only=True, data_only=True)
+            sheets = {own.title: list(own.iter_rows(values_only=True)) for own in book.worksheets}
+    except Exception as error:  # a damaged part can trip it in any way
+        raise FormatError(
+            explain(
+                f"{file.name} cannot be read.",
+                first=(str(error) or type(error).__name__).splitlines()[0],
+                expected="a whole Excel workbook (.xlsx)",
+                fix="save it again, or as CSV",
+            )
+        ) from error
+    return {name: list(filter(_has_cells, rows)) for name, rows in sheets.items()}
+
+
+def _has_cells(row: tuple[Any, ...]) -> bool:
+    return any(cell is not None for cell in row)

@@ -1,0 +1,80 @@
+"""Google Forms: the sheet of responses, one row per worker and one column per task."""
+
+import re
+from fnmatch import fnmatchcase
+
+from crowdwise.errors import FormatError, explain, listing
+from crowdwise.io.build import LongTable
+from crowdwise.io.document import ReadOptions, Table, to_records
+from crowdwise.io.formats.collect import Collector
+from crowdwise.io.recognize import REQUIRED, Format, normalize_name, recognize_columns
+
+# The first column, as Google names it in some languages.
+TIMES = ("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Informazioni cronologiche",
+         "Carimbo de data/hora", "Tijdstempel", "Sygnatura czasowa", "Отметка времени",
+         "タイムスタンプ", "时间戳记")  # fmt: skip
+WORKERS = ("emailaddress", "username", "email", "name", "yourname", "worker", "workerid")
+looks_like_time = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4},? \d{1,2}:\d\d(:\d\d)?.*").fullmatch
+looks_like_score = re.compile(r"[\d.,]+ / [\d.,]+").fullmatch
+
+
+def matches(document: Table) -> bool:
+    """Whether the first column holds the times at which a form was sent in."""
+    columns = list(document.columns)
+    if len(columns) < 2 or columns[0] not in TIMES:
+        return False
+    long = set(REQUIRED) <= recognize_columns(columns[1:], {}).keys()
+    times = [str(row[columns[0]]) for row in document.sample if row.get(columns[0]) is not None]
+    return not long and bool(times) and all(map(looks_like_time, times))
+
+
+def parse(document: Table, options: ReadOptions) -> LongTable:
+    """One row for each answer that is not empty; ``task`` may be a pattern for the questions."""
+    columns = list(document.columns)
+    worker = options.worker or _find_worker(columns)
+    others = [name for name in columns if name not in (columns[0], worker)]
+    aside = [name for name in others if _is_score(document, name)]
+    tasks = [name for name in others if name not in aside]
+    if options.task:
+        aside += [name for name in tasks if not fnmatchcase(name, options.task)]
+        tasks = [name for name in tasks if name not in aside]
+    if not tasks:
+        _refuse_no_tasks(document, options)
+    frame = document.frame([*tasks, columns[0], *([worker] if worker else [])])
+    rows = Collector(document.name)
+    for number, row in enumerate(to_records(frame, list(frame.columns)), start=1):
+        who = number if worker is None else row[worker]
+        for task in [task for task in tasks if row[task] is not None]:
+            rows.add(task, who, row[task], row[columns[0]])
+    notes = [f"task from {len(tasks):,} columns: {listing(tasks)}"]
+    notes += [f"columns that are no task: {listing(aside)}"] if aside else []
+    whence = "the row number" if worker is None else f"column {worker!r}"
+    untyped = ("worker", "label") if document.untyped else ()
+    return rows.to_long(*notes, f"worker from {whence}", untyped=untyped)
+
+
+def _find_worker(columns: list[str]) -> str | None:
+    by_plain = {normalize_name(name): name for name in reversed(columns[1:])}
+    return next((by_plain[word] for word in WORKERS if word in by_plain), None)
+
+
+def _is_score(table: Table, name: str) -> bool:
+    """Whether a column of a quiz holds points or feedback, which the form gave itself."""
+    if name.endswith((" [Score]", " [Feedback]")):
+        return True
+    cells = [str(row[name]) for row in table.sample if row.get(name) is not None]
+    return bool(cells) and all(map(looks_like_score, cells))
+
+
+def _refuse_no_tasks(table: Table, options: ReadOptions) -> None:
+    raise FormatError(
+        explain(
+            f"{table.name} is a sheet of Google Forms without a column for a task.",
+            found=", ".join(table.columns),
+            expected=f"columns like {options.task!r}" if options.task else "a column per task",
+            fix="name them: task='Image *'",
+        )
+    )
+
+
+FORMAT = Format("google_forms", __doc__, Table, parse, matches=matches)
