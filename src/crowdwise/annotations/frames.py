@@ -19,6 +19,7 @@ from crowdwise.annotations.names import (
     note_unseen_truths,
     show_cell,
 )
+from crowdwise.annotations.notes import Aside
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names
 
@@ -83,7 +84,7 @@ def _encode_columns(
         notes += note_unseen_truths(every[gold[gold >= 0]], class_names)
         class_names = every
     if dropped.any():
-        notes = (*notes, f"rows without a label left out: {int(dropped.sum()):,}")
+        notes = (*notes, Aside("rows without a label left out", int(dropped.sum())))
     return group_by_task(
         task,
         worker,

@@ -15,6 +15,7 @@ import pandas as pd
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, to_floats
 from crowdwise.annotations.names import is_hashable, part_booleans
+from crowdwise.annotations.notes import Aside, count_aside, join_notes
 from crowdwise.errors import AnnotationError, FormatError, explain
 from crowdwise.io.document import Cell, ReadOptions, Table
 from crowdwise.typing import Array, Names
@@ -35,6 +36,7 @@ class LongTable:
     names: Mapping[str, Names] = field(default_factory=dict)  # tasks and workers in their own order
     soft: dict[Hashable, str] | None = None  # the column of each class's probability
     guessed: bool = False  # whether columns were taken by their names alone
+    added: int = 0  # rows that are no record of the file
 
     @classmethod
     def from_columns(
@@ -81,7 +83,7 @@ class LongTable:
         """The table less these rows, with a note that says how many there were."""
         if not rows.any():
             return self
-        note = f"{what} left out: {int(rows.sum()):,}"
+        note = Aside(f"{what} left out", int(rows.sum()))
         kept = self.frame.loc[~rows].reset_index(drop=True)
         return replace(self, frame=kept, notes=(*self.notes, note))
 
@@ -99,7 +101,7 @@ def build_annotations(
         if long.soft is None or key != "classes":
             frame = frame.assign(**{NAMES[key]: _spell_as_declared(frame[NAMES[key]], known)})
     optional = {role: role for role in ("weight", "time", "gold") if role in frame}
-    return Annotations.from_frame(
+    built = Annotations.from_frame(
         frame,
         weight=optional.get("weight"),
         time=optional.get("time"),
@@ -112,24 +114,56 @@ def build_annotations(
         where=where,
         notes=long.notes,
     )
+    return _account(built, long, repeats)
+
+
+def _account(built: Annotations, long: LongTable, repeats: str) -> Annotations:
+    """The annotations with notes on the records that are none, and are not noted yet."""
+    notes = _note_alone(long)
+    if repeats != "all":
+        records = len(long.frame) - long.added + count_aside(long.notes)
+        left = records - built.n_annotations - count_aside((*built.notes, *notes))
+        notes += (Aside("repeated annotations left out", left),) if left else ()
+    return replace(built, notes=join_notes((*built.notes, *notes)))
+
+
+def _note_alone(long: LongTable) -> tuple[str, ...]:
+    n = int(_find_alone(long.frame).sum()) - long.added if "gold" in long.frame else 0
+    return (Aside("rows with a truth alone", n),) if n else ()
+
+
+def _find_alone(frame: pd.DataFrame) -> Array:
+    """Which rows give the truth of a task, and nothing else."""
+    empty = frame["worker"].isna() & frame["label"].isna() & frame["gold"].notna()
+    return empty.to_numpy(bool)
 
 
 def join_tables(tables: list[LongTable], format: str) -> LongTable:
     """The rows of several files of one format as one table, with notes that say so."""
     first = tables[0]
-    notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+    notes = join_notes(note for table in tables for note in table.notes)
     opening = f"read as {format}"
     if len(tables) == 1:
         return replace(first, notes=(opening, *notes))
-    roles = [role for role in first.frame if all(role in table.frame for table in tables)]
-    cells = {r: [x for table in tables for x in table.frame[r].astype(object)] for r in roles}
+    roles = list(dict.fromkeys(role for table in tables for role in table.frame))
+    absent = [role for role in roles if any(role not in table.frame for table in tables)]
+    if "weight" in absent:  # a truth or a time may be missing, a weight may not
+        roles.remove("weight")
+        notes += ("weight left out: not in every file",)
+    cells = {r: [x for table in tables for x in _take_cells(table, r)] for r in roles}
     frame = pd.DataFrame({role: encode_values(values, role) for role, values in cells.items()})
     names = {
         key: list(dict.fromkeys(name for table in tables for name in table.names[key]))
         for key in first.names
     }
     notes = (f"{opening}, {len(tables)} files", *notes)
-    return replace(first, frame=frame, notes=notes, names=names)
+    added = sum(table.added for table in tables)
+    return replace(first, frame=frame, notes=notes, names=names, added=added)
+
+
+def _take_cells(table: LongTable, role: str) -> Iterable[Cell]:
+    frame = table.frame
+    return frame[role].astype(object) if role in frame else [None] * len(frame)
 
 
 def _refuse_lists(long: LongTable, where: str) -> LongTable:
@@ -211,7 +245,9 @@ def _check_gold(long: LongTable, *, asked: bool) -> LongTable:
         return long
     why = "more than one for a task" if clash else "no worker gave these labels"
     notes = (*long.notes, f"gold left out: {why}") if len(known) else long.notes
-    return replace(long, frame=long.frame.drop(columns="gold"), notes=notes)
+    notes += _note_alone(long)
+    kept = long.frame.loc[~_find_alone(long.frame)].reset_index(drop=True)
+    return replace(long, frame=kept.drop(columns="gold"), notes=notes, added=0)
 
 
 def _spell_as_declared(column: pd.Series, names: Names) -> pd.Series:

@@ -128,7 +128,7 @@ def test_truths_that_say_nothing_are_left_out(gold):
     assert gold(annotations) == {3: "dog"}
     assert set(annotations.notes) >= {
         "ground-truth annotations taken as gold: 4",
-        "truths without a task or a label left out: 2",
+        "ground-truth annotations without a task or a label left out: 2",
         "tasks with two different truths, left without one: 1",
     }
 

@@ -23,14 +23,16 @@ def matches(document: Table) -> bool:
 def parse(document: Table, options: ReadOptions) -> LongTable:
     """One row for each submitted response to one question."""
     records = document.records()
-    names = (name for record in records for name, *_ in _list_responses(record))
+    names = (name for record in records for name, *_ in _list_responses(record) if name)
     question = choose_question(options.asked, names, document.name)
     places = (options.task, f"fields.{options.task}") if options.task else TASK
     rows = Collector(document.name)
     for record in records:
         task = get_first(record, places)
         for name, value, worker, status in _list_responses(record):
-            if name == question and status not in TAKEN:
+            if not name:
+                rows.count_left_out("responses without values")
+            elif name == question and status not in TAKEN:
                 rows.count_left_out(f"{status} responses")
             elif name == question:
                 time = get_field(record, options.time) if options.time else None
@@ -43,21 +45,23 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Cell, Cell, Cell]]:
     nested = record.get("responses")
     if isinstance(nested, Mapping):  # {question: [{value, user_id}]}
         for name, given in nested.items():
-            for one in given if _is_list(given) else []:
-                if isinstance(one, Mapping):
-                    yield str(name), one.get("value"), one.get("user_id"), one.get("status")
+            for one in given if _is_list(given) else [given] * (given is not None):
+                own = one if isinstance(one, Mapping) else {"value": one}
+                yield str(name), own.get("value"), own.get("user_id"), own.get("status")
     elif _is_list(nested):  # version 1: [{values: {question: {value}}, user_id}]
         for one in nested or []:
-            values = one.get("values") if isinstance(one, Mapping) else None
-            for name, value in values.items() if isinstance(values, Mapping) else []:
+            own = one if isinstance(one, Mapping) else {}
+            values = own.get("values")
+            for name, value in values.items() if isinstance(values, Mapping) else [("", one)]:
                 plain = value.get("value") if isinstance(value, Mapping) else value
-                yield str(name), plain, one.get("user_id"), one.get("status")
+                yield str(name), plain, own.get("user_id"), own.get("status")
     for key, given in record.items():
-        if str(key).endswith(".responses") and _is_list(given):
-            users = _pad(record.get(f"{key}.users"), len(given))
-            status = _pad(record.get(f"{key}.status"), len(given))
+        if str(key).endswith(".responses") and given is not None:
+            lists = given if _is_list(given) else [given]
+            users = _pad(record.get(f"{key}.users"), len(lists))
+            status = _pad(record.get(f"{key}.status"), len(lists))
             name = str(key).removesuffix(".responses")
-            yield from ((name, *one) for one in zip(given, users, status, strict=True))
+            yield from ((name, *one) for one in zip(lists, users, status, strict=True))
 
 
 def _is_list(value: Cell) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from crowdwise.annotations.notes import Aside
 from crowdwise.errors import FormatError, explain, listing
 from crowdwise.io.build import SCALARS, LongTable, encode_values, refuse_nested
 from crowdwise.io.document import Cell, Record, Table
@@ -27,6 +28,7 @@ class Collector:
         self.times: list[Cell] = []
         self.truths: dict[Cell, set[Cell]] = {}
         self.counts: Counter[str] = Counter()
+        self.aside: Counter[str] = Counter()  # records that are not taken as annotations
 
     def add(self, task: Cell, worker: Cell, label: Cell, time: Cell = None) -> None:
         """Take one annotation; several labels at once become one label of their names."""
@@ -39,15 +41,16 @@ class Collector:
         self.times.append(time)
 
     def take_truth(self, task: Cell, truth: Cell, what: str) -> None:
-        """Take a record as the truth of its task, if it has both, and count it."""
+        """Take a record as the truth of its task, if it has both."""
         if self.add_truth(task, truth):
-            self.count(f"{what} taken as gold")
+            self.aside[f"{what} taken as gold"] += 1
+        else:
+            self.count_left_out(f"{what} without a task or a label")
 
     def add_truth(self, task: Cell, truth: Cell) -> bool:
         """Take a truth that the export has for a task; returns whether both are there."""
         single = refuse_nested(join_labels(truth), "label", self.where)
         if task is None or single is None:
-            self.count_left_out("truths without a task or a label")
             return False
         self.truths.setdefault(refuse_nested(task, "task", self.where), set()).add(single)
         return True
@@ -57,7 +60,8 @@ class Collector:
         self.counts[what] += 1
 
     def count_left_out(self, what: str) -> None:
-        self.count(f"{what} left out")
+        """Note a record that is not taken."""
+        self.aside[f"{what} left out"] += 1
 
     def to_long(self, *notes: str, untyped: tuple[str, ...] = ()) -> LongTable:
         """The table of what was taken, with notes on what was not.
@@ -65,7 +69,8 @@ class Collector:
         A task that has a truth and no annotation has a row of its own.
         """
         gold, labeled = self._single_truths(), set(self.tasks)
-        for task in [task for task in gold if task not in labeled]:
+        alone = [task for task in gold if task not in labeled]
+        for task in alone:
             self.add(task, None, None)
             self.count("tasks with a truth and no annotation")
         columns = {"task": self.tasks, "worker": self.workers, "label": self.labels}
@@ -75,7 +80,8 @@ class Collector:
             columns["gold"] = [gold.get(task) for task in self.tasks]
         frame = pd.DataFrame({k: encode_values(v, k, self.where) for k, v in columns.items()})
         counted = (f"{what}: {n:,}" for what, n in self.counts.items())
-        return LongTable(frame, (*notes, *counted), untyped)
+        aside = (Aside(what, n) for what, n in self.aside.items())
+        return LongTable(frame, (*notes, *counted, *aside), untyped, added=len(alone))
 
     def _single_truths(self) -> dict[Cell, Cell]:
         """The truth of each task that has one; a task with two different ones has none."""

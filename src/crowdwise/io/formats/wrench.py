@@ -19,12 +19,16 @@ def parse(document: Tree, _: ReadOptions) -> LongTable:
     rows = Collector(document.name)
     for task, record in document.value.items():
         known = record if isinstance(record, dict) else {}
-        for worker, label in enumerate(known.get("weak_labels") or []):
+        if not isinstance(known.get("weak_labels"), list):
+            rows.count_left_out("tasks without weak labels")
+            continue
+        for worker, label in enumerate(known["weak_labels"]):
             if label == ABSTAIN:
-                continue
-            rows.add(task, worker, label)
-        if known.get("label") is not None:
-            rows.add_truth(task, known["label"])
+                rows.count_left_out("abstentions")
+            else:
+                rows.add(task, worker, label)
+        if known.get("label") is not None and not rows.add_truth(task, known["label"]):
+            rows.count("truths that cannot be read")
     return rows.to_long("worker from the place in 'weak_labels'", untyped=("task",))
 
 
