@@ -1,14 +1,17 @@
 """What docs/promises.md says of methods, one test or more for each promise."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from crowdwise import aggregate, embed, learn, load
-from crowdwise.errors import FormatError
+from crowdwise.errors import AnnotationError, FormatError
 from crowdwise.laws import AGGREGATOR_LAWS, EMBEDDER_LAWS, LEARNER_LAWS
 from crowdwise.laws.quick import quick
 from crowdwise.persist.container import Content, read_container, write_container
@@ -116,3 +119,66 @@ def test_promise_18_a_single_number_that_is_none_is_refused(crowd, tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(FormatError, match="regularization_ is nan"):
         load(tmp_path / "model")
+
+
+# -- 19: aggregators in scikit-learn's hands ---------------------------------------------------
+
+
+@pytest.fixture
+def known():
+    """A crowd with names, and the truths in the order of its tasks."""
+    made = confused_crowd(one_coin_confusion(np.linspace(0.9, 0.4, 8), 3), 90, 4, random_state=1)
+    names = np.array([f"task-{i}" for i in range(90)], dtype=object)
+    return replace(made.annotations, tasks=names), np.asarray(made.truth)
+
+
+@pytest.mark.parametrize("method", aggregate.__all__)
+def test_promise_19_every_aggregator_scores_and_is_cross_validated(method, known):
+    votes, truth = known
+    model = getattr(aggregate, method)()
+    if model.traits.binary_only:
+        votes = replace(votes.filter(votes.label < 2), classes=np.arange(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "(?s).*of an unknown class", UserWarning)
+        gold = np.where(truth < votes.n_classes, truth, -1)
+        found = cross_val_score(model, votes, gold, cv=3, error_score="raise")
+    assert ((found > 0.5) & (found <= 1.0)).all()
+
+
+def test_promise_19_the_score_is_the_accuracy_of_new_tasks(known):
+    votes, truth = known
+    model, rest = aggregate.DawidSkene().fit(votes[:60], truth[:60]), votes[60:]
+    expected = np.mean(model.predict(rest).to_numpy() == truth[60:])
+    by_name = pd.Series(truth, index=votes.tasks).sample(frac=1, random_state=0)
+    for form in (truth[60:], by_name, by_name.to_dict()):
+        assert model.score(rest, form) == pytest.approx(expected)
+    assert model.score(rest.to_frame(), by_name) == pytest.approx(expected)
+    assert model.score(replace(rest, gold=truth[60:].astype(np.int32))) == pytest.approx(expected)
+    found = cross_val_score(aggregate.DawidSkene(), votes, truth, cv=[(range(60), range(60, 90))])
+    assert found == pytest.approx([expected])
+
+
+def test_promise_19_ties_count_in_part_and_unknown_truths_not_at_all():
+    votes = [[0, 1, -1], [0, 0, 0], [1, 1, 0], [0, -1, 1]]
+    model = aggregate.MajorityVote().fit(votes)
+    assert model.score(votes, [0, 0, 1, -1]) == pytest.approx(2.5 / 3)
+    assert model.score(votes, pd.Series([0, None, 0, None])) == pytest.approx(0.25)
+    with pytest.warns(UserWarning, match="no prediction is right there"):
+        assert model.score(votes, [0, 7, 1, -1]) == pytest.approx(1.5 / 3)
+
+
+def test_promise_19_a_grid_finds_the_better_setting(known):
+    votes, truth = known
+    grid = {"smoothing": [(0.1, 1e6), (1.0, 0.5)]}  # by the first one, all workers lie
+    search = GridSearchCV(aggregate.OneCoin(), grid, cv=3).fit(votes, truth)
+    assert search.best_params_ == {"smoothing": (1.0, 0.5)}
+    assert search.score(votes, truth) == search.best_estimator_.score(votes, truth)
+    assert_array_equal(search.predict(votes), search.best_estimator_.predict(votes))
+    by_name = cross_val_score(aggregate.OneCoin(), votes, truth, cv=3, scoring="accuracy")
+    assert_allclose(by_name, cross_val_score(aggregate.OneCoin(), votes, truth, cv=3), atol=0.05)
+
+
+def test_promise_19_without_truths_there_is_no_score(known):
+    with pytest.raises(AnnotationError, match=r"no truths(.|\n)*truths as y"):
+        aggregate.MajorityVote().fit(known[0]).score(known[0])

@@ -13,15 +13,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, find_labeled, keep_counting, tied
-from crowdwise.annotations.names import locate
+from crowdwise.annotations.names import locate, warn_unseen_truths
 from crowdwise.annotations.order import describe_order
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.engines.engine import Engine
 from crowdwise.inference.engines.memory import engine_for
-from crowdwise.inference.simplex import clamp, log_of
+from crowdwise.inference.simplex import clamp, log_of, share_best
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model
+from crowdwise.io.gold import find_truths
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
@@ -148,6 +149,36 @@ class Aggregator(Savable, BaseEstimator, ABC):
     ) -> pd.DataFrame:
         """Same as ``fit(annotations, gold).probas_``."""
         return self.fit(annotations, gold).probas_
+
+    def score(self, annotations: AnnotationsLike, truth: GoldLike = None) -> float:
+        """Share of the tasks with a known truth whose label is right; ties count in part.
+
+        In ``cross_val_score`` and ``GridSearchCV`` tasks are split: workers are learned from
+        some, and judged by their labels of others. Truths given there are gold in training.
+
+        Parameters
+        ----------
+        annotations : Annotations, frame, array, dict or path
+            What to predict from.
+        truth : mapping, Series, frame or array, optional
+            True label by task, or one for each task in order; tasks without are not scored.
+            By default those that came with the annotations.
+        """
+        data = as_annotations(annotations)
+        known = data.gold_labels if truth is None else truth
+        place, true = find_truths({} if known is None else known, data)
+        if not len(true):
+            raise AnnotationError(
+                explain(
+                    "There are no truths to score by.",
+                    expected="the true label of at least one task",
+                    fix="score(annotations, truth); in cross_val_score, give truths as y",
+                )
+            )
+        best = share_best(self.predict_proba(data[place]).to_numpy())
+        unseen = warn_unseen_truths(true, self.classes_, "no prediction is right there")
+        right = best[np.arange(len(true)), locate(self.classes_, true)]
+        return float(np.where(unseen, 0.0, right).mean())
 
     @property
     def labels_(self) -> pd.Series:

@@ -41,13 +41,7 @@ def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
     """
     if annotations.gold is not None and gold is annotations.gold:
         return annotations.gold.copy()
-    if not isinstance(gold, Mapping | pd.Series) and as_narwhals(gold) is None:
-        gold = pd.Series(_check_one_each(gold, annotations), index=annotations.tasks)
-    place, known = align_truths(gold, annotations.tasks)
-    if -1 not in annotations.classes:
-        told = (known != -1).to_numpy(bool)
-        place, known = place[told], known[told]
-    labels = as_names(known)
+    place, labels = find_truths(gold, annotations)
     code = locate(annotations.classes, labels)
     if (code < 0).any():
         raise AnnotationError.unknown(
@@ -62,6 +56,17 @@ def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
     codes = np.full(annotations.n_tasks, -1, dtype=np.int32)
     codes[place] = code
     return codes
+
+
+def find_truths(truth: GoldLike, annotations: Annotations) -> tuple[Ints, Array]:
+    """Which tasks have a known truth, and what it is; takes what :func:`as_gold` takes."""
+    if not isinstance(truth, Mapping | pd.Series) and as_narwhals(truth) is None:
+        truth = pd.Series(_check_one_each(truth, annotations), index=annotations.tasks)
+    place, known = align_truths(truth, annotations.tasks)
+    if -1 not in annotations.classes:
+        told = (known != -1).to_numpy(bool)
+        place, known = place[told], known[told]
+    return place, as_names(known)
 
 
 def _check_one_each(gold: GoldLike, annotations: Annotations) -> Array:
