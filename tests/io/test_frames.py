@@ -68,7 +68,8 @@ def test_a_column_of_the_name_of_the_index_stays(name):
 
 def test_a_first_column_is_a_worker_unless_its_name_says_task():
     labels = {"r2": [1, 2, 1], "r3": [1, 2, 2]}
-    annotations = as_annotations(pd.DataFrame({"r1": [10, 20, 30], **labels}))
+    with pytest.warns(UserWarning, match="may not be workers: 'r1'"):
+        annotations = as_annotations(pd.DataFrame({"r1": [10, 20, 30], **labels}))
     assert annotations.workers.tolist() == ["r1", "r2", "r3"]
     assert annotations.tasks.tolist() == [0, 1, 2]
     for name in ("id", "Unnamed: 0"):

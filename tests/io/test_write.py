@@ -24,7 +24,7 @@ from crowdwise.errors import (
 from crowdwise.io import consensus_frame, write_annotations, write_labels
 from crowdwise.io.write import TABLES, WRITERS, write_json
 
-VOTES = {"q1": {"ann": "yes", "bob": "no"}, "q2": {"bob": "no", "cy": "NA"}}
+VOTES = {"q1": {"ann": "yes", "bob": "no"}, "q2": {"bob": "no", "cy": "?"}}
 
 
 @pytest.fixture
@@ -92,13 +92,14 @@ names = st.text(letters, min_size=1, max_size=4)
     ),
     st.sampled_from(["csv", "tsv", "jsonl", "nested"]),
 )
+@pytest.mark.filterwarnings("ignore:Labels .* are taken as missing when they are read back")
 def test_any_names_read_back(triples, labels, kind):
     annotations = Annotations.from_dict(labels)
     stream = io.BytesIO()
     write_annotations(stream, annotations, kind)
     stream.seek(0)
     stream.name = f"votes.{'json' if kind == 'nested' else kind}"
-    again = cw.read(stream, kind if kind == "nested" else "long")
+    again = cw.read(stream, kind if kind == "nested" else "long", missing=None)
     assert sorted(triples(again)) == sorted(triples(annotations))
 
 
@@ -187,10 +188,10 @@ def test_consensus_of_the_fitted_tasks(votes):
     model = MajorityVote().fit(votes, gold={"q1": "no"})
     frame = consensus_frame(model, votes, probabilities=True)
     assert frame.columns.tolist() == [
-        "task", "label", "confidence", "votes", "proba_NA", "proba_no", "proba_yes",
+        "task", "label", "confidence", "votes", "proba_?", "proba_no", "proba_yes",
     ]  # fmt: skip
     assert frame.iloc[0].tolist() == ["q1", "no", 1.0, 2, 0.0, 1.0, 0.0]
-    assert frame.iloc[1].tolist() == ["q2", "NA", 0.5, 2, 0.5, 0.5, 0.0]
+    assert frame.iloc[1].tolist() == ["q2", "?", 0.5, 2, 0.5, 0.5, 0.0]
 
 
 def test_consensus_of_other_tasks(votes):

@@ -1,5 +1,6 @@
 """Promises about tables: what a row, a column, a name and a missing value is taken for."""
 
+import json
 import warnings
 
 import numpy as np
@@ -14,7 +15,9 @@ from crowdwise.cli import main
 from crowdwise.embed import RLL
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import reliability_table, score, worker_quality
+from crowdwise.io import write_annotations
 from crowdwise.io.features import read_features
+from crowdwise.io.gold import add_gold_file
 from crowdwise.learn import SpeeLFC, TwoStage
 from crowdwise.plot import plot_confusions, plot_redundancy
 from crowdwise.report import gather
@@ -223,3 +226,121 @@ class TestClassesOfTruths:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             score(pd.Series(["a", "a", "b"]), {0: "a", 1: "c", 2: "b"})
+
+
+class TestMissingWords:
+    """Point 6: NA, nan, None and null as text."""
+
+    @pytest.fixture
+    def read(self, tmp_path):
+        def from_text(text, name="votes.csv", **options):
+            (tmp_path / name).write_text(text)
+            return crowdwise.read(tmp_path / name, **options)
+
+        return from_text
+
+    @pytest.mark.parametrize(
+        "word", ["NA", "nan", "NaN", "None", "null", "NULL", "N/A", "n/a", "#N/A", "<NA>", " NA "]
+    )
+    def test_promise_06_words_for_nothing_are_missing(self, read, word):
+        note = f"labels taken as missing: {word.strip()!r} 2 (missing=None"
+        long = f"task,worker,label\n1,a,1\n1,b,{word}\n2,a,{word}\n2,b,2\n"
+        wide = f"task,a,b\n1,1,{word}\n2,{word},2\n3,2,1\n"
+        rows = json.dumps(
+            [
+                {"task": k // 2, "worker": k % 2, "label": own}
+                for k, own in enumerate([1, 2, word, word])
+            ]
+        )
+        nested = f'{{"1": {{"a": 1, "b": "{word}"}}, "2": {{"a": "{word}", "b": 2}}}}'
+        for text, name in ((long, "v.csv"), (wide, "w.csv"), (rows, "v.json"), (nested, "n.json")):
+            votes = read(text, name)
+            assert votes.classes.tolist() == [1, 2]
+            assert any(own.startswith(note) for own in votes.notes)
+
+    def test_promise_06_a_matrix_may_have_gaps(self, read):
+        votes = read("1 2 NA\n2 nan 1\nNA 1 1\n", "L.txt")
+        assert votes.classes.tolist() == [1, 2]
+        assert votes.n_annotations == 6
+
+    def test_promise_06_words_can_be_kept(self, read, capsys, tmp_path):
+        text = "task,worker,label\n1,a,x\n1,b,None\n2,a,?\n2,b,None\n"
+        assert read(text).classes.tolist() == ["?", "x"]
+        assert read(text, missing=None).classes.tolist() == ["?", "None", "x"]
+        assert read(text, missing="?").classes.tolist() == ["None", "x"]
+        assert read(text, missing=["?", "None"]).classes.tolist() == ["x"]
+        assert read(text, classes=["None", "x", "?"]).n_annotations == 4
+        path = str(tmp_path / "votes.csv")
+        for options, classes in (
+            ([], 2),
+            (["--missing", ""], 3),
+            (["--missing", "?"], 2),
+            (["--missing", "?", "--missing", "None"], 1),
+        ):
+            assert main(["convert", path, str(tmp_path / "out.csv"), *options]) == 0
+            said = capsys.readouterr().err
+            assert f"{classes} class" in said
+            assert ("labels taken as missing: 'None' 2" in said) == (not options or classes == 1)
+
+    def test_promise_06_numbers_beside_words_stay_numbers(self, read):
+        text = "task,a,b,gold\n1,1,NA,1\n2,skip,2,NA\n3,2,2,2\n"
+        assert read(text, missing=["NA", "skip"]).classes.tolist() == [1, 2]
+        assert read(text.replace("skip", "2")).classes.tolist() == [1, 2]
+        assert read(text.replace("skip", "2")).gold_labels.to_dict() == {1: 1, 3: 2}
+
+    def test_promise_06_truths_may_be_missing_too(self, read, tmp_path):
+        votes = read("task,worker,label\n1,a,x\n1,b,y\n2,a,x\n")
+        path = tmp_path / "truth.csv"
+        path.write_text("task,label\n1,x\n2,NA\n")
+        known = add_gold_file(votes, path)
+        assert known.gold_labels.to_dict() == {1: "x"}
+        assert any(note.startswith("truths taken as missing: 'NA' 1") for note in known.notes)
+
+    def test_promise_06_frames_say_it_too(self):
+        frame = pd.DataFrame({"task": [1, 1, 2], "worker": list("aba"), "label": ["x", "nan", "y"]})
+        with pytest.warns(UserWarning, match="Labels taken as missing: 'nan' 1"):
+            model = MajorityVote().fit(frame)
+        assert model.classes_.tolist() == ["x", "y"]
+        assert Annotations.from_frame(frame).classes.tolist() == ["nan", "x", "y"]
+
+    def test_promise_06_a_class_that_reads_as_missing_is_said_when_written(self, tmp_path):
+        votes = Annotations.from_dict({1: {"a": "None", "b": "x"}})
+        for name in ("v.csv", "v.json", "v.parquet"):
+            with pytest.warns(UserWarning, match="'None' are taken as missing when they are read"):
+                write_annotations(tmp_path / name, votes)
+            assert crowdwise.read(tmp_path / name, missing=None).equals(votes)
+
+
+class TestWideTables:
+    """Point 8: which columns are workers."""
+
+    TEXT = "id,text,age,ann,bob,truth\n1,u,31,cat,dog,cat\n2,v,44,dog,dog,\n3,w,31,cat,cat,\n"
+
+    def test_promise_08_columns_are_said(self, tmp_path):
+        path = tmp_path / "wide.csv"
+        path.write_text(self.TEXT)
+        notes = crowdwise.read(path, "wide", worker="[ab]*b*").notes
+        assert "workers from 1 column: 'bob'" in notes
+        assert "columns left out: 'text', 'age', 'ann'" in notes
+        assert {"task from column 'id'", "gold from column 'truth'"} <= set(notes)
+
+    def test_promise_08_a_column_that_shares_no_class_is_doubted(self, tmp_path, capsys):
+        path = tmp_path / "wide.csv"
+        path.write_text(self.TEXT)
+        strange = r"may not be workers: 'age'(.|\n)*'age' holds '31', '44'(.|\n)*--worker"
+        with pytest.warns(UserWarning, match=strange):
+            votes = crowdwise.read(path, "wide")
+        assert "workers from 3 columns: 'age', 'ann', 'bob'" in votes.notes
+        frame = pd.DataFrame({"age": [31, 44, 31], "r1": [0, 1, 1], "r2": [1, 1, 0]})
+        with pytest.warns(UserWarning, match="may not be workers: 'age'"):
+            MajorityVote().fit(frame)
+        assert main(["aggregate", str(path), "--format", "wide"]) == 0
+        said = capsys.readouterr().err
+        assert "may not be workers: 'age'" in said
+        assert "columns left out: 'text'" in said
+
+    def test_promise_08_words_for_nothing_are_not_shared(self, tmp_path):
+        path = tmp_path / "wide.csv"
+        path.write_text("id,color,shape\n1,NA,round\n2,blue,NA\n3,red,NA\n")
+        with pytest.raises(AnnotationError, match="no column for the worker"):
+            crowdwise.read(path)

@@ -49,7 +49,13 @@ def add_input_options(parser: ArgumentParser) -> None:
     group.add_argument("--question", metavar="NAME", help="which question of an export to read")
     group.add_argument("--gold-file", metavar="FILE", help="table of tasks and true labels")
     group.add_argument("--classes", metavar="A,B,…", help="all classes, in this order")
-    group.add_argument("--missing", metavar="VALUE", help="label that means no label")
+    group.add_argument(
+        "--missing",
+        action="append",
+        metavar="VALUE",
+        help="label that means no label, in place of NA, nan, None, null and the like; may be "
+        "repeated; '' keeps these as classes",
+    )
     group.add_argument(
         "--repeats",
         choices=REPEATS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, explain
+from crowdwise.io.missing import TAKEN
 from crowdwise.io.reader import read, read_frame
 from crowdwise.io.triples import find_rows
 from crowdwise.typing import AnnotationsLike, Array, Ints
@@ -23,10 +25,18 @@ def as_annotations(data: AnnotationsLike) -> Annotations:
 
     A frame is recognized as a file would be, including columns of weights, times and truths;
     one that looks like nothing else is a wide table, whose index names the tasks unless a
-    column does.
+    column does. A warning says which words were taken as missing.
     """
     if isinstance(data, Annotations):
         return data
+    found = _accept(data)
+    for note in found.notes:
+        if TAKEN in note:
+            warnings.warn(f"{note[0].upper()}{note[1:]}.", stacklevel=3)
+    return found
+
+
+def _accept(data: AnnotationsLike) -> Annotations:
     if isinstance(data, str | Path):
         return read(data)
     if isinstance(data, Mapping) and not hasattr(data, "columns"):

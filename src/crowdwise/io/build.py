@@ -18,6 +18,7 @@ from crowdwise.annotations.names import is_hashable, part_booleans
 from crowdwise.annotations.notes import Aside, count_aside, join_notes
 from crowdwise.errors import AnnotationError, FormatError, explain
 from crowdwise.io.document import Cell, ReadOptions, Table
+from crowdwise.io.missing import blank_words, note_words
 from crowdwise.typing import Array, Names
 
 NAMES = {"tasks": "task", "workers": "worker", "classes": "label"}
@@ -92,8 +93,8 @@ def build_annotations(
     long: LongTable, options: ReadOptions, names: Mapping[str, Names], repeats: str, where: str
 ) -> Annotations:
     """Give the columns their types, drop what is missing, and encode the rest."""
-    long = _drop_blank_rows(_parse_types(_refuse_lists(long, where)))
-    long = _drop_missing(long, options.missing)
+    long = _blank_words(_refuse_lists(long, where), options.words)
+    long = _drop_missing(_drop_blank_rows(_parse_types(long)), options.missing)
     long = _parse_times(long, where, asked=options.time is not None)
     long = _check_gold(long, asked=options.gold is not None)
     frame, declared = long.frame, {**long.names, **names}
@@ -172,6 +173,18 @@ def _refuse_lists(long: LongTable, where: str) -> LongTable:
     return replace(long, frame=long.frame.assign(**cells))
 
 
+def _blank_words(long: LongTable, words: frozenset[str]) -> LongTable:
+    """Labels and truths that are words for a missing value become missing."""
+    frame, notes = long.frame, long.notes
+    for role, what in (("label", "labels"), ("gold", "truths")):
+        if role in frame:
+            own = frame[role]
+            own = encode_column(own) if pd.api.types.is_string_dtype(own.dtype) else own
+            column, found = blank_words(own, words)
+            frame, notes = frame.assign(**{role: column}), (*notes, *note_words(found, what))
+    return replace(long, frame=frame, notes=notes)
+
+
 def _parse_types(long: LongTable) -> LongTable:
     """Integers where all the text in a column stands for them; labels and gold together."""
     frame, names = long.frame.copy(deep=False), dict(long.names)
@@ -194,7 +207,7 @@ def _drop_blank_rows(long: LongTable) -> LongTable:
 
 
 def _drop_missing(long: LongTable, missing: Cell) -> LongTable:
-    if isinstance(missing, str):  # "auto": only empty cells, which are missing already
+    if isinstance(missing, str):  # "auto": empty cells and words, which are missing already
         return long
     label = map_values(long.frame["label"], lambda name: None if name in missing else name)
     return replace(long, frame=long.frame.assign(label=label))

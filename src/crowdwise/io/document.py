@@ -18,6 +18,7 @@ import pandas as pd
 
 from crowdwise import progress
 from crowdwise.errors import FileError, FormatError, explain
+from crowdwise.io.missing import WORDS
 from crowdwise.typing import Array
 
 SAMPLE = 200  # rows looked at to recognize a format
@@ -154,6 +155,7 @@ class ReadOptions:
     question: str | None = None
     missing: Cell = "auto"
     rejected: bool = False
+    words: frozenset[str] = WORDS  # text that means "no label"
 
     @property
     def asked(self) -> str | None:

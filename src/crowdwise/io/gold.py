@@ -20,6 +20,7 @@ from crowdwise.annotations.names import (
 from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
 from crowdwise.io.build import encode_values, is_whole, parse_names, parse_whole
 from crowdwise.io.document import Document, Table, Tree
+from crowdwise.io.missing import blank_words, find_words, note_words
 from crowdwise.io.open import find_files, open_document
 from crowdwise.io.truths import (
     align_truths,
@@ -116,6 +117,8 @@ def add_gold_file(
     """
     document = open_document(find_files(path)[0])
     tasks, truths = _read_pairs(document, task, label)
+    column, words = blank_words(pd.Series(truths), find_words("auto", annotations.classes))
+    truths = column.array
     place = _locate_text(annotations.tasks.tolist(), tasks)
     given = truths.codes >= 0
     known = (place >= 0) & given
@@ -131,7 +134,7 @@ def add_gold_file(
     gold[place] = code
     note = f"gold of {plural(int((gold >= 0).sum()), 'task')} from {document.name}"
     unseen = note_unseen_truths(true, annotations.classes)
-    return _replace_gold(annotations, classes, gold, (note, *unseen))
+    return _replace_gold(annotations, classes, gold, (note, *note_words(words, "truths"), *unseen))
 
 
 def _read_pairs(

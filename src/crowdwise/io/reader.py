@@ -17,6 +17,7 @@ from crowdwise.io.formats import FORMATS, long, wide
 from crowdwise.io.formats.collect import choose_question
 from crowdwise.io.formats.refused import REFUSED
 from crowdwise.io.frames import as_pandas, from_pandas
+from crowdwise.io.missing import find_words
 from crowdwise.io.open import CONTAINERS, find_files, open_document
 from crowdwise.io.recognize import MALFORMED, REQUIRED, Format, recognize_format
 from crowdwise.io.typed_files import parse_value
@@ -51,9 +52,10 @@ def read(
     result say what was taken for what, and what was left out. Whatever is given here
     overrules that.
 
-    In CSV and TSV only an empty cell is missing, in JSON only ``null``: "NA" and "None" are
-    labels. A column of a text file holds integers if every value in it is a whole number
-    without leading zeros (``7`` or ``7.0``), otherwise text. JSON and Parquet keep their types.
+    An empty cell is missing, and so are ``null`` in JSON and labels that are the text NA, N/A,
+    nan, None, null or the like; a note says how many there were. A column of a text file holds
+    integers if every value in it is a whole number without leading zeros (``7`` or ``7.0``),
+    otherwise text. JSON and Parquet keep their types.
 
     Parameters
     ----------
@@ -69,7 +71,9 @@ def read(
     question : str, optional
         Which question to read, where an export has several.
     missing : value or list of values, default="auto"
-        Labels that mean "no label". In a wide table, -1 does by default.
+        Labels that mean "no label", in place of NA, None and the like and, in a wide table,
+        of -1. With None only what is empty is missing, and NA is a class; so it is if
+        ``classes`` names it.
     rejected : bool, default=False
         Also take what the platform rejected (MTurk, Toloka) or calls tainted (Appen).
     repeats : {"all", "first", "last", "majority"}, default="all"
@@ -77,8 +81,10 @@ def read(
     tasks, workers, classes : array-like, optional
         All names, in the order wanted; any other name is refused.
     """
+    unlabeled = _list_missing(missing)
+    words = find_words(unlabeled, [] if classes is None else classes)
     options = ReadOptions(
-        task, worker, label, weight, time, gold, question, _list_missing(missing), rejected
+        task, worker, label, weight, time, gold, question, unlabeled, rejected, words
     )
     form, container = _find_format(format)
     documents = _choose_array(_open_all(path, container), question)

@@ -31,7 +31,7 @@ class TextTable(Table):
     """A delimited file; its header is read at once, its columns when they are asked for.
 
     A ``delimiter`` that is not in the header is replaced by one that is.
-    Only an empty cell is missing: "NA", "None" and "null" are labels like any other.
+    Only an empty cell is missing here; whether a label "NA" is, the reader decides.
     """
 
     untyped = True

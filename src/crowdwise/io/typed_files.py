@@ -25,6 +25,7 @@ from crowdwise.io.document import (
     Tree,
     to_records,
 )
+from crowdwise.io.missing import is_word
 from crowdwise.io.triples import find_rows
 from crowdwise.typing import Array
 
@@ -188,14 +189,21 @@ def parse_npy(file: File) -> Document:
 
 
 def parse_integers(file: File) -> Array | None:
-    """A matrix written as integers between spaces, if the file is one."""
+    """A matrix written as integers between spaces, if the file is one; gaps are words like NA."""
     first = file.read(1 << 16).split(b"\n")[0].split()
-    if len(first) < 2 or not all(cell.lstrip(b"-").isdigit() for cell in first):
+    if len(first) < 2 or not all(_is_integer(cell.decode("latin-1")) for cell in first):
         return None
     try:
         return np.loadtxt(io.BytesIO(file.read()), dtype=np.int64, ndmin=2)
     except ValueError:
+        rows = [line.split() for line in file.read_text().splitlines() if line.strip()]
+    if len({len(row) for row in rows}) > 1 or not all(_is_integer(c) for row in rows for c in row):
         return None
+    return np.array([[None if is_word(c) else int(c) for c in row] for row in rows], dtype=object)
+
+
+def _is_integer(cell: str) -> bool:
+    return cell.removeprefix("-").isdigit() or is_word(cell)
 
 
 def _damage_error(name: str, error: Exception, expected: str) -> FormatError:

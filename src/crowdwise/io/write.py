@@ -24,9 +24,11 @@ from crowdwise.errors import (
     MissingExtraError,
     ParameterError,
     explain,
+    listing,
 )
 from crowdwise.io.atomic import replace_file
 from crowdwise.io.formulas import guard_values
+from crowdwise.io.missing import is_word
 from crowdwise.typing import Array, Names
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
@@ -58,6 +60,7 @@ def write_annotations(target: Target, annotations: Annotations, format: str | No
     label}}``); ``snorkel`` (.npy, class numbers and -1). By default the suffix decides. A
     warning says what the last three cannot hold.
     """
+    _warn_about_words(annotations.classes)
     _write(target, annotations, format, WRITERS)
 
 
@@ -264,6 +267,15 @@ def warn_about_losses(annotations: Annotations, layout: str) -> None:
     if lost:
         fact = f"{layout} cannot hold {', '.join(lost)}: left out."
         warnings.warn(explain(fact, fix="write csv, json or parquet to keep it"), stacklevel=3)
+
+
+def _warn_about_words(classes: Array) -> None:
+    """Say that a class will be read back as missing, unless the reader is told otherwise."""
+    words = [name for name in classes.tolist() if is_word(name)]
+    if words:
+        fact = f"Labels {listing(words)} are taken as missing when they are read back."
+        fix = "rename them, or read with missing=None, on the command line --missing ''"
+        warnings.warn(explain(fact, fix=fix), stacklevel=3)
 
 
 def warn_about_duplicates(names: Names, role: str) -> None:

@@ -22,7 +22,11 @@ def test_recognizes_workers_in_columns(export, triples):
         ("q1", "ann", 1), ("q1", "bob", 0), ("q2", "bob", 0), ("q2", "cy", 1), ("q3", "ann", 1),
         ("q3", "cy", 0),
     ]  # fmt: skip
-    assert annotations.notes == ("read as wide", "task from column 'task'")
+    assert annotations.notes == (
+        "read as wide",
+        "task from column 'task'",
+        "workers from 3 columns: 'ann', 'bob', 'cy'",
+    )
 
 
 def test_takes_floats_and_a_nameless_index_as_pandas_writes_them(read, triples):

@@ -1,5 +1,6 @@
 """A wide table, one row per task and one column per worker."""
 
+import warnings
 from collections import Counter
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -11,9 +12,10 @@ from pandas.api.types import is_numeric_dtype
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.wide import find_scale
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.io.build import LongTable, encode_column, parse_numbers
 from crowdwise.io.document import ReadOptions, Table
+from crowdwise.io.missing import blank_words, is_word, note_words
 from crowdwise.io.recognize import (
     SYNONYMS,
     Format,
@@ -23,6 +25,8 @@ from crowdwise.io.recognize import (
 )
 
 UNNAMED = ("", "Unnamed: 0", "index")
+MOST_NAMES = 20  # of columns, in a note
+SOME_LABELS = 3  # fewer that no other column has may be so by chance
 MOST_LABELS = 100  # more distinct values in the first rows are not labels
 
 
@@ -66,22 +70,61 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
     worker = next(iter(workers), options.worker or "")
     require_columns(named | {"worker": worker}, document.columns, document.name, ())
     frame = document.frame([*workers, *named.values()])
-    labels = _take_columns(document, frame, [*workers, gold] if gold else workers, "label")
+    cells = [*workers, gold] if gold else workers
+    labels, words = _take_columns(document, frame, cells, "label", options.words)
     grid, scale = frame[workers], find_scale(frame[workers]) is not None
     if not scale:
         grid = pd.DataFrame(dict(enumerate(labels[: len(workers)]))).to_numpy()
-    named_tasks = [] if task is None else _take_columns(document, frame, [task], "task")
-    own = named_tasks[0] if named_tasks else np.arange(len(frame))
+    own = np.arange(len(frame))
+    if task is not None:
+        own = _take_columns(document, frame, [task], "task")[0][0]
     titles = dict(zip(document.columns, document.titles, strict=True))
     names = [titles[worker] for worker in workers]
     built = Annotations.from_matrix(grid, options.missing, tasks=own, workers=names)
-    whence = "row number" if task is None else f"column {task!r}"
-    long = LongTable.from_annotations(built, (f"task from {whence}",), scale=scale)
+    if options.worker is None:
+        _warn_strangers(built, document.name)
+    notes = (*_note_columns(document, workers, task, gold), *note_words(words))
+    long = LongTable.from_annotations(built, notes, scale=scale)
     if gold is None:
         return long
     truths = labels[-1].array.take(built.task)
-    notes = (*long.notes, f"gold from column {gold!r}")
-    return replace(long, frame=long.frame.assign(gold=truths), notes=notes, guessed=True)
+    return replace(long, frame=long.frame.assign(gold=truths), guessed=True)
+
+
+def _note_columns(
+    table: Table, workers: list[str], task: str | None, gold: str | None
+) -> tuple[str, ...]:
+    """Which column was taken for what, and which for nothing."""
+    left = [name for name in table.columns if name not in {*workers, task, gold}]
+    whence = "row number" if task is None else f"column {task!r}"
+    n_workers = plural(len(workers), "column")
+    notes = [f"task from {whence}", f"workers from {n_workers}: {listing(workers, MOST_NAMES)}"]
+    notes += [f"gold from column {gold!r}"] if gold else []
+    notes += [f"columns left out: {listing(left, MOST_NAMES)}"] if left else []
+    return tuple(notes)
+
+
+def _warn_strangers(built: Annotations, where: str) -> None:
+    """Warn about columns that share no label with any other: they may not be workers."""
+    n_classes = max(built.n_classes, 1)
+    pairs = np.unique(built.worker.astype(np.int64) * n_classes + built.label)
+    worker, label = np.divmod(pairs, n_classes)
+    shared = np.bincount(label, minlength=n_classes)[label] > 1
+    often = np.flatnonzero(np.bincount(built.worker, minlength=built.n_workers) >= SOME_LABELS)
+    strange = np.setdiff1d(often, worker[shared])
+    if len(strange) and len(np.unique(worker)) > 1:
+        first = built.classes[label[worker == strange[0]]]
+        fact = f"{where} has columns of labels that no other column has, which may not be workers"
+        warnings.warn(
+            explain(
+                f"{fact}: {listing(built.workers[strange])}.",
+                first=f"{listing(built.workers[strange[:1]])} holds {listing(first, 3)}",
+                expected="columns of workers that use the same labels",
+                fix="name the columns of workers: worker='rater_*' in Python, --worker 'rater_*' "
+                "in a shell; or leave the others out",
+            ),
+            stacklevel=2,
+        )
 
 
 def _refuse_no_workers(table: Table) -> NoReturn:
@@ -96,15 +139,24 @@ def _refuse_no_workers(table: Table) -> NoReturn:
 
 
 def _take_columns(
-    table: Table, frame: pd.DataFrame, names: list[str], role: str
-) -> list[pd.Series]:
-    """Columns of one role, all of one type: numbers, or else objects."""
+    table: Table,
+    frame: pd.DataFrame,
+    names: list[str],
+    role: str,
+    words: frozenset[str] = frozenset(),
+) -> tuple[list[pd.Series], Counter[str]]:
+    """Columns of one role, all of one type: numbers, or else objects; and words left out."""
+    found: Counter[str] = Counter()
     numbers = all(map(is_numeric_dtype, frame[names].dtypes))
     if numbers and not table.untyped:
-        return [frame[name] for name in names]
-    columns = [encode_column(frame[name], role, table.name) for name in names]
+        return [frame[name] for name in names], found
+    columns = []
+    for name in names:
+        column, own = blank_words(encode_column(frame[name], role, table.name), words)
+        columns.append(column)
+        found += own
     plain = parse_numbers(*columns) if table.untyped else columns
-    return [column.astype(object) for column in plain]
+    return [column.astype(object) for column in plain], found
 
 
 def _find_task(table: Table, options: ReadOptions) -> str | None:
@@ -138,7 +190,8 @@ def _find_workers(table: Table, options: ReadOptions) -> list[str]:
 
 
 def _sample_values(table: Table, name: str) -> set[str]:
-    return {str(cell) for row in table.sample if (cell := row.get(name)) is not None}
+    cells = (row.get(name) for row in table.sample)
+    return {str(cell) for cell in cells if cell is not None and not is_word(cell)}
 
 
 FORMAT = Format("wide", __doc__, Table, parse, matches=matches)
