@@ -143,7 +143,7 @@ class TestPredict:
         assert "the 3 features" in fails("predict", target, narrow)
 
     def test_what_is_no_model(self, files, model, fails):
-        assert "not a complete crowdwise model" in fails("predict", files.votes, files.features)
+        assert "votes.csv is not a model" in fails("predict", files.votes, files.features)
         assert "no file" in fails("predict", files.folder / "nowhere", files.features)
         assert "is a folder" in fails("predict", files.folder, files.features)
         aggregator = files.folder / "aggregator"

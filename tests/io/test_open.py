@@ -43,9 +43,9 @@ def test_a_folder_of_tables_is_read_as_one(tmp_path):
 
 
 def test_files_of_a_folder_must_be_of_one_format(tmp_path):
-    (tmp_path / "annotations.csv").write_text(TABLE)
-    (tmp_path / "truth.csv").write_text("task,label\n1,3\n")
-    with pytest.raises(ValueError, match=r"truth\.csv has no column for the worker"):
+    (tmp_path / "ann.csv").write_text(TABLE)
+    (tmp_path / "bob.csv").write_text("task,label\n1,3\n")
+    with pytest.raises(ValueError, match=r"bob\.csv has no column for the worker"):
         cw.read(tmp_path)
 
 

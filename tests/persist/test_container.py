@@ -3,7 +3,6 @@
 import io
 import os
 import pickle
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from crowdwise.errors import (
     CrowdwiseError,
     FileError,
     FormatError,
-    MissingExtraError,
     ParameterError,
 )
 from crowdwise.persist import container
@@ -181,10 +179,7 @@ def test_a_write_that_fails_keeps_what_was_there(file, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    class Full:
-        save = staticmethod(lambda *_: memoryview(b"half"))
-
-    monkeypatch.setattr(container, "_safetensors", lambda: Full)
+    monkeypatch.setattr(safetensors.numpy, "save", lambda *_: memoryview(b"half"))
     monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(FileError, match="cannot be written"):
         write_container(file, Content("{}", {}))
@@ -198,9 +193,3 @@ def test_more_text_than_a_header_holds_is_refused_in_time(file, monkeypatch):
     with pytest.raises(ParameterError, match="11 characters"):
         write_container(file, Content("x" * 11, {}))
     assert file.read_bytes() == before
-
-
-def test_without_safetensors_the_error_names_the_extra(file, monkeypatch):
-    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(MissingExtraError, match=r"safetensors(.|\n)*crowdwise\[torch\]"):
-        read_container(file)

@@ -3,10 +3,12 @@
 import argparse
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from crowdwise.cli import COMMANDS, build_parser, main
 from crowdwise.cli.files import READ, WRITTEN
 from crowdwise.evaluate import agreement, cohen_kappa, cohen_kappa_matrix, fleiss_kappa, gwet_ac
 
+ROOT = Path(__file__).parents[2]
 WORDS = np.array(["poor", "fair", "good"])
 ALPHABETIC = "Order taken: fair < good < poor."
 
@@ -369,3 +372,129 @@ def test_promise_14_ctrl_c_ends_a_process_that_trains(home):
     assert seen.endswith(b"crowdwise: stopped.\n")
     assert (home / "model").read_text() == "precious"
     assert not [path for path in home.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("command", "method", "other"),
+    [
+        ("aggregate", "SpeeLFC", "fit"),
+        ("aggregate", "RLL", "embed"),
+        ("report", "two-stage", "fit"),
+        ("workers", "TwoStage", "fit"),
+        ("fit", "DawidSkene", "aggregate"),
+        ("fit", "RLL", "embed"),
+        ("embed", "DawidSkene", "aggregate"),
+    ],
+)
+def test_promise_20_a_method_of_another_command_names_it(command, method, other, capsys):
+    assert main([command, "no such file", "--method", method]) == 2
+    assert f"use crowdwise {other} --method" in capsys.readouterr().err
+    assert main(["compare", "no such file", "--methods", "RLL"]) == 2
+    assert "use crowdwise embed --method RLL" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("home")
+def test_promise_20_fit_and_embed_choose_the_method_before_they_read(capsys):
+    for command in ("fit", "embed"):
+        words = [command, "gone.csv", "--features", "gone.csv", "-o", "x.csv", "--method", "Wat"]
+        assert main(words) == 2
+        assert "There is no method 'Wat'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        (("X.csv", "model"), "fix:      crowdwise predict model X.csv"),
+        (("model", "model"), "model is a model, where the features should be"),
+        (("votes.csv", "X.csv"), "votes.csv is not a model"),
+        (("model", "votes.csv"), "votes.csv holds annotations, where the features should be"),
+        (("crowd", "X.csv"), "The MajorityVote in crowd does not predict from features"),
+    ],
+)
+def test_promise_20_predict_says_which_file_it_expects(words, fact, home, capsys):
+    from crowdwise.aggregate import MajorityVote
+
+    fit = ["fit", "votes.csv", "--features", "X.csv", "--method", "TwoStage", "-o", "model", "-q"]
+    assert main(fit) == 0
+    MajorityVote().fit(home / "votes.csv").save("crowd")
+    assert main(["predict", *words]) in (1, 2)
+    err = capsys.readouterr().err
+    assert fact in err
+    assert "expected:" in err
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page.PDF", "page.csv", "page.docx"])
+def test_promise_20_a_report_is_a_page_or_json(name, home, capsys):
+    import crowdwise
+
+    assert main(["report", "votes.csv", "-o", name]) == 2
+    err = capsys.readouterr().err
+    assert f"A report cannot be written as {Path(name).suffix}" in err
+    assert "read as" not in err
+    with pytest.raises(crowdwise.errors.ParameterError, match="cannot be written"):
+        crowdwise.report.write_report(home / "votes.csv", name)
+    assert not (home / name).exists()
+
+
+def test_promise_20_a_folder_of_a_simulated_crowd_is_read(home, capsys):
+    assert main(["simulate", "-o", "crowd", "--tasks", "20", "-q"]) == 0
+    assert main(["demo", "-o", "tour", "-q"]) == 0
+    capsys.readouterr()
+    for folder in ("crowd", "tour"):
+        assert main(["aggregate", folder]) == 0
+        out, err = capsys.readouterr()
+        assert f"of the folder {folder} only votes.csv is read" in err
+        assert main(["aggregate", f"{folder}/votes.csv", "-q"]) == 0
+        assert capsys.readouterr().out == out
+    (home / "crowd" / "bob.csv").write_text("task,worker,label\n1,bob,x\n")
+    assert main(["aggregate", "crowd"]) == 1  # no longer such a folder
+
+
+def test_promise_20_saving_an_aggregator_needs_no_torch(tmp_path):
+    code = (
+        "import sys\n"
+        "class NoTorch:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'torch': raise ImportError(name)\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "import crowdwise; from crowdwise.aggregate import MajorityVote\n"
+        f"path = {str(tmp_path / 'model')!r}\n"
+        "MajorityVote().fit([[0, 0], [1, 1]]).save(path)\n"
+        "print(crowdwise.load(path).labels_.tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.stdout.split() == [b"[0,", b"1]"], done.stderr
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert any(name.startswith("safetensors") for name in needed)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_promise_20_every_command_can_be_quiet_or_verbose(command, capsys):
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "-q, --quiet" in out
+    assert "-v, --verbose" in out
+
+
+@pytest.mark.usefixtures("home")
+def test_promise_20_short_flags_do_what_long_ones_do(capsys):
+    assert main(["aggregate", "votes.csv", "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["aggregate", "votes.csv", "--method", "DawidSkene", "-v"]) == 0
+    assert "step 1" in capsys.readouterr().err
+    for action in (["list"], ["info", "wsd"], ["where"]):
+        assert main(["datasets", *action, "-q"]) == 0
+
+
+@pytest.mark.usefixtures("home")
+def test_promise_20_compare_explains_its_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = ["compare", "votes.csv", "--truth", "truth.csv", "--table", "-q"]
+    assert main([*words, "--methods", "MajorityVote,Wawa,DawidSkene,GLAD,IBCC"]) == 0
+    tables = capsys.readouterr().out.split("\n\n")
+    assert max(len(line) for table in tables[:-1] for line in table.splitlines()) <= 80
+    heads = [re.split("  +", table.splitlines()[0]) for table in tables[:2]]
+    assert main(["compare", "--help"]) == 0
+    text = capsys.readouterr().out
+    for name in {*heads[0], *heads[1], "same labels"} - {"method", "95% interval"}:
+        assert f"\n  {name} " in text

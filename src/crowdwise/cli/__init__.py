@@ -113,8 +113,8 @@ def common_options() -> Parser:
     """Flags of every command, before or after its name."""
     common = Parser(add_help=False, argument_default=SUPPRESS)
     group = common.add_argument_group("verbosity")
-    group.add_argument("--verbose", action="store_true", help="show every step")
-    group.add_argument("--quiet", action="store_true", help="show errors only")
+    group.add_argument("-v", "--verbose", action="store_true", help="show every step")
+    group.add_argument("-q", "--quiet", action="store_true", help="show errors only")
     group.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return common
 

@@ -38,7 +38,25 @@ USUAL = ("MajorityVote", "Wawa", "OneCoin", "DawidSkene", "IBCC", "GLAD", "MACE"
 WITH_FEATURES = ("TwoStage", "SpeeLFC")
 
 
+COLUMNS = """columns:
+  changed          share of tasks whose label is not the majority's (nor one of tied ones)
+  confidence       mean probability of the labels, as the method states it
+  held-out label   how well labels that were left out are predicted from the others: the mean
+                   log-likelihood of one, in nats, below 0; higher is better; needs no truths
+  seconds          time to fit
+  accuracy         share of labels that are true; needs --truth or gold in the file, as the rest
+  balanced         mean share of each class's tasks that are labeled right
+  macro F1         mean F1 of the classes
+  minority recall  share of the rarest class's tasks that are labeled right
+  same labels      share of tasks that two methods label alike
+
+With -o, in a pipe and with --json there is a column for each of them, and agreement (the mean of
+same labels), behind (how much better the best method predicts, and whether that may be chance),
+objective (the last value of what the method maximizes) and note (why a method was left out)."""
+
+
 def add_arguments(parser: ArgumentParser) -> None:
+    parser.description = f"{parser.description}\n\n{COLUMNS}"
     add_input_options(parser)
     add_feature_options(parser)
     add_output_options(parser, aligned=True)
@@ -75,7 +93,7 @@ def run(args: Namespace) -> int:
         random_state=args.seed,
     )
     wide = found.table.join(found.agreement.add_prefix("agreement_"))
-    write_table(wide.reset_index(), args, partial(show, found=found))
+    write_table(wide.reset_index(), args, partial(show, found=found, confidence=args.confidence))
     say(args, f"{plural(len(methods), 'method')} compared in {time.perf_counter() - start:.1f} s")
     return 0
 
@@ -101,39 +119,52 @@ def find_truth(args: Namespace, annotations: Any) -> Any:
     return annotations.gold_labels
 
 
-def show(_: "pd.DataFrame", found: "Comparison") -> str:
-    """The main numbers, how alike the methods are, and a conclusion."""
+def show(_: "pd.DataFrame", found: "Comparison", confidence: float) -> str:
+    """Each method, its scores if there are truths, how alike they are, and a conclusion."""
     table = found.table
-    scored, held_out = "accuracy" in table, "held_out" in table
-    head = ["method", "changed", "confidence", "held-out label", "", "seconds"]
-    rows = [
-        [*head, *(["accuracy", "", "balanced", "macro F1", "minority recall"] * scored), "note"]
-    ]
+    interval = f"{confidence:.0%} interval"
+    rows = [["method", "changed", "confidence", "held-out label", interval, "seconds"]]
     for name, row in table.iterrows():
-        cells = [str(name), number(row["changed"]), number(row["confidence"])]
-        ends = ("held_out", "held_out_low", "held_out_high")
-        value, low, high = (row[end] if held_out else NAN for end in ends)
-        cells += [number(value), between(low, high), number(row["seconds"], 1)]
-        if scored:
-            cells += [
-                number(row["accuracy"]),
-                between(row["accuracy_low"], row["accuracy_high"]),
-                *(number(row[c]) for c in ("balanced_accuracy", "macro_f1", "minority_recall")),
-            ]
-        rows.append([*cells, row["note"]])
-    parts = [align(rows, right={1, 2, 3, 5, 6, 8, 9, 10} if scored else {1, 2, 3, 5})]
-    return "\n\n".join([*parts, show_overlap(found.agreement), conclude(found)])
+        ends = [row.get(f"held_out{end}", NAN) for end in ("", "_low", "_high")]
+        shares = [percent(row["changed"]), percent(row["confidence"])]
+        held_out = [number(ends[0]), between(*ends[1:])]
+        rows.append([str(name), *shares, *held_out, number(row["seconds"], 1)])
+    parts = [align(rows, right={1, 2, 3, 5})]
+    if "accuracy" in table:
+        parts.append(show_scores(table, interval))
+    notes = [f"{name}: {note}" for name, note in table["note"].items() if note]
+    parts += ["\n".join(notes)] * bool(notes)
+    parts += [show_overlap(found.agreement), conclude(found)]
+    return "\n\n".join(filter(None, parts))
 
 
 NAN = float("nan")
 
 
+def percent(share: float) -> str:
+    """A share as a percentage, a dash where there is none."""
+    return "-" if share != share else f"{share:.1%}"  # noqa: PLR0124  it is how NaN is told
+
+
+def show_scores(table: "pd.DataFrame", interval: str) -> str:
+    """How many labels of each method are true."""
+    rows = [["method", "accuracy", interval, "balanced", "macro F1", "minority recall"]]
+    for name, row in table.iterrows():
+        others = [percent(row[c]) for c in ("balanced_accuracy", "macro_f1", "minority_recall")]
+        low, high = percent(row["accuracy_low"]), percent(row["accuracy_high"])
+        between_them = "" if low == "-" else f"{low} to {high}"
+        rows.append([str(name), percent(row["accuracy"]), between_them, *others])
+    return align(rows, right={1, 3, 4, 5})
+
+
 def show_overlap(agreement: "pd.DataFrame") -> str:
-    """Share of tasks that two methods label alike."""
-    fitted = agreement.dropna(how="all").index
-    head = ["same labels", *map(str, fitted)]
-    rows = [[str(one), *(number(agreement.loc[one, two]) for two in fitted)] for one in fitted]
-    return align([head, *rows], right=set(range(1, len(head))))
+    """Share of tasks that two methods label alike; each pair once."""
+    fitted = list(agreement.dropna(how="all").index)
+    rows = [["same labels", *map(str, fitted[:-1])]]
+    for place, one in enumerate(fitted[1:], start=1):
+        cells = [percent(agreement.loc[one, two]) for two in fitted[:place]]
+        rows.append([str(one), *cells, *[""] * (len(fitted) - 1 - place)])
+    return align(rows, right=set(range(1, len(fitted)))) if len(fitted) > 1 else ""
 
 
 def conclude(found: "Comparison") -> str:

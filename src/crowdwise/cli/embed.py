@@ -42,12 +42,12 @@ def run(args: Namespace) -> int:
     from crowdwise.io.features import write_features
 
     refuse_outputs(args)
+    model = choose_method(args, "embed")
     annotations = read_input(args)
     table = read_feature_table(args, annotations.tasks)
     X, notes = table.take_tasks(annotations.tasks)
     for note in notes:
         say(args, note.replace("left out", "represented, but not learned from"))
-    model = choose_method(args, "embed")
     start = time.perf_counter()
     fit_method(model, X, annotations, gold=gold_to_learn_from(args, annotations))
     rows, names = (X, annotations.tasks) if table.ids is None else (table.values, table.ids)

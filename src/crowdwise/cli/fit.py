@@ -40,9 +40,9 @@ def run(args: Namespace) -> int:
 
     refuse_screen(args.output, "A model")
     refuse_unwritable(args.output)  # before long work, not after it
+    model = choose_method(args, "learn")
     annotations = read_input(args)
     X = read_features_of(args, annotations)
-    model = choose_method(args, "learn")
     start = time.perf_counter()
     fit_method(model, X, annotations, gold=gold_to_learn_from(args, annotations))
     save(model, args.output)

@@ -8,6 +8,7 @@ import pkgutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,12 @@ KINDS = {
     "aggregate": ("crowdwise.aggregate", "__all__"),
     "learn": ("crowdwise.learn", "LEARNERS"),
     "embed": ("crowdwise.embed", "EMBEDDERS"),
+}
+# What the methods of a kind do, and the command for them.
+USES = {
+    "aggregate": ("infers labels from annotations alone", "aggregate"),
+    "learn": ("trains a classifier on features", "fit"),
+    "embed": ("learns a representation of features", "embed"),
 }
 # Parameters that have parameters of their own; the first part that has a name gets its value.
 PARTS = (
@@ -134,6 +141,7 @@ def add_method_options(
     group.add_argument(
         "--method",
         default=default,
+        type=partial(own_method, kind=kind),
         metavar="NAME",
         help=f"see crowdwise methods{more} (default: %(default)s)",
     )
@@ -181,6 +189,24 @@ def method_names(kind: str) -> list[str]:
     return list(getattr(import_module(home), variable))
 
 
+def own_method(name: str, kind: str) -> str:
+    """The name of a method, unless it is one of another command."""
+    if other := find_other_use(name, (kind,)):
+        raise ArgumentTypeError(other)
+    return name
+
+
+def find_other_use(name: str, kinds: tuple[str, ...]) -> str:
+    """What a method of another kind than these is for, in a sentence without a full stop."""
+    if any(_plain(name) in map(_plain, method_names(kind)) for kind in kinds):
+        return ""
+    for kind, (use, command) in USES.items():
+        for own in method_names(kind):
+            if _plain(own) == _plain(name):
+                return f"{own} {use}: use crowdwise {command} --method {own}"
+    return ""
+
+
 def find_method(name: str, kinds: tuple[str, ...] = ("aggregate",)) -> Any:
     """The class of this name; case, dashes and underscores do not matter."""
     known: list[str] = []
@@ -189,6 +215,8 @@ def find_method(name: str, kinds: tuple[str, ...] = ("aggregate",)) -> Any:
         if _plain(name) in plain:
             return getattr(import_module(KINDS[kind][0]), plain[_plain(name)])
         known += plain.values()
+    if other := find_other_use(name, kinds):
+        raise ParameterError(f"{other}.")
     close = get_close_matches(_plain(name), map(_plain, known), n=3)
     raise ParameterError(
         explain(

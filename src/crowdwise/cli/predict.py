@@ -6,12 +6,13 @@ crowdwise predict model.crowdwise X.npz --proba --json
 
 import time
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 from crowdwise.cli.options import add_column_options, read_feature_table
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import add_output_options, write_table
-from crowdwise.errors import FormatError, explain, plural
+from crowdwise.errors import FormatError, ParameterError, explain, plural
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -25,7 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     from crowdwise.io.consensus import labels_frame
 
-    model = load_classifier(args.model)
+    model = load_classifier(args.model, args.features)
+    refuse_votes(args.features, model)
     table = read_feature_table(args)
     for note in table.notes:
         say(args, note)
@@ -37,10 +39,18 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def load_classifier(path: str) -> Any:
-    """A saved model that labels tasks by their features."""
-    from crowdwise.persist import load
+def load_classifier(path: str, features: str) -> Any:
+    """A saved model that labels tasks by their features; refuses files in each other's place."""
+    from crowdwise.persist import is_model, load
 
+    expected = "first a classifier saved by crowdwise fit, then a table of features"
+    if is_model(features):
+        fix = f"crowdwise predict {features} {path}" if not is_model(path) else "name the features"
+        what = f"{features} is a model, where the features should be."
+        raise ParameterError(explain(what, expected=expected, fix=fix))
+    if Path(path).is_file() and not is_model(path):
+        fix = "write one with crowdwise fit … -o model.crowdwise"
+        raise FormatError(explain(f"{path} is not a model.", expected=expected, fix=fix))
     model = load(path)
     if not type(model).__module__.startswith("crowdwise.learn"):
         raise FormatError(
@@ -51,3 +61,23 @@ def load_classifier(path: str) -> Any:
             )
         )
     return model
+
+
+def refuse_votes(path: str, model: Any) -> None:
+    """Refuse a table of annotations, which has no features."""
+    from crowdwise.io.open import find_files, open_document
+    from crowdwise.io.recognize import recognize_columns
+
+    if path.lower().endswith((".npy", ".npz")):
+        return
+    columns = open_document(find_files(path)[0]).columns
+    if {"task", "worker", "label"} <= set(recognize_columns(columns, {})):
+        n_features = getattr(model, "n_features_in_", "as many")
+        raise FormatError(
+            explain(
+                f"{path} holds annotations, where the features should be.",
+                found=", ".join(columns),
+                expected=f"a table with {n_features} features, like the one it was fitted on",
+                fix="name the table of features",
+            )
+        )

@@ -44,12 +44,13 @@ def run(args: Namespace) -> int:
     from crowdwise.io.atomic import refuse_unwritable
     from crowdwise.io.gold import add_gold_file
     from crowdwise.report import gather, to_html, to_json
-    from crowdwise.report.write import save_facts
+    from crowdwise.report.write import refuse_other_pages, save_facts
 
     path = args.output = args.output or ("-" if args.json else DEFAULT)
     refuse_overwriting(args)  # now that the output has a name
     if path != "-":
-        refuse_unwritable(path)  # before long work, not after it
+        refuse_other_pages(path)  # before long work, not after it
+        refuse_unwritable(path)
     method = choose_method(args)
     annotations = read_input(args)
     if args.truth is not None:

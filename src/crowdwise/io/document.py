@@ -40,6 +40,7 @@ class File:
     name: str
     path: Path | None = None
     data: bytes = b""
+    notes: tuple[str, ...] = ()  # why it was chosen
 
     @property
     def stem(self) -> str:

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path, PurePath
@@ -29,6 +30,10 @@ from crowdwise.io.typed_files import (
 RATIO = 200
 ROOM = 1 << 30
 STEP = 1 << 20
+
+# Tables of a set in a folder: its annotations, and what is no part of them.
+VOTES = ("votes", "annotations")
+BESIDE = ("truth", "gold", "features", "items", "labels", "split", "workers")
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 BINARY = {b"PAR1": "parquet", b"\x93NUM": "npy", ZIP: "xlsx"}
@@ -52,7 +57,7 @@ OTHERS = (
 
 def open_document(file: File, container: str | None = None) -> Document:
     """Parse a file; its first bytes say what it is, then its name."""
-    file = file.to_utf8()
+    notes, file = file.notes, file.to_utf8()
     start = file.read(1 << 12)
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise FormatError(
@@ -63,7 +68,9 @@ def open_document(file: File, container: str | None = None) -> Document:
     if kind == "jsonl" and start.lstrip().startswith(b"["):
         kind = "json"
     _refuse_others(start, file)
-    return CONTAINERS[kind](file)
+    document = CONTAINERS[kind](file)
+    document.notes = (*notes, *document.notes)
+    return document
 
 
 def _refuse_others(start: bytes, file: File) -> None:
@@ -124,13 +131,26 @@ def _explain_missing(path: Path) -> str:
 
 
 def list_folder(folder: Path) -> list[Path]:
-    """What is read when the folder is, those files in folders of theirs too."""
+    """What is read when the folder is, those files in folders of theirs too.
+
+    In a folder as :func:`crowdwise.simulate.write_set` makes it, that is the votes alone.
+    """
     inside = sorted(p for p in folder.iterdir() if is_readable(p.name.removesuffix(".gz")))
+    votes = [path for path in inside if _stem(path) in VOTES]
+    if len(votes) == 1 and all(_stem(path) in (*VOTES, *BESIDE) for path in inside):
+        return votes
     return [file for path in inside for file in (list_folder(path) if path.is_dir() else [path])]
+
+
+def _stem(path: Path) -> str:
+    return path.name.lower().partition(".")[0]
 
 
 def _list_folder(folder: Path) -> list[File]:
     inside = list_folder(folder)
+    if len(inside) == 1 and _stem(inside[0]) in VOTES:
+        note = f"of the folder {folder} only {inside[0].name} is read"
+        return [replace(file, notes=(note,)) for file in find_files(inside[0])]
     if not inside:
         raise FileError(
             explain(

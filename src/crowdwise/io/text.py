@@ -106,7 +106,7 @@ class TextTable(Table):
                 names = pd.Index(plain, dtype=object)
                 frame[name] = column.cat.rename_categories(names)
                 note = f"apostrophes taken away from names such as {changed[0]!r}"
-                self.notes = (note,)
+                self.notes = (*self.notes, note)
         return frame
 
     def _refuse_ragged(self) -> None:

@@ -14,6 +14,7 @@ one runs no code that came with it; whatever is wrong with a file is one ``Crowd
 [0, 1, 0, 1]
 """
 
+from crowdwise.persist.container import is_model
 from crowdwise.persist.models import Savable, load, save
 
-__all__ = ["Savable", "load", "save"]
+__all__ = ["Savable", "is_model", "load", "save"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
 import crowdwise
-from crowdwise.errors import FileError, FormatError, MissingExtraError, ParameterError, explain
+from crowdwise.errors import FileError, FormatError, ParameterError, explain
 from crowdwise.io.atomic import replace_file
 from crowdwise.io.document import explain_read_errors
 from crowdwise.typing import Array
@@ -32,7 +32,8 @@ class Content:
 
 def write_container(path: str | Path, content: Content) -> None:
     """Write a file whole or not at all."""
-    library = _safetensors()
+    import safetensors.numpy  # here, since most sessions save nothing
+
     if len(content.text) > MOST_TEXT:
         raise ParameterError(
             f"The model's parameters take {len(content.text):,} characters of text.\n"
@@ -45,14 +46,13 @@ def write_container(path: str | Path, content: Content) -> None:
         "model": content.text,
     }
     metadata["sha256"] = checksum(metadata, content.arrays)
-    data = library.save(dict(content.arrays), metadata)
+    data = safetensors.numpy.save(dict(content.arrays), metadata)
     with replace_file(path, binary=True) as file:
         file.write(data)
 
 
 def read_container(path: str | Path) -> Content:
     """Read a file that :func:`write_container` made; anything else is a :class:`FormatError`."""
-    _safetensors()
     from safetensors import SafetensorError, safe_open
 
     path = Path(path).expanduser()
@@ -68,10 +68,31 @@ def read_container(path: str | Path) -> Content:
         except (SafetensorError, AttributeError, TypeError, ValueError) as error:
             if isinstance(error, FormatError):
                 raise
-            raise damaged(path, str(error)) from error
+            raise damaged(path, _describe_start(path) or str(error)) from error
     if metadata.pop("sha256", None) != checksum(metadata, arrays) or "model" not in metadata:
         raise damaged(path, "the contents do not match their checksum")
     return Content(metadata["model"], arrays, metadata.get("crowdwise_version", "unknown"))
+
+
+def is_model(path: str | Path) -> bool:
+    """Whether a file begins like one that :func:`write_container` made."""
+    with suppress(OSError, ValueError), Path(path).expanduser().open("rb") as file:
+        return _has_header(file.read(40))
+    return False
+
+
+def _has_header(start: bytes) -> bool:
+    return start[8:].startswith(b'{"__metadata__"')  # after the length of the header
+
+
+def _describe_start(path: Path) -> str:
+    """How a file that holds no tensors begins."""
+    with path.open("rb") as file:
+        start = file.read(40)
+    if start[8:9] == b"{" or not start:
+        return ""
+    text = start.partition(b"\n")[0].decode("utf-8", "replace")
+    return f"it is not a model at all; it begins with {text!r}"
 
 
 def checksum(metadata: Mapping[str, str], arrays: Mapping[str, Array]) -> str:
@@ -113,11 +134,3 @@ def _refuse_foreign(path: Path, metadata: Mapping[str, str]) -> None:
                 fix="pip install --upgrade crowdwise",
             )
         )
-
-
-def _safetensors() -> ModuleType:
-    try:
-        import safetensors.numpy
-    except ImportError as error:
-        raise MissingExtraError.of("Saving and loading models", "safetensors", "torch") from error
-    return safetensors.numpy

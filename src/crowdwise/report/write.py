@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from crowdwise.errors import ParameterError, explain
 from crowdwise.io.atomic import replace_file
 from crowdwise.report.facts import Facts, gather, to_json
 from crowdwise.report.page import to_html
+
+PAGES = ("", ".html", ".htm", ".json")
 
 
 def write_report(
@@ -41,13 +44,27 @@ def write_report(
     >>> facts.data.n_annotations, facts.method
     (4, 'DawidSkene')
     """
+    refuse_other_pages(path)
     facts = gather(annotations, X=X, truth=truth, **options)
     save_facts(facts, path)
     return facts
 
 
+def refuse_other_pages(path: str | Path) -> None:
+    """Refuse a path that ends like neither a page nor JSON, before doing the work for it."""
+    suffix = Path(path).suffix
+    if suffix.lower() not in PAGES:
+        raise ParameterError(
+            explain(
+                f"A report cannot be written as {suffix}, the ending of {path}.",
+                expected="a path that ends in .html, or .json for the numbers",
+                fix="write .html, and print it to PDF in a browser" if suffix == ".pdf" else "",
+            )
+        )
+
+
 def save_facts(facts: Facts, path: str | Path) -> None:
     """Write facts as a page, or as JSON where the path says so."""
-    text = to_json(facts) if Path(path).suffix == ".json" else to_html(facts)
+    text = to_json(facts) if Path(path).suffix.lower() == ".json" else to_html(facts)
     with replace_file(path) as file:
         file.write(text)
