@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 CROWDS = "truth-inference"  # every aggregator on every real crowd
 PLAIN = "MajorityVote"
 MAIN = re.compile(r"-table[12]$|labelme|mgc|medical")  # tables to choose a learner by
+NOT_BLIND = "†"
 MOST_COLUMNS = 4  # of a table that are listed one by one
 MEASURES = ("accuracy", "balanced accuracy", "macro F1", "AUC")
 AIMS = [  # goal, measure, and whether higher is better
@@ -75,7 +76,7 @@ def index(*, full: bool = False) -> str:
 def compared(name: str) -> str:
     """How many figures of a table are better, level or worse than published ones."""
     marks = [line.get("mark") for line in stored(name).get("summary", [])]
-    counts = {word: marks.count(word) for word in ("better", "level", "worse")}
+    counts = {word: marks.count(word) for word in ("better", "level", "worse", "cannot tell")}
     return ", ".join(f"{n} {word}" for word, n in counts.items()) if any(counts.values()) else ""
 
 
@@ -88,9 +89,24 @@ def column(name: str, chosen: str, metrics: Sequence[str]) -> str:
     for method in dict.fromkeys(row for row, _ in found):
         lines = [found[method, metric] for metric in metrics]
         rows.append(
-            [method, *(cell for line in lines for cell in (ours(line, 3), theirs(line, ".3f")))]
+            [
+                marked(method, lines),
+                *(cell for line in lines for cell in (ours(line, 3), theirs(line, ".3f"))),
+            ]
         )
-    return table(["method", *(part for metric in metrics for part in (metric, "published"))], rows)
+    head = ["method", *(part for metric in metrics for part in (metric, "published"))]
+    return table(head, rows) + what_was_seen(found.values())
+
+
+def marked(method: str, lines: Iterable[dict[str, Any]]) -> str:
+    """A row's name, with a mark if test results had been seen before its settings were fixed."""
+    return f"{method} {NOT_BLIND}" if any(line.get("not_blind") for line in lines) else method
+
+
+def what_was_seen(lines: Iterable[dict[str, Any]]) -> str:
+    """What the marks mean, under a table."""
+    reasons = dict.fromkeys(why for line in lines if (why := line.get("not_blind")))
+    return "".join(f"\n{NOT_BLIND} Not blind: {why}\n" for why in reasons)
 
 
 def ours(line: dict[str, Any], digits: int) -> str:
@@ -205,11 +221,20 @@ def best_learners() -> str:
     for name in filter(MAIN.search, tables()):
         for data, scores in learner_scores(name).items():
             order = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-            best = ", ".join(f"{row} {value:.3f}" for row, value in order[:3])
+            best = ", ".join(
+                f"{marked(row, behind(name, row, data))} {value:.3f}" for row, value in order[:3]
+            )
             plain = [f"{value:.3f}" for row, value in order if re.match(r"(MV|Majority)\b", row)]
             rows.append([f"{link(name)}: {data}", best, next(iter(plain), "")])
     head = ["data", "best three, test accuracy", "best after majority vote"]
-    return table(head, rows, text=2)
+    note = f"\n{NOT_BLIND} Not blind: test results had been seen before settings were fixed.\n"
+    return table(head, rows, text=2) + note
+
+
+def behind(name: str, row: str, data: str) -> list[dict[str, Any]]:
+    """The lines of a row that :func:`learner_scores` took: of one column, or of all."""
+    own = [line for line in lines_of(name) if line["row"] == row]
+    return [line for line in own if line["column"] == data] or own
 
 
 def learner_scores(name: str) -> dict[str, dict[str, float]]:
@@ -227,16 +252,26 @@ def bench_results(method: str, known: Sequence[str], embedders: Sequence[str]) -
     """What ``crowdwise bench`` measured of a method, table by table."""
     parts = []
     for name in tables():
-        rows = [
-            [line["column"], line["row"], line["metric"], ours(line, 4), theirs(line, ".4g")]
+        lines = [
+            line
             for made_with, line in figures_of(name)
             if method_of(made_with, known, embedders) == method
+        ]
+        rows = [
+            [
+                line["column"],
+                marked(line["row"], [line]),
+                line["metric"],
+                ours(line, 4),
+                theirs(line, ".4g"),
+            ]
+            for line in lines
         ]
         if rows:
             head = ["data", "as", "measure", "here", "published"]
             if not any(row[-1] for row in rows):
                 head, rows = head[:-1], [row[:-1] for row in rows]
-            parts.append(f"{table(head, rows, text=3)}\n{source(name)}")
+            parts.append(f"{table(head, rows, text=3)}{what_was_seen(lines)}\n{source(name)}")
     return "\n".join(parts)
 
 

@@ -9,13 +9,15 @@ import pandas as pd
 
 from crowdbench.table import Table
 
-SIGNS = {"better": "▲", "level": "=", "worse": "▼"}
+SIGNS = {"better": "▲", "level": "=", "worse": "▼", "cannot tell": "cannot tell"}
+NOT_BLIND = "†"
 LEGEND = (
     "Ours is the mean ± standard error over {runs} runs, then the published figure, the "
     "difference, and ▲ better, = level or ▼ worse than published (by more than 1.96 standard "
     "errors of the difference; a figure published without an error counts as one run, as "
-    "variable as ours)."
+    "variable as ours). Where that interval is wider than five points, nobody can tell."
 )
+STAND_IN = "not the paper's data, so its figures are for orientation only"
 
 
 def page(
@@ -40,8 +42,8 @@ def page(
         parts.append(f"**{column}**" + _about(table, str(column)))
         parts.append(column_table(table, lines, int(runs)))
     if pairs:
-        parts += ["**Paired over seeds**", pairs_table(pairs)]
-    parts += [f"- {note}" for note in table.notes]
+        parts += ["**Paired over seeds**", pairs_table(pairs, blind_names(summary))]
+    parts += [f"- {note}" for note in (*table.notes, *absences(table), *what_was_seen(summary))]
     ran = set(zip(summary["row"], summary["column"], strict=True))
     missing = [cell for cell in table.cells() if cell not in ran]
     if len(missing) > len(skipped):
@@ -64,11 +66,46 @@ def column_table(table: Table, lines: pd.DataFrame, usual: int) -> str:
     rows = []
     for row, values in lines.groupby("row", sort=False):
         by_metric = {line["metric"]: line for _, line in values.iterrows()}
-        cells = [str(row)]
+        cells = [marked(str(row), values["not_blind"].iloc[0])]
         for metric in shown:
             cells += cells_of(by_metric.get(metric), published=metric in known, usual=usual)
         rows.append([*cells, f"{values['seconds'].iloc[0]:.1f}"])
+    for row, missing in table.absent.items():
+        theirs = missing.published.get(str(lines["column"].iloc[0]), {})
+        if theirs:
+            cells = [row]
+            for metric in shown:
+                value = f"{theirs[metric].value:.4g}" if metric in theirs else ""
+                cells += ["-", value, "", ""] if metric in known else ["-"]
+            rows.append([*cells, "-"])
     return markdown_table([*header, "seconds"], rows)
+
+
+def marked(row: str, not_blind: Any) -> str:
+    """A row's name, with a mark if test results had been seen before its settings were fixed."""
+    return f"{row} {NOT_BLIND}" if isinstance(not_blind, str) and not_blind else row
+
+
+def blind_names(summary: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """How each row of each column is named."""
+    return {
+        (line["row"], line["column"]): marked(line["row"], line["not_blind"])
+        for _, line in summary.iterrows()
+    }
+
+
+def what_was_seen(summary: pd.DataFrame) -> list[str]:
+    """What the marks mean, each reason once, with where it applies."""
+    seen: dict[str, dict[str, None]] = {}
+    for _, line in summary.iterrows():
+        if isinstance(line["not_blind"], str) and line["not_blind"]:
+            seen.setdefault(line["not_blind"], {})[line["column"]] = None
+    return [f"{NOT_BLIND} Not blind on {', '.join(on)}: {why}" for why, on in seen.items()]
+
+
+def absences(table: Table) -> list[str]:
+    """Why rows of the paper are missing."""
+    return [f"{row} was not run: {missing.reason}" for row, missing in table.absent.items()]
 
 
 def overall_table(summary: pd.DataFrame, metric: str) -> str:
@@ -77,13 +114,14 @@ def overall_table(summary: pd.DataFrame, metric: str) -> str:
     The last lines compare the best single row with the best row of each column.
     """
     lines = summary[summary["metric"] == metric]
+    seen = lines.dropna(subset="not_blind").set_index("row")["not_blind"].to_dict()
     wide = lines.pivot(index="column", columns="row", values="mean")
     common = wide.loc[:, wide.notna().all()]
     rank = common.rank(axis=1, ascending=False).mean()
     seconds = lines.groupby("row")["seconds"].sum()
     means = common.mean().sort_values(ascending=False)
     rows = [
-        [str(row), f"{mean:.4f}", f"{rank[row]:.1f}", f"{seconds[row]:.1f}"]
+        [marked(str(row), seen.get(row)), f"{mean:.4f}", f"{rank[row]:.1f}", f"{seconds[row]:.1f}"]
         for row, mean in means.items()
     ]
     best = common.max(axis=1).mean()
@@ -106,20 +144,18 @@ def cells_of(line: Any, *, published: bool, usual: int) -> list[str]:
         return [ours]
     if pd.isna(line["published"]):
         return [ours, "", "", ""]
-    theirs = "" if pd.isna(line["published_error"]) else f" ± {line['published_error']:.3f}"
-    return [
-        ours,
-        f"{line['published']:.4g}{theirs}",
-        f"{line['difference']:+.4f}",
-        SIGNS[line["mark"]],
-    ]
+    error = "" if pd.isna(line["published_error"]) else f" ± {line['published_error']:.3f}"
+    theirs = f"{line['published']:.4g}{error}"
+    if line["mark"] not in SIGNS:  # of a stand-in
+        return [ours, theirs, "", ""]
+    return [ours, theirs, f"{line['difference']:+.4f}", SIGNS[line["mark"]]]
 
 
-def pairs_table(pairs: Sequence[Mapping[str, Any]]) -> str:
+def pairs_table(pairs: Sequence[Mapping[str, Any]], names: Mapping[tuple[str, str], str]) -> str:
     """Which of two methods is better, seed by seed."""
     rows = [
         [
-            f"{p['first']} - {p['second']}",
+            " - ".join(names.get((p[one], p["column"]), p[one]) for one in ("first", "second")),
             p["column"],
             p["metric"],
             f"{p['mean']:+.4f} ± {p['error']:.4f}",
@@ -147,5 +183,7 @@ def footer(about: Mapping[str, Any]) -> str:
 
 
 def _about(table: Table, column: str) -> str:
-    text = table.columns[column].about
+    chosen = table.columns[column]
+    known = any(row.published.get(column) for row in table.rows.values())
+    text = "; ".join(filter(None, [chosen.about, STAND_IN if chosen.stand_in and known else ""]))
     return f": {text}" if text else ""

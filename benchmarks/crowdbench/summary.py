@@ -13,6 +13,7 @@ from crowdbench.table import Published, Table
 
 Runs = Mapping[tuple[str, str, int], Mapping[str, Any]]
 SIGNIFICANT = 1.96  # standard errors
+WIDE = 0.05  # an interval of the difference that is wider says little
 
 
 def summarize(table: Table, runs: Runs) -> pd.DataFrame:
@@ -20,7 +21,9 @@ def summarize(table: Table, runs: Runs) -> pd.DataFrame:
 
     ``error`` is the standard error of the mean over seeds. ``mark`` compares with the
     published figure: better or worse by more than 1.96 standard errors of the difference, else
-    level. A figure published without an error is taken as a single run, as variable as ours.
+    level, or "cannot tell" where the interval is wider than five points. A figure published
+    without an error is taken as a single run, as variable as ours. On a stand-in nothing is
+    compared. ``not_blind`` says what had been seen before the settings were fixed.
     """
     lines = []
     for column in table.columns:
@@ -31,13 +34,15 @@ def summarize(table: Table, runs: Runs) -> pd.DataFrame:
             for metric in found[0]["figures"] if found else ():
                 values = np.array([run["figures"][metric] for run in found], dtype=float)
                 known = table.published(row, column, metric)
+                figures = _figures(values, known, compare=not table.columns[column].stand_in)
                 seconds = np.mean([run["seconds"] for run in found])
                 peak = max(run["peak_mb"] for run in found)
                 place = {"column": column, "row": row, "metric": metric}
                 costs = {"seconds": seconds, "peak_mb": peak}
-                lines.append({**place, **_figures(values, known), **costs})
+                seen = {"not_blind": table.not_blind(row, column) or None}
+                lines.append({**place, **figures, **costs, **seen})
     columns = ["column", "row", "metric", "mean", "error", "deviation", "runs", "published"]
-    columns += ["published_error", "difference", "mark", "seconds", "peak_mb"]
+    columns += ["published_error", "difference", "mark", "seconds", "peak_mb", "not_blind"]
     return pd.DataFrame(lines, columns=columns)
 
 
@@ -45,7 +50,9 @@ def _ran(run: Mapping[str, Any]) -> bool:
     return "figures" in run
 
 
-def _figures(values: np.ndarray[Any, Any], known: Published | None) -> dict[str, Any]:
+def _figures(
+    values: np.ndarray[Any, Any], known: Published | None, *, compare: bool
+) -> dict[str, Any]:
     values = values[~np.isnan(values)]
     n = len(values)
     mean = float(values.mean()) if n else float("nan")
@@ -58,23 +65,20 @@ def _figures(values: np.ndarray[Any, Any], known: Published | None) -> dict[str,
     }
     if known is None:
         return found
-    return {
-        **found,
-        "published": known.value,
-        "published_error": known.error,
-        "difference": mean - known.value,
-        "mark": mark(found, known),
-    }
+    theirs = {"published": known.value, "published_error": known.error}
+    if not compare:
+        return {**found, **theirs}
+    return {**found, **theirs, "difference": mean - known.value, "mark": mark(found, known)}
 
 
 def mark(ours: Mapping[str, float], known: Published) -> str:
-    """Better, level or worse than published."""
+    """Better, level or worse than published; or "cannot tell"."""
     theirs = ours["deviation"] if known.error is None else known.error
     rounding = 5e-5 if known.error is None else 5e-4
     error = float(np.hypot(ours["error"], theirs)) + rounding
     distance = (ours["mean"] - known.value) / error
     if abs(distance) <= SIGNIFICANT:
-        return "level"
+        return "cannot tell" if 2 * SIGNIFICANT * error > WIDE else "level"
     return "better" if distance > 0 else "worse"
 
 

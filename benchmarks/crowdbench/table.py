@@ -30,11 +30,18 @@ class Column:
         numbers runs once.
     about : str
         What a reader needs to know about it.
+    stand_in : bool
+        Whether the data is another than the paper's: its figures are then shown for orientation,
+        and not compared.
+    not_blind : str
+        What had been seen of this data before settings were fixed; empty if nothing had.
     """
 
     load: Callable[[int], Any]
     redrawn: bool = False
     about: str = ""
+    stand_in: bool = False
+    not_blind: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,11 +56,23 @@ class Row:
         What a paper reports.
     columns : sequence of str, optional
         The columns that the method can run on; all by default.
+    not_blind : str, or mapping from column to str
+        What had been seen of test results before the row's settings were fixed; empty if
+        nothing had.
     """
 
     make: Callable[[str], Any]
     published: Mapping[str, Mapping[str, Published]] = field(default_factory=dict)
     columns: Sequence[str] | None = None
+    not_blind: str | Mapping[str, str] = ""
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A row of a paper that cannot be run, and why."""
+
+    reason: str
+    published: Mapping[str, Mapping[str, Published]]
 
 
 @dataclass(frozen=True)
@@ -76,6 +95,8 @@ class Table:
         The number of runs behind a figure, and in a quick run.
     quick_rows, quick_columns : sequence of str, optional
         What a quick run includes.
+    absent : mapping from row to Absent
+        Rows of the paper that cannot be run.
     overall : bool
         Whether means and ranks over the columns are shown first.
     figure : function of summary and path, optional
@@ -96,6 +117,7 @@ class Table:
     quick_seeds: int = 2
     quick_rows: Sequence[str] | None = None
     quick_columns: Sequence[str] | None = None
+    absent: Mapping[str, Absent] = field(default_factory=dict)
     overall: bool = False
     figure: Callable[[Any, IO[bytes]], None] | None = None
 
@@ -115,6 +137,12 @@ class Table:
     def published(self, row: str, column: str, metric: str) -> Published | None:
         """The published figure, if there is one."""
         return self.rows[row].published.get(column, {}).get(metric)
+
+    def not_blind(self, row: str, column: str) -> str:
+        """What had been seen before a row's settings were fixed; empty if nothing had."""
+        own = self.rows[row].not_blind
+        said = own if isinstance(own, str) else own.get(column, "")
+        return said or self.columns[column].not_blind
 
 
 def published(

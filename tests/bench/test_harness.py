@@ -277,7 +277,10 @@ def test_unknown_names_are_refused(tmp_path):
         (0.50, 0.01, 0.03, Published(0.47, 0.005), "better"),
         (0.50, 0.01, 0.03, Published(0.53, 0.005), "worse"),
         (0.50, 0.01, 0.03, Published(0.49, 0.005), "level"),
-        (0.50, 0.01, 0.03, Published(0.45), "level"),  # one run, as variable as ours
+        (0.50, 0.001, 0.003, Published(0.495), "level"),  # one run, as variable as ours
+        (0.50, 0.01, 0.03, Published(0.45), "cannot tell"),  # within an interval of 12 points
+        (0.50, 0.05, 0.15, Published(0.7855), "cannot tell"),
+        (0.50, 0.05, 0.15, Published(0.9, 0.01), "worse"),
         (0.50, 0.00, 0.00, Published(0.50004), "level"),  # rounding
         (0.50, 0.00, 0.00, Published(0.5010), "worse"),
     ],
@@ -312,7 +315,7 @@ def test_a_row_that_ran_once_stands_for_every_seed():
 def test_the_page_shows_ours_theirs_and_how_they_compare(tmp_path):
     run(tmp_path)
     text = (tmp_path / "toy.md").read_text()
-    assert "| guess | 0.5000 ± 0.0065 | 0.49 | +0.0100 | = |" in text
+    assert "| guess | 0.5000 ± 0.0065 | 0.49 | +0.0100 | cannot tell |" in text
     assert "| sure | 0.7000 | 0.9 ± 0.010 | -0.2000 | ▼ |" in text
     assert "**easy**: no noise" in text
     assert "Made by `crowdwise bench toy`" in text
@@ -332,9 +335,10 @@ def test_means_and_ranks_over_the_columns():
             {"row": r, "column": c, "metric": "accuracy", "mean": value, "seconds": 1.0}
             for (r, c), value in made.items()
         ]
-    )
+    ).assign(not_blind=[None, None, "a peek", None, None])
     text = overall_table(summary, "accuracy")
     assert "| a | 0.7000 | 1.5 | 2.0 |" in text
+    assert "| b † | 0.6500 |" in text
     assert "| best row of each column | 0.7500 |" in text
     assert "| gap to the best single row | 0.0500 |" in text
     assert "Only on some columns: c." in text

@@ -99,6 +99,19 @@ def test_tasks_without_features_are_for_methods_that_embed_them(method, X, crowd
     assert quick(LIA()).fit(X, crowd.votes[:60]).posterior_.shape == (60, 3)
 
 
+def test_without_features_a_task_has_one_embedding(crowd):
+    model = quick(LIA()).fit(None, crowd.votes[:60])
+    tables = [part for part in model.net_.modules() if isinstance(part, torch.nn.Embedding)]
+    assert len(tables) == 1
+    assert tables[0].weight.shape[0] == 60
+    tasks = torch.arange(60)
+    truth, able = model.predict_proba(tasks), model.predict_worker_accuracy(tasks)
+    with torch.no_grad():
+        tables[0].weight += 1.0
+    assert not np.allclose(model.predict_proba(tasks), truth)
+    assert not np.allclose(model.predict_worker_accuracy(tasks), able)
+
+
 def test_a_tensor_with_a_gradient_is_taken_without_it(crowd):
     X = torch.as_tensor(crowd.X[:60], dtype=torch.float32).requires_grad_()
     for model in (SoftProb(), SpeeLFC(training=Training(epochs=1), random_state=0)):

@@ -14,10 +14,10 @@ from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.learn import EM, LIA, LIAML, MLP, Training
 from crowdwise.learn.label_names import (
     LabelHeads,
-    LabelInput,
     LabelVectors,
     PairCompetence,
     PairTensorsNet,
+    WithLabelVectors,
     average_by_name,
 )
 from crowdwise.learn.label_pairs import PairFeatures, as_pair_gold, as_pairs, label_table
@@ -133,11 +133,13 @@ def test_tables_equal_the_plain_ones(lopsided, heads):
     def head(width):
         if heads == "per_label":
             return LabelHeads(nn.Linear(width, size), n_names, size, n_out)
-        return LabelInput(nn.Linear(width + size, n_out), LabelVectors(n_names, size, None))
+        return nn.Linear(width + size, n_out)
 
     worker = WorkerTable(lopsided.n_workers, torch.zeros(size))
     competence = PairCompetence(worker, head(size))
     noise = lopsided.jiggled(PairTensorsNet(head(lopsided.n_in), competence, 2, 2))
+    noise.label_size = 1 if heads == "per_label" else size
+    front = WithLabelVectors(nn.Identity(), LabelVectors(n_names, size, None)).double()
 
     def slow(network, vector, name):
         def linear(layer, given):
@@ -146,12 +148,13 @@ def test_tables_equal_the_plain_ones(lopsided, heads):
         if heads == "per_label":
             weight, bias = lopsided.numbers(network.weight), lopsided.numbers(network.bias)
             return weight[name] @ linear(network.body, vector) + bias[name]
-        label = lopsided.numbers(network.vectors.layer.weight)[name]
-        return linear(network.network, np.concatenate([vector, label]))
+        label = lopsided.numbers(front.vectors.layer.weight)[name]
+        return linear(network, np.concatenate([vector, label]))
 
     x = np.random.default_rng(1).normal(size=(4, lopsided.n_in))
     names, at, workers = [2, 0, 1, 1], [3, 0, 0, 2], [4, 0, 2, lopsided.n_workers]
     given = torch.as_tensor(np.column_stack([x, names]))
+    given = given if heads == "per_label" else front(given)
     found = noise(given, torch.tensor(at), torch.tensor(workers)).exp()
     for row in range(4):
         name = names[at[row]]
@@ -160,6 +163,18 @@ def test_tables_equal_the_plain_ones(lopsided, heads):
         able = slow(competence.head, mine, name).reshape(2, 2, 2)
         expected = softmax(np.log(np.exp(hard + able).sum(axis=2)), axis=1)
         assert_allclose(lopsided.numbers(found[row]), expected, rtol=1e-6)
+
+
+def test_a_label_name_has_one_embedding_for_all_networks(relations):
+    X, votes, *_ = relations
+    model = make_model(heads="embedding", objective=EM(1, 1, None)).fit(X, votes)
+    parts = [part for part in model.net_.modules() if isinstance(part, LabelVectors)]
+    assert len(parts) == 1
+    other, same = model.predict_proba(X), model.predict_worker_accuracy(X)
+    with torch.no_grad():
+        parts[0].layer.weight += 1.0
+    assert not np.allclose(model.predict_proba(X), other)
+    assert not np.allclose(model.predict_worker_accuracy(X), same)
 
 
 def test_tables_are_averaged_by_name_and_worker():

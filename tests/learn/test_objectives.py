@@ -43,7 +43,7 @@ def slow_table(noise, kind, x, worker):
     if kind == "confusion":
         return plain_softmax(numbers(noise.raw.weight)[worker], axis=1)
     if kind == "ease":
-        weight, bias = numbers(noise.network.weight)[0], numbers(noise.network.bias)[0]
+        weight, bias = numbers(noise.ease.weight)[0], numbers(noise.ease.bias)[0]
         ease = 0.1 + 3.0 * expit(x @ weight + bias)
         right = expit(numbers(noise.skill.weight)[worker] * ease)
         n = noise.n_classes
@@ -187,6 +187,32 @@ def test_e_steps_equal_the_plain_loops(lopsided, kind):
         expected = (expected == expected.max(axis=1, keepdims=True)).astype(float)
         expected /= expected.sum(axis=1, keepdims=True)
     assert_allclose(numbers(found), expected, rtol=1e-6)
+
+
+def test_the_printed_denominator_is_in_every_step_or_in_none(lopsided):
+    """LIA eqs. 4, 7 and 9: each divides by the sum over truths at the given label."""
+    annotations = lopsided.votes()
+    data, net = lopsided.data_of(annotations), net_with(lopsided, "logsumexp")
+    batch, x = lopsided.double(data.whole()), data.features.source.double().numpy()
+    objective = ColumnEM().build(net, data).double()
+    target = np.array([0.5, 0.3, 0.2])
+    objective.target = torch.as_tensor(np.tile(target, (lopsided.n_tasks, 1)))
+    expected = marginal = 0.0
+    for i in np.unique(annotations.task):
+        expected += np.dot(target, np.log(lopsided.truth_of(net, x[i])))
+    for task, worker, share, _ in lopsided.rows_of(annotations):
+        score = slow_table(net.noise, "logsumexp", x[task], worker) @ share
+        score = score / score.sum()
+        expected += np.dot(target, np.log(score))
+        marginal += np.log(np.dot(lopsided.truth_of(net, x[task]), score))
+    total = annotations.n_annotations
+    assert_allclose(numbers(objective.loss(batch)), -expected / total)
+    assert_allclose(numbers(objective.marginal(batch)), -marginal / total)
+    posterior = objective.posterior(batch).exp()
+    assert_allclose(numbers(posterior), numbers(objective.e_step(batch)))
+    # Held-out labels are judged by the model, which is the same for both.
+    plain = EM().build(net, data).double()
+    assert_allclose(numbers(objective.held_out(batch)), numbers(plain.held_out(batch)))
 
 
 def test_em_starts_from_the_shares_of_labels(lopsided):

@@ -287,3 +287,31 @@ def test_the_best_epoch_comes_back_with_its_running_means(crowd):
     assert best < 55
     short = fit(crowd, truth=truth, epochs=best + 1, patience=100, learning_rate=0.05)
     assert_allclose(long.predict_proba(crowd[0]), short.predict_proba(crowd[0]), atol=1e-6)
+
+
+@pytest.mark.parametrize("batch_of", ["annotations", "tasks"])
+def test_a_batch_is_made_of_annotations_or_of_tasks(crowd, batch_of):
+    X, _, votes = crowd
+    data = as_data(as_features(X), votes, None, torch.device("cpu"))
+    epoch = data.epochs(Training(batch_size=7, batch_of=batch_of), "annotation")
+    batches = list(epoch(torch.Generator().manual_seed(0)))
+    n = {"annotations": votes.n_annotations, "tasks": votes.n_tasks}[batch_of]
+    assert len(batches) == -(-n // 7)
+    assert sum(len(batch.label) for batch in batches) == votes.n_annotations
+    if batch_of == "tasks":
+        assert {len(batch.task) for batch in batches[:-1]} == {7}
+
+
+def test_the_network_of_ease_has_a_rate_of_its_own():
+    names = ["net.truth.0.weight", "net.noise.skill.weight", "net.noise.ease.0.weight", "other"]
+    tensors = {name: torch.zeros(1, requires_grad=True) for name in names}
+
+    def rates(**settings):
+        groups = make_optimizer(Training(**settings), tensors).param_groups
+        place = {id(p): group for group in groups for p in group["params"]}
+        return [(place[id(t)]["lr"], place[id(t)]["weight_decay"]) for t in tensors.values()]
+
+    own = rates(learning_rate={"noise": 0.2, "ease": 0.3}, weight_decay={"ease": 0.4})
+    assert own == [(1e-3, 0.0), (0.2, 0.0), (0.3, 0.4), (1e-3, 0.0)]
+    with_noise = rates(learning_rate={"truth": 0.1, "noise": 0.2}, weight_decay=0.5)
+    assert with_noise == [(0.1, 0.5), (0.2, 0.5), (0.2, 0.5), (1e-3, 0.5)]

@@ -13,9 +13,11 @@ from crowdwise.errors import ParameterError
 from crowdwise.simulate import iced
 from crowdwise.simulate.iced import (
     SOURCES,
+    Population,
     binary_confusion,
     draw_workers,
     expected_agreed,
+    expected_majority,
     gisette_features,
     split_classes,
 )
@@ -57,7 +59,10 @@ def test_counts_are_the_published_ones(name, sizes, n_test, shape):
     assert np.bincount(crowd.y_test).tolist() == [n_test, n_test]
     assert crowd.X.shape == shape
     assert (crowd.annotations.redundancy == SOURCES[name].n_workers).all()
-    assert crowd.agreed == pytest.approx(SOURCES[name].agreed, abs=0.02)
+    wanted = SOURCES[name].workers
+    assert crowd.agreed == pytest.approx(wanted.agreed, abs=0.02)
+    if wanted.majority is not None:
+        assert crowd.majority == pytest.approx(wanted.majority, abs=0.02)
     votes = crowd.annotations.votes()
     assert (votes.min(axis=1) <= 2).mean() == pytest.approx(crowd.agreed, abs=0.04)
     # The published matrices are those that the labels were drawn from.
@@ -115,15 +120,30 @@ def test_expected_agreement_equals_all_outcomes():
     assert expected_agreed(accuracy, 0.2) == pytest.approx(0.8 * shares[0] + 0.2 * shares[1])
 
 
+@pytest.mark.parametrize("n_workers", [4, 5])
+def test_expected_majority_equals_all_outcomes(n_workers):
+    accuracy = np.random.RandomState(n_workers).uniform(size=(n_workers, 2))
+    shares = []
+    for right in accuracy.T:
+        total = 0.0
+        for outcome in itertools.product([0, 1], repeat=n_workers):
+            chance = np.prod([p if o else 1 - p for p, o in zip(right, outcome, strict=True)])
+            total += chance * (2 * sum(outcome) > n_workers)
+            total += chance * 0.5 * (2 * sum(outcome) == n_workers)
+        shares.append(total)
+    assert expected_majority(accuracy) == pytest.approx(np.mean(shares))
+
+
 def test_crowds_are_drawn_until_they_fit(monkeypatch):
     for seed in range(5):
         rng = np.random.RandomState(seed)
-        accuracy = draw_workers(9, (0.1, 0.9), 0.09, 0.14, False, rng)
-        assert expected_agreed(accuracy, 0.09) == pytest.approx(0.14, abs=0.02)
+        accuracy = draw_workers(9, SOURCES["usps"].workers, 0.09, rng)
+        assert expected_agreed(accuracy, 0.09) == pytest.approx(103 / 734, abs=0.02)
+        assert expected_majority(accuracy) == pytest.approx(0.8494, abs=0.02)
         assert (accuracy.mean(axis=0) > 0.5).all()
     monkeypatch.setattr(sys.modules["crowdwise.simulate.iced"], "MOST_DRAWS", 100)
     with pytest.raises(ParameterError, match="No crowd"):
-        draw_workers(9, (0.9, 0.95), 0.09, 0.1, False, np.random.RandomState(0))
+        draw_workers(9, Population((0.9, 0.95), agreed=0.1), 0.09, np.random.RandomState(0))
 
 
 def test_confusion_by_hand():

@@ -30,6 +30,7 @@ REDUNDANCY = {"BB": (2, 5, 10, 20, 39), "WS": (2, 5, 10), "RTE": (2, 5, 10)}
 MEDICAL_SETS = {"MC": "medical_causes", "MT": "medical_treats"}
 MEDICAL = {"MC": (2, 5, 10), "MT": (2, 5, 10)}
 BODY = MLP(hidden=(16, 16, 16, 16), activation="selu")
+WIDE = MLP(hidden=(32, 32, 32, 32), activation="selu")  # on the medical sets
 
 
 @lru_cache(maxsize=4)
@@ -137,11 +138,16 @@ class EmbeddedTwoStage(learn.TwoStage):
     """Two stages without features: the classifier learns an embedding of every task."""
 
 
-def two_stage(aggregator: Any, kind: Any = learn.TwoStage) -> Any:
+def body_for(name: str) -> MLP:
+    """LIA's network for a set: the paper has wider layers for the medical ones."""
+    return WIDE if name in MEDICAL else BODY
+
+
+def two_stage(aggregator: Any, kind: Any = learn.TwoStage, body: MLP = BODY) -> Any:
     """Two stages: an aggregator, then LIA's classifier on its labels."""
     training = Training(optimizer="amsgrad", learning_rate=1e-3, epochs=200)
     scale = kind is learn.TwoStage
-    return kind(aggregator, NetClassifier(truth=BODY, scale=scale, training=training))
+    return kind(aggregator, NetClassifier(truth=body, scale=scale, training=training))
 
 
 def lia(
@@ -149,6 +155,7 @@ def lia(
     rounds: tuple[int, int],
     finish: tuple[str | None, int],
     weight_decay: float = 0.0,
+    body: MLP = BODY,
 ) -> learn.LIA:
     """LIA with features standardized, as they are, or none; EM rounds and epochs; fine-tuning.
 
@@ -156,7 +163,7 @@ def lia(
     ``"words in common"`` they are those of :func:`words_in_common`.
     """
     kind = {"none": LIAE, "words in common": WordLIA}.get(features, learn.LIA)
-    others: dict[str, Any] = {}
+    others: dict[str, Any] = {"truth": body, "difficulty": body}
     if features == "linear":
         others = {"truth": "linear", "difficulty": MLP(hidden=())}
     if weight_decay:
@@ -201,9 +208,17 @@ def with_best_settings(features: str, *, decay: bool = False) -> Callable[[str],
     def make(column: str) -> learn.LIA:
         place = features, column.split(maxsplit=1)[0]
         best = DECAYED[place] if decay else BEST.get(place, Settings())
-        return lia(features, (5, 40), best.finish, best.weight_decay)
+        return lia(features, (5, 40), best.finish, best.weight_decay, body_for(place[1]))
 
     return make
+
+
+def by_the_paper(column: str) -> learn.LIA:
+    """LIA with ten rounds of 1,000 steps, then 1,000 on the marginal likelihood.
+
+    On the sets of its columns a batch of 1,024 holds all tasks, so that an epoch is a step.
+    """
+    return lia("as they are", (10, 1000), ("annotation", 1000))
 
 
 class TrueLabels(BaseEstimator):

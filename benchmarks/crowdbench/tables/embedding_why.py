@@ -102,7 +102,7 @@ TABLE = Table(
     source="Explains the tables of RLL and NeuCrowd.",
     about=(
         "Settings are those of these tables unless the row says otherwise; rows from *1 epoch* on "
-        "are variants of RLL+Bayesian. No setting in this repository was chosen by this table: it "
+        "are variants of RLL+Bayesian. This table chose no setting in this repository: it "
         "uses training tasks and upper bounds to find out what limits the methods. *Training "
         "labels*: the share of the training tasks' majority labels that the classifier "
         "reproduces; *labels right*: the share of these labels that are true. *Cosine across*: "

@@ -3,9 +3,9 @@
 from typing import IO, Any
 
 from crowdbench.table import Row, Table
-from crowdbench.tables._iced import NETWORK, SOURCE, bars, columns, of_training_truths
+from crowdbench.tables._iced import SOURCE, bars, columns, iced, of_training_truths
+from crowdbench.tables.iced_table2 import ON_SEEN_SETS
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, MajorityVote
-from crowdwise.learn import ICED
 
 
 def figure(summary: Any, file: IO[bytes]) -> None:
@@ -24,12 +24,12 @@ TABLE = Table(
     rows={
         "MV": Row(lambda _: MajorityVote()),
         "D&S-orig": Row(lambda _: HardDawidSkene()),
-        "D&S-first": Row(lambda _: ICED(truth=NETWORK, rounds=1)),
-        "D&S-final": Row(lambda _: ICED(truth=NETWORK)),
+        "D&S-first": Row(lambda _: iced(rounds=1), not_blind=ON_SEEN_SETS),
+        "D&S-final": Row(lambda _: iced(), not_blind=ON_SEEN_SETS),
         "soft D&S": Row(lambda _: DawidSkene()),
         "IBCC": Row(lambda _: IBCC()),
-        "network prior, first": Row(lambda _: ICED.recipe("network", truth=NETWORK, rounds=1)),
-        "network prior, final": Row(lambda _: ICED.recipe("network", truth=NETWORK)),
+        "network prior, first": Row(lambda _: iced("network", rounds=1), not_blind=ON_SEEN_SETS),
+        "network prior, final": Row(lambda _: iced("network"), not_blind=ON_SEEN_SETS),
     },
     columns=columns(["published"]),
     measure=of_training_truths,

@@ -8,9 +8,9 @@ from typing import Any
 from crowdbench.measures import FOLDS, on_held_out_tasks
 from crowdbench.sets import LearningSet
 from crowdbench.table import Column, Row, Table
-from crowdbench.tables._iced import GSAD, NAMES, NETWORK, SOURCE, USPS, learning_set
+from crowdbench.tables._iced import GSAD, NAMES, SOURCE, USPS, iced, learning_set
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, OneCoin
-from crowdwise.learn import ICED, Interpolation
+from crowdwise.learn import Autoencoder, Interpolation
 
 OTHER_DRAWS = 100  # crowds that no other table uses
 AGGREGATORS = {
@@ -21,13 +21,12 @@ AGGREGATORS = {
 }
 
 
-DECODERS = {"refit": None, "interpolate": Interpolation()}
+DECODERS = {"refit": Autoencoder(), "interpolate": Interpolation()}
 
 
 def make_iced(prior: str, rule: str, decoder: str, rounds: int) -> Callable[[str], Any]:
     """ICED with one choice of each."""
-    return lambda _: ICED(
-        truth=NETWORK,
+    return lambda _: iced(
         class_prior=prior,
         aggregator=AGGREGATORS[rule],
         decoder=DECODERS[decoder],

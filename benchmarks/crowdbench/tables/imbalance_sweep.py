@@ -11,10 +11,9 @@ import pandas as pd
 
 from crowdbench.sets import LearningSet
 from crowdbench.table import Column, Row, Table
-from crowdbench.tables._iced import NETWORK, of_training_truths
+from crowdbench.tables._iced import SEEN, Rebalanced, iced, of_training_truths
 from crowdwise import aggregate
 from crowdwise.aggregate import IBCC, DawidSkene
-from crowdwise.learn import ICED
 from crowdwise.simulate import label_by_crowd
 
 N_TASKS, N_WORKERS, PER_TASK, N_FEATURES = 1020, 15, 5, 10
@@ -60,8 +59,9 @@ def figure(summary: Any, file: IO[bytes]) -> None:
 
 
 ICED_ROWS = {
-    "ICED": Row(lambda _: ICED(truth=NETWORK)),
-    "ICED (network prior)": Row(lambda _: ICED.recipe("network", truth=NETWORK)),
+    "ICED": Row(lambda _: iced(), not_blind=SEEN),
+    "ICED (network prior)": Row(lambda _: iced("network"), not_blind=SEEN),
+    "ICED (network prior), rebalanced": Row(lambda _: Rebalanced(iced("network")), not_blind=SEEN),
 }
 
 TABLE = Table(
@@ -70,12 +70,16 @@ TABLE = Table(
     source="Our own: 1,020 simulated tasks, 15 workers, 5 labels per task.",
     about=(
         "The features, two overlapping clouds in ten dimensions, are used by ICED alone; workers "
-        "have an accuracy from 0.5 to 0.9 for either class. Gray lines are the other aggregators."
+        "have an accuracy from 0.5 to 0.9 for either class. Gray lines are the other aggregators. "
+        "Rebalanced rows decide as if classes were equally frequent (`rebalance`), by the "
+        "posterior alone."
     ),
     rows={
         **{name: Row(plain(name)) for name in aggregate.__all__},
         "DawidSkene, uniform prior": Row(lambda _: DawidSkene(class_prior="uniform")),
         "IBCC, uniform prior": Row(lambda _: IBCC(class_prior="uniform")),
+        "DawidSkene, rebalanced": Row(lambda _: Rebalanced(DawidSkene())),
+        "IBCC, rebalanced": Row(lambda _: Rebalanced(IBCC())),
         **ICED_ROWS,
     },
     columns={f"1:{ratio}": Column(partial(draw, ratio), redrawn=True) for ratio in RATIOS},

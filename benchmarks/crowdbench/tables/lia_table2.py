@@ -10,6 +10,7 @@ from crowdbench.tables._lia import (
     SOURCE,
     EmbeddedTwoStage,
     TrueLabels,
+    by_the_paper,
     columns,
     on_its_tasks,
     paper,
@@ -92,10 +93,17 @@ def all_of(*names: str) -> list[str]:
     return [f"{name} R={size}" for name in names for size in REDUNDANCY[name]]
 
 
+SEEN = (
+    "features from words, and weight decay, were tried after seeing that LIA with sentence "
+    "embeddings falls short of its published accuracy on RTE; their settings were then chosen by "
+    "held-out labels alone."
+)
+
+
 def with_decay(features: str, published: Mapping[str, Any]) -> Row:
     """LIA with weight decay, on the sets where held-out labels prefer it."""
     names = [name for kind, name in DECAYED if kind == features]
-    return Row(with_best_settings(features, decay=True), published, all_of(*names))
+    return Row(with_best_settings(features, decay=True), published, all_of(*names), SEEN)
 
 
 OURS = {
@@ -119,19 +127,19 @@ TABLE = Table(
         "On all three sets held-out labels prefer linear networks to the paper's four layers of "
         "16, and in some cases weight decay. Settings were chosen with all labels of a set: with "
         "few labels per task they need not be the best, and weight decay without features is far "
-        "from it. No row was chosen by the truth.",
+        "from it.",
         "The last rows are not methods: a logistic regression trained on the truth of four fifths "
         "of the tasks, to show how well the features predict the others. For entailment, sentence "
         "embeddings are nearly uninformative, and words in common, which need only the texts, "
         "are not much better. With these LIA still predicts held-out labels better.",
-        "Features from words, and weight decay, were tried after seeing that the accuracy of LIA "
-        "with sentence embeddings falls short of the published one on RTE. The choice of words, "
-        "and the settings for them, was made by held-out labels alone.",
     ),
     rows={
         **{name: Row(make, paper(PUBLISHED[name], REDUNDANCY)) for name, make in MAKERS.items()},
+        "LIA (10 x 1,000 steps)": Row(by_the_paper, LIA, FULL),
         "LIA (linear networks)": Row(with_best_settings("linear"), LIA),
-        "LIA (words in common)": Row(with_best_settings("words in common"), LIA, all_of("RTE")),
+        "LIA (words in common)": Row(
+            with_best_settings("words in common"), LIA, all_of("RTE"), SEEN
+        ),
         "LIA-E, weight decay": with_decay("none", paper(PUBLISHED["LIA-E"], REDUNDANCY)),
         "LIA (linear networks), weight decay": with_decay("linear", LIA),
         "LIA (words in common), weight decay": with_decay("words in common", LIA),

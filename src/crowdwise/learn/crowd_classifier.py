@@ -251,7 +251,7 @@ class CrowdClassifier(Learner):
     def _member(self, data: CrowdData) -> CrowdObjective:
         """A network of the right sizes, with its objective, untrained."""
         noise, objective = self._noise().check(), self._objective().check()
-        scaler = self._scaler(data)
+        scaler = self._front(self._scaler(data), data)
         truth = self._build_truth(data)
         if not isinstance(self.truth, str | MLP | None):
             refuse_misfit(truth, data.features.some(), data.n_classes)
@@ -261,6 +261,10 @@ class CrowdClassifier(Learner):
         if not self.scale or data.n_in is None:
             return nn.Identity()
         return Standardize.by(*data.features.spread(data.device))
+
+    def _front(self, scaler: nn.Module, data: CrowdData) -> nn.Module:
+        """What stands before both the truth and the noise model: the scaler."""
+        return scaler
 
     @torch.no_grad()
     def _describe(self, objective: CrowdObjective, data: CrowdData) -> None:
@@ -400,4 +404,5 @@ class CrowdClassifier(Learner):
         scaler: nn.Module = nn.Identity()
         if self.scale and data.n_in is not None:
             scaler = Standardize(torch.zeros(data.n_in), torch.ones(data.n_in))
-        return CrowdNet(scaler, self._build_truth(data), self._noise().build(data))
+        front = self._front(scaler, data)
+        return CrowdNet(front, self._build_truth(data), self._noise().build(data))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -48,6 +48,19 @@ from crowdwise.nets.loop import History, holds_out
 from crowdwise.nets.modules import MLP, build_network
 from crowdwise.nets.training import Training
 from crowdwise.typing import Floats, Ints, RandomState
+
+# All that the paper leaves open is ours: rounds, epochs, step sizes and the decoder's training.
+PAPER: dict[str, Any] = {
+    "warm_up": StagedWarmUp(epochs=5),
+    "aggregator": HardDawidSkene(),
+    "generator": CrowdSMOTE(),
+    "decoder": Autoencoder(),
+    "rounds": 30,
+    "tol": 0.0,
+    "targets": "hard",
+    "class_prior": "aggregator",
+    "training": Training(learning_rate=1e-3, batch_size=64, epochs=1),
+}
 
 
 class ICED(CrowdClassifier):
@@ -114,6 +127,10 @@ class ICED(CrowdClassifier):
         label of w on it = one of the labels of w on real tasks nearby
         S is the certainty of a task
 
+    Where the paper is silent: the optimizer starts anew in every stage and round, without the
+    moments of the last; and with ``Autoencoder()`` the decoder is pre-trained together with the
+    network's body, so that the warm-up starts from an autoencoder.
+
     Works when the rare class has at least a few dozen tasks, and workers recognize it better
     than by chance. ``ICED.recipe("network")`` is the more stable choice.
 
@@ -149,12 +166,14 @@ class ICED(CrowdClassifier):
         "targets": [one_of("hard", "soft")],
         "class_prior": [one_of("aggregator", "network")],
     }
-    # The paper's warm-ups; and what serves best where labels alone are not enough.
+    # The paper's parts, with its warm-ups; and features that count in the truths.
     recipes = {
-        "gisette": {"warm_up": StagedWarmUp(epochs=5)},
-        "usps": {"warm_up": StagedWarmUp(epochs=2)},
-        "gsad": {"warm_up": StagedWarmUp(epochs=2)},
+        "paper": PAPER,
+        "gisette": {**PAPER, "warm_up": StagedWarmUp(epochs=5)},
+        "usps": {**PAPER, "warm_up": StagedWarmUp(epochs=2)},
+        "gsad": {**PAPER, "warm_up": StagedWarmUp(epochs=2)},
         "network": {
+            **PAPER,
             "class_prior": "network",
             "aggregator": IBCC(),
             "decoder": Interpolation(),

@@ -27,6 +27,17 @@ class ByLabel:
     n_names: int
     features: Tensor | None  # of the label names
 
+    def front(self, scaler: nn.Module) -> nn.Module:
+        """What all networks read: features, and the name's number or the one vector it has."""
+        if self.heads == "per_label":
+            return scaler
+        return WithLabelVectors(scaler, LabelVectors(self.n_names, EMBEDDING, self.features))
+
+    @property
+    def size(self) -> int:
+        """How many of the last columns, as networks read them, are about the label name."""
+        return 1 if self.heads == "per_label" else EMBEDDING
+
     def build(self, kind: NetworkLike, n_in: int | None, n_out: int) -> nn.Module:
         """A network on features, the last of which is the number of a label name."""
         if n_in is None:
@@ -37,8 +48,7 @@ class ByLabel:
         """A network from ``width`` features and a label name to ``n_out`` numbers."""
         if self.heads == "per_label":
             return LabelHeads(body(width, EMBEDDING), self.n_names, EMBEDDING, n_out)
-        vectors = LabelVectors(self.n_names, EMBEDDING, self.features)
-        return LabelInput(body(width + EMBEDDING, n_out), vectors)
+        return body(width + EMBEDDING, n_out)
 
 
 @dataclass(eq=False, repr=False)
@@ -52,7 +62,9 @@ class PairTensors(DifficultyTensors):
         difficulty = self.labels.build(self.difficulty, data.n_in, n_out)
         worker = worker_vectors(data.n_workers, EMBEDDING, data.worker_features, active=data.active)
         competence = PairCompetence(worker, self.labels.wrap(nn.Linear, EMBEDDING, n_out))
-        return PairTensorsNet(difficulty, competence, data.n_classes, self.n_slots)
+        net = PairTensorsNet(difficulty, competence, data.n_classes, self.n_slots)
+        net.label_size = self.labels.size
+        return net
 
 
 class LabelHeads(nn.Module):
@@ -89,15 +101,16 @@ class LabelVectors(nn.Module):
         return self.map(self.table[name])
 
 
-class LabelInput(nn.Module):
-    """A network whose input is the features and the label name's vector."""
+class WithLabelVectors(nn.Module):
+    """Scaled features, with the vector of the label name in place of its number."""
 
-    def __init__(self, network: nn.Module, vectors: LabelVectors) -> None:
+    def __init__(self, scaler: nn.Module, vectors: LabelVectors) -> None:
         super().__init__()
-        self.network, self.vectors = network, vectors
+        self.scaler, self.vectors = scaler, vectors
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.network(torch.cat([x[:, :-1], self.vectors(x[:, -1].long())], dim=1))
+        scaled = self.scaler(x)
+        return torch.cat([scaled[..., :-1], self.vectors(scaled[..., -1].long())], dim=-1)
 
 
 class PairCompetence(nn.Module):
@@ -107,15 +120,17 @@ class PairCompetence(nn.Module):
         super().__init__()
         self.worker, self.head = worker, head
 
-    def forward(self, worker: Tensor, name: Tensor) -> Tensor:
-        return self.head(torch.cat([self.worker(worker), name[:, None]], dim=1))
+    def forward(self, worker: Tensor, label: Tensor) -> Tensor:
+        return self.head(torch.cat([self.worker(worker), label], dim=1))
 
 
 class PairTensorsNet(TensorsNet):
     """LIA's tensors, where competence depends on the label name too."""
 
+    label_size = 1  # columns about the label name
+
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        competence = self.competence(worker, x[at, -1])
+        competence = self.competence(worker, x[at, -self.label_size :])
         return self.combined(self.difficulty(x)[at], competence)
 
 

@@ -93,7 +93,8 @@ class LIA(CrowdClassifier):
     a competence tensor of the worker. EM starts from each task's share of labels, with warm
     starts from round to round; then the marginal likelihood is raised directly.
 
-    Without features (``fit(None, annotations)``) tasks get learned embeddings: LIA-E.
+    Without features (``fit(None, annotations)``) every task gets a learned embedding, which both
+    networks read: LIA-E.
 
     Parameters
     ----------
@@ -187,6 +188,9 @@ class LIA(CrowdClassifier):
 
     def _noise(self) -> NoisePart:
         return DifficultyTensors(self.difficulty, self.n_slots)
+
+    def _front(self, scaler: nn.Module, data: CrowdData) -> nn.Module:
+        return scaler if has_features(data) else TaskEmbedding(data.n_tasks, EMBEDDING)
 
     def _build_truth(self, data: CrowdData) -> nn.Module:
         return network_for(self.truth, data, data.n_classes)
@@ -297,18 +301,20 @@ class WorkerEmbedding(nn.Module):
 class TaskEmbedding(nn.Module):
     """A learned vector for every training task, where there are no features."""
 
-    def __init__(self, n_tasks: int, size: int, head: nn.Module) -> None:
+    def __init__(self, n_tasks: int, size: int) -> None:
         super().__init__()
         self.table = nn.Embedding(n_tasks, size)
         nn.init.xavier_uniform_(self.table.weight)
-        self.head = head
 
     def forward(self, task: Tensor) -> Tensor:
-        return self.head(self.table(task))
+        return self.table(task)
+
+
+def has_features(data: CrowdData) -> bool:
+    """Whether tasks are more than numbers."""
+    return data.features.shape != ()
 
 
 def network_for(kind: NetworkLike, data: CrowdData, n_out: int) -> nn.Module:
-    """A network on features; without any (tasks are only numbers) on learned vectors of tasks."""
-    if data.features.shape == ():
-        return TaskEmbedding(data.n_tasks, EMBEDDING, build_network(kind, EMBEDDING, n_out))
-    return build_network(kind, data.n_in, n_out)
+    """A network on features; without any on the learned vectors of tasks."""
+    return build_network(kind, data.n_in if has_features(data) else EMBEDDING, n_out)

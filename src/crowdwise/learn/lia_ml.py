@@ -47,9 +47,9 @@ class LIAML(LIA):
     Parameters
     ----------
     heads : {"per_label", "embedding"}, default="per_label"
-        A linear head per label name (the authors' code), or an embedding of the label name beside
-        the features (the paper). With embeddings and ``fit(…, label_features=…)``, label names
-        that were never seen can be predicted for.
+        A linear head per label name (the authors' code), or one embedding of each, which all
+        networks read beside the features (the paper). With embeddings and
+        ``fit(…, label_features=…)``, label names that were never seen can be predicted for.
     column : str, default="label_name"
         Which column of a long frame has the label names.
     truth, difficulty, n_slots, objective, scale, training, random_state
@@ -244,11 +244,10 @@ class LIAML(LIA):
     def _by_label(self) -> ByLabel:
         return ByLabel(self.heads, len(self.label_names_), self.label_features_)
 
-    def _scaler(self, data: CrowdData) -> nn.Module:
-        scaler = super()._scaler(data)
+    def _front(self, scaler: nn.Module, data: CrowdData) -> nn.Module:
         if isinstance(scaler, Standardize):  # the last feature is the number of a label name
             scaler.mean[-1], scaler.scale[-1] = 0.0, 1.0
-        return scaler
+        return self._by_label().front(scaler)
 
     # -- the rest --------------------------------------------------------------------------
 

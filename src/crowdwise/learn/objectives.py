@@ -83,15 +83,14 @@ class HardEM(EM):
 
 
 class ColumnEM(EM):
-    """:class:`EM` with the E-step as LIA's eq. 4 is printed.
+    """:class:`EM` with the denominator that LIA's eqs. 4, 7 and 9 print.
 
-    It divides by the sum over truths at the given label, which does not follow from the model;
-    the authors' final code leaves it out.
+    E-step, M-step and fine-tuning divide P(label | truth) by its sum over truths, which does not
+    follow from the model; the authors' final code leaves it out.
     """
 
-    def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
-        column = torch.logsumexp(score, dim=-1, keepdim=True)
-        return super().expect(log_truth, score - column, batch)
+    def weigh(self, score: Tensor) -> Tensor:
+        return score - torch.logsumexp(score, dim=-1, keepdim=True)
 
 
 class LabelsOnlyEM(EM):

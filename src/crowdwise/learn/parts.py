@@ -337,6 +337,10 @@ class EM(ObjectivePart):
     def build(self, net: CrowdNet, data: CrowdData) -> EMLoss:
         return EMLoss(net, data, self)
 
+    def weigh(self, score: Tensor) -> Tensor:
+        """What stands for log P(label | truth) of each row in every step, (row, truth)."""
+        return score
+
     def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
         """E-step: P(truth | features, labels), (task, truth)."""
         return torch.log_softmax(joint(log_truth, score, batch), dim=-1).exp()
@@ -370,7 +374,15 @@ class EMLoss(CrowdObjective):
     def loss(self, batch: Batch) -> Tensor:
         log_truth, score = self.net(batch)
         target = self.target[batch.task] * self.labeled[batch.task]
-        return -expected(log_truth, score, target, batch)
+        return -expected(log_truth, self.em.weigh(score), target, batch)
+
+    def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        log_truth, score = super().scores(batch)
+        return log_truth, self.em.weigh(score)
+
+    def held_out(self, batch: Batch) -> Tensor:
+        """By the model's own likelihood, whatever the steps make of it."""
+        return -per_annotation(*super().scores(batch), batch)
 
     def e_step(self, batch: Batch) -> Tensor:
         """P(truth | features, labels), (task, truth)."""

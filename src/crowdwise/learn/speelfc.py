@@ -68,12 +68,14 @@ class SpeeLFC(CrowdClassifier):
         "mgc": {
             "truth": "linear",
             "diagonal": 4.7,
-            "training": Training(learning_rate=1e-3, batch_size=64, epochs=5000),
+            "scale": False,
+            "training": Training(learning_rate=1e-3, batch_size=64, batch_of="tasks", epochs=5000),
         },
         "spc": {
             "truth": MLP(hidden=(1200,), dropout=0.5),
             "diagonal": 1.4,
-            "training": Training(learning_rate=1e-4, batch_size=64, epochs=200),
+            "scale": False,
+            "training": Training(learning_rate=1e-4, batch_size=64, batch_of="tasks", epochs=200),
         },
     }
 

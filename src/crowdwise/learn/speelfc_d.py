@@ -143,15 +143,21 @@ class SpeeLFCD(CrowdClassifier):
     default_training = Training(learning_rate={"truth": 1e-2, "noise": 1e-3})
     recipes = {
         "mgc": {
+            "truth": "linear",
             "ease": MLP(hidden=(32,), dropout=0.5),
+            "scale": False,
             "training": Training(
-                learning_rate={"truth": 1e-3, "noise": 1e-4}, batch_size=64, epochs=5000
+                learning_rate={"truth": 1e-3, "noise": 1e-3, "ease": 1e-4},
+                batch_size=64,
+                batch_of="tasks",
+                epochs=5000,
             ),
         },
         "spc": {
             "truth": MLP(hidden=(1200,), dropout=0.5),
             "ease": MLP(hidden=(128,), dropout=0.5),
-            "training": Training(learning_rate=1e-4, batch_size=64, epochs=200),
+            "scale": False,
+            "training": Training(learning_rate=1e-4, batch_size=64, batch_of="tasks", epochs=200),
         },
     }
 
@@ -191,20 +197,20 @@ class SkillByEaseNet(Noise):
     ) -> None:
         super().__init__()
         self.skill = WorkerTable(n_workers, torch.tensor(part.skill))
-        self.network = network
+        self.ease = network  # a part with a learning rate of its own
         self.least, self.most, self.n_classes = part.least_ease, part.ease_range, n_classes
 
-    def ease(self, x: Tensor) -> Tensor:
+    def ease_of(self, x: Tensor) -> Tensor:
         """How easy each task is; larger is easier."""
-        return self.least + self.most * torch.sigmoid(self.network(x)).squeeze(-1)  # (task,)
+        return self.least + self.most * torch.sigmoid(self.ease(x)).squeeze(-1)  # (task,)
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        logit = self.skill(worker) * self.ease(x)[at]  # (row,)
+        logit = self.skill(worker) * self.ease_of(x)[at]  # (row,)
         return even_errors(logsigmoid(logit), logsigmoid(-logit), self.n_classes)
 
     def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
         skills = self.skill.weight[:-1].double().numpy()
-        ease = torch.cat([self.ease(net.scaler(batch.x)) for batch in data.chunks()])
+        ease = torch.cat([self.ease_of(net.scaler(batch.x)) for batch in data.chunks()])
         wrong = 1.0 / (1.0 + np.exp(np.outer(ease.double().numpy(), skills)))
         return {"skills_": skills, "difficulty_": wrong.mean(axis=1)}
 

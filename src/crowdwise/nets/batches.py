@@ -128,6 +128,7 @@ class CrowdData:
         """A function that yields one epoch of batches, as the settings ask for them."""
         weight = training.class_weight
         odds = None if weight is None else class_odds(self, weight)
+        by = "task" if training.batch_of == "tasks" else by
         return partial(self._epoch, training, by, odds)
 
     def _epoch(

@@ -30,7 +30,7 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-8}),
     "sgd": (torch.optim.SGD, {"momentum": 0.9}),
 }
-PARTS = ("truth", "noise", "encoder", "hardness", "center")  # with rates of their own
+PARTS = ("truth", "noise", "ease", "encoder", "hardness", "center")  # with rates of their own
 BatchT_co = TypeVar("BatchT_co", covariant=True)
 
 
@@ -255,24 +255,30 @@ def report(text: str) -> None:
 def make_optimizer(training: Training, parameters: Mapping[str, Tensor]) -> torch.optim.Optimizer:
     """The optimizer, with a group of its own for each part of the network."""
     kind, options = OPTIMIZERS[training.optimizer]
-    groups = []
-    for part in (*PARTS, ""):
-        chosen = [p for name, p in parameters.items() if _part(name) == part]
-        if chosen:
-            rate = _for_part(training.learning_rate, part, 1e-3)
-            decay = _for_part(training.weight_decay, part, 0.0)
-            groups.append({"params": chosen, "lr": rate, "weight_decay": decay})
-    return kind(groups, **options)
+    groups: dict[tuple[str, ...], list[Tensor]] = {}
+    for name, parameter in parameters.items():
+        groups.setdefault(_parts(name), []).append(parameter)
+    return kind(
+        [
+            {
+                "params": chosen,
+                "lr": _for_parts(training.learning_rate, parts, 1e-3),
+                "weight_decay": _for_parts(training.weight_decay, parts, 0.0),
+            }
+            for parts, chosen in groups.items()
+        ],
+        **options,
+    )
 
 
-def _part(name: str) -> str:
-    pieces = name.split(".")
-    return next((p for p in pieces[:2] if p in PARTS), "")
+def _parts(name: str) -> tuple[str, ...]:
+    """The parts that a parameter is in, the innermost first."""
+    return tuple(piece for piece in reversed(name.split(".")[:3]) if piece in PARTS)
 
 
-def _for_part(value: float | Mapping[str, float], part: str, default: float) -> float:
+def _for_parts(value: float | Mapping[str, float], parts: tuple[str, ...], default: float) -> float:
     if isinstance(value, Mapping):
-        return value.get(part, default)
+        return next((value[part] for part in parts if part in value), default)
     return value
 
 
@@ -281,6 +287,7 @@ def check(training: Training) -> None:
     words: dict[str, tuple[str, ...]] = {
         "optimizer": tuple(OPTIMIZERS),
         "schedule": ("constant", "cosine"),
+        "batch_of": ("annotations", "tasks"),
         "hold_out": ("labels", "tasks"),
     }
     for name, known in words.items():

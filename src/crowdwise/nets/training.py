@@ -16,12 +16,16 @@ class Training(BaseEstimator):
     optimizer : {"adam", "amsgrad", "adamw", "radam", "adadelta", "sgd"}, default="adam"
         The rule that turns gradients into steps.
     learning_rate : float or mapping, default=1e-2
-        Step size; ``{"truth": …, "noise": …}`` gives the two models their own. The parts of an
-        embedder are "encoder", "hardness" and "center".
+        Step size; ``{"truth": …, "noise": …}`` gives the two models their own, and "ease" the
+        network of ease inside the noise model of SpeeLFCD. The parts of an embedder are
+        "encoder", "hardness" and "center".
     weight_decay : float or mapping, default=0
         L2 penalty on the parameters.
     batch_size : int or None, default=None
-        Annotations (or tasks, where an objective needs whole tasks) per step; None for all.
+        Annotations or tasks per step; None for all.
+    batch_of : {"annotations", "tasks"}, default="annotations"
+        What a batch is made of: single annotations, or tasks with all their annotations. An
+        objective that needs whole tasks, such as EM, is given tasks in any case.
     epochs : int, default=500
         Passes over the data.
     schedule : {"constant", "cosine"}, default="constant"
@@ -57,6 +61,7 @@ class Training(BaseEstimator):
         learning_rate: float | Mapping[str, float] = 1e-2,
         weight_decay: float | Mapping[str, float] = 0.0,
         batch_size: int | None = None,
+        batch_of: str = "annotations",
         epochs: int = 500,
         schedule: str = "constant",
         n_restarts: int = 1,
@@ -72,6 +77,7 @@ class Training(BaseEstimator):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.batch_size = batch_size
+        self.batch_of = batch_of
         self.epochs = epochs
         self.schedule = schedule
         self.n_restarts = n_restarts
