@@ -187,11 +187,10 @@ class Settings:
 # The best of the table lia-settings, by held-out labels, for features and a set; else (None, 0).
 BEST = {
     ("as they are", "BB"): Settings(("annotation", 100)),
+    ("as they are", "MT"): Settings(("annotation", 100)),
     ("linear", "BB"): Settings(("annotation", 100)),
     ("linear", "WS"): Settings(("task", 100)),
     ("none", "BB"): Settings(("task", 100)),
-    ("none", "MC"): Settings(("annotation", 100)),
-    ("none", "MT"): Settings(("annotation", 100)),
 }
 # The same with weight decay, where held-out labels prefer that.
 DECAYED = {
