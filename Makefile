@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check walk mutants bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
+.PHONY: help demo quick test check walk fuzz mutants bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -46,7 +46,7 @@ SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engin
 	aggregate/test_dawid_skene.py aggregate/test_majority_vote.py learn/test_objectives.py learn/test_two_stage.py \
 	embed/test_losses.py evaluate/test_scores.py datasets/test_registry.py simulate/test_crowds.py \
 	persist/test_values.py plot/test_confusions.py report/test_data_facts.py \
-	compat/test_recorded.py cli/test_options.py bench/test_harness.py test_import.py test_house.py
+	compat/test_recorded.py cli/test_options.py bench/test_harness.py promises/test_page.py test_import.py test_house.py
 SMOKE_LAWS := MajorityVote or DawidSkene or Wawa or SoftProb or RLL
 
 quick: check  ## Lint, check types and run a few tests of every package (about a minute)
@@ -60,6 +60,9 @@ test: check  ## Run every test, doctest, example and code block in the docs
 
 walk: $(READY)  ## Count the files and functions behind the main calls
 	@$(BIN)/python benchmarks/walk.py
+
+fuzz: $(READY)  ## Read 10,000 random exports of every tool, with junk mixed in, as every format
+	@$(BIN)/python benchmarks/fuzz_exports.py --files $(or $(FILES),10000) --every-format
 
 mutants: $(READY)  ## Break 50 random lines of code, one at a time, and count how many the tests notice
 	@$(BIN)/python benchmarks/mutants.py $(MUTANTS)

@@ -63,6 +63,11 @@ def test_a_formula_that_failed(book):
         cw.read(book(a=[HEADER, [1, "ann", "#N/A"]]))
 
 
+def test_a_formula_without_its_result(book):
+    with pytest.raises(FormatError, match=r"a formula without its result(.|\n)*row 2: =1\+1"):
+        cw.read(book(a=[HEADER, [1, "ann", "=1+1"]]))
+
+
 def test_a_damaged_workbook(tmp_path):
     path = tmp_path / "votes.xlsx"
     with zipfile.ZipFile(path, "w") as archive:

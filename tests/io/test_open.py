@@ -123,6 +123,13 @@ def test_a_zip_without_tables(tmp_path):
         cw.read(path)
 
 
+def test_packed_twice(tmp_path):
+    path = tmp_path / "votes.csv.gz"
+    path.write_bytes(gzip.compress(gzip.compress(b"task,worker,label\n1,2,3\n")))
+    with pytest.raises(FormatError, match=r"packed twice(.|\n)*unpack it once"):
+        cw.read(path)
+
+
 def test_a_sheet_of_another_kind(tmp_path):
     path = tmp_path / "votes.ods"
     with zipfile.ZipFile(path, "w") as archive:

@@ -13,7 +13,6 @@ from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.typing import Array, Ints, Names
 
 EXACT = 2.0**53  # floats below this hold every integer
-TRUTHS = {bool, np.bool_}
 DENSE = 4  # a span of integers this many times the number of rows is worth a lookup table
 
 
@@ -41,6 +40,15 @@ def encode(values: Names, role: str, names: Names | None = None) -> tuple[Array,
     return _sort_names(as_names(uniques), codes)
 
 
+class Truth(str):
+    """The name of a boolean where numbers are names too."""
+
+    __slots__ = ()
+
+
+TRUTHS = {bool, np.bool_, Truth}
+
+
 def part_booleans(values: Array) -> Array:
     """The values themselves; but "true" and "false" for booleans where 1 or 0 are there too.
 
@@ -50,10 +58,10 @@ def part_booleans(values: Array) -> Array:
     if not kinds & TRUTHS or len(kinds) == 1:
         return values
     truth = np.fromiter((type(value) in TRUTHS for value in values), dtype=bool, count=len(values))
-    others = [value for value in values[~truth] if is_hashable(value)]
-    if not {0, 1} & {value for value in others if not isinstance(value, str)}:
+    others = {value for value in values[~truth] if is_hashable(value)}
+    if not {0, 1} & others and Truth not in kinds:
         return values
-    if {"true", "false"} & {value for value in others if isinstance(value, str)}:
+    if {"true", "false"} & others:
         raise AnnotationError(
             explain(
                 "The values true (a boolean), 1 or 0 and 'true' or 'false' (text) occur together.",
@@ -62,7 +70,7 @@ def part_booleans(values: Array) -> Array:
             )
         )
     apart = values.copy()
-    apart[truth] = np.where(values[truth].astype(bool), "true", "false")
+    apart[truth] = [Truth(str(value).lower()) for value in values[truth]]
     return apart
 
 

@@ -286,7 +286,17 @@ def encode_values(
         for value in values:
             refuse_nested(value, role, where)
         raise
-    names = pd.Index(_as_integers(distinct), tupleize_cols=False)
+    try:
+        names = pd.Index(_as_integers(distinct), tupleize_cols=False)
+    except UnicodeEncodeError as error:
+        raise FormatError(
+            explain(
+                f"{where} has half a character in a {role}.",
+                first=repr(error.object),
+                expected="text in Unicode, in which surrogates come in pairs",
+                fix="correct it; it may have been cut short",
+            )
+        ) from None
     return pd.Categorical.from_codes(codes, categories=names)
 
 

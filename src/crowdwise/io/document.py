@@ -275,7 +275,7 @@ class RecordTable(Table):
         for name in dict.fromkeys(columns):
             cells[name] = np.empty(len(self.rows), dtype=object)
             cells[name][:] = [row.get(name) for row in self.rows]
-        return pd.DataFrame(cells)
+        return pd.DataFrame(cells, dtype=object)
 
     def records(self) -> list[Record]:
         return self.rows

@@ -13,6 +13,7 @@ from crowdwise.errors import FormatError, MissingExtraError, explain, listing
 from crowdwise.io.document import File, FrameTable
 
 ERRORS = ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!")
+Rows = list[tuple[Any, ...]]
 
 
 def parse_excel(file: File) -> FrameTable:
@@ -38,7 +39,7 @@ def parse_excel(file: File) -> FrameTable:
     return FrameTable(pd.DataFrame(grid[1:], columns=names), file.name, file.stem)
 
 
-def _refuse_errors(rows: list[tuple[Any, ...]], where: str) -> None:
+def _refuse_errors(rows: Rows, where: str) -> None:
     for number, row in enumerate(rows, start=1):
         wrong = [cell for cell in row if cell in ERRORS]
         if wrong:
@@ -52,7 +53,7 @@ def _refuse_errors(rows: list[tuple[Any, ...]], where: str) -> None:
             )
 
 
-def _read_sheets(file: File) -> dict[str, list[tuple[Any, ...]]]:
+def _read_sheets(file: File) -> dict[str, Rows]:
     """The rows of each sheet, less those that are empty."""
     try:
         from openpyxl import load_workbook
@@ -60,8 +61,15 @@ def _read_sheets(file: File) -> dict[str, list[tuple[Any, ...]]]:
         raise MissingExtraError.of(f"Reading {file.name}", "openpyxl", "excel") from None
     try:
         with warnings.catch_warnings(action="ignore"):  # about styles and validation
-            book = load_workbook(io.BytesIO(file.read()), read_only=True, data_only=True)
-            sheets = {own.title: list(own.iter_rows(values_only=True)) for own in book.worksheets}
+            data = file.read()
+            books = [
+                load_workbook(io.BytesIO(data), read_only=True, data_only=only)
+                for only in (True, False)
+            ]
+            sheets, formulas = (
+                {own.title: list(own.iter_rows(values_only=True)) for own in book.worksheets}
+                for book in books
+            )
     except Exception as error:  # a damaged part can trip it in any way
         raise FormatError(
             explain(
@@ -71,7 +79,24 @@ def _read_sheets(file: File) -> dict[str, list[tuple[Any, ...]]]:
                 fix="save it again, or as CSV",
             )
         ) from error
+    for name, rows in sheets.items():
+        _refuse_unsaved(rows, formulas[name], f"{file.name}, sheet {name!r},")
     return {name: list(filter(_has_cells, rows)) for name, rows in sheets.items()}
+
+
+def _refuse_unsaved(values: Rows, formulas: Rows, where: str) -> None:
+    """Refuse formulas without a value, as a program writes them that does not compute."""
+    for number, (row, written) in enumerate(zip(values, formulas, strict=False), start=1):
+        for value, formula in zip(row, written, strict=False):
+            if value is None and formula is not None:
+                raise FormatError(
+                    explain(
+                        f"{where} has a formula without its result.",
+                        first=f"row {number:,}: {formula}",
+                        expected="values, or formulas that Excel has computed",
+                        fix="open the workbook in Excel and save it, or save it as CSV",
+                    )
+                )
 
 
 def _has_cells(row: tuple[Any, ...]) -> bool:

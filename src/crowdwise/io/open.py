@@ -178,7 +178,16 @@ def _read_stream(stream: IO[Any], name: str) -> list[File]:
 
 def _unpack(data: bytes, name: str) -> list[File]:
     if data[:2] == GZIP:
-        return [File(name, data=_gunzip(data, name))]
+        plain = _gunzip(data, name)
+        if plain[:2] == GZIP or plain[:4] == ZIP:
+            raise FormatError(
+                explain(
+                    f"{name} is packed twice.",
+                    expected="a gzip file of a plain one, or a zip",
+                    fix="unpack it once, and read what comes out",
+                )
+            )
+        return [File(name, data=plain)]
     if data[:4] == ZIP:
         return _unzip(data, name)
     return [File(name, data=data)]

@@ -16,7 +16,10 @@ from crowdwise.io.build import LongTable
 from crowdwise.io.document import Cell, Document, ReadOptions, Tree
 
 # What a parser raises on content that only looks like its format.
-MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+MALFORMED = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, StopIteration, TypeError,
+    ValueError,
+)  # fmt: skip
 Kind = TypeVar("Kind", bound=Document)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 from collections import Counter
@@ -190,11 +191,13 @@ def parse_npy(file: File) -> Document:
 
 def parse_integers(file: File) -> Array | None:
     """A matrix written as integers between spaces, if the file is one; gaps are words like NA."""
-    first = file.read(1 << 16).split(b"\n")[0].split()
+    start = file.read(1 << 16).removeprefix(codecs.BOM_UTF8).lstrip()
+    first = start.split(b"\n")[0].split()
     if len(first) < 2 or not all(_is_integer(cell.decode("latin-1")) for cell in first):
         return None
     try:
-        return np.loadtxt(io.BytesIO(file.read()), dtype=np.int64, ndmin=2)
+        data = file.read().removeprefix(codecs.BOM_UTF8)
+        return np.loadtxt(io.BytesIO(data), dtype=np.int64, ndmin=2)
     except ValueError:
         rows = [line.split() for line in file.read_text().splitlines() if line.strip()]
     if len({len(row) for row in rows}) > 1 or not all(_is_integer(c) for row in rows for c in row):

@@ -20,7 +20,7 @@ def matches(document: RecordTable) -> bool:
 
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
     """One row for each record; the worker is a field of it, or the name of the file."""
-    label = options.asked or next(name for name in (*LABEL, "label") if name in document.columns)
+    label = options.asked or next((name for name in LABEL if name in document.columns), LABEL[0])
     worker = options.worker or recognize_columns(document.columns, {}).get("worker")
     rows = Collector(document.name)
     for record in document.records():

@@ -66,7 +66,7 @@ def _list_answers(record: Record, document: RecordTable) -> Iterator[Answer]:
         value[ALL] for value in record.values() if isinstance(value, Mapping) and ALL in value
     ]
     for given in lists:
-        for one in given if isinstance(given, list) else [given]:
+        for one in given if isinstance(given, list) else [given] * (given is not None):
             known = one if isinstance(one, Mapping) else {}
             form = _parse_form(get_field(known, "annotationData.content"))
             yield Answer(task, known.get("workerId"), form, None)

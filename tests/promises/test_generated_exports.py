@@ -1,0 +1,55 @@
+"""Random exports of every tool are read with nothing lost; `make fuzz` reads many more."""
+
+import pytest
+from exports import FOREIGN, WRITERS, Export, Pen, check, draw_export, read_all
+
+SEEDS = range(30)  # times ten exports each
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_promise_00_every_record_of_an_export_is_accounted_for(seed):
+    exports = [draw_export(WRITERS, 10 * seed + k) for k in range(10)]
+    assert [wrong for wrong in map(check, exports) if wrong] == []
+
+
+@pytest.mark.parametrize("tool", sorted(WRITERS))
+def test_promise_00_a_clean_export_is_read_or_refused_by_name(tool):
+    for seed in range(3):
+        export = WRITERS[tool](Pen(seed))
+        assert bool(export.foreign) == (tool in FOREIGN)
+        assert check(export) == ""
+
+
+@pytest.mark.parametrize("tool", sorted(WRITERS))
+def test_promise_00_no_format_trips_over_a_foreign_export(tool):
+    assert read_all(WRITERS[tool](Pen(0, 0.2))) == ""
+
+
+def long(rows, **known):
+    text = "\n".join(["task,worker,label", *rows, ""])
+    return Export("long", "x.csv", text.encode(), **known)
+
+
+@pytest.mark.parametrize(
+    ("export", "says"),
+    [
+        (long(["1,a,x"], records=2), "2 records, but 1 annotations and 0 noted"),
+        (long(["1,a,x"], records=1, clean=[("1", "a", "y")]), "lost"),
+        (long(["1,a,x"], records=1, clean=[], votes=[]), "made up"),
+        (long(["1,a,x"], foreign="COCO"), "read, but must be refused"),
+        (long(["1,,x"], clean=[(1, 2, 3)], votes=[(1, 2, 3)], records=1), "refused, but clean"),
+        (long(["1,,x"], foreign="COCO"), "refused, but not as 'COCO'"),
+    ],
+)
+def test_the_check_finds_what_is_wrong(export, says):
+    assert says in check(export)
+
+
+def test_the_check_finds_tracebacks(monkeypatch):
+    monkeypatch.setattr("crowdwise.io.reader.recognize_format", lambda *_: 1 / 0)
+    assert "traceback: ZeroDivisionError" in check(long(["1,a,x"]))
+
+
+def test_a_seed_stands_for_one_export():
+    first, again = (draw_export(WRITERS, 7) for _ in range(2))
+    assert first == again
