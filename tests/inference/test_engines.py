@@ -41,6 +41,17 @@ class TwoPlaces:
         )
         return first + second
 
+    def tally_coins(self):
+        first, second = (engine.tally_coins() for engine in self.engines)
+        return first + second
+
+    def sweep_coins(self, *tables, hard=False):
+        first, second = (engine.sweep_coins(*tables, hard=hard) for engine in self.engines)
+        return first + second
+
+    def coin_posterior(self, *tables):
+        return self._stack(engine.coin_posterior(*tables) for engine in self.engines)
+
     def posterior(self, log_prior, log_confusion):
         return self._stack(engine.posterior(log_prior, log_confusion) for engine in self.engines)
 

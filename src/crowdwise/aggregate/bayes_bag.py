@@ -29,6 +29,7 @@ from crowdwise.inference import (
     rank_equals,
     scramble,
 )
+from crowdwise.inference.posteriors import as_array
 from crowdwise.typing import Floats, RandomState
 
 Result = TypeVar("Result")
@@ -170,7 +171,7 @@ class BayesBag(ConfusionModel):
         if "random_state" in bag.get_params(deep=False):
             bag.set_params(random_state=number)
         bag.tasks_, bag.workers_, bag.classes_ = self.tasks_, self.workers_, self.classes_
-        posterior = bag._fit(engine)
+        posterior = as_array(bag._fit(engine))
         names = {"workers_", "classes_", "history_"} | (set() if bag._task_rows() else {"tasks_"})
         for name in names & vars(bag).keys():
             delattr(bag, name)
@@ -194,7 +195,7 @@ class BayesBag(ConfusionModel):
 
         def infer(number: int) -> Floats:
             weighted = WeightedEngine(votes, gold, 1, weights=self.weights_[number])
-            return self.bags_[number]._posterior(weighted)
+            return as_array(self.bags_[number]._posterior(weighted))
 
         for posterior in in_order(infer, len(self.bags_)):
             total += posterior

@@ -10,7 +10,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
-from crowdwise.inference import Engine, Trace, fixed_prior
+from crowdwise.inference import Engine, Posterior, Trace, fixed_prior
 from crowdwise.typing import Floats
 
 SLOPE = 1e-6  # steeper than this in no direction: a maximum
@@ -115,7 +115,7 @@ class GenerativeModel(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         n_workers, n_classes = engine.n_workers, engine.n_classes
         prior = fixed_prior(self.class_prior, n_classes)
         start = np.full(n_workers + n_classes, float(self.initial_weight))

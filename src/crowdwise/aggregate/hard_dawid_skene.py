@@ -9,6 +9,7 @@ from crowdwise.annotations import tied
 from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
+    Posterior,
     as_confusion_counts,
     fixed_prior,
     normalize,
@@ -119,7 +120,7 @@ class HardDawidSkene(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         fixed, hard = fixed_prior(self.class_prior, engine.n_classes), not self.hybrid
         pseudo = as_confusion_counts(self.smoothing, engine.n_classes)
         smooth = float(pseudo.mean()) if fixed is None else 0.0

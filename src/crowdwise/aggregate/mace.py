@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, Traits, at_least, by_worker, more_than, one_of
 from crowdwise.inference import (
     Engine,
@@ -21,6 +22,7 @@ from crowdwise.inference import (
     positive_pair,
     until_converged,
 )
+from crowdwise.inference.engines.budget import CELL
 from crowdwise.typing import Floats, RandomState
 
 
@@ -204,6 +206,9 @@ class MACE(Aggregator):
         counts = WorkerCounts(self.knowing_counts_, self.spam_counts_)
         table = log_confusion(log_rates(counts, variational=self.inference == "vb"))
         return engine.posterior(even(engine.n_classes), table)
+
+    def _memory(self, data: Annotations) -> int:
+        return super()._memory(data) + CELL * data.n_workers * data.n_classes**2
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"knowing_counts_": self.knowing_counts_, "spam_counts_": self.spam_counts_}

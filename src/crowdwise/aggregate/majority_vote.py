@@ -7,10 +7,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crowdwise.annotations import tied
+from crowdwise.annotations import TIE, tied
 from crowdwise.base import Aggregator, Traits, one_of
 from crowdwise.errors import ParameterError, explain, listing
-from crowdwise.inference import Engine
+from crowdwise.inference import CompactPosterior, Engine, Posterior
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
 
@@ -59,7 +59,7 @@ class MajorityVote(Aggregator):
     [0, 1, None]
     """
 
-    traits = Traits(weighted=True)
+    traits = Traits(compact=True)
     _parameter_constraints = {
         "voting": [one_of("soft", "hard")],
         "weights": [Mapping, "array-like", None],
@@ -80,22 +80,34 @@ class MajorityVote(Aggregator):
         self.ties = ties
         self.random_state = random_state
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         return self._posterior(engine)
 
-    def _posterior(self, engine: Engine) -> Floats:
+    def _posterior(self, engine: Engine) -> Posterior:
         weights = None if self.weights is None else weights_of(self.weights, engine.workers)
         return engine.shares(weights, soft=self.voting == "soft")
 
-    def _choose(self, posterior: Floats) -> Ints:
-        best = tied(posterior)
-        first = best.argmax(axis=1)
+    def _choose(self, posterior: Posterior) -> Ints:
         if self.ties == "first":
-            return first
+            return super()._choose(posterior)
+        if isinstance(posterior, CompactPosterior):
+            return self._choose_compact(posterior)
+        best = tied(posterior)
         if self.ties == "abstain":
-            return np.where(best.sum(axis=1) > 1, -1, first)
+            return np.where(best.sum(axis=1) > 1, -1, best.argmax(axis=1))
         draw = check_random_state(self.random_state).random_sample(best.shape)
         return np.where(best, draw, -1.0).argmax(axis=1)
+
+    def _choose_compact(self, posterior: CompactPosterior) -> Ints:
+        first, lone = posterior.argmax(), posterior.count_tied() == 1
+        if self.ties == "abstain":
+            return np.where(lone, first, -1)
+        rng = check_random_state(self.random_state)
+        leads = posterior.value >= posterior.max()[posterior.task] - TIE
+        order = rng.permutation(np.flatnonzero(leads))  # the last of each task is taken
+        chosen = np.where(lone, first, rng.randint(len(posterior.prior), size=len(posterior)))
+        chosen[posterior.task[order]] = posterior.label[order]
+        return chosen
 
 
 def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) -> Floats:

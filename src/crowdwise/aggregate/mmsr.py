@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.base import ConfusionModel, Traits, at_least, by_worker, one_of
-from crowdwise.inference import Engine, normalize, one_coin_confusion
+from crowdwise.inference import Engine, Posterior, normalize, one_coin_confusion
 from crowdwise.inference.moments import trimmed_mean
 from crowdwise.typing import Floats, Ints
 
@@ -116,7 +116,7 @@ class MMSR(ConfusionModel):
             weight = np.log(n_others * skill / (1.0 - skill))
         return by_worker(weight, self.workers_, "weight")
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         annotations, _ = engine.collect()
         n_tasks, n_classes = annotations.n_tasks, annotations.n_classes
         pairs = pairs_of(annotations)

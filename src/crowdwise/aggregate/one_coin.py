@@ -1,11 +1,25 @@
 """One-coin Dawid-Skene: one accuracy per worker, fitted by EM."""
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Mapping
 
-from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
-from crowdwise.errors import ParameterError, explain
-from crowdwise.inference import Engine, fixed_prior, normalize, one_coin_confusion, until_converged
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from crowdwise.base import ConfusionModel, Traits, at_least, by_worker, more_than, one_of
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.inference import (
+    Engine,
+    Posterior,
+    fixed_prior,
+    log_of,
+    normalize,
+    one_coin_confusion,
+    until_converged,
+)
+from crowdwise.inference.engines import CoinSums
+from crowdwise.inference.engines.budget import DENSE, free_memory, in_words
 from crowdwise.typing import Floats
 
 
@@ -73,7 +87,7 @@ class OneCoin(ConfusionModel):
     [1.0, 1.0, 0.0]
     """
 
-    traits = Traits(monotone=True, learns_from_gold=True)
+    traits = Traits(monotone=True, learns_from_gold=True, compact=True)
     _parameter_constraints = {
         "smoothing": [more_than(0.0), "array-like"],
         "class_prior": [one_of("estimate", "uniform"), "array-like"],
@@ -94,31 +108,63 @@ class OneCoin(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, engine: Engine) -> Floats:
+    @property
+    def confusion_(self) -> Floats:  # type: ignore[override]  # made when asked for: it may be huge
+        check_is_fitted(self)
+        n_workers, n_classes = len(self.accuracy_), len(self.classes_)
+        if (needed := 8 * n_workers * n_classes**2) > DENSE and needed > free_memory():
+            raise AnnotationError(
+                explain(
+                    f"{n_workers:,} matrices of {n_classes:,} x {n_classes:,} would need about "
+                    f"{in_words(needed)} of memory.",
+                    fix="use accuracy_, from which they follow",
+                )
+            )
+        return one_coin_confusion(self.accuracy_, n_classes)
+
+    @property
+    def skills_(self) -> pd.Series:
+        check_is_fitted(self)
+        return by_worker(self.accuracy_, self.workers_)
+
+    def _fit(self, engine: Engine) -> Posterior:
         n_classes, pseudo = engine.n_classes, right_and_wrong(self.smoothing)
         fixed = fixed_prior(self.class_prior, n_classes)
         smooth = float(pseudo.mean()) if fixed is None else 0.0
         truths, accuracy = self._start(engine, pseudo)
         for em in until_converged(self.max_iter, self.tol):
-            self.accuracy_, self.confusion_ = accuracy, one_coin_confusion(accuracy, n_classes)
+            self.accuracy_ = accuracy
             self.prior_ = normalize(truths + smooth) if fixed is None else fixed
-            log_prior, log_confusion = np.log(self.prior_), np.log(self.confusion_)
-            step = engine.sweep(log_prior, log_confusion)
+            log_prior = np.log(self.prior_)
+            step = engine.sweep_coins(log_prior, *log_chances(accuracy, n_classes))
             em.record(step.evidence + smooth * log_prior.sum() + log_beta(accuracy, pseudo))
-            truths, accuracy = step.truths, accuracy_of(step.counts, pseudo)
+            truths, accuracy = step.truths, accuracy_of(step, pseudo)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)
 
     def _start(self, engine: Engine, pseudo: Floats) -> tuple[Floats, Floats]:
         """Expected number of tasks of each truth, and the accuracies, to begin with."""
-        votes = engine.tally_votes()
-        return votes.truths, accuracy_of(votes.counts, pseudo)
+        votes = engine.tally_coins()
+        return votes.truths, accuracy_of(votes, pseudo)
+
+    def _posterior(self, engine: Engine) -> Posterior:
+        chances = log_chances(self.accuracy_, engine.n_classes)
+        return engine.coin_posterior(log_of(self.prior_), *chances)
+
+    def _worker_rows(self) -> Mapping[str, Floats]:
+        return {"accuracy_": self.accuracy_}
 
 
-def accuracy_of(counts: Floats, pseudo: Floats) -> Floats:
-    """M-step: share of right labels, from ``counts[worker, truth, label]``."""
-    right, given = np.einsum("wkk->w", counts), counts.sum(axis=(1, 2))
-    found = (right + pseudo[0]) / (given + pseudo.sum())
+def log_chances(accuracy: Floats, n_classes: int) -> tuple[Floats, Floats]:
+    """Log P(label | truth) where they are the same, and where they are not."""
+    if n_classes == 1:  # nothing to err about
+        return np.zeros_like(accuracy), np.zeros_like(accuracy)
+    return log_of(accuracy), log_of((1.0 - accuracy) / (n_classes - 1))
+
+
+def accuracy_of(sums: CoinSums, pseudo: Floats) -> Floats:
+    """M-step: share of right labels."""
+    found = (sums.right + pseudo[0]) / (sums.given + pseudo.sum())
     # Beside huge weights the pseudo-counts are lost in rounding; 0 and 1 would be final.
     return np.clip(found, np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg)
 

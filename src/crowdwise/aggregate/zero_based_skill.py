@@ -5,8 +5,7 @@ import numpy as np
 from crowdwise import progress
 from crowdwise.base import WeightedVote, at_least, between
 from crowdwise.base.weighted_vote import agreement_rate, count_agreement, have_settled
-from crowdwise.inference import Engine
-from crowdwise.typing import Floats
+from crowdwise.inference import Engine, Posterior
 
 
 class ZeroBasedSkill(WeightedVote):
@@ -83,7 +82,7 @@ class ZeroBasedSkill(WeightedVote):
         self.decay_every = decay_every
         self.max_iter = max_iter
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         skill = np.full(engine.n_workers, 1.0 / engine.n_classes)
         steps = range(1, self.max_iter + 1)
         for number in progress.track(steps, "ZeroBasedSkill, at most"):

@@ -1,6 +1,7 @@
 """What methods derive from: aggregators, learners, embedders; their traits, parameter checks."""
 
-from crowdwise.base.aggregator import Aggregator, ConfusionModel, Traits, by_worker
+from crowdwise.base.aggregator import Aggregator, Traits, by_worker
+from crowdwise.base.confusion_model import ConfusionModel
 from crowdwise.base.embedder import Embedder
 from crowdwise.base.learner import Learner, LearnerTraits
 from crowdwise.base.params import at_least, between, checks_params, more_than, one_of

@@ -2,24 +2,26 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations, find_labeled, keep_counting, tied
+from crowdwise.annotations import Annotations, find_labeled, keep_counting
 from crowdwise.annotations.names import locate, warn_unseen_truths
 from crowdwise.annotations.order import describe_order
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.inference.engines.engine import Engine
+from crowdwise.inference.compact import CompactPosterior
+from crowdwise.inference.engines import budget
+from crowdwise.inference.engines.compact import CompactEngine
+from crowdwise.inference.engines.engine import Engine, Posterior
 from crowdwise.inference.engines.memory import engine_for
-from crowdwise.inference.simplex import clamp, log_of, share_best
+from crowdwise.inference.posteriors import as_array, choose, settle, share_right
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model
 from crowdwise.io.gold import find_truths
@@ -43,6 +45,7 @@ class Traits:
     learns_from_gold: bool = False  # gold labels inform more than their own tasks
     ordinal: bool = False  # the order of the classes matters, though not its direction
     abstention_counts: bool = False  # not labeling a task is informative, also if nobody does
+    compact: bool = False  # takes very many classes, by the annotation
     blockwise: bool = True  # asks its engine for sums only, never for all annotations
 
 
@@ -59,7 +62,8 @@ class Aggregator(Savable, BaseEstimator, ABC):
     tasks_, workers_, classes_ : ndarray
         Names, in the order of every learned array.
     posterior_ : ndarray of shape (n_tasks, n_classes)
-        P(truth | labels) of the tasks that were fitted.
+        P(truth | labels) of the tasks that were fitted. Where that would take more than 1 GB,
+        a :class:`~crowdwise.inference.CompactPosterior`, which gives the same rows when asked.
     labels_ : Series
         Most probable label of each task, named ``agg_label``.
     probas_ : DataFrame
@@ -91,19 +95,32 @@ class Aggregator(Savable, BaseEstimator, ABC):
         codes = None if gold is None else as_gold(gold, data)
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
         known = find_labeled(data) if codes is None else find_labeled(data) | (codes >= 0)
-        if self.traits.abstention_counts or known.all():
-            fitted = self._fit(engine_for(data, codes))
+        engine = self._engine(data, codes)
+        if self.traits.abstention_counts or known.all() or isinstance(engine, CompactEngine):
+            fitted = self._fit(engine)
         else:
             fitted = self._fit_known(data, codes, known)
-        self.posterior_ = clamp(fitted, codes)
+        self.posterior_ = cast("Floats", settle(fitted, codes))
         return self
 
-    def _fit_known(self, data: Annotations, gold: Ints | None, known: Array) -> Floats:
+    def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
+        """The engine that suits the annotations; refuses what would not fit into memory."""
+        needed = self._memory(data)
+        if self.traits.compact and data.soft is None and needed > budget.DENSE:
+            return CompactEngine(data, gold)
+        budget.refuse_too_large(type(self).__name__, needed, data)
+        return engine_for(data, gold)
+
+    def _memory(self, data: Annotations) -> int:
+        """About how many bytes fitting takes beside the annotations."""
+        return 24 * data.n_tasks * data.n_classes  # the posterior, and two more in passing
+
+    def _fit_known(self, data: Annotations, gold: Ints | None, known: Array) -> Posterior:
         """Fit to the tasks that have a label or gold; the others do not count."""
         self.tasks_ = data.tasks[known]
         posterior = np.empty((data.n_tasks, data.n_classes))
         some = engine_for(data[known], None if gold is None else gold[known])
-        posterior[known] = self._fit(some)
+        posterior[known] = as_array(self._fit(some))
         everyone = self._adapt(data, unknown_workers=False)
         posterior[~known] = everyone._posterior(engine_for(data))[~known]
         self._restore(dict(everyone._task_rows()))
@@ -118,6 +135,10 @@ class Aggregator(Savable, BaseEstimator, ABC):
         A label unknown to ``fit`` is an error. A worker unknown to ``fit`` counts as the
         ``"average"`` one, is left out (``"ignore"``), or is an ``"error"``.
         """
+        return self._frame(*self._infer(annotations, unknown_workers))
+
+    def _infer(self, annotations: AnnotationsLike, unknown_workers: str) -> tuple[Posterior, Array]:
+        """P(truth | labels) of other annotations, and the names of their tasks."""
         check_is_fitted(self)
         if unknown_workers not in UNKNOWN_WORKERS:
             raise ParameterError(
@@ -131,14 +152,13 @@ class Aggregator(Savable, BaseEstimator, ABC):
         if unknown:
             known = _with_unknown_worker(known)
         model = self._adapt(known, unknown_workers=bool(unknown))
-        return self._frame(model._posterior(engine_for(known)), known.tasks)
+        return settle(model._posterior(self._engine(known))), known.tasks
 
     def predict(
         self, annotations: AnnotationsLike, *, unknown_workers: str = "average"
     ) -> pd.Series:
         """Most probable label of every task, a series named ``agg_label``."""
-        frame = self.predict_proba(annotations, unknown_workers=unknown_workers)
-        return self._series(frame.to_numpy(), frame.index)
+        return self._series(*self._infer(annotations, unknown_workers))
 
     def fit_predict(self, annotations: AnnotationsLike, gold: GoldLike = None) -> pd.Series:
         """Same as ``fit(annotations, gold).labels_``."""
@@ -175,9 +195,9 @@ class Aggregator(Savable, BaseEstimator, ABC):
                     fix="score(annotations, truth); in cross_val_score, give truths as y",
                 )
             )
-        best = share_best(self.predict_proba(data[place]).to_numpy())
+        posterior, _ = self._infer(data[place], "average")
         unseen = warn_unseen_truths(true, self.classes_, "no prediction is right there")
-        right = best[np.arange(len(true)), locate(self.classes_, true)]
+        right = share_right(posterior, np.maximum(locate(self.classes_, true), 0))
         return float(np.where(unseen, 0.0, right).mean())
 
     @property
@@ -197,20 +217,20 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return self._frame(self.posterior_, self.tasks_)
 
     @abstractmethod
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         """Set the learned attributes; return P(truth | labels) of each task."""
 
     @abstractmethod
-    def _posterior(self, engine: Engine) -> Floats:
+    def _posterior(self, engine: Engine) -> Posterior:
         """P(truth | labels) under the learned attributes, shape (n_tasks, n_classes)."""
 
     def _average_task(self, rows: Floats) -> Floats:
         """The row of a task that was not fitted."""
         return rows.mean(axis=0)
 
-    def _choose(self, posterior: Floats) -> Ints:
+    def _choose(self, posterior: Posterior) -> Ints:
         """Class number of each task's label; the first of tied ones, ``-1`` for none."""
-        return tied(posterior).argmax(axis=1)
+        return choose(posterior)
 
     def _refuse(self, data: Annotations) -> None:
         """Raise an error for annotations that the method cannot work with."""
@@ -244,37 +264,27 @@ class Aggregator(Savable, BaseEstimator, ABC):
         model._restore(moved)
         return model
 
-    def _frame(self, posterior: Floats, tasks: Array | pd.Index) -> pd.DataFrame:
+    def _frame(self, posterior: Posterior, tasks: Array | pd.Index) -> pd.DataFrame:
+        if isinstance(posterior, CompactPosterior):
+            size = budget.in_words(8 * len(posterior) * len(self.classes_))
+            raise AnnotationError(
+                explain(
+                    f"A frame of {len(posterior):,} tasks x {len(self.classes_):,} classes would "
+                    f"take {size} of memory.",
+                    fix="use labels_ or predict for the labels, posterior_.max() for their "
+                    "probabilities, and posterior_[rows] for whole distributions of some tasks",
+                )
+            )
         index = pd.Index(tasks, name="task")
         return pd.DataFrame(posterior, index=index, columns=pd.Index(self.classes_, name="label"))
 
-    def _series(self, posterior: Floats, tasks: Array | pd.Index) -> pd.Series:
+    def _series(self, posterior: Posterior, tasks: Array | pd.Index) -> pd.Series:
         codes = self._choose(posterior)
         labels = pd.Series(self.classes_[codes], index=pd.Index(tasks, name="task"))
         if (codes < 0).any():
             labels = labels.astype(object)
             labels[codes < 0] = None
         return labels.rename("agg_label")
-
-
-class ConfusionModel(Aggregator):
-    """A method whose workers have ``confusion_[worker, truth, label]`` and truths ``prior_``."""
-
-    prior_: Floats
-    confusion_: Floats
-
-    @property
-    def skills_(self) -> pd.Series:
-        """Probability that each worker is right on a task drawn from ``prior_``."""
-        check_is_fitted(self)
-        right = np.einsum("wkk,k->w", self.confusion_, self.prior_)
-        return by_worker(right, self.workers_)
-
-    def _posterior(self, engine: Engine) -> Floats:
-        return engine.posterior(log_of(self.prior_), log_of(self.confusion_))
-
-    def _worker_rows(self) -> Mapping[str, Floats]:
-        return {"confusion_": self.confusion_}
 
 
 def by_worker(values: Floats, workers: Array, name: str = "skill") -> pd.Series:

@@ -8,8 +8,10 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise import progress
+from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator, Traits, by_worker
-from crowdwise.inference.engines.engine import Engine
+from crowdwise.inference.engines.budget import CELL
+from crowdwise.inference.engines.engine import Engine, Posterior
 from crowdwise.typing import Floats
 
 SETTLED = 1e-9  # a round that moves every weight by less than this share of the largest is the last
@@ -21,7 +23,7 @@ class WeightedVote(Aggregator):
     The probability of a class is its share of the weight.
     """
 
-    traits = Traits(learns_from_gold=True)
+    traits = Traits(learns_from_gold=True, compact=True)
     weights_: Floats
     agreement_: Floats
 
@@ -31,8 +33,11 @@ class WeightedVote(Aggregator):
         check_is_fitted(self)
         return by_worker(self.agreement_, self.workers_)
 
-    def _posterior(self, engine: Engine) -> Floats:
+    def _posterior(self, engine: Engine) -> Posterior:
         return engine.signed_shares(self.weights_)
+
+    def _memory(self, data: Annotations) -> int:
+        return super()._memory(data) + CELL * data.n_workers * data.n_classes**2
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"weights_": self.weights_}
@@ -51,7 +56,7 @@ class RepeatedVote(WeightedVote):
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
         """Weight of workers who gave so many labels, of which so many agreed."""
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         weights, self.n_iter_ = np.ones(engine.n_workers), 0
         name = f"{type(self).__name__}, at most"
         for _ in progress.track(range(self.max_iter), name):
@@ -71,9 +76,9 @@ def count_agreement(engine: Engine, weights: Floats) -> tuple[Floats, Floats]:
     known, it takes the vote's place.
     """
     scaled = weights / max(np.abs(weights).max(), np.finfo(np.float64).tiny)
-    table = scaled[:, None, None] * np.eye(engine.n_classes)  # (worker, truth, label)
-    counts = engine.sweep(np.zeros(engine.n_classes), table, hard=True).counts
-    return np.einsum("wkk->w", counts), counts.sum(axis=(1, 2))
+    votes = np.zeros(engine.n_classes), scaled, np.zeros_like(scaled)
+    sums = engine.sweep_coins(*votes, hard=True)
+    return sums.right, sums.given
 
 
 def agreement_rate(agreed: Floats, given: Floats) -> Floats:

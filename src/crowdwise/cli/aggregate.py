@@ -8,6 +8,7 @@ crowdwise aggregate votes.csv --gold-file truth.csv -o labels.csv
 
 import time
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from crowdwise.cli.options import (
     add_input_options,
@@ -19,7 +20,10 @@ from crowdwise.cli.options import (
 )
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import add_output_options, write_table
-from crowdwise.errors import plural
+from crowdwise.errors import ParameterError, explain, plural
+
+if TYPE_CHECKING:
+    from crowdwise import Annotations
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -29,11 +33,28 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--proba", action="store_true", help="add the probability of every class")
 
 
+def refuse_wide(annotations: "Annotations") -> None:
+    """Refuse a column for every class where that is too much to hold."""
+    from crowdwise.inference.engines import budget
+
+    size = 8 * annotations.n_tasks * annotations.n_classes
+    if size > budget.DENSE:
+        raise ParameterError(
+            explain(
+                f"--proba would write {annotations.n_classes:,} columns and take "
+                f"{budget.in_words(size)} of memory.",
+                fix="leave it out: each task's label and its probability are written anyway",
+            )
+        )
+
+
 def run(args: Namespace) -> int:
     from crowdwise.io.consensus import consensus_frame
 
     model = choose_method(args)
     annotations = read_input(args)
+    if args.proba:
+        refuse_wide(annotations)
     gold = gold_to_learn_from(args, annotations)
     start = time.perf_counter()
     fit_method(model, annotations, gold)

@@ -1,5 +1,6 @@
 """The shared maths of truth inference: engines that sweep, the stopping rule, distributions."""
 
+from crowdwise.inference.compact import CompactPosterior
 from crowdwise.inference.dirichlet import (
     divergence,
     expected_log,
@@ -10,6 +11,7 @@ from crowdwise.inference.dirichlet import (
 from crowdwise.inference.engines import (
     Engine,
     MemoryEngine,
+    Posterior,
     Sums,
     Sweep,
     WeightedEngine,
@@ -34,8 +36,10 @@ from crowdwise.inference.simplex import (
 from crowdwise.inference.stopping import Run, Trace, best_of, until_converged
 
 __all__ = [
+    "CompactPosterior",
     "Engine",
     "MemoryEngine",
+    "Posterior",
     "Run",
     "Sums",
     "Sweep",

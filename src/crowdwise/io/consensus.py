@@ -19,18 +19,20 @@ def consensus_frame(
     Tasks that the model was fitted on keep what ``fit`` found, including gold; others are
     predicted. With ``probabilities`` there is a column ``proba_<class>`` for every class.
     """
-    fitted = np.array_equal(model.tasks_, annotations.tasks)
-    proba = model.probas_ if fitted else model.predict_proba(annotations)
-    labels = model.labels_ if fitted else model.predict(annotations)
+    if np.array_equal(model.tasks_, annotations.tasks):
+        labels, posterior = model.labels_, model.posterior_
+    else:
+        labels, posterior = model.predict(annotations), model.predict_proba(annotations).to_numpy()
     frame = pd.DataFrame(
         {
             "task": annotations.tasks,
             "label": labels.to_numpy(),
-            "confidence": proba.to_numpy().max(axis=1),
+            "confidence": posterior.max(axis=1),
             "votes": annotations.redundancy,
         }
     )
     if probabilities:
+        proba = model._frame(posterior, annotations.tasks)
         frame = frame.join(proba.add_prefix("proba_").reset_index(drop=True))
     return frame
 

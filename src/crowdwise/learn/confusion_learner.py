@@ -11,7 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.base.aggregator import by_worker
-from crowdwise.base.fitting import all_or_nothing, column_names, in_task_order
+from crowdwise.base.fitting import (
+    all_or_nothing,
+    column_names,
+    in_task_order,
+    refuse_too_many_classes,
+)
 from crowdwise.base.learner import Learner, WorkersLike
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.inference import MemoryEngine, Sweep, clamp, log_of, pooled_confusion
@@ -65,6 +70,7 @@ class ConfusionLearner(Learner):
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = keep_counting(as_annotations(annotations))
+        refuse_too_many_classes(self, votes, tables=True)
         known = None if gold is None else as_gold(gold, votes)
         X = in_task_order(X, votes.tasks)
         with all_or_nothing(self):

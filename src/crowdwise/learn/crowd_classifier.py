@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations, keep_counting
-from crowdwise.base.fitting import column_names, refuse_other_columns
+from crowdwise.base.fitting import column_names, refuse_other_columns, refuse_too_many_classes
 from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import ParameterError, explain
@@ -211,6 +211,7 @@ class CrowdClassifier(Learner):
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = keep_counting(as_annotations(annotations))
+        refuse_too_many_classes(self, votes, tables=True)
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings = self.training if self.training is not None else self.default_training

@@ -16,6 +16,7 @@ Tree = dict[str, Value]  # values by name, or a value as JSON
 # Where each part lives that a model's parameters or results are made of. A file says only the
 # name; the place is always ours.
 PARTS: Mapping[str, str] = {
+    "CompactPosterior": "crowdwise.inference.compact",
     "CrowdLabels": "crowdwise.embed.crowd_labels",
     "Encoder": "crowdwise.nets.modules",
     "History": "crowdwise.nets.loop",

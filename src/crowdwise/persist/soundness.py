@@ -28,6 +28,15 @@ class Model(Protocol):
     def _task_rows(self) -> Mapping[str, Array]: ...
 
 
+class CompactRows(Protocol):
+    """A posterior that is kept only for the classes that tasks were given."""
+
+    value: Array
+    rest: Array
+
+    def sum(self, axis: int) -> Array: ...
+
+
 def refuse_misfits(model: Model) -> None:
     """Refuse a model whose learned arrays do not have the sizes of its names."""
     axes = {axis for names in model._axes.values() for axis in names} | {"tasks_", "workers_"}
@@ -44,6 +53,9 @@ def refuse_misfits(model: Model) -> None:
             found = np.shape(vars(model)[name])
             if (found if name in model._axes else found[:1]) != expected:
                 raise FormatError(f"{name} has the shape {found}, its names {expected}.")
+    inner = getattr(model, "_inner", tuple)
+    for other in inner():
+        refuse_misfits(other)
 
 
 def refuse_unsound(model: object) -> None:
@@ -51,7 +63,9 @@ def refuse_unsound(model: object) -> None:
     for name, value in vars(model).items():
         if isinstance(value, float) and not math.isfinite(value) and name.endswith("_"):
             raise FormatError(f"{name} is {value}.")
-        if name in (*DISTRIBUTIONS, *COUNTS, *SHARES) and np.size(value):
+        if hasattr(value, "toarray"):  # in compact form
+            _refuse_unsound_rows(value)
+        elif name in (*DISTRIBUTIONS, *COUNTS, *SHARES) and np.size(value):
             numbers = np.asarray(value, dtype=np.float64)
             lowest, highest = numbers.min(), numbers.max()
             if name in COUNTS and lowest <= 0.0:
@@ -62,6 +76,13 @@ def refuse_unsound(model: object) -> None:
                 total = numbers.sum(axis=-1)
                 if np.abs(total - 1.0).max() > ROUNDING:
                     raise FormatError(f"Not every row of {name} sums to 1.")
+
+
+def _refuse_unsound_rows(posterior: CompactRows) -> None:
+    lowest = min(part.min(initial=0.0) for part in (posterior.value, posterior.rest))
+    total = posterior.sum(axis=1)
+    if lowest < 0.0 or np.abs(total - 1.0).max(initial=0.0) > ROUNDING:
+        raise FormatError("Not every row of posterior_ sums to 1.")
 
 
 def _last_axis(model: object, name: str) -> str:

@@ -1,6 +1,7 @@
 """Engines: where the sweeps of truth inference run."""
 
-from crowdwise.inference.engines.engine import Engine, Sums, Sweep
+from crowdwise.inference.engines.compact import CompactEngine
+from crowdwise.inference.engines.engine import CoinSums, Engine, Posterior, Sums, Sweep
 from crowdwise.inference.engines.memory import (
     MemoryEngine,
     count_labels,
@@ -10,8 +11,11 @@ from crowdwise.inference.engines.memory import (
 from crowdwise.inference.engines.weighted import WeightedEngine
 
 __all__ = [
+    "CoinSums",
+    "CompactEngine",
     "Engine",
     "MemoryEngine",
+    "Posterior",
     "Sums",
     "Sweep",
     "WeightedEngine",

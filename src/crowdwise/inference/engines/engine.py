@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self, TypeAlias
+
+import numpy as np
 
 from crowdwise.annotations import Annotations
+from crowdwise.inference.compact import CompactPosterior
 from crowdwise.typing import Array, Floats, Ints
 
 Spread = Callable[[Floats], Floats]
+Posterior: TypeAlias = Floats | CompactPosterior
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,30 @@ class Sweep(Sums):
     """The sums of a sweep together with the posterior."""
 
     posterior: Floats  # (task, truth), empty unless asked for
+
+
+@dataclass(frozen=True)
+class CoinSums:
+    """What a sweep adds up to where a worker is right or wrong, and errors fall evenly."""
+
+    evidence: float  # sum over tasks of log P(labels)
+    truths: Floats  # (truth,): expected number of tasks of each truth
+    right: Floats  # (worker,): expected number of right labels
+    given: Floats  # (worker,): number of labels
+
+    @classmethod
+    def of(cls, sums: Sums) -> Self:
+        """The same from counts[worker, truth, label]."""
+        right, given = np.einsum("wkk->w", sums.counts), sums.counts.sum(axis=(1, 2))
+        return cls(sums.evidence, sums.truths, right, given)
+
+    def __add__(self, other: CoinSums) -> CoinSums:
+        return CoinSums(
+            self.evidence + other.evidence,
+            self.truths + other.truths,
+            self.right + other.right,
+            self.given + other.given,
+        )
 
 
 class Engine(Protocol):
@@ -84,11 +112,28 @@ class Engine(Protocol):
         """
         ...
 
+    def tally_coins(self) -> CoinSums:
+        """As :meth:`tally_votes`, for workers who are right or wrong."""
+        ...
+
+    def sweep_coins(
+        self, log_prior: Floats, right: Floats, wrong: Floats, *, hard: bool = False
+    ) -> CoinSums:
+        """As :meth:`sweep`, with log P(label | truth) ``right[worker]`` or ``wrong[worker]``.
+
+        With very many classes there is no table; a hard sweep takes a uniform prior there.
+        """
+        ...
+
+    def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> Posterior:
+        """P(class | labels) of each task under the values of :meth:`sweep_coins`."""
+        ...
+
     def posterior(self, log_prior: Floats, log_confusion: Floats) -> Floats:
         """P(class | labels) of each task under the tables of a sweep, (task, class)."""
         ...
 
-    def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
+    def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Posterior:
         """Share of the weight of each task's labels that each class has, (task, class).
 
         Workers count by ``weights``, or the same. Unless ``soft``, labels that are
@@ -96,7 +141,7 @@ class Engine(Protocol):
         """
         ...
 
-    def signed_shares(self, weights: Floats) -> Floats:
+    def signed_shares(self, weights: Floats) -> Posterior:
         """As :meth:`shares`, where a negative weight speaks for all classes but the label.
 
         Where all workers of a task have no weight, they count the same.

@@ -21,7 +21,7 @@ import numpy as np
 
 from crowdwise import compiled
 from crowdwise.annotations import TIE, Annotations, Cells
-from crowdwise.inference.engines.engine import Engine, Spread, Sums, Sweep
+from crowdwise.inference.engines.engine import CoinSums, Engine, Posterior, Spread, Sums, Sweep
 from crowdwise.inference.simplex import clamp, gold_mask, normalize
 from crowdwise.typing import Array, Floats, Ints
 
@@ -68,6 +68,21 @@ class MemoryEngine:
         offset = self._mask(len(log_prior))
         cells, threads = self.annotations.cells, self.n_threads
         return sweep(cells, log_prior, log_confusion, offset, hard=hard, n_threads=threads)
+
+    def tally_coins(self) -> CoinSums:
+        return CoinSums.of(self.tally_votes())
+
+    def sweep_coins(
+        self, log_prior: Floats, right: Floats, wrong: Floats, *, hard: bool = False
+    ) -> CoinSums:
+        return CoinSums.of(self.sweep(log_prior, self._coin_table(right, wrong), hard=hard))
+
+    def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> Posterior:
+        return self.posterior(log_prior, self._coin_table(right, wrong))
+
+    def _coin_table(self, right: Floats, wrong: Floats) -> Floats:
+        same = np.eye(self.n_classes, dtype=bool)
+        return np.where(same, right[:, None, None], wrong[:, None, None])
 
     def posterior(self, log_prior: Floats, log_confusion: Floats) -> Floats:
         tables = self.annotations.cells, log_prior, log_confusion, self._mask(len(log_prior))

@@ -1,0 +1,159 @@
+"""The engine for very many classes: no array of tasks x classes, no table per worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from crowdwise.annotations import TIE
+from crowdwise.inference.compact import CompactPosterior
+from crowdwise.inference.engines.engine import CoinSums
+from crowdwise.inference.engines.memory import MemoryEngine
+from crowdwise.inference.rows import sum_by_group
+from crowdwise.typing import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every (task, class) that some annotation gives, in rising order."""
+
+    task: Ints
+    label: Ints
+    row: Ints  # (annotation,): the pair it is of
+    indptr: Ints  # (task + 1,): where the pairs of each task begin
+
+
+@dataclass(frozen=True, eq=False)
+class CompactEngine(MemoryEngine):
+    """Annotations of very many classes; work and memory go by the annotation.
+
+    Where errors fall evenly, a label lifts its own class and leaves all others as they are. So
+    only the classes that a task was given differ, and the sums of the rest have a closed form.
+    """
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        n_classes, votes = self.n_classes, self.annotations
+        code, row = np.unique(votes.task.astype(np.int64) * n_classes + votes.label, False, True)
+        task = code // n_classes
+        indptr = np.searchsorted(task, np.arange(self.n_tasks + 1))
+        return Pairs(task, code % n_classes, row, indptr)
+
+    def shares(self, weights: Floats | None = None, *, soft: bool = True) -> CompactPosterior:  # type: ignore[override]  # rows are compact here
+        own = self._own(None if weights is None else weights[self.annotations.worker])
+        return self._normalized(self._votes(own), np.zeros(self.n_tasks))
+
+    def signed_shares(self, weights: Floats) -> CompactPosterior:  # type: ignore[override]  # the same
+        own = self._own(weights[self.annotations.worker])
+        against = sum_by_group(self.annotations.task, np.minimum(own, 0.0), self.n_tasks)
+        votes = np.maximum(self._votes(own) - against[self.pairs.task], 0.0)
+        unnamed = self.n_classes - np.diff(self.pairs.indptr)
+        light = self._by_task(votes) - against * unnamed <= 0
+        votes = np.where(light[self.pairs.task], self._votes(self._own(None)), votes)
+        return self._normalized(votes, np.where(light, 0.0, -against))
+
+    def tally_coins(self) -> CoinSums:
+        start = self.shares().clamp(self.gold)
+        return self._sums(0.0, start, start.at_pairs(self.pairs.task, self.pairs.label))
+
+    def sweep_coins(
+        self, log_prior: Floats, right: Floats, wrong: Floats, *, hard: bool = False
+    ) -> CoinSums:
+        if hard:
+            share = self._share_lead(log_prior, right - wrong)
+            truths = sum_by_group(self.pairs.label, share, self.n_classes)
+            return CoinSums(0.0, truths, self._by_worker(share[self.pairs.row]), self._given)
+        found, evidence = self._expect(log_prior, right, wrong)
+        found = found.clamp(self.gold)
+        return self._sums(evidence, found, found.at_pairs(self.pairs.task, self.pairs.label))
+
+    def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> CompactPosterior:
+        return self._expect(log_prior, right, wrong)[0].clamp(self.gold)
+
+    def _expect(
+        self, log_prior: Floats, right: Floats, wrong: Floats
+    ) -> tuple[CompactPosterior, float]:
+        """P(truth | labels), and the log-evidence of the tasks that count."""
+        pairs, worker, prior = self.pairs, self.annotations.worker, np.exp(log_prior)
+        lift = self._votes(self._own((right - wrong)[worker]))
+        top = np.zeros(self.n_tasks)
+        np.maximum.at(top, pairs.task, lift)
+        share = prior[pairs.label] * np.exp(lift - top[pairs.task])
+        left = np.maximum(1.0 - self._by_task(prior[pairs.label]), 0.0) * np.exp(-top)
+        total = self._by_task(share) + left
+        found = CompactPosterior(
+            pairs.indptr, pairs.label, share / total[pairs.task], np.exp(-top) / total, prior
+        )
+        all_wrong = sum_by_group(self.annotations.task, self._own(wrong[worker]), self.n_tasks)
+        evidence = all_wrong + top + np.log(total)
+        if self.gold is not None:
+            known = np.flatnonzero(self.gold >= 0)
+            own = CompactPosterior(pairs.indptr, pairs.label, lift, 0.0 * top, prior)
+            lifted = own.at(np.maximum(self.gold, 0))[known]
+            evidence[known] = all_wrong[known] + lifted + log_prior[self.gold[known]]
+        return found, float(evidence[self._counts].sum())
+
+    def _share_lead(self, log_prior: Floats, lift: Floats) -> Floats:
+        """Each pair's share of the lead: one over the number of classes tied for it."""
+        pairs, unnamed = self.pairs, self.n_classes - np.diff(self.pairs.indptr)
+        joint = log_prior[pairs.label] + self._votes(self._own(lift[self.annotations.worker]))
+        rest = log_prior.max()  # of classes without a label, which are all alike in a vote
+        top = np.where(unnamed > 0, rest, -np.inf)
+        np.maximum.at(top, pairs.task, joint)
+        leads = joint >= top[pairs.task] - TIE
+        tied = self._by_task(leads.astype(np.float64)) + np.where(rest >= top - TIE, unnamed, 0)
+        share = leads / tied[pairs.task]
+        if self.gold is None:
+            return share
+        gold = self.gold[pairs.task]
+        return np.where(gold >= 0, gold == pairs.label, share)
+
+    def _sums(self, evidence: float, found: CompactPosterior, share: Floats) -> CoinSums:
+        """Sums over the tasks that count, from the share of every pair."""
+        rest = found.rest * self._counts
+        truths = sum_by_group(found.label, found.value * self._counts[found.task], self.n_classes)
+        named = rest[found.task] * found.prior[found.label]
+        truths += found.prior * rest.sum() - sum_by_group(found.label, named, self.n_classes)
+        return CoinSums(evidence, truths, self._by_worker(share[self.pairs.row]), self._given)
+
+    @cached_property
+    def _counts(self) -> Ints:
+        """Which tasks have a label, or gold."""
+        labeled = self.annotations.redundancy > 0
+        return labeled if self.gold is None else labeled | (self.gold >= 0)
+
+    @cached_property
+    def _given(self) -> Floats:
+        return self._by_worker(np.ones(self.annotations.n_annotations))
+
+    def _own(self, value: Floats | None) -> Floats:
+        """A value for each annotation, times its weight."""
+        weight = self.annotations.weight
+        value = np.ones(self.annotations.n_annotations) if value is None else value
+        return value if weight is None else value * weight.astype(np.float64)
+
+    def _votes(self, own: Floats) -> Floats:
+        return sum_by_group(self.pairs.row, own, len(self.pairs.task))
+
+    def _by_task(self, value: Floats) -> Floats:
+        return sum_by_group(self.pairs.task, value, self.n_tasks)
+
+    def _by_worker(self, value: Floats) -> Floats:
+        return sum_by_group(self.annotations.worker, self._own(value), self.n_workers)
+
+    def _normalized(self, votes: Floats, rest: Floats) -> CompactPosterior:
+        """Votes for the classes given and for each other one, as distributions."""
+        unnamed = self.n_classes - np.diff(self.pairs.indptr)
+        total = self._by_task(votes) + rest * unnamed
+        empty = total <= 0
+        safe = np.where(empty, 1.0, total)
+        value = np.where(
+            empty[self.pairs.task], 1.0 / self.n_classes, votes / safe[self.pairs.task]
+        )
+        share = np.where(empty, 1.0 / self.n_classes, rest / safe)
+        even = np.full(self.n_classes, 1.0 / self.n_classes)
+        return CompactPosterior(
+            self.pairs.indptr, self.pairs.label, value, share * self.n_classes, even
+        )
