@@ -169,6 +169,6 @@ def save_files(lessons: Crowd, folder: Path) -> None:
     write_labels(folder / "truth.csv", truth)
     features = pd.DataFrame(lessons.X, columns=names)
     features.insert(0, "task", lessons.X_tasks)
-    write_labels(folder / "features.csv", features)
+    write_labels(folder / "features.csv", features, digits=None)
     model = aggregate.DawidSkene().fit(votes)
     write_labels(folder / "labels.csv", consensus_frame(model, votes))

@@ -1,5 +1,6 @@
 """Promises about tables: what a row, a column, a name and a missing value is taken for."""
 
+import io
 import json
 import warnings
 
@@ -16,7 +17,7 @@ from crowdwise.embed import RLL
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import reliability_table, score, worker_quality
 from crowdwise.io import write_annotations
-from crowdwise.io.features import read_features
+from crowdwise.io.features import read_features, write_features
 from crowdwise.io.gold import add_gold_file
 from crowdwise.learn import SpeeLFC, TwoStage
 from crowdwise.plot import plot_confusions, plot_redundancy
@@ -344,3 +345,34 @@ class TestWideTables:
         path.write_text("id,color,shape\n1,NA,round\n2,blue,NA\n3,red,NA\n")
         with pytest.raises(AnnotationError, match="no column for the worker"):
             crowdwise.read(path)
+
+
+class TestNumbersInFiles:
+    """Point 20: integers stay integers, and numbers are short."""
+
+    def test_promise_20_a_wide_table_keeps_integers(self, tmp_path, capsys):
+        path = tmp_path / "votes.csv"
+        path.write_text("task,worker,label\n1,a,1\n1,b,2\n2,a,2\n3,b,1\n")
+        assert main(["convert", str(path), "-", "--to", "wide"]) == 0
+        text = capsys.readouterr().out
+        assert text.split() == ["task,a,b", "1,1,2", "2,2,", "3,,1"]
+        (tmp_path / "wide.csv").write_text(text)
+        assert crowdwise.read(tmp_path / "wide.csv").equals(crowdwise.read(path))
+
+    def test_promise_20_six_digits_in_csv(self, crowd, tmp_path, capsys):
+        path = tmp_path / "votes.csv"
+        crowd[0].to_frame().to_csv(path, index=False)
+        for command in (["aggregate", "--proba"], ["workers"]):
+            assert main([command[0], str(path), *command[1:]]) == 0
+            table = pd.read_csv(io.StringIO(capsys.readouterr().out), dtype=str)
+            cells = [cell for cell in table.to_numpy().ravel() if isinstance(cell, str)]
+            digits = [cell.partition("e")[0].replace(".", "").lstrip("-0") for cell in cells]
+            assert max(map(len, (d for d in digits if d.isdigit()))) == 6
+
+    def test_promise_20_data_keep_all_digits(self, tmp_path):
+        X, path = np.array([[1 / 3, 2e-9 / 3]]), tmp_path / "X.csv"
+        write_features(path, X, [1], ["x", "y"])
+        assert read_features(path).values.tolist() == X.tolist()
+        votes = Annotations.from_codes([0, 0], [0, 1], [0, 1], time=[1.7e9 + 1 / 3, 5.0])
+        write_annotations(tmp_path / "v.csv", votes)
+        assert crowdwise.read(tmp_path / "v.csv").time.tolist() == votes.time.tolist()

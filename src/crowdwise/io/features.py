@@ -155,7 +155,7 @@ def write_features(path: str | Path, values: Floats, ids: Names, columns: Sequen
     if not str(path).lower().endswith(".npz"):
         frame = pd.DataFrame(values, columns=list(columns))
         frame.insert(0, "task", np.asarray(ids))
-        write_labels(path, frame)
+        write_labels(path, frame, digits=None)
         return
     with replace_file(path, binary=True) as file:
         np.savez_compressed(file, X=values, ids=to_texts(ids).astype(str))

@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import json
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import PurePath
@@ -24,27 +23,37 @@ from crowdwise.errors import (
     MissingExtraError,
     ParameterError,
     explain,
-    listing,
 )
 from crowdwise.io.atomic import replace_file
+from crowdwise.io.digits import round_floats
 from crowdwise.io.formulas import guard_values
-from crowdwise.io.missing import is_word
-from crowdwise.typing import Array, Names
+from crowdwise.io.losses import warn_about_duplicates, warn_about_losses, warn_about_words
+from crowdwise.typing import Array
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
             ".parquet": "parquet", ".pq": "parquet", ".npy": "snorkel"}  # fmt: skip
 ROWS = 100_000  # written at a time
+DIGITS = 6  # of numbers in tables of results
 Target: TypeAlias = str | PathLike[str] | IO[Any]
 Writer = Callable[[Any, IO[Any]], None]  # takes what to write, and a stream
 
 
-def write_labels(target: Target, frame: pd.DataFrame, format: str | None = None) -> None:
+def write_labels(
+    target: Target, frame: pd.DataFrame, format: str | None = None, *, digits: int | None = DIGITS
+) -> None:
     """Write a table of labels to a path or a stream.
 
     ``format`` is csv, tsv, json, jsonl or parquet; by default the path's suffix decides. A
-    path that ends in ``.gz`` is compressed. The file appears whole or not at all.
+    path that ends in ``.gz`` is compressed. The file appears whole or not at all. In CSV and
+    TSV, numbers that are not whole have so many ``digits``; None keeps them all.
     """
+    if digits is not None and _find_kind(_name_of(target), format, TABLES) in ("csv", "tsv"):
+        frame = round_floats(frame, digits)
     _write(target, frame, format, TABLES)
+
+
+def _name_of(target: Target) -> str:
+    return "" if hasattr(target, "write") else str(target)
 
 
 def refuse_other_tables(path: str | PathLike[str]) -> None:
@@ -60,7 +69,7 @@ def write_annotations(target: Target, annotations: Annotations, format: str | No
     label}}``); ``snorkel`` (.npy, class numbers and -1). By default the suffix decides. A
     warning says what the last three cannot hold.
     """
-    _warn_about_words(annotations.classes)
+    warn_about_words(annotations.classes)
     _write(target, annotations, format, WRITERS)
 
 
@@ -240,7 +249,7 @@ def _write_wide(annotations: Annotations, file: IO[Any]) -> None:
     for role, names in _list_texts(annotations).items():
         warn_about_duplicates(names, role)
     quoting = _choose_quoting(*_list_texts(annotations).values())
-    matrix = annotations.to_matrix(missing=None)
+    matrix = annotations.to_matrix(missing="")  # None would make floats of integers
     if changed := guard_values(annotations.classes):
         matrix = matrix.map(lambda label: changed.get(label, label))
     tasks, workers = guard_values(annotations.tasks), guard_values(annotations.workers)
@@ -258,41 +267,6 @@ def _write_nested(annotations: Annotations, file: IO[Any]) -> None:
 def _write_snorkel(annotations: Annotations, file: IO[Any]) -> None:
     warn_about_losses(annotations, "A label matrix")
     np.save(file, annotations.to_snorkel())
-
-
-def warn_about_losses(annotations: Annotations, layout: str) -> None:
-    """Say which columns are lost."""
-    extra = ("weight", "time", "soft", "gold")
-    lost = [name for name in extra if getattr(annotations, name) is not None]
-    if lost:
-        fact = f"{layout} cannot hold {', '.join(lost)}: left out."
-        warnings.warn(explain(fact, fix="write csv, json or parquet to keep it"), stacklevel=3)
-
-
-def _warn_about_words(classes: Array) -> None:
-    """Say that a class will be read back as missing, unless the reader is told otherwise."""
-    words = [name for name in classes.tolist() if is_word(name)]
-    if words:
-        fact = f"Labels {listing(words)} are taken as missing when they are read back."
-        fix = "rename them, or read with missing=None, on the command line --missing ''"
-        warnings.warn(explain(fact, fix=fix), stacklevel=3)
-
-
-def warn_about_duplicates(names: Names, role: str) -> None:
-    """Say that names of different types, such as 1 and "1", are the same as text."""
-    values = np.asarray(names, dtype=object)
-    own = values[~pd.isna(values)].tolist()
-    if len(set(map(type, own))) < 2:
-        return
-    by_text: dict[str, list[object]] = {}
-    for name in own:
-        by_text.setdefault(str(name), []).append(name)
-    twins = [alike for alike in by_text.values() if len(alike) > 1]
-    if twins:
-        shown = " and ".join(map(repr, twins[0]))
-        fact = f"Some names in {role} become the same text, and will be read back as one."
-        fix = "rename them, or write json or jsonl, which keep numbers and text apart"
-        warnings.warn(explain(fact, first=shown, fix=fix), stacklevel=3)
 
 
 BINARY = ("parquet", "snorkel")

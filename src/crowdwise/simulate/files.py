@@ -61,7 +61,7 @@ def write_files(dataset: Crowd, folder: Path, *, npz: bool) -> list[str]:
     write_annotations(folder / "votes.csv", dataset.annotations)
     for name, table in tables.items():
         if name != "features.csv" or not npz:
-            write_labels(folder / name, table)
+            write_labels(folder / name, table, digits=None)  # as they were drawn
     if npz:
         write_arrays(folder / "features.npz", dataset)
     names = ["votes.csv", *tables]

@@ -1,0 +1,36 @@
+"""Numbers rounded to the digits that count."""
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_float_dtype
+
+from crowdwise.typing import Floats
+
+EXACT = 22  # powers of ten up to this are exact as floats, so that results print short
+
+
+def round_floats(frame: pd.DataFrame, digits: int) -> pd.DataFrame:
+    """The table with columns of floats rounded to so many digits; whole parts stay whole."""
+    rounded = frame.copy(deep=False)
+    for place, kind in enumerate(frame.dtypes):
+        if is_float_dtype(kind):
+            rounded.isetitem(place, round_digits(frame.iloc[:, place], digits))
+    return rounded
+
+
+def round_digits(column: pd.Series, digits: int) -> Floats:
+    """Numbers rounded to so many digits; what is too small for that stays as it is.
+
+    >>> round_digits(pd.Series([0.1 + 0.2, 2 / 3, 1e-9 / 3, 1234567.8]), 6).tolist()
+    [0.3, 0.666667, 3.33333e-10, 1234568.0]
+    """
+    values: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    size = np.abs(values)
+    used = np.isfinite(values) & (size > 0)
+    place = np.floor(np.log10(size, where=used, out=np.zeros_like(size))).astype(int)
+    decimals = np.maximum(digits - 1 - place, 0)
+    rounded = values.copy()
+    for number in np.unique(decimals[decimals <= EXACT]):
+        chosen = decimals == number
+        rounded[chosen] = np.round(values[chosen], number)
+    return rounded

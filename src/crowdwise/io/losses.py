@@ -1,0 +1,46 @@
+"""Warnings about what a file cannot hold, or will not give back."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.annotations.table import Annotations
+from crowdwise.errors import explain, listing
+from crowdwise.io.missing import is_word
+from crowdwise.typing import Array, Names
+
+
+def warn_about_losses(annotations: Annotations, layout: str) -> None:
+    """Say which columns are lost."""
+    extra = ("weight", "time", "soft", "gold")
+    lost = [name for name in extra if getattr(annotations, name) is not None]
+    if lost:
+        fact = f"{layout} cannot hold {', '.join(lost)}: left out."
+        warnings.warn(explain(fact, fix="write csv, json or parquet to keep it"), stacklevel=4)
+
+
+def warn_about_words(classes: Array) -> None:
+    """Say that a class will be read back as missing, unless the reader is told otherwise."""
+    words = [name for name in classes.tolist() if is_word(name)]
+    if words:
+        fact = f"Labels {listing(words)} are taken as missing when they are read back."
+        fix = "rename them, or read with missing=None, on the command line --missing ''"
+        warnings.warn(explain(fact, fix=fix), stacklevel=4)
+
+
+def warn_about_duplicates(names: Names, role: str) -> None:
+    """Say that names of different types, such as 1 and "1", are the same as text."""
+    values = np.asarray(names, dtype=object)
+    own = values[~pd.isna(values)].tolist()
+    if len(set(map(type, own))) < 2:
+        return
+    by_text: dict[str, list[object]] = {}
+    for name in own:
+        by_text.setdefault(str(name), []).append(name)
+    twins = [alike for alike in by_text.values() if len(alike) > 1]
+    if twins:
+        shown = " and ".join(map(repr, twins[0]))
+        fact = f"Some names in {role} become the same text, and will be read back as one."
+        fix = "rename them, or write json or jsonl, which keep numbers and text apart"
+        warnings.warn(explain(fact, first=shown, fix=fix), stacklevel=4)
