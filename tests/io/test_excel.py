@@ -9,7 +9,7 @@ from openpyxl import Workbook
 
 import crowdwise as cw
 from crowdwise.errors import FormatError, MissingExtraError
-from crowdwise.io import open as opening
+from crowdwise.io import unpack
 
 HEADER = ["task", " worker ", "label"]
 ROWS = [[1, "ann", True], [1, "bob", False], [2, "ann", None]]
@@ -77,8 +77,8 @@ def test_a_damaged_workbook(tmp_path):
 
 
 def test_a_bomb_is_not_opened(book, monkeypatch):
-    monkeypatch.setattr(opening, "ROOM", 1 << 10)
-    monkeypatch.setattr(opening, "RATIO", 1)
+    monkeypatch.setattr(unpack, "ROOM", 1 << 10)
+    monkeypatch.setattr(unpack, "RATIO", 1)
     with pytest.raises(FormatError, match="unpacks to more than"):
         cw.read(book(a=[HEADER, *([[1, "ann", "x" * 1000]] * 1000)]))
 

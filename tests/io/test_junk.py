@@ -69,7 +69,7 @@ def without_a_net(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def little_room(monkeypatch):
-    monkeypatch.setattr("crowdwise.io.open.ROOM", 1 << 20)
+    monkeypatch.setattr("crowdwise.io.unpack.ROOM", 1 << 20)
 
 
 @EXAMPLES

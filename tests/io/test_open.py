@@ -10,7 +10,7 @@ import pytest
 
 import crowdwise as cw
 from crowdwise.errors import FileError, FormatError, ParameterError
-from crowdwise.io import open as opening
+from crowdwise.io import unpack
 from crowdwise.io.document import File
 from crowdwise.io.open import find_files
 
@@ -156,7 +156,7 @@ def test_what_is_known_and_not_read(start, what, name, tmp_path):
 
 @pytest.mark.parametrize("kind", ["gz", "zip"])
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(opening, "ROOM", 1 << 16)
+    monkeypatch.setattr(unpack, "ROOM", 1 << 16)
     path = tmp_path / f"bomb.csv.{kind}"
     zeros = b"0" * (1 << 22)
     if kind == "gz":
@@ -169,7 +169,7 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch, kind):
 
 
 def test_many_small_bombs_in_one_archive(tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "ROOM", 1 << 20)
+    monkeypatch.setattr(unpack, "ROOM", 1 << 20)
     path = tmp_path / "bombs.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(8):

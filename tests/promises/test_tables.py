@@ -1,8 +1,14 @@
 """Promises about tables: what a row, a column, a name and a missing value is taken for."""
 
+import gzip
 import io
 import json
+import os
+import socket
+import threading
 import warnings
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,9 +20,9 @@ from crowdwise import Annotations
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.cli import main
 from crowdwise.embed import RLL
-from crowdwise.errors import AnnotationError
+from crowdwise.errors import AnnotationError, FileError
 from crowdwise.evaluate import reliability_table, score, worker_quality
-from crowdwise.io import write_annotations
+from crowdwise.io import memory, write_annotations
 from crowdwise.io.features import read_features, write_features
 from crowdwise.io.gold import add_gold_file
 from crowdwise.learn import SpeeLFC, TwoStage
@@ -376,3 +382,118 @@ class TestNumbersInFiles:
         votes = Annotations.from_codes([0, 0], [0, 1], [0, 1], time=[1.7e9 + 1 / 3, 5.0])
         write_annotations(tmp_path / "v.csv", votes)
         assert crowdwise.read(tmp_path / "v.csv").time.tolist() == votes.time.tolist()
+
+
+class TestEndlessInputs:
+    """Point 16: devices, sockets, bombs, and files larger than memory."""
+
+    @pytest.fixture
+    def little(self, monkeypatch):
+        """One megabyte of memory."""
+        for module in ("memory", "unpack"):
+            monkeypatch.setattr(f"crowdwise.io.{module}.available_memory", lambda: 1_000_000)
+
+    @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a system without devices")
+    def test_promise_16_devices_are_refused(self, tmp_path, capsys):
+        good, truth = tmp_path / "v.csv", "/dev/zero"
+        good.write_text("task,worker,label\n1,a,x\n")
+        link = tmp_path / "folder" / "votes.csv"
+        link.parent.mkdir()
+        link.symlink_to("/dev/zero")
+        for command in (
+            ["aggregate", "/dev/zero"],
+            ["aggregate", str(link)],
+            ["aggregate", str(link.parent)],
+            ["aggregate", str(good), "--gold-file", truth],
+            ["compare", str(good), "--truth", truth],
+            ["fit", str(good), "--features", truth, "-o", str(tmp_path / "m")],
+            ["predict", truth, str(good)],
+        ):
+            assert main(command) != 0
+            assert "is a device" in capsys.readouterr().err
+        with Path("/dev/zero").open("rb") as stream, pytest.raises(FileError, match="is a device"):
+            crowdwise.read(stream)
+
+    @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="a system without such sockets")
+    def test_promise_16_sockets_are_refused(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+        with socket.socket(socket.AF_UNIX) as own:
+            own.bind("votes.csv")
+            with pytest.raises(FileError, match="is a socket"):
+                crowdwise.read("votes.csv")
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes")
+    def test_promise_16_pipes_are_read_where_they_are_named(self, tmp_path):
+        path = tmp_path / "votes.csv"
+        os.mkfifo(path)
+        with pytest.raises(FileError, match=r"votes\.csv is a pipe"):
+            crowdwise.read(tmp_path)  # where nobody may write to it
+        writer = threading.Thread(target=path.write_text, args=["task,worker,label\n1,a,x\n"])
+        writer.start()
+        assert crowdwise.read(path).n_annotations == 1
+        writer.join()
+
+    @pytest.mark.parametrize("name", ["v.csv", "v.json", "v.jsonl", "L.npy", "L.txt", "v.csv.gz"])
+    def test_promise_16_memory_is_stated_before_a_file_is_read(self, little, tmp_path, name):
+        path = tmp_path / name
+        rows = b"task,worker,label\n" + b"1,2,3\n" * 60_000
+        start = {"json": b"[", "npy": b"\x93NUMPY", "txt": b"1 2\n" * 30_000, "gz": b"\x1f\x8b"}
+        path.write_bytes(start.get(name.rpartition(".")[2], rows))
+        os.truncate(path, 100_000_000_000)  # the rest takes no place on the disk
+        with pytest.raises(FileError, match=r"more memory than there is(.|\n)*at least \d+ [GT]B"):
+            crowdwise.read(path)
+        if name == "v.csv":
+            with pytest.raises(FileError, match=r"about 16,\d+,\d+,\d+ rows of 2 columns"):
+                read_features(path, columns=["label"])
+
+    def test_promise_16_rows_of_parquet_are_counted_before_they_are_read(self, little, tmp_path):
+        path = tmp_path / "v.parquet"
+        same = {name: np.zeros(300_000, dtype=np.int8) for name in ("task", "worker", "label")}
+        pd.DataFrame(same).to_parquet(path)
+        assert path.stat().st_size < 100_000
+        with pytest.raises(FileError, match="about 300,000 rows of 3 columns"):
+            crowdwise.read(path)
+
+    def test_promise_16_a_bomb_ends_where_memory_does(self, little, tmp_path):
+        rows = b"task,worker,label\n" + b"1,2,3\n" * 500_000
+        (tmp_path / "v.csv.gz").write_bytes(gzip.compress(rows))
+        with zipfile.ZipFile(tmp_path / "v.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("v.csv", rows)
+        for name in ("v.csv.gz", "v.zip"):
+            with pytest.raises(FileError, match=r"needs more memory(.|\n)*more than 500 kB"):
+                crowdwise.read(tmp_path / name)
+
+    def test_promise_16_a_stream_ends_where_memory_does(self, little):
+        class Endless(io.RawIOBase):
+            def read(self, size=-1):
+                assert size > 0
+                return b"1,2,3\n" * (size // 6)
+
+        with pytest.raises(FileError, match="needs more memory than there is"):
+            crowdwise.read(Endless())
+
+    def test_promise_16_what_fits_is_read(self, little, tmp_path):
+        path = tmp_path / "v.csv"
+        long = "x" * 100_000  # most of this file is never held in memory
+        path.write_text(
+            "task,worker,label,text\n" + "".join(f"{k},a,1,{long}\n" for k in range(30))
+        )
+        assert crowdwise.read(path).n_annotations == 30
+
+
+def test_promise_16_memory_that_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "PROC", tmp_path)
+    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "groups")
+    assert memory.available_memory() is None
+    (tmp_path / "meminfo").write_text("MemTotal: 900 kB\nMemAvailable: 700 kB\nSwapFree: 100 kB\n")
+    assert memory.available_memory() == 800 * 1024
+    own = tmp_path / "groups" / "mine"
+    own.mkdir(parents=True)
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "cgroup").write_text("0::/mine\n")
+    (own / "memory.max").write_text("max\n")
+    (own / "memory.current").write_text("400000\n")
+    assert memory.available_memory() == 800 * 1024
+    (own / "memory.max").write_text("500000\n")
+    (own / "memory.stat").write_text("anon 1\ninactive_file 100000\n")
+    assert memory.available_memory() == 200_000

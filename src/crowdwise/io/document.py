@@ -18,9 +18,11 @@ import pandas as pd
 
 from crowdwise import progress
 from crowdwise.errors import FileError, FormatError, explain
+from crowdwise.io.memory import refuse_too_large, show_bytes
 from crowdwise.io.missing import WORDS
 from crowdwise.typing import Array
 
+CELL = 8  # bytes that a cell needs in memory at least
 SAMPLE = 200  # rows looked at to recognize a format
 READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet",
             ".pq", ".npy", ".xlsx")  # fmt: skip
@@ -75,6 +77,7 @@ class File:
         encoding = find_encoding(self.read(1 << 12))
         if encoding is None:
             return self
+        refuse_too_large(self.name, 2 * self.size, f"twice its {show_bytes(self.size)} of text")
         data = self.read()
         try:
             return File(self.name, data=data.decode(encoding).encode("utf-8"))
@@ -209,6 +212,11 @@ class Table(Document, ABC):
     @abstractmethod
     def records(self) -> list[Record]:
         """All rows as dicts."""
+
+    def refuse_too_many(self, n_rows: int, columns: Sequence[str]) -> None:
+        """Refuse to take more cells than fit into memory."""
+        why = f"about {n_rows:,} rows of {len(columns):,} columns that are used"
+        refuse_too_large(self.name, CELL * n_rows * len(columns), why)
 
     def refuse_duplicates(self, columns: list[str]) -> None:
         """Refuse to take a column whose name another one has too."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
 from os import PathLike
-from pathlib import Path, PurePath
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 from crowdwise.errors import FileError, FormatError, ParameterError, explain
 from crowdwise.io.document import READABLE, Document, File, Matrix, explain_read_errors
 from crowdwise.io.excel import parse_excel
+from crowdwise.io.memory import refuse_too_large, show_bytes
 from crowdwise.io.text import TextTable
 from crowdwise.io.typed_files import (
     ParquetTable,
@@ -25,19 +21,16 @@ from crowdwise.io.typed_files import (
     parse_jsonl,
     parse_npy,
 )
+from crowdwise.io.unpack import GZIP, ZIP, is_readable, read_stream, refuse_endless, unpack
 
-# A compressed file may unpack to this many times its size, or to this many bytes if more.
-RATIO = 200
-ROOM = 1 << 30
-STEP = 1 << 20
+# How many times its size a file needs in memory at least; of a table the rows say it.
+TIMES = {"json": 5, "jsonl": 5, "npy": 2}
 
 # Tables of a set in a folder: its annotations, and what is no part of them.
 VOTES = ("votes", "annotations")
 BESIDE = ("truth", "gold", "features", "items", "labels", "split", "workers")
 
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 BINARY = {b"PAR1": "parquet", b"\x93NUM": "npy", ZIP: "xlsx"}
-WORKBOOK = "xl/workbook.xml"  # in every .xlsx
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl",
     ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet", ".npy": "npy", ".xlsx": "xlsx",
@@ -65,6 +58,10 @@ def open_document(file: File, container: str | None = None) -> Document:
         )
     kind = container or BINARY.get(start[:4]) or SUFFIXES.get(file.suffix)
     kind = kind or _guess_container(start, file)
+    if kind in TIMES:
+        times = TIMES[kind]
+        size = show_bytes(file.size)
+        refuse_too_large(file.name, times * file.size, f"{times} times its size of {size}")
     if kind == "jsonl" and start.lstrip().startswith(b"["):
         kind = "json"
     _refuse_others(start, file)
@@ -92,7 +89,7 @@ def find_files(source: Any) -> list[File]:
     if isinstance(source, list | tuple):
         return [file for part in source for file in find_files(part)]
     if hasattr(source, "read"):
-        return _read_stream(source, str(getattr(source, "name", "the stream")))
+        return read_stream(source, str(getattr(source, "name", "the stream")))
     if not isinstance(source, str | PathLike):
         raise ParameterError(
             explain(
@@ -110,13 +107,16 @@ def find_files(source: Any) -> list[File]:
             return _list_folder(path)
         if not path.exists():
             raise FileError(_explain_missing(path))
+        refuse_endless(path.stat().st_mode, str(path))
         if not path.is_file():  # a pipe, say
             with path.open("rb") as stream:
-                return _read_stream(stream, str(path))
+                return read_stream(stream, str(path))
         with path.open("rb") as handle:
             start = handle.read(4)
         if start[:2] == GZIP or start == ZIP:
-            return _unpack(path.read_bytes(), str(path))
+            size = path.stat().st_size
+            refuse_too_large(str(path), size, f"its packed size of {show_bytes(size)}")
+            return unpack(path.read_bytes(), str(path))
     return [File(str(path), path)]
 
 
@@ -148,6 +148,8 @@ def _stem(path: Path) -> str:
 
 def _list_folder(folder: Path) -> list[File]:
     inside = list_folder(folder)
+    for path in inside:
+        refuse_endless(path.stat().st_mode, str(path), pipes=False)
     if len(inside) == 1 and _stem(inside[0]) in VOTES:
         note = f"of the folder {folder} only {inside[0].name} is read"
         return [replace(file, notes=(note,)) for file in find_files(inside[0])]
@@ -160,120 +162,6 @@ def _list_folder(folder: Path) -> list[File]:
             )
         )
     return [file for path in inside for file in find_files(path)]
-
-
-def is_readable(name: str) -> bool:
-    """Whether a file of this name is taken from a folder or an archive."""
-    plain = name.lower()
-    return not plain.startswith((".", "_", "readme", "license")) and plain.endswith(READABLE)
-
-
-def _read_stream(stream: IO[Any], name: str) -> list[File]:
-    with explain_read_errors(name):
-        data = stream.read()
-    if isinstance(data, str):
-        data = data.encode("utf-8")
-    return _unpack(data, name)
-
-
-def _unpack(data: bytes, name: str) -> list[File]:
-    if data[:2] == GZIP:
-        plain = _gunzip(data, name)
-        if plain[:2] == GZIP or plain[:4] == ZIP:
-            raise FormatError(
-                explain(
-                    f"{name} is packed twice.",
-                    expected="a gzip file of a plain one, or a zip",
-                    fix="unpack it once, and read what comes out",
-                )
-            )
-        return [File(name, data=plain)]
-    if data[:4] == ZIP:
-        return _unzip(data, name)
-    return [File(name, data=data)]
-
-
-def _gunzip(data: bytes, name: str) -> bytes:
-    with _explain_damage(name), gzip.GzipFile(fileobj=io.BytesIO(data)) as handle:
-        return _read_bounded(handle, name, _limit(len(data)))
-
-
-def _unzip(data: bytes, name: str) -> list[File]:
-    """The readable files of an archive, named after their places in it."""
-    files: list[File] = []
-    left = _limit(len(data))
-    with _explain_damage(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        if WORKBOOK in archive.namelist():
-            _refuse_bomb(archive, name, left)
-            return [File(name, data=data)]
-        for member in sorted(n for n in archive.namelist() if is_readable(PurePath(n).name)):
-            with archive.open(member) as handle:
-                content = _read_bounded(handle, f"{name}/{member}", left)
-            left -= len(content)
-            files.append(File(f"{name}/{member}", data=content))
-        sheet = any(member.startswith("META-INF/manifest") for member in archive.namelist())
-    if not files:
-        raise FormatError(
-            explain(
-                f"{name} is an archive without a file of annotations.",
-                found="an OpenDocument file" if sheet else "",
-                expected=f"files that end in {', '.join(READABLE)}",
-                fix="save its sheet as CSV or .xlsx" if sheet else "name the file itself",
-            )
-        )
-    return files
-
-
-def _refuse_bomb(archive: zipfile.ZipFile, name: str, limit: int) -> None:
-    for member in archive.infolist():
-        with archive.open(member) as handle:
-            limit -= len(_read_bounded(handle, name, limit))
-
-
-def _limit(packed: int) -> int:
-    return max(ROOM, RATIO * packed)
-
-
-def _read_bounded(handle: IO[bytes] | gzip.GzipFile, name: str, limit: int) -> bytes:
-    """Everything in the stream, unless it is more than ``limit``."""
-    parts, total = [], 0
-    while part := handle.read(STEP):
-        total += len(part)
-        if total > limit:
-            raise FormatError(
-                explain(
-                    f"{name} unpacks to more than {limit:,} bytes.",
-                    expected=f"at most {RATIO} times the packed size, or {ROOM:,} bytes",
-                    fix="if that is right, unpack it first and read the plain file",
-                )
-            )
-        parts.append(part)
-    return b"".join(parts)
-
-
-@contextmanager
-def _explain_damage(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (
-        EOFError,
-        OSError,
-        zlib.error,
-        zipfile.BadZipFile,
-        NotImplementedError,  # a compression method that Python does not know
-        RuntimeError,  # a password
-        ValueError,
-    ) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise FormatError(
-            explain(
-                f"{name} cannot be unpacked.",
-                first=str(error),
-                expected="a whole gzip or zip file without a password",
-                fix="download or copy it again; it may have been cut short",
-            )
-        ) from error
 
 
 def _guess_container(start: bytes, file: File) -> str:

@@ -21,6 +21,7 @@ from crowdwise.io.formulas import unguard
 from crowdwise.typing import Array, Ints
 
 DELIMITERS = ",\t;|"
+LONGEST = 1 << 26  # bytes of a line
 HEAD = 1 << 18  # bytes read to find the header and to sample the rows
 ROWS = 1_000_000  # rows parsed at a time by pandas
 BIG = 1 << 24  # bytes from which Arrow parses, if it is installed
@@ -40,6 +41,8 @@ class TextTable(Table):
         super().__init__(file.name, file.stem)
         self.file = file
         whole = _read_head(file)
+        lines = max(whole.count("\n"), 1)
+        self.n_rows = int(file.size / max(len(whole.encode()), 1) * lines)  # about so many
         text = whole.lstrip("\r\n")
         self._blank = len(whole[: len(whole) - len(text)].splitlines())  # lines before the header
         likely = delimiter if delimiter and delimiter in text.split("\n", 1)[0] else None
@@ -60,6 +63,7 @@ class TextTable(Table):
         self.refuse_duplicates(columns)
         place = {name: number for number, name in enumerate(self.columns)}
         wanted = {name: place[name] for name in columns}
+        self.refuse_too_many(self.n_rows, columns)
         if self.file.size >= BIG and (parsed := self._with_arrow(wanted)) is not None:
             return self._unguard(parsed)
         return self._unguard(self._with_pandas(wanted))
@@ -68,6 +72,7 @@ class TextTable(Table):
         """These columns, as numbers where all cells are, and the text in column ``name``."""
         wanted = columns if name is None else [name, *columns]
         self.refuse_duplicates(wanted)
+        self.refuse_too_many(self.n_rows, wanted)
         place = {own: number for number, own in enumerate(self.columns)}
         with (
             explain_read_errors(self.name),
@@ -195,7 +200,11 @@ def _read_head(file: File) -> str:
     """The header and as many lines as fit into the first bytes."""
     with explain_read_errors(file.name), file.open() as handle:
         head = handle.read(HEAD)
-        head += handle.readline() if len(head) == HEAD else b""  # no half line
+        head += handle.readline(LONGEST) if len(head) == HEAD else b""  # no half line
+    if len(head) == HEAD + LONGEST and not head.endswith(b"\n"):
+        raise FormatError(
+            explain(f"A line of {file.name} has more than {LONGEST:,} bytes.", expected="a table")
+        )
     try:
         return head.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -26,6 +26,7 @@ from crowdwise.io.document import (
     Tree,
     to_records,
 )
+from crowdwise.io.memory import refuse_too_large, show_bytes
 from crowdwise.io.missing import is_word
 from crowdwise.io.triples import find_rows
 from crowdwise.typing import Array
@@ -57,6 +58,7 @@ class ParquetTable(Table):
         super().__init__(file.name, file.stem)
         self.file = file
         self.columns = list(self._open(lambda parquet: parquet.schema_arrow.names))
+        self.n_rows = int(self._open(lambda parquet: parquet.metadata.num_rows))
 
     @property
     def sample(self) -> list[Record]:
@@ -69,9 +71,11 @@ class ParquetTable(Table):
     def frame(self, columns: list[str]) -> pd.DataFrame:
         self.refuse_duplicates(columns)
         wanted = list(dict.fromkeys(columns))
+        self.refuse_too_many(self.n_rows, wanted)
         return self._open(lambda parquet: _to_pandas(parquet.read(columns=wanted))[wanted])
 
     def records(self) -> list[Record]:
+        self.refuse_too_many(self.n_rows, self.columns)
         return to_records(self._open(lambda parquet: _to_pandas(parquet.read())), self.columns)
 
     def _open(self, use: Callable[[Any], Any]) -> Any:
@@ -195,6 +199,7 @@ def parse_integers(file: File) -> Array | None:
     first = start.split(b"\n")[0].split()
     if len(first) < 2 or not all(_is_integer(cell.decode("latin-1")) for cell in first):
         return None
+    refuse_too_large(file.name, 2 * file.size, f"twice its size of {show_bytes(file.size)}")
     try:
         data = file.read().removeprefix(codecs.BOM_UTF8)
         return np.loadtxt(io.BytesIO(data), dtype=np.int64, ndmin=2)

@@ -58,7 +58,9 @@ def read_container(path: str | Path) -> Content:
     path = Path(path).expanduser()
     with explain_read_errors(path):
         if not path.is_file():
-            what = f"{path} is a folder." if path.is_dir() else f"There is no file {path}."
+            what = f"There is no file {path}."
+            if path.exists():
+                what = f"{path} is {'a folder' if path.is_dir() else 'a device or a pipe'}."
             raise FileError(explain(what, expected="the file of a model that was saved"))
         try:
             with safe_open(path, framework="np") as file:

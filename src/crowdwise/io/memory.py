@@ -1,0 +1,101 @@
+"""How much memory there is, and what would need more of it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+from crowdwise.errors import FileError, explain
+
+WORTH_SAYING = 1 << 30  # bytes
+CGROUPS = Path("/sys/fs/cgroup")
+PROC = Path("/proc")
+
+log = logging.getLogger("crowdwise.io")
+
+
+def refuse_too_large(name: str, needed: float, why: str) -> None:
+    """Refuse to read what needs more memory than there is; ``needed`` is the least, in bytes."""
+    there = available_memory()
+    if needed > WORTH_SAYING:
+        log.info("%s: %s, at least %s of memory", name, why, show_bytes(needed))
+    if there is not None and needed > there:
+        raise FileError(
+            explain(
+                f"{name} needs more memory than there is.",
+                found=f"{show_bytes(there)} available",
+                expected=f"at least {show_bytes(needed)}: {why}",
+                fix="read a part of it, or use a machine with more memory",
+            )
+        )
+
+
+def show_bytes(number: float) -> str:
+    """A number of bytes in words.
+
+    >>> show_bytes(2_500_000), show_bytes(123e9)
+    ('2.5 MB', '123 GB')
+    """
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.3g} {unit}"
+        number /= 1000
+    return f"{number:,.3g} TB" if number < 1000 else f"{number:,.0f} TB"
+
+
+def available_memory() -> int | None:
+    """Bytes that this process can still use, as far as the system says."""
+    known = [_read_meminfo(), _read_limit(), *(_read_cgroup(*own) for own in _list_cgroups())]
+    return min((max(own, 0) for own in known if own is not None), default=None)
+
+
+def _read_meminfo() -> int | None:
+    """What Linux counts as available, and free swap."""
+    found = _read_table(PROC / "meminfo")
+    there = found.get("MemAvailable:")
+    return None if there is None else 1024 * (there + found.get("SwapFree:", 0))
+
+
+def _list_cgroups() -> list[tuple[Path, str, str]]:
+    """Where the limits of a container are, and the names of the limit and of the use."""
+    try:
+        own = (PROC / "self" / "cgroup").read_text().rpartition("::")[2].strip()
+    except OSError:
+        own = ""
+    new = [CGROUPS / own.lstrip("/"), CGROUPS]
+    old = (CGROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes")
+    return [*((home, "memory.max", "memory.current") for home in new), old]
+
+
+def _read_cgroup(home: Path, limit: str, use: str) -> int | None:
+    """What is left under the limit; files that are only cached can make room."""
+    try:
+        most, used = (int((home / name).read_text()) for name in (limit, use))
+    except (OSError, ValueError):  # there is none, or it is "max"
+        return None
+    found = _read_table(home / "memory.stat")
+    return most - used + found.get("inactive_file", 0)
+
+
+def _read_limit() -> int | None:
+    """What ``ulimit -v`` leaves."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    try:
+        pages = int((PROC / "self" / "statm").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return None if most == resource.RLIM_INFINITY else most - pages * resource.getpagesize()
+
+
+def _read_table(path: Path) -> dict[str, int]:
+    """The names and numbers that begin the lines of a file; none if it is not there."""
+    try:
+        rows = [line.split() for line in path.read_text().splitlines()]
+    except OSError:
+        return {}
+    return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdigit()}

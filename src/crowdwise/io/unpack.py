@@ -1,0 +1,184 @@
+"""Streams, gzip and zip: into memory, as far as there is some."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import PurePath
+from typing import IO, Any
+
+from crowdwise.errors import CrowdwiseError, FileError, FormatError, explain
+from crowdwise.io.document import READABLE, File, explain_read_errors
+from crowdwise.io.memory import available_memory, show_bytes
+
+# A compressed file may unpack to this many times its size, or to this many bytes if more.
+RATIO = 200
+ROOM = 1 << 30
+STEP = 1 << 20
+
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+WORKBOOK = "xl/workbook.xml"  # in every .xlsx
+
+
+def refuse_endless(mode: int, name: str, *, pipes: bool = True) -> None:
+    """Refuse devices, which may never end, sockets, and pipes that nobody may write to."""
+    device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+    pipe = stat.S_ISFIFO(mode) and not pipes
+    if device or pipe or stat.S_ISSOCK(mode):
+        raise FileError(
+            explain(
+                f"{name} is a {'device' if device else 'pipe' if pipe else 'socket'}, not a file.",
+                expected="a file",
+                fix="copy what is to be read to a file",
+            )
+        )
+
+
+def is_readable(name: str) -> bool:
+    """Whether a file of this name is taken from a folder or an archive."""
+    plain = name.lower()
+    return not plain.startswith((".", "_", "readme", "license")) and plain.endswith(READABLE)
+
+
+def read_stream(stream: IO[Any], name: str) -> list[File]:
+    """What a stream holds, to its end; a terminal's is where its user says so."""
+    if not getattr(stream, "isatty", bool)():
+        refuse_endless(_find_mode(stream), name)
+    with explain_read_errors(name):
+        data = _read_bounded(stream, room := _find_room(), _too_long(name, room))
+    return unpack(data, name)
+
+
+def _find_mode(stream: IO[Any]) -> int:
+    """What kind of file a stream is; 0 if it is none."""
+    with suppress(AttributeError, OSError, ValueError):
+        return os.fstat(stream.fileno()).st_mode
+    return 0
+
+
+def _find_room() -> int:
+    """How many bytes can be read into memory: half of it, as parts are joined then."""
+    there = available_memory()
+    return sys.maxsize if there is None else there // 2
+
+
+def _too_long(name: str, room: int) -> FileError:
+    return FileError(
+        explain(
+            f"{name} needs more memory than there is.",
+            first=f"it has more than {show_bytes(room)}",
+            fix="read a part of it, or use a machine with more memory",
+        )
+    )
+
+
+def unpack(data: bytes, name: str) -> list[File]:
+    if data[:2] == GZIP:
+        plain = _gunzip(data, name)
+        if plain[:2] == GZIP or plain[:4] == ZIP:
+            raise FormatError(
+                explain(
+                    f"{name} is packed twice.",
+                    expected="a gzip file of a plain one, or a zip",
+                    fix="unpack it once, and read what comes out",
+                )
+            )
+        return [File(name, data=plain)]
+    if data[:4] == ZIP:
+        return _unzip(data, name)
+    return [File(name, data=data)]
+
+
+def _gunzip(data: bytes, name: str) -> bytes:
+    with _explain_damage(name), gzip.GzipFile(fileobj=io.BytesIO(data)) as handle:
+        return _read_bounded(handle, *_limit(name, len(data)))
+
+
+def _unzip(data: bytes, name: str) -> list[File]:
+    """The readable files of an archive, named after their places in it."""
+    files: list[File] = []
+    left, error = _limit(name, len(data))
+    with _explain_damage(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if WORKBOOK in archive.namelist():
+            _refuse_bomb(archive, left, error)
+            return [File(name, data=data)]
+        for member in sorted(n for n in archive.namelist() if is_readable(PurePath(n).name)):
+            with archive.open(member) as handle:
+                content = _read_bounded(handle, left, error)
+            left -= len(content)
+            files.append(File(f"{name}/{member}", data=content))
+        sheet = any(member.startswith("META-INF/manifest") for member in archive.namelist())
+    if not files:
+        raise FormatError(
+            explain(
+                f"{name} is an archive without a file of annotations.",
+                found="an OpenDocument file" if sheet else "",
+                expected=f"files that end in {', '.join(READABLE)}",
+                fix="save its sheet as CSV or .xlsx" if sheet else "name the file itself",
+            )
+        )
+    return files
+
+
+def _refuse_bomb(archive: zipfile.ZipFile, limit: int, error: CrowdwiseError) -> None:
+    for member in archive.infolist():
+        with archive.open(member) as handle:
+            limit -= len(_read_bounded(handle, limit, error))
+
+
+def _limit(name: str, packed: int) -> tuple[int, CrowdwiseError]:
+    """How many bytes a packed file may unpack to, and the error if it does not."""
+    usual, room = max(ROOM, RATIO * packed), _find_room()
+    if room < usual:
+        return room, _too_long(name, room)
+    return usual, FormatError(
+        explain(
+            f"{name} unpacks to more than {usual:,} bytes.",
+            expected=f"at most {RATIO} times the packed size, or {ROOM:,} bytes",
+            fix="if that is right, unpack it first and read the plain file",
+        )
+    )
+
+
+def _read_bounded(handle: IO[Any] | gzip.GzipFile, limit: int, error: CrowdwiseError) -> bytes:
+    """Everything in the stream, unless it is more than ``limit``."""
+    parts, total = [], 0
+    while part := handle.read(STEP):
+        part = part.encode("utf-8") if isinstance(part, str) else part
+        total += len(part)
+        if total > limit:
+            raise error
+        parts.append(part)
+    return b"".join(parts)
+
+
+@contextmanager
+def _explain_damage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (
+        EOFError,
+        OSError,
+        zlib.error,
+        zipfile.BadZipFile,
+        NotImplementedError,  # a compression method that Python does not know
+        RuntimeError,  # a password
+        ValueError,
+    ) as error:
+        if isinstance(error, CrowdwiseError):
+            raise
+        raise FormatError(
+            explain(
+                f"{name} cannot be unpacked.",
+                first=str(error),
+                expected="a whole gzip or zip file without a password",
+                fix="download or copy it again; it may have been cut short",
+            )
+        ) from error
