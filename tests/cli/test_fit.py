@@ -110,8 +110,8 @@ class TestPredict:
         proba = crowdwise.load(model).predict_proba(files.X[:5])
         assert list(table) == ["task", "label", "confidence", "proba_no", "proba_yes"]
         assert table["task"].tolist() == list("vwxyz")
-        assert table[["proba_no", "proba_yes"]].to_numpy() == pytest.approx(proba)
-        assert table["confidence"].to_numpy() == pytest.approx(proba.max(axis=1))
+        assert table[["proba_no", "proba_yes"]].to_numpy() == pytest.approx(proba, rel=1e-5)
+        assert table["confidence"].to_numpy() == pytest.approx(proba.max(axis=1), rel=1e-5)
         assert (table["label"] == np.array(["no", "yes"])[proba.argmax(axis=1)]).all()
         assert "5 tasks labeled by SpeeLFC" in err
 

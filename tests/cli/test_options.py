@@ -54,7 +54,9 @@ def test_repeats_are_told_and_resolved(read, capsys):
     assert read(*NAMED).n_repeats == 1
     assert "1 repeated annotation (same worker, same task)" in capsys.readouterr().err
     assert read(*NAMED, "--repeats", "first").n_repeats == 0
-    assert "repeat" not in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "same worker, same task" not in err
+    assert "repeated annotations left out: 1" in err
 
 
 def test_missing_and_classes(read):
