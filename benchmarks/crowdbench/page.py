@@ -15,7 +15,8 @@ LEGEND = (
     "Ours is the mean ± standard error over {runs} runs, then the published figure, the "
     "difference, and ▲ better, = level or ▼ worse than published (by more than 1.96 standard "
     "errors of the difference; a figure published without an error counts as one run, as "
-    "variable as ours). Where that interval is wider than five points, nobody can tell."
+    "variable as ours). Where that interval is wider than five points, or unknown "
+    "after a single run, nobody can tell."
 )
 STAND_IN = "not the paper's data, so its figures are for orientation only"
 

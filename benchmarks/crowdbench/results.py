@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from crowdbench.page import page
+from crowdbench.plain import OFF
 from crowdbench.summary import compare_pairs, summarize
 from crowdbench.table import Table
 from crowdwise.errors import FormatError, explain
@@ -152,7 +153,10 @@ def _rounded(value: Any) -> Any:
 
 
 def settings(model: Any) -> str:
-    """An estimator's non-default parameters, as text that is the same in every run."""
+    """An estimator's non-default parameters, as text that is the same in every run.
+
+    What is switched off is not mentioned.
+    """
     if not hasattr(model, "get_params"):
         return type(model).__name__
     usual = inspect.signature(type(model)).parameters
@@ -160,6 +164,7 @@ def settings(model: Any) -> str:
         name: text
         for name, value in sorted(model.get_params(deep=False).items())
         if (text := _describe(value)) != _describe(usual[name].default)
+        and not (name in OFF and value == OFF[name])
     }
     inside = ", ".join(f"{name}={text}" for name, text in changed.items())
     return f"{type(model).__name__}({inside})"

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from crowdbench.registry import table, with_third_party
 from crowdbench.results import Results
-from crowdbench.table import Table
 from crowdwise import progress
 from crowdwise.errors import CrowdwiseError, MissingExtraError
 
@@ -77,7 +76,7 @@ def run_table(
     wanted = [
         Job(name, row, column, seed, tuple(others))
         for row, column in made.cells(rows, columns)
-        for seed in range(n_seeds if needs_seeds(made, row, column) else 1)
+        for seed in range(n_seeds if made.needs_seeds(row, column) else 1)
     ]
     results = Results(made, Path(folder), command=command, again=again)
     missing = [job for job in wanted if not results.has(job.row, job.column, job.seed)]
@@ -145,15 +144,6 @@ def set_seed(model: Any, seed: int) -> Any:
         return model
     names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
     return model.set_params(**dict.fromkeys(names, seed)) if names else model
-
-
-def needs_seeds(made: Table, row: str, column: str) -> bool:
-    """Whether a second run could differ from the first."""
-    if made.columns[column].redrawn:
-        return True
-    model = made.rows[row].make(column)
-    params = model.get_params() if hasattr(model, "get_params") else {"random_state": None}
-    return any(name.split("__")[-1] == "random_state" for name in params)
 
 
 @lru_cache(maxsize=2)

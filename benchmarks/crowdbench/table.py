@@ -138,6 +138,14 @@ class Table:
         """The published figure, if there is one."""
         return self.rows[row].published.get(column, {}).get(metric)
 
+    def needs_seeds(self, row: str, column: str) -> bool:
+        """Whether a second run could differ from the first."""
+        if self.columns[column].redrawn:
+            return True
+        model = self.rows[row].make(column)
+        params = model.get_params() if hasattr(model, "get_params") else {"random_state": None}
+        return any(name.split("__")[-1] == "random_state" for name in params)
+
     def not_blind(self, row: str, column: str) -> str:
         """What had been seen before a row's settings were fixed; empty if nothing had."""
         own = self.rows[row].not_blind

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 import crowdbench
 from crowdbench import registry, runner
 from crowdbench.page import overall_table, page
+from crowdbench.plain import without_search
 from crowdbench.results import Results, settings
 from crowdbench.summary import compare_pairs, mark, summarize
 from crowdbench.table import Column, Published, Row, Table, published
@@ -290,6 +291,12 @@ def test_marks(mean, error, deviation, known, expected):
     assert mark(ours, known) == expected
 
 
+def test_a_single_run_of_what_varies_says_nothing(tmp_path):
+    found = lines(run(tmp_path, seeds=1, columns=["easy"]))
+    assert found.loc[("easy", "guess", "accuracy"), "mark"] == "cannot tell"
+    assert found.loc[("easy", "sure", "accuracy"), "mark"] == "worse"  # every run is the same
+
+
 def test_pairs_are_tested_seed_by_seed():
     rng = np.random.default_rng(0)
     first, second = rng.random(6), rng.random(6)
@@ -468,3 +475,22 @@ def test_saved_runs_belong_to_the_tables_of_today(name):
     known = {place: results.settings.get(place) for place in stored["settings"]}
     assert known == stored["settings"]
     assert len(results.runs) == len(stored["runs"])
+
+
+class Searching(Guess):
+    """One that chooses its penalty, unless it is given one."""
+
+    def __init__(self, penalty="auto", level="auto"):
+        self.penalty = penalty
+        self.level = level
+
+
+def test_in_a_papers_table_nothing_is_chosen_behind_its_back():
+    rows = without_search({"a": Row(lambda column: Searching()), "b": Row(lambda _: Sure())})
+    made = rows["a"].make("easy")
+    assert (made.penalty, made.level) == (0.0, "auto")
+    assert settings(made) == settings(Searching()) == "Searching()"
+    assert settings(Searching(penalty=2.0)) == "Searching(penalty=2.0)"
+    assert rows["b"].make("easy").level == 0.7
+    fixed = without_search({"a": Row(lambda column: Searching(penalty=3.0))})["a"]
+    assert fixed.make("easy").penalty == 3.0

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from crowdbench.measures import FOLDS, on_held_out_tasks
+from crowdbench.plain import without_search
 from crowdbench.sets import LearningSet
 from crowdbench.table import Column, Row, Table
 from crowdbench.tables._iced import GSAD, NAMES, SOURCE, USPS, iced, learning_set
@@ -48,16 +49,18 @@ TABLE = Table(
         "(a fifth of them per fold). No truth is used, and the crowds are drawn with other seeds "
         "than in the other tables."
     ),
-    rows={
-        f"{prior}'s prior; {rule}; {decoder}; {rounds} rounds": Row(
-            make_iced(prior, rule, decoder, rounds)
-        )
-        for prior, rule, (decoder, rounds) in product(
-            ("aggregator", "network"),
-            AGGREGATORS,
-            (("refit", 30), ("interpolate", 30), ("interpolate", 60)),
-        )
-    },
+    rows=without_search(
+        {
+            f"{prior}'s prior; {rule}; {decoder}; {rounds} rounds": Row(
+                make_iced(prior, rule, decoder, rounds)
+            )
+            for prior, rule, (decoder, rounds) in product(
+                ("aggregator", "network"),
+                AGGREGATORS,
+                (("refit", 30), ("interpolate", 30), ("interpolate", 60)),
+            )
+        }
+    ),
     columns={name: Column(partial(draw, name), redrawn=True) for name in (USPS, GSAD)},
     measure=on_held_out_tasks,
     metrics=("held-out",),

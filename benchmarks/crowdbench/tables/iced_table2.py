@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from crowdbench.plain import without_search
 from crowdbench.table import Row, Table
 from crowdbench.tables._iced import (
     GSAD,
@@ -121,7 +122,7 @@ TABLE = Table(
         "ICED's optimizer starts anew in every stage and round, and its warm-up from an "
         "autoencoder; the paper says nothing of either.",
     ),
-    rows=ROWS,
+    rows=without_search(ROWS),
     columns=columns(["published"]),
     measure=on_balanced_test,
     metrics=("accuracy", "macro F1", "minority F1", "minority recall", "training"),

@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from crowdbench.measures import on_test_tasks
+from crowdbench.plain import without_search
 from crowdbench.sets import learning_set
 from crowdbench.table import Column, Published, Row, Table
 from crowdwise import aggregate, learn
@@ -111,10 +112,12 @@ TABLE = Table(
         "and Adam at 1e-3 for all, except in rows with their authors' settings. The papers train "
         "on ten augmented copies of each image, which are not published, or on the images."
     ),
-    rows={
-        name: Row(make, PAPERS.get(name, {}), not_blind=seen_before(name))
-        for name, make in MAKERS.items()
-    },
+    rows=without_search(
+        {
+            name: Row(make, PAPERS.get(name, {}), not_blind=seen_before(name))
+            for name, make in MAKERS.items()
+        }
+    ),
     columns={
         COLUMN: Column(
             lambda seed: learning_set("labelme"),

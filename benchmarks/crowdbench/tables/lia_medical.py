@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crowdbench.measures import on_training_tasks
+from crowdbench.plain import without_search
 from crowdbench.sets import LearningSet, crowd
 from crowdbench.table import Column, Published, Row, Table
 from crowdbench.tables._lia import (
@@ -155,7 +156,7 @@ TABLE = Table(
         "the expert's own labels. "
         "LIA-ML learns all 14 relations at once."
     ),
-    rows={name: Row(make, paper(name)) for name, make in MAKERS.items()},
+    rows=without_search({name: Row(make, paper(name)) for name, make in MAKERS.items()}),
     columns={
         f"{name} R={redundancy}": column(name, redundancy)
         for name, redundancies in MEDICAL.items()

@@ -1,5 +1,6 @@
 """LIA's ablation: without fine-tuning on the marginal likelihood, without features."""
 
+from crowdbench.plain import without_search
 from crowdbench.table import Row, Table
 from crowdbench.tables._lia import (
     REDUNDANCY,
@@ -22,18 +23,20 @@ TABLE = Table(
     title="LIA's Table 3: fine-tuning on the marginal likelihood, and features",
     source=SOURCE,
     about="Five EM rounds everywhere; rows differ only in the part they name.",
-    rows={
-        "LIA (tuned on annotations)": Row(
-            lambda column: fine_tune("annotation"), paper(PUBLISHED["LIA"], REDUNDANCY)
-        ),
-        "LIA (tuned on tasks)": Row(lambda column: fine_tune("task")),
-        "LIA (not tuned)": Row(lambda column: fine_tune(None), paper(WITHOUT, REDUNDANCY)),
-        "LIA-E (tuned on annotations)": Row(
-            lambda column: fine_tune("annotation", features=False),
-            paper(PUBLISHED["LIA-E"], REDUNDANCY),
-        ),
-        "LIA-E (not tuned)": Row(lambda column: fine_tune(None, features=False)),
-    },
+    rows=without_search(
+        {
+            "LIA (tuned on annotations)": Row(
+                lambda column: fine_tune("annotation"), paper(PUBLISHED["LIA"], REDUNDANCY)
+            ),
+            "LIA (tuned on tasks)": Row(lambda column: fine_tune("task")),
+            "LIA (not tuned)": Row(lambda column: fine_tune(None), paper(WITHOUT, REDUNDANCY)),
+            "LIA-E (tuned on annotations)": Row(
+                lambda column: fine_tune("annotation", features=False),
+                paper(PUBLISHED["LIA-E"], REDUNDANCY),
+            ),
+            "LIA-E (not tuned)": Row(lambda column: fine_tune(None, features=False)),
+        }
+    ),
     columns=columns(REDUNDANCY, whole),
     measure=on_its_tasks,
     metrics=("accuracy", "classifier"),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crowdbench.measures import FOLDS, on_held_out_labels, on_held_out_tasks
+from crowdbench.plain import without_search
 from crowdbench.sets import LearningSet, learning_set
 from crowdbench.table import Column, Row, Table
 from crowdwise import learn
@@ -48,12 +49,14 @@ TABLE = Table(
         "held-out labels in five folds, never by the truth. Labels are held out individually, or "
         "all those of some tasks; the figures of the two rules cannot be compared."
     ),
-    rows={
-        f"{hold_out}; rate {rate:g}; decay {decay:g}": Row(settings(rate, decay, hold_out))
-        for hold_out in ("labels", "tasks")
-        for rate in RATES
-        for decay in DECAYS
-    },
+    rows=without_search(
+        {
+            f"{hold_out}; rate {rate:g}; decay {decay:g}": Row(settings(rate, decay, hold_out))
+            for hold_out in ("labels", "tasks")
+            for rate in RATES
+            for decay in DECAYS
+        }
+    ),
     columns={name: Column(lambda seed: learning_set("mgc")) for name in ("SpeeLFC", "SpeeLFCD")},
     measure=held_out,
     metrics=("held-out",),
