@@ -13,6 +13,7 @@ from crowdwise.aggregate.glad import GLAD
 from crowdwise.aggregate.hard_dawid_skene import HardDawidSkene
 from crowdwise.aggregate.ibcc import IBCC
 from crowdwise.aggregate.iwmv import IWMV
+from crowdwise.aggregate.judge_panel import JudgePanel
 from crowdwise.aggregate.kos import KOS
 from crowdwise.aggregate.label_model import LabelModel
 from crowdwise.aggregate.mace import MACE
@@ -40,6 +41,7 @@ __all__ = [
     "DawidSkene",
     "GenerativeModel",
     "HardDawidSkene",
+    "JudgePanel",
     "LabelModel",
     "MajorityVote",
     "MinimaxEntropy",

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
@@ -55,6 +56,9 @@ class Columns:
     time: Array | None = None
     soft: Floats | None = None
     gold: Ints | None = None
+    score: Floats | None = None
+    declined: Ints | None = None
+    about_workers: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -95,6 +99,7 @@ class Columns:
             "weight": self.weight,
             "time": self.time,
             "soft": self.soft,
+            "score": self.score,
         }
 
     def __getitem__(self, rows: Indices) -> Self:
@@ -105,6 +110,11 @@ class Columns:
         start = np.repeat(self.indptr[chosen] - indptr[:-1], size)
         gold = None if self.gold is None else self.gold[chosen]
         kept = {"tasks": self.tasks[chosen], "indptr": indptr, "gold": gold}
+        if self.declined is not None:
+            place = np.full(self.n_tasks, -1, dtype=np.int32)
+            place[chosen] = np.arange(len(chosen))
+            moved = np.column_stack([place[self.declined[:, 0]], self.declined[:, 1]])
+            kept["declined"] = moved[moved[:, 0] >= 0]
         return replace(self, **freeze({**kept, **self._take(start + np.arange(indptr[-1]))}))
 
     def filter(self, mask: ArrayLike) -> Self:
@@ -238,12 +248,14 @@ def group_by_task(
     time: ArrayLike | None = None,
     soft: ArrayLike | None = None,
     gold: ArrayLike | None = None,
+    score: ArrayLike | None = None,
+    declined: Ints | None = None,
     notes: tuple[str, ...] = (),
 ) -> Columns:
     """Check integer columns and sort them by task, keeping the order within a task."""
     columns = {"task": as_codes(task, "task"), "worker": as_codes(worker, "worker")}
     columns["label"] = as_codes(label, "label")
-    for name, column in (("weight", weight), ("time", time), ("soft", soft)):
+    for name, column in (("weight", weight), ("time", time), ("soft", soft), ("score", score)):
         if column is not None:
             columns[name] = np.asarray(column)
     _check_lengths(columns)
@@ -262,9 +274,11 @@ def group_by_task(
     columns["label"] = columns["label"].astype(np.min_scalar_type(-max(n_classes, 1)), copy=False)
     columns |= _as_floats(columns, n_classes)
     known = None if gold is None else _check_gold(gold, n_tasks, n_classes)
-    given = (task, worker, label, tasks, workers, classes, time)
+    given = (task, worker, label, tasks, workers, classes, time, score)
     own = {name: _copy_if_given(column, given) for name, column in {**names, **columns}.items()}
-    return Columns(**freeze({**own, "indptr": indptr, "gold": known}), notes=notes)
+    return Columns(
+        **freeze({**own, "indptr": indptr, "gold": known, "declined": declined}), notes=notes
+    )
 
 
 def _sort_by_task(columns: dict[str, Array], n_tasks: int) -> tuple[Ints, dict[str, Array]]:

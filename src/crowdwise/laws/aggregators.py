@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.annotations import Annotations, tied
+from crowdwise.annotations.order import as_numbers
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError
 from crowdwise.inference import count_labels
@@ -129,6 +130,8 @@ def class_names_are_only_names(method: Aggregator, annotations: Annotations) -> 
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     names = np.array([f"class-{i}" for i in order], dtype=object)
+    if method.traits.ordinal and as_numbers(annotations.classes) is not None:
+        names = 10 * np.arange(annotations.n_classes)  # numbers stay numbers
     moved = replace(annotations, classes=names, label=place[annotations.label].astype(np.int32))
     _assert_same(method, fit_posterior(method, moved), fit_posterior(method, annotations)[:, order])
 

@@ -1,0 +1,150 @@
+"""Ratings of tasks by judges, and how judges go together.
+
+Ratings are standardized for each judge, and a judge who did not rate a task says nothing of it
+(0). The correlation of two judges comes from the tasks that both rated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from crowdwise.inference.rows import sum_by_group
+from crowdwise.typing import Array, Floats, Ints
+
+CLONES = 0.95  # judges who correlate more are one judge under several names
+CELLS_AT_ONCE = 1 << 20
+FEW = 30  # common tasks below which only identical ratings make clones of two judges
+USUAL = 20.0  # common tasks that the panel's mean correlation is worth
+LEAST_NOISE = 0.02  # of a judge's variance
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """One number for each task and judge, repeats averaged."""
+
+    task: Ints
+    worker: Ints
+    value: Floats  # (pair, column)
+    shape: tuple[int, int]
+
+    @classmethod
+    def average(
+        cls, task: Ints, worker: Ints, value: Floats, weight: Floats, shape: tuple[int, int]
+    ) -> Ratings:
+        """The mean of the values, (row, column), that a judge gave to a task."""
+        if not (weight > 0).all():
+            counted = weight > 0
+            task, worker, value, weight = (c[counted] for c in (task, worker, value, weight))
+        code = task.astype(np.int64) * shape[1] + worker
+        if is_distinct(code, shape[0] * shape[1]):
+            return cls(task, worker, value, shape)
+        pair, at = np.unique(code, return_inverse=True)
+        mass = sum_by_group(at, weight, len(pair))
+        sums = [sum_by_group(at, weight * column, len(pair)) for column in value.T]
+        return cls(pair // shape[1], pair % shape[1], np.stack(sums, axis=1) / mass[:, None], shape)
+
+    def by_judge(self, column: int) -> tuple[Floats, Floats]:
+        """Mean and deviation of each judge's values; 0 and 1 where there is nothing to see."""
+        value, n = self.value[:, column], self.shape[1]
+        count = np.maximum(np.bincount(self.worker, minlength=n), 1)
+        mean = sum_by_group(self.worker, value, n) / count
+        square = sum_by_group(self.worker, (value - mean[self.worker]) ** 2, n) / count
+        deviation = np.sqrt(square)
+        return mean, np.where(deviation > 1e-9, deviation, 1.0)
+
+    def standardize(self, column: int, mean: Floats, deviation: Floats) -> Ratings:
+        """One column, in deviations from each judge's mean."""
+        z = (self.value[:, column] - mean[self.worker]) / deviation[self.worker]
+        return Ratings(self.task, self.worker, z[:, None], self.shape)
+
+    def take(self, column: int) -> Ratings:
+        """One column alone."""
+        return replace(self, value=self.value[:, [column]])
+
+    def shares(self, pseudo: tuple[float, float]) -> Floats:
+        """Mean of each task's values, with some of 1 and some of 0 added."""
+        total = sum_by_group(self.task, self.value[:, 0], self.shape[0]) + pseudo[0]
+        return total / (np.bincount(self.task, minlength=self.shape[0]) + sum(pseudo))
+
+    def join(self, group: Ints) -> Ratings:
+        """The ratings of groups of judges, each the mean of those of its members."""
+        shape = (self.shape[0], int(group.max(initial=-1)) + 1)
+        if shape == self.shape:  # nobody to join
+            return replace(self, worker=group[self.worker])
+        weight = np.ones(len(self.task))
+        return Ratings.average(self.task, group[self.worker], self.value, weight, shape)
+
+    def table(self, column: int = 0) -> csr_array:
+        """Tasks x judges; 0 where there is no rating."""
+        value = self.value[:, column]
+        return csr_array((value, (self.task, self.worker)), shape=self.shape)
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """How judges go together, and on how many tasks that was seen."""
+
+    value: Floats  # (judge, judge)
+    n_common: Floats  # (judge, judge)
+    n_tasks: int
+
+    @classmethod
+    def of(cls, ratings: Ratings) -> Correlations:
+        table = ratings.table()
+        seen, square = table.copy(), table.copy()
+        seen.data, square.data = np.ones(len(table.data)), table.data**2
+        n_common, product = multiply(seen, seen), multiply(table, table)
+        own = multiply(square, seen)  # squares of a judge on the tasks of another
+        scale = np.sqrt(own * own.T)
+        value = np.divide(product, scale, out=np.zeros_like(scale), where=scale > 1e-12)
+        np.fill_diagonal(value, 1.0)
+        return cls(value.clip(-1.0, 1.0), n_common, ratings.shape[0])
+
+    def shrink(self) -> Floats:
+        """A proper correlation matrix, in which judges of few common tasks go with the usual."""
+        apart = ~np.eye(len(self.value), dtype=bool)
+        seen = self.n_common[apart]
+        usual = float((self.value[apart] * seen).sum() / max(seen.sum(), 1.0))
+        value = (self.value * self.n_common + max(usual, 0.0) * USUAL) / (self.n_common + USUAL)
+        np.fill_diagonal(value, 1.0)
+        size, axes = np.linalg.eigh(value)
+        if size[0] >= LEAST_NOISE / 2:
+            return value
+        value = (axes * size.clip(min=LEAST_NOISE / 2)) @ axes.T
+        scale = np.sqrt(np.diag(value))
+        return value / np.outer(scale, scale)
+
+    def clones(self) -> Ints:
+        """A number for each judge, the same for judges who say the same of the same tasks."""
+        n = np.diag(self.n_common)
+        same_tasks = (self.n_common >= n[:, None]) & (self.n_common >= n[None, :])
+        identical = same_tasks & (self.value > 1 - 1e-9) & (self.n_common >= FEW // 3)
+        alike = (self.value >= CLONES) & (self.n_common >= FEW)
+        return number_parts(identical | alike)
+
+
+def multiply(left: csr_array, right: csr_array) -> Floats:
+    """``left.T @ right`` of tables of tasks x judges, as dense blocks of tasks."""
+    found = np.zeros((left.shape[1], right.shape[1]))
+    size = max(CELLS_AT_ONCE // max(left.shape[1], 1), 1)
+    for start in range(0, left.shape[0], size):
+        a, b = (table[start : start + size].toarray() for table in (left, right))
+        found += a.T @ b
+    return found
+
+
+def is_distinct(code: Ints, most: int) -> bool:
+    """Whether no number occurs twice; numbers are below ``most``."""
+    if most <= 8 * len(code):
+        return bool(np.bincount(code, minlength=1).max() <= 1)
+    order = np.sort(code)
+    return not bool((order[1:] == order[:-1]).any())
+
+
+def number_parts(linked: Array) -> Ints:
+    """A number for each node, the same for nodes that are linked, directly or not."""
+    return connected_components(coo_array(linked), directed=False)[1].astype(np.int64)
