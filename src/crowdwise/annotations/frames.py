@@ -94,6 +94,7 @@ def _encode_columns(
         classes=class_names,
         weight=_parse_weights(columns["weight"], label, where) if "weight" in columns else None,
         time=_parse_times(columns["time"]) if "time" in columns else None,
+        score=_parse_scores(columns["score"], label, where) if "score" in columns else None,
         soft=shares,
         gold=gold,
         notes=notes,
@@ -118,7 +119,7 @@ def to_frame(table: Columns) -> pd.DataFrame:
         "worker": table.workers[table.worker],
         "label": table.classes[table.label],
     }
-    for name, column in (("weight", table.weight), ("time", table.time)):
+    for name, column in (("weight", table.weight), ("time", table.time), ("score", table.score)):
         if column is not None:
             columns[name] = column
     frame = pd.DataFrame(columns)
@@ -244,6 +245,22 @@ def _encode_gold(
             )
         )
     return every, label, gold
+
+
+def _parse_scores(column: pd.Series, label: Ints, where: str) -> Floats:
+    """The scores as numbers; one on every row that has a label."""
+    known = to_floats(column)
+    score = np.full(len(column), np.nan) if known is None else known.to_numpy(dtype=np.float64)
+    bad = (label >= 0) & ~np.isfinite(score)
+    if bad.any():
+        raise AnnotationError(
+            explain(
+                f"{where} has {plural(int(bad.sum()), 'score')} that cannot be used.",
+                first=show_cell(column, int(bad.argmax()), "score"),
+                expected="a finite number on every row with a label",
+            )
+        )
+    return score
 
 
 def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, NoReturn, Self
 
@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, DTypeLike
 
-from crowdwise.annotations import frames, parts, wide
-from crowdwise.annotations.columns import Columns, group_by_task
+from crowdwise.annotations import frames, judges, parts, wide
+from crowdwise.annotations.columns import Columns, freeze, group_by_task
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Ints, Names, RandomState
@@ -47,6 +47,13 @@ class Annotations(Columns):
     gold : ndarray of shape (n_tasks,) or None
         Class numbers of truths that came with the data, ``-1`` where unknown. Never used
         unless it is passed to ``fit``; ``gold_labels`` has their names.
+    score : ndarray of shape (n_annotations,) or None
+        The number behind each label, where workers gave one; see :meth:`with_scores`.
+    declined : ndarray of shape (n, 2) or None
+        Running numbers of tasks and workers who were asked and gave no label, which differs from
+        not having been asked; see :meth:`decline`.
+    about_workers : DataFrame or None
+        What is known of each worker, such as ``kind`` and ``family``; see :meth:`with_workers`.
     notes : tuple of str
         What the reader took for what, and what it left out.
 
@@ -75,6 +82,7 @@ class Annotations(Columns):
         time: ArrayLike | None = None,
         soft: ArrayLike | None = None,
         gold: ArrayLike | None = None,
+        score: ArrayLike | None = None,
         notes: tuple[str, ...] = (),
     ) -> Self:
         """Build from integer columns that count from zero; the fastest way in.
@@ -84,7 +92,7 @@ class Annotations(Columns):
         return cls.from_columns(
             group_by_task(
                 task, worker, label, tasks=tasks, workers=workers, classes=classes,
-                weight=weight, time=time, soft=soft, gold=gold, notes=notes,
+                weight=weight, time=time, soft=soft, gold=gold, score=score, notes=notes,
             )
         )  # fmt: skip
 
@@ -104,6 +112,7 @@ class Annotations(Columns):
         weight: str | None = None,
         time: str | None = None,
         gold: str | None = None,
+        score: str | None = None,
         soft: Mapping[Any, str] | None = None,
         tasks: Names | None = None,
         workers: Names | None = None,
@@ -121,8 +130,9 @@ class Annotations(Columns):
             the truth of a task that may have no annotation at all.
         task, worker, label : str
             Names of the columns.
-        weight, time, gold : str, optional
-            Names of optional columns. ``gold`` holds a task's truth on any of its rows.
+        weight, time, gold, score : str, optional
+            Names of optional columns. ``gold`` holds a task's truth on any of its rows, ``score``
+            the number behind each label.
         soft : mapping from class to column, optional
             Columns that hold the probability of each class; ``label`` may then be missing.
         tasks, workers, classes : array-like, optional
@@ -140,7 +150,7 @@ class Annotations(Columns):
             known = ", ".join(REPEATS)
             raise ParameterError(f"repeats={repeats!r} is unknown.\n  expected: {known}")
         roles = {"task": task, "worker": worker, "label": label}
-        extra = {"weight": weight, "time": time, "gold": gold}
+        extra = {"weight": weight, "time": time, "gold": gold, "score": score}
         roles |= {role: name for role, name in extra.items() if name is not None}
         built = cls.from_columns(
             frames.columns_from_frame(
@@ -269,6 +279,47 @@ class Annotations(Columns):
         """
         return self.filter(parts.mask_repeats(self, keep))
 
+    # -- what is known beside ----------------------------------------------------------
+
+    def with_workers(self, about: object) -> Self:
+        """The same, with facts about workers.
+
+        ``about`` is a frame or dict with a column ``worker``, or indexed by worker. A column
+        ``family`` says which judges err together; ``kind`` may be "person" or "model"; any
+        other column is kept.
+        """
+        return replace(self, about_workers=judges.describe_workers(self, about))
+
+    def with_scores(
+        self,
+        cut: float | None = None,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        classes: Names = (0, 1),
+    ) -> Self:
+        """Take numeric labels for scores, and the side of ``cut`` they are on for the label.
+
+        ``low`` and ``high`` are the ends of the scale (by default the lowest and the highest
+        score given); the cut is halfway by default. A label that is no number, such as an output
+        that could not be parsed, counts as declined.
+
+        >>> votes = Annotations.from_matrix([[2, 9, "?"], [8, 7, 5]], missing=None)
+        >>> scored = votes.with_scores(4.5, low=0, high=9)
+        >>> scored.label.tolist(), scored.score.tolist(), len(scored.declined)
+        ([0, 1, 1, 1, 1], [2.0, 9.0, 8.0, 7.0, 5.0], 1)
+        """
+        return replace(self, **freeze(judges.score(self, low, high, cut, classes)))
+
+    def decline(self, labels: Names) -> Self:
+        """Take some labels, such as "could not tell", for none: the worker declined.
+
+        >>> votes = Annotations.from_matrix([["yes", "?"], ["no", "yes"]]).decline(["?"])
+        >>> votes.classes.tolist(), votes.declined.tolist()
+        (['no', 'yes'], [[0, 1]])
+        """
+        return replace(self, **freeze(judges.decline(self, list(labels))))
+
     # -- where they go -----------------------------------------------------------------
 
     def to_frame(self) -> pd.DataFrame:
@@ -292,4 +343,6 @@ def _equal(a: Array | None, b: Array | None) -> bool:
     """Whether two optional columns are equal."""
     if a is None or b is None:
         return a is b
+    if isinstance(a, pd.DataFrame):
+        return a.equals(b)
     return np.array_equal(a, b)
