@@ -148,7 +148,7 @@ def test_a_recipe_that_is_not_there_is_named():
 @pytest.mark.parametrize(
     ("method", "wrong"),
     [
-        (TraceReg, {"penalty": -0.1}),
+        (TraceReg, {"trace": -0.1}),
         (GeoCrowdNet, {"regularizer": "G"}),
         (UnionNet, {"error": 1.5}),
         (CoNAL, {"gate": 2.0}),

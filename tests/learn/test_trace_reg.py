@@ -56,7 +56,7 @@ def test_starts_with_good_workers(lopsided):
 def test_a_larger_penalty_blames_the_workers_more(crowd):
     training, sure, accuracy = Training(learning_rate=0.1, epochs=100), [], []
     for penalty in (0.0, 0.2):
-        model = TraceReg(penalty=penalty, training=training, random_state=0)
+        model = TraceReg(trace=penalty, training=training, random_state=0)
         model.fit(crowd.X, crowd.votes)
         sure.append(model.predict_proba(crowd.X).max(axis=1).mean())
         accuracy.append(model.worker_accuracy_.mean())

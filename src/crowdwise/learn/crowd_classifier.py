@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -16,7 +19,7 @@ from torch import Tensor, nn
 from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.base.fitting import column_names, refuse_other_columns, refuse_too_many_classes
 from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
-from crowdwise.base.params import Constraints, checks_params
+from crowdwise.base.params import Constraints, at_least, between, checks_params, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.learn.noise import WorkerFeatures
@@ -31,6 +34,8 @@ from crowdwise.learn.parts import (
     pair_cells,
 )
 from crowdwise.learn.predictions import predict_labels, predict_rows
+from crowdwise.learn.restraint import restrain, restrained
+from crowdwise.learn.search import PENALTIES, PRIORS, Ladder, Rung, Search, Settings, Variant
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
 from crowdwise.nets.features import (
     Features,
@@ -70,6 +75,16 @@ class CrowdClassifier(Learner):
         How workers turn truths into labels.
     objective : ObjectivePart, default=PerAnnotation()
         What training raises.
+    penalty : float or "auto", default="auto"
+        Half of it times the squared weights of ``truth`` counts beside the mean loss of a label.
+    prior : float or "auto", default="auto"
+        How strongly the parameters of ``noise`` are held to where they start: one over their
+        variance around it, and ``inf`` for no change at all.
+
+        Where these are "auto" and no ``training`` is given, the labels of held-out tasks choose:
+        of what predicts them best, within one standard error, the most penalty and then the
+        most prior. A linear or smooth ``truth`` then trains to the optimum, by L-BFGS on all
+        labels at once. With ``training``, "auto" leaves it to ``training.weight_decay``.
     scale : bool, default=True
         Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
@@ -90,6 +105,9 @@ class CrowdClassifier(Learner):
         How often each worker is right on the training tasks, by this model.
     history_ : History
         Loss and held-out loss per epoch and restart.
+    search_ : Search or None
+        What was tried, how well it predicts the labels of held-out tasks, what was chosen and
+        why; None where ``training`` is given.
     feature_shape_ : tuple of int
         Shape of one task's features.
     n_features_in_, feature_names_in_ : int and ndarray
@@ -128,6 +146,8 @@ class CrowdClassifier(Learner):
         "truth": [str, MLP, nn.Module, callable],
         "noise": [NoisePart],
         "objective": [ObjectivePart],
+        "penalty": [one_of("auto"), at_least(0.0)],
+        "prior": [one_of("auto"), between(0.0, math.inf)],
         "scale": ["boolean"],
         "training": [Training, None],
         "random_state": ["random_state"],
@@ -136,6 +156,8 @@ class CrowdClassifier(Learner):
     recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     truth: NetworkLike | None  # where a method has another default
+    prior: float | str | ArrayLike  # where a method means something else
+    search_: Search | None
     scale: bool
     training: Training | None
     random_state: RandomState
@@ -150,11 +172,15 @@ class CrowdClassifier(Learner):
         truth: NetworkLike = "linear",
         noise: NoisePart = WorkerConfusion(),  # noqa: B008  never changed
         objective: ObjectivePart = PerAnnotation(),  # noqa: B008  never changed
+        penalty: float | str = "auto",
+        prior: float | str = "auto",
         scale: bool = True,
         training: Training | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.truth = truth
+        self.penalty = penalty
+        self.prior = prior
         self.noise = noise
         self.objective = objective
         self.scale = scale
@@ -226,7 +252,11 @@ class CrowdClassifier(Learner):
             None if table is None else column_names(worker_features, "worker", "worker_features")
         )
         with seeded(int(rng.randint(2**31 - 1)), device, data.step_work(settings)):
-            best, fresh.history_ = fresh._learn(data, votes, known, settings, rng)
+            fresh.search_ = None
+            if self._chooses:
+                best, fresh.history_, fresh.search_ = fresh._choose(data, votes, known, rng)
+            else:
+                best, fresh.history_ = fresh._learn(data, votes, known, settings, rng)
         fresh.net_ = best.net.cpu()
         if not settings.worker_dropout:
             for part in fresh.net_.modules():
@@ -247,7 +277,85 @@ class CrowdClassifier(Learner):
         """Train; return the restart that is kept, and what happened."""
         data, held = split(data, settings, rng)
         members = [self._member(data).to(data.device) for _ in range(settings.n_restarts)]
-        return train(members, data, held, members[0].phases(settings.epochs), settings, rng)
+        phases = members[0].phases(settings.epochs)
+        strength = self._strength or (0.0, 0.0)
+        penalty, prior = (0.0 if value == "auto" else float(value) for value in strength)
+        if penalty or prior:
+            everything = torch.ones(data.n_tasks)
+            members = [restrain(m, data, penalty, prior, everything) for m in members]
+            phases = [replace(phase, loss=restrained(phase.loss)) for phase in phases]
+        return train(members, data, held, phases, settings, rng)
+
+    @property
+    def _strength(self) -> tuple[float | str, float | str] | None:
+        """Penalty and prior; None in methods that hold themselves back in a way of their own."""
+        known = self.get_params(deep=False)
+        return (known["penalty"], known["prior"]) if {"penalty", "prior"} <= known.keys() else None
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether held-out labels choose the strength, and training ends at the optimum."""
+        return self._smooth and self.training is None and self._strength is not None
+
+    @property
+    def _smooth(self) -> bool:
+        """Whether the truth model has an optimum to train to: one of ours, without dropout."""
+        network = "linear" if self.truth is None else self.truth
+        return network == "linear" or (isinstance(network, MLP) and not network.dropout)
+
+    def _choose(
+        self,
+        data: CrowdData,
+        votes: Annotations,
+        gold: Ints | None,
+        rng: np.random.RandomState,
+    ) -> tuple[CrowdObjective, History, Search]:
+        """Choose penalty and prior by the labels of held-out tasks; train with them on all."""
+        penalty, prior = self._strength or (0.0, 0.0)
+        penalties = PENALTIES if penalty == "auto" else (float(penalty),)
+        families, rungs = [], []
+        for truth in self._truths():
+            one = copy.copy(self)
+            one.truth = truth
+            starts = one._starts(data, votes, gold)
+            told = {} if self.truth == truth else {"truth": str(truth)}
+            families.append(
+                [
+                    Variant(p, start.to(data.device), {**told, **settings})
+                    for settings, start in starts
+                    for p in penalties
+                ]
+            )
+            rungs = self._rungs(starts[0][1], prior)
+        return Ladder(data, rungs, families).learn(rng)
+
+    def _truths(self) -> list[NetworkLike]:
+        """Truth models to choose from, the plainest first."""
+        return ["linear" if self.truth is None else self.truth]
+
+    def _starts(
+        self, data: CrowdData, votes: Annotations, gold: Ints | None
+    ) -> list[tuple[Settings, CrowdObjective]]:
+        """Untrained networks to start from, and the settings that tell them apart."""
+        start = self._member(data)
+        if self.truth == "linear":
+            for parameter in start.net.truth.parameters():
+                nn.init.zeros_(parameter)
+        return [({}, start)]
+
+    def _rungs(self, start: CrowdObjective, prior: float | str) -> list[Rung]:
+        """The noise model as it starts, then with less and less of a prior."""
+        phases = start.phases(1)
+        if len(phases) > 1:  # each continues from the one before, with a target of its own
+            held = 1.0 if prior == "auto" else float(prior)
+            return [Rung({"rounds": n + 1}, [one], held) for n, one in enumerate(phases)]
+        if not any(True for _ in start.net.noise.parameters()):
+            return [Rung({}, phases)]
+        priors = PRIORS if prior == "auto" else (float(prior),)
+        plain = Rung({"prior": math.inf}, phases, 0.0, frozen=True)
+        if prior not in ("auto", math.inf):
+            plain = replace(plain, settings=None)
+        return [plain, *[Rung({"prior": p}, phases, p) for p in priors if p < math.inf]]
 
     def _member(self, data: CrowdData) -> CrowdObjective:
         """A network of the right sizes, with its objective, untrained."""

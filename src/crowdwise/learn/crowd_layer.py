@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from crowdwise.base.params import one_of
+from crowdwise.annotations import Annotations
+from crowdwise.base.params import more_than, one_of
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.objectives import PerLabel
-from crowdwise.learn.parts import Noise, NoisePart, ObjectivePart, WorkerTable
+from crowdwise.learn.parts import CrowdObjective, Noise, NoisePart, ObjectivePart, WorkerTable
+from crowdwise.learn.search import Settings
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
-from crowdwise.typing import RandomState
+from crowdwise.typing import Ints, RandomState
+
+STARTS = (4.0, 1.0)  # to choose from; the first leaves a worker right nearly always
 
 
 @dataclass(eq=False, repr=False)
@@ -27,14 +32,20 @@ class FreeLayer(NoisePart):
     ----------
     layer : {"MW", "VW", "VB", "VW-B", "SW"}, default="MW"
         A matrix; a scale per class; a shift per class; both; one scale.
+    start : float, default=1
+        The multiple of the identity that matrices and scales start at.
     """
 
     layer: str = "MW"
+    start: float = 1.0
 
-    _parameter_constraints = {"layer": [one_of("MW", "VW", "VB", "VW-B", "SW")]}
+    _parameter_constraints = {
+        "layer": [one_of("MW", "VW", "VB", "VW-B", "SW")],
+        "start": [more_than(0.0)],
+    }
 
     def build(self, data: CrowdData) -> FreeLayerNet:
-        sizes = data.n_workers, data.n_classes
+        sizes = data.n_workers, data.n_classes, self.start
         layer = FreeMatrix(*sizes) if self.layer == "MW" else FreeVector(*sizes, self.layer)
         return FreeLayerNet(layer, data.n_classes)
 
@@ -45,7 +56,7 @@ class CrowdLayer(CrowdClassifier):
     The class probabilities of the truth model go through a layer of worker ``w``'s own and
     another softmax gives the chance of each label. The weights are not probabilities: entries may
     be negative. ``confusion_`` is what the layer makes of a task whose class is certain.
-    With the identity start a worker is right with probability ``e / (e + n_classes - 1)``, only
+    From the identity a worker starts as right with probability ``e / (e + n_classes - 1)``, only
     0.23 for ten classes, which is why it starts so badly there. Known truths (``gold``) have no
     place in such a layer; they train the classifier beside it, once for each label of their task.
 
@@ -53,8 +64,14 @@ class CrowdLayer(CrowdClassifier):
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
+    penalty, prior : float or "auto", default="auto"
+        How strongly the classifier and the workers' parameters are held back; see
+        :class:`crowdwise.learn.CrowdClassifier`.
     layer : {"MW", "VW", "VB", "VW-B", "SW"}, default="MW"
         A matrix; a scale per class; a shift per class; both; one scale.
+    start : float or "auto", default="auto"
+        The multiple of the identity that matrices and scales start at. By "auto" held-out labels
+        choose between 1 and 4; with ``training`` it is 1, as in the paper.
     scale : bool, default=True
         Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
@@ -66,7 +83,7 @@ class CrowdLayer(CrowdClassifier):
 
     Attributes
     ----------
-    posterior_, confusion_, worker_accuracy_, history_, net_
+    posterior_, confusion_, worker_accuracy_, history_, search_, net_
         See :class:`crowdwise.learn.CrowdClassifier`. The posterior combines the classifier with
         the evidence of the labels by ``confusion_``.
 
@@ -103,6 +120,7 @@ class CrowdLayer(CrowdClassifier):
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
         **FreeLayer._parameter_constraints,
+        "start": [one_of("auto"), more_than(0.0)],
     }
     recipes = {
         "labelme": {
@@ -115,19 +133,37 @@ class CrowdLayer(CrowdClassifier):
         self,
         *,
         truth: NetworkLike = "linear",
+        penalty: float | str = "auto",
+        prior: float | str = "auto",
         layer: str = "MW",
+        start: float | str = "auto",
         scale: bool = True,
         training: Training | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.truth = truth
+        self.penalty = penalty
+        self.prior = prior
         self.layer = layer
+        self.start = start
         self.scale = scale
         self.training = training
         self.random_state = random_state
 
     def _noise(self) -> NoisePart:
-        return FreeLayer(self.layer)
+        return FreeLayer(self.layer, 1.0 if self.start == "auto" else float(self.start))
+
+    def _starts(
+        self, data: CrowdData, votes: Annotations, gold: Ints | None
+    ) -> list[tuple[Settings, CrowdObjective]]:
+        if self.start != "auto":
+            return super()._starts(data, votes, gold)
+        starts: list[tuple[Settings, CrowdObjective]] = []
+        for multiple in STARTS:
+            one = copy.copy(self)
+            one.start = multiple
+            starts += [({"start": multiple}, start) for _, start in one._starts(data, votes, gold)]
+        return starts
 
     def _objective(self) -> ObjectivePart:
         return PerLabel()
@@ -136,9 +172,9 @@ class CrowdLayer(CrowdClassifier):
 class FreeMatrix(nn.Module):
     """MW: an unconstrained matrix on the class probabilities."""
 
-    def __init__(self, n_workers: int, n_classes: int) -> None:
+    def __init__(self, n_workers: int, n_classes: int, start: float = 1.0) -> None:
         super().__init__()
-        self.matrix = WorkerTable(n_workers, torch.eye(n_classes))
+        self.matrix = WorkerTable(n_workers, start * torch.eye(n_classes))
 
     def forward(self, probability: Tensor, worker: Tensor) -> Tensor:
         return torch.einsum("r...k,rkl->r...l", probability, self.matrix(worker))
@@ -147,11 +183,11 @@ class FreeMatrix(nn.Module):
 class FreeVector(nn.Module):
     """VW, VB, VW-B and SW: a scale and a shift of the class probabilities."""
 
-    def __init__(self, n_workers: int, n_classes: int, kind: str) -> None:
+    def __init__(self, n_workers: int, n_classes: int, start: float, kind: str) -> None:
         super().__init__()
         width = 1 if kind == "SW" else n_classes
         scaled, shifted = kind in ("VW", "VW-B", "SW"), kind in ("VB", "VW-B")
-        self.factor = WorkerTable(n_workers, torch.ones(width)) if scaled else None
+        self.factor = WorkerTable(n_workers, torch.full((width,), start)) if scaled else None
         self.shift = WorkerTable(n_workers, torch.zeros(width)) if shifted else None
 
     def forward(self, probability: Tensor, worker: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from crowdwise.learn.parts import (
     per_annotation,
     pick,
 )
+from crowdwise.learn.restraint import kept
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
 from crowdwise.nets.loop import Phase
 from crowdwise.nets.modules import NetworkLike
@@ -77,8 +78,12 @@ class MBEM(CrowdClassifier):
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
+    penalty, prior : float or "auto", default="auto"
+        How strongly the classifier is held back; see :class:`crowdwise.learn.CrowdClassifier`.
+        Workers are counted, so that the prior has nothing to hold.
     rounds : int, default=2
-        How often the classifier is trained; it goes on from where the last round left it.
+        How often the classifier is trained; it goes on from where the last round left it. Where
+        held-out labels choose the penalty they choose the round to end with as well.
     class_prior : {"uniform", "estimate"}, default="uniform"
         P(truth) when the posterior is made: the same for all classes (the authors' code), or
         how often each is predicted (the paper). Where tasks have one label and classes
@@ -100,7 +105,7 @@ class MBEM(CrowdClassifier):
     ----------
     posterior_ : ndarray of shape (n_tasks, n_classes)
         P(truth | labels) of the training tasks, by the confusion matrices.
-    confusion_, worker_accuracy_, history_, net_
+    confusion_, worker_accuracy_, history_, search_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
     Notes
@@ -143,6 +148,8 @@ class MBEM(CrowdClassifier):
         self,
         *,
         truth: NetworkLike = "linear",
+        penalty: float | str = "auto",
+        prior: float | str = "auto",
         rounds: int = 2,
         class_prior: str = "uniform",
         self_training: bool = False,
@@ -152,6 +159,8 @@ class MBEM(CrowdClassifier):
         random_state: RandomState = None,
     ) -> None:
         self.truth = truth
+        self.penalty = penalty
+        self.prior = prior
         self.rounds = rounds
         self.class_prior = class_prior
         self.self_training = self_training
@@ -235,6 +244,15 @@ class BootstrapLoss(CrowdObjective):
         confusion = self.confusion(self.counts(self.predicted(batch), rest))
         score = pick(confusion.log()[batch.worker], batch.label)
         return -per_annotation(self.classes(batch), score, batch)
+
+    def label_evidence(self, batch: Batch) -> Tensor:
+        """The same, task by task, under confusions counted from the tasks to learn from."""
+        truth = self.predicted(batch)
+        counts = kept(lambda _, rest: self.counts(truth, rest))(self, batch)
+        score = pick(self.confusion(counts).log()[batch.worker], batch.label)
+        both = self.classes(batch)[batch.at] + score
+        evidence = torch.logsumexp(both, dim=-1) * batch.weight
+        return evidence.new_zeros(len(batch.task)).index_add(0, batch.at, evidence)
 
     def classes(self, batch: Batch) -> Tensor:
         """Log P(truth | features), (task, truth), without what gold rules out."""

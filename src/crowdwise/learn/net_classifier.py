@@ -30,6 +30,8 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
+    penalty : float or "auto", default="auto"
+        How strongly the classifier is held back; see :class:`crowdwise.learn.CrowdClassifier`.
     scale : bool, default=True
         Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
@@ -42,7 +44,7 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray
         The classes, sorted.
     learner_ : CrowdClassifier
-        The fitted network, with ``net_`` and ``history_``.
+        The fitted network, with ``net_``, ``history_`` and ``search_``.
 
     Examples
     --------
@@ -58,11 +60,13 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
         self,
         *,
         truth: NetworkLike = "linear",
+        penalty: float | str = "auto",
         scale: bool = True,
         training: Training | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.truth = truth
+        self.penalty = penalty
         self.scale = scale
         self.training = training
         self.random_state = random_state

@@ -66,13 +66,21 @@ class PerLabelLoss(CrowdObjective):
         return -(right[batch.at] * batch.weight).sum() / total(batch)
 
     def held_out(self, batch: Batch) -> Tensor:
+        return -self.given(batch).sum() / total(batch)
+
+    def label_evidence(self, batch: Batch) -> Tensor:
+        given = self.given(batch)
+        return given.new_zeros(len(batch.task)).index_add(0, batch.at, given)
+
+    def given(self, batch: Batch) -> Tensor:
+        """Log P(the label given) by the noise model's own rule, times its weight, (row,)."""
         log_labels = self.net.log_labels(batch.x, batch.at, batch.worker)
         given = (
             log_labels * batch.label
             if batch.label.ndim > 1
             else log_labels.gather(1, batch.label[:, None])
         )
-        return -(given.reshape(len(batch.at), -1).sum(dim=-1) * batch.weight).sum() / total(batch)
+        return given.reshape(len(batch.at), -1).sum(dim=-1) * batch.weight
 
 
 class HardEM(EM):

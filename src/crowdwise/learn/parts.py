@@ -243,10 +243,11 @@ class CrowdObjective(Objective[Batch]):
 
     net: CrowdNet
     gold: Tensor
+    restraint: nn.Module | None  # what holds it back, where something does
 
     def __init__(self, net: CrowdNet, data: CrowdData) -> None:
         super().__init__()
-        self.net = net
+        self.net, self.restraint = net, None
         self.register_buffer("gold", data.gold)
 
     def phases(self, epochs: int) -> Sequence[Phase[Any, Batch]]:
@@ -265,6 +266,12 @@ class CrowdObjective(Objective[Batch]):
     def held_out(self, batch: Batch) -> Tensor:
         """Negative log-likelihood of labels, per annotation: what restarts are chosen by."""
         return -per_annotation(*self.scores(batch), batch)
+
+    def label_evidence(self, batch: Batch) -> Tensor:
+        """Log-likelihood of each task's labels, every one on its own, (task,)."""
+        log_truth, score = CrowdObjective.scores(self, batch)  # whatever the steps make of it
+        evidence = torch.logsumexp(log_truth[batch.at] + score, dim=-1) * batch.weight
+        return log_truth.new_zeros(len(log_truth)).index_add(0, batch.at, evidence)
 
     def posterior(self, batch: Batch) -> Tensor:
         """Log P(truth | features, labels), (task, truth)."""
@@ -354,15 +361,12 @@ class EMLoss(CrowdObjective):
 
     by = "task"
     target: Tensor
-    labeled: Tensor
 
     def __init__(self, net: CrowdNet, data: CrowdData, em: EM) -> None:
         super().__init__(net, data)
         start = label_shares(data)
         self.em = em
         self.register_buffer("target", start)  # (task, truth)
-        labeled = data.labeled_tasks | torch.isinf(data.gold).any(dim=1)
-        self.register_buffer("labeled", labeled.to(start)[:, None])  # (task, 1)
 
     def phases(self, epochs: int) -> Sequence[Phase[EMLoss, Batch]]:
         em = self.em  # whose epochs count, not those of the settings
@@ -373,7 +377,9 @@ class EMLoss(CrowdObjective):
 
     def loss(self, batch: Batch) -> Tensor:
         log_truth, score = self.net(batch)
-        target = self.target[batch.task] * self.labeled[batch.task]
+        weight = log_truth.new_zeros(len(log_truth)).index_add(0, batch.at, batch.weight)
+        counts = (weight > 0) | torch.isinf(self.gold[batch.task]).any(dim=-1)
+        target = self.target[batch.task] * counts[:, None]
         return -expected(log_truth, self.em.weigh(score), target, batch)
 
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:

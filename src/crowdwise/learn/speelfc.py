@@ -19,6 +19,9 @@ class SpeeLFC(CrowdClassifier):
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
+    penalty, prior : float or "auto", default="auto"
+        How strongly the classifier and the workers' parameters are held back; see
+        :class:`crowdwise.learn.CrowdClassifier`.
     diagonal, off_diagonal : float, default=4.7 and 1.0
         Where the free matrices start: before anything is learned a worker is right with
         probability ``exp(diagonal) / (exp(diagonal) + (n_classes - 1) * exp(off_diagonal))``.
@@ -31,7 +34,7 @@ class SpeeLFC(CrowdClassifier):
 
     Attributes
     ----------
-    posterior_, confusion_, worker_accuracy_, history_, net_
+    posterior_, confusion_, worker_accuracy_, history_, search_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
     Notes
@@ -83,6 +86,8 @@ class SpeeLFC(CrowdClassifier):
         self,
         *,
         truth: NetworkLike = "linear",
+        penalty: float | str = "auto",
+        prior: float | str = "auto",
         diagonal: float = 4.7,
         off_diagonal: float = 1.0,
         scale: bool = True,
@@ -90,6 +95,8 @@ class SpeeLFC(CrowdClassifier):
         random_state: RandomState = None,
     ) -> None:
         self.truth = truth
+        self.penalty = penalty
+        self.prior = prior
         self.diagonal = diagonal
         self.off_diagonal = off_diagonal
         self.scale = scale

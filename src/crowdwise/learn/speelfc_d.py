@@ -83,6 +83,9 @@ class SpeeLFCD(CrowdClassifier):
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
+    penalty, prior : float or "auto", default="auto"
+        How strongly the classifier and the workers' parameters are held back; see
+        :class:`crowdwise.learn.CrowdClassifier`.
     ease : MLP, default=MLP(hidden=(32,), dropout=0.5)
         The network g from features to one number.
     skill : float, default=0.028
@@ -103,7 +106,7 @@ class SpeeLFCD(CrowdClassifier):
         Chance that the average worker errs on each training task.
     skills_ : ndarray of shape (n_workers,)
         Skill of each worker, the paper's alpha.
-    posterior_, confusion_, worker_accuracy_, history_, net_
+    posterior_, confusion_, worker_accuracy_, history_, search_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
     Notes
@@ -165,6 +168,8 @@ class SpeeLFCD(CrowdClassifier):
         self,
         *,
         truth: NetworkLike = "linear",
+        penalty: float | str = "auto",
+        prior: float | str = "auto",
         ease: MLP | None = None,
         skill: float = 0.028,
         least_ease: float = 0.001,
@@ -174,6 +179,8 @@ class SpeeLFCD(CrowdClassifier):
         random_state: RandomState = None,
     ) -> None:
         self.truth = truth
+        self.penalty = penalty
+        self.prior = prior
         self.ease = ease
         self.skill = skill
         self.least_ease = least_ease
@@ -207,6 +214,15 @@ class SkillByEaseNet(Noise):
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
         logit = self.skill(worker) * self.ease_of(x)[at]  # (row,)
         return even_errors(logsigmoid(logit), logsigmoid(-logit), self.n_classes)
+
+    def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
+        """The same without a whole table for each row."""
+        if label.ndim > 1 or self.n_classes == 1:
+            return super().score(x, at, worker, label)
+        logit = self.skill(worker) * self.ease(x)[at]
+        right = torch.arange(self.n_classes, device=label.device) == label[:, None]  # (row, truth)
+        spread = logsigmoid(-logit) - math.log(self.n_classes - 1)
+        return torch.where(right, logsigmoid(logit)[:, None], spread[:, None])
 
     def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
         skills = self.skill.weight[:-1].double().numpy()

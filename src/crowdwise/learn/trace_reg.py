@@ -47,7 +47,7 @@ class TracePenalty(ObjectivePart):
 class TraceReg(CrowdClassifier):
     """Learn a classifier and the noisiest confusion matrices that explain the labels.
 
-    The likelihood is SpeeLFC's; the loss also has ``penalty`` times the mean trace of
+    The likelihood is SpeeLFC's; the loss also has ``trace`` times the mean trace of
     ``confusion_``. Classifier and confusion can trade noise between them without changing the
     likelihood: a small trace puts the noise into the workers and leaves the classifier sure.
 
@@ -55,7 +55,10 @@ class TraceReg(CrowdClassifier):
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
-    penalty : float, default=0.01
+    penalty, prior : float or "auto", default="auto"
+        How strongly the classifier and the workers' parameters are held back; see
+        :class:`crowdwise.learn.CrowdClassifier`.
+    trace : float, default=0.01
         Weight of the mean trace beside the mean loss of a label; 0 is SpeeLFC. Too large a
         weight makes workers look worse than they are.
     diagonal, off_diagonal : float, default=1.0 and -5.0
@@ -71,19 +74,19 @@ class TraceReg(CrowdClassifier):
 
     Attributes
     ----------
-    posterior_, confusion_, worker_accuracy_, history_, net_
+    posterior_, confusion_, worker_accuracy_, history_, search_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
     Notes
     -----
     The maths::
 
-        loss = SpeeLFC's + penalty * mean over w of trace(confusion[w])
+        loss = SpeeLFC's + trace * mean over w of trace(confusion[w])
 
-    Works when the average worker's matrix has a dominant diagonal: the penalty then finds the
+    Works when the average worker's matrix has a dominant diagonal: the weight then finds the
     right split between classifier and workers.
 
-    Fails when the penalty is large: workers look worse than they are, and the classifier too
+    Fails when the weight is large: workers look worse than they are, and the classifier too
     sure.
 
     References
@@ -104,7 +107,7 @@ class TraceReg(CrowdClassifier):
 
     _parameter_constraints = {
         **CrowdClassifier._parameter_constraints,
-        **TracePenalty._parameter_constraints,
+        "trace": TracePenalty._parameter_constraints["penalty"],
         **WorkerConfusion._parameter_constraints,
     }
     recipes = {"maml": MAML}
@@ -113,7 +116,9 @@ class TraceReg(CrowdClassifier):
         self,
         *,
         truth: NetworkLike = "linear",
-        penalty: float = 0.01,
+        penalty: float | str = "auto",
+        prior: float | str = "auto",
+        trace: float = 0.01,
         diagonal: float = 1.0,
         off_diagonal: float = -5.0,
         scale: bool = True,
@@ -122,6 +127,8 @@ class TraceReg(CrowdClassifier):
     ) -> None:
         self.truth = truth
         self.penalty = penalty
+        self.prior = prior
+        self.trace = trace
         self.diagonal = diagonal
         self.off_diagonal = off_diagonal
         self.scale = scale
@@ -132,7 +139,7 @@ class TraceReg(CrowdClassifier):
         return WorkerConfusion(self.diagonal, self.off_diagonal)
 
     def _objective(self) -> ObjectivePart:
-        return TracePenalty(self.penalty)
+        return TracePenalty(self.trace)
 
 
 class TracePenaltyLoss(CrowdObjective):

@@ -16,7 +16,7 @@ from torch.nn.functional import log_softmax
 from crowdwise.errors import ParameterError, explain
 
 FEW = 64  # classes
-SHARED = ("gold", "labeled", "net.scaler.")  # buffers from the data, the same in every restart
+SHARED = ("gold", "net.scaler.")  # buffers from the data, the same in every restart
 ACTIVATIONS = {"relu": nn.ReLU, "selu": nn.SELU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
 
 
@@ -346,6 +346,10 @@ class Ensemble(Generic[ObjectiveT]):
 
     def train(self, mode: bool) -> None:
         self.template.train(mode)
+
+    def select(self, numbers: Sequence[int]) -> Ensemble[ObjectiveT]:
+        """Some of the members, as they are now."""
+        return Ensemble([self.member(number) for number in numbers])
 
     @torch.no_grad()
     def set_target(self, target: Tensor) -> None:

@@ -23,6 +23,7 @@ PARTS: Mapping[str, str] = {
     "LogisticRegression": "sklearn.linear_model",
     "MLP": "crowdwise.nets.modules",
     "Pipeline": "sklearn.pipeline",
+    "Search": "crowdwise.learn.search",
     "StandardScaler": "sklearn.preprocessing",
     "Training": "crowdwise.nets.training",
     "WorkerHistory": "crowdwise.aggregate.dawid_skene",

@@ -1,0 +1,90 @@
+"""What holds a learner back: a penalty on its truth model and a prior on its noise model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from crowdwise.learn.parts import CrowdNet, CrowdObjective
+from crowdwise.nets.batches import Batch, CrowdData
+
+Step = Callable[[CrowdObjective, Batch], Tensor]
+
+
+class Restraint(nn.Module):
+    """A penalty, a prior, and the tasks that may be learned from.
+
+    ``penalty`` counts beside the mean loss of a label; ``prior`` beside the sum over all labels,
+    as one over the variance of the noise model's parameters around where they start.
+    """
+
+    penalty: Tensor
+    prior: Tensor
+    keep: Tensor
+
+    def __init__(
+        self, net: CrowdNet, data: CrowdData, penalty: float, prior: float, keep: Tensor
+    ) -> None:
+        super().__init__()
+        self.register_buffer("penalty", torch.tensor(float(penalty), device=data.device))
+        self.register_buffer("prior", prior / n_labels(data))
+        self.register_buffer("keep", keep.to(data.weight))  # (task,): 1 to learn from, else 0
+        for name, parameter in net.noise.named_parameters():
+            self.register_buffer(origin_of(name), parameter.detach().clone())
+
+    def forward(self, net: CrowdNet) -> Tensor:
+        """What weights of the truth model and changes of the noise model cost, per label."""
+        size, moved = torch.zeros_like(self.penalty), torch.zeros_like(self.prior)
+        for parameter in net.truth.parameters():
+            if parameter.ndim > 1:  # intercepts are free
+                size = size + parameter.square().sum()
+        for name, parameter in net.noise.named_parameters():
+            moved = moved + (parameter - self.get_buffer(origin_of(name))).square().sum()
+        return 0.5 * (self.penalty * size + self.prior * moved)
+
+
+def n_labels(data: CrowdData) -> Tensor:
+    """How many labels there are, by weight."""
+    return data.weight.sum().clamp_min(1.0)
+
+
+def origin_of(name: str) -> str:
+    """The buffer that holds where a parameter of the noise model started."""
+    return "origin_" + name.replace(".", "_")
+
+
+def restrain(
+    objective: CrowdObjective, data: CrowdData, penalty: float, prior: float, keep: Tensor
+) -> CrowdObjective:
+    """Hold an objective back."""
+    objective.restraint = Restraint(objective.net, data, penalty, prior, keep)
+    return objective
+
+
+def restrained(step: Step) -> Step:
+    """The same loss on the tasks to learn from, plus penalty and prior."""
+
+    def penalized(objective: CrowdObjective, batch: Batch) -> Tensor:
+        return kept(step)(objective, batch) + restraint_of(objective)(objective.net)
+
+    return penalized
+
+
+def kept(step: Step) -> Step:
+    """The same step, where labels of tasks that are not to be learned from have no weight."""
+
+    def masked(objective: CrowdObjective, batch: Batch) -> Tensor:
+        weight = batch.weight * restraint_of(objective).keep[batch.task][batch.at]
+        return step(objective, replace(batch, weight=weight))
+
+    return masked
+
+
+def restraint_of(objective: CrowdObjective) -> Restraint:
+    """What holds the objective back."""
+    found = objective.restraint
+    assert isinstance(found, Restraint)
+    return found

@@ -1,0 +1,272 @@
+"""How strongly a learner is held back, chosen by the labels of held-out tasks."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from crowdwise.learn.parts import CrowdObjective
+from crowdwise.learn.restraint import kept, n_labels, restrain, restrained
+from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.loop import History, Phase
+from crowdwise.nets.minimize import minimize
+from crowdwise.nets.modules import Ensemble
+from crowdwise.typing import Floats, Ints
+
+PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+PRIORS = (10.0, 1.0, 0.1)
+KEPT = 3  # penalties that go on after the first rung
+ENOUGH = 1000  # tasks from which three folds do
+MOST_TASKS = 20_000  # that are looked at to choose
+CELLS_AT_ONCE = 50_000_000
+SEARCH_STEPS, FINAL_STEPS = 30, 300  # of L-BFGS, at most
+Settings = Mapping[str, float | str]  # by name
+
+
+@dataclass
+class Search:
+    """What was tried, how well it predicts the labels of held-out tasks, and what was chosen.
+
+    Attributes
+    ----------
+    candidates : list of dict
+        Settings by name, in the order in which they were tried.
+    held_out : list of float
+        Mean log-likelihood of a held-out task's labels, of each candidate.
+    error : list of float
+        Standard error of the difference to the best candidate, over tasks.
+    chosen : dict
+        The settings that were taken.
+    why : str
+        The reason in words.
+    """
+
+    candidates: list[dict[str, float | str]] = field(default_factory=list)
+    held_out: list[float] = field(default_factory=list)
+    error: list[float] = field(default_factory=list)
+    chosen: dict[str, float | str] = field(default_factory=dict)
+    why: str = ""
+
+
+def deal(data: CrowdData, rng: np.random.RandomState) -> Ints:
+    """The fold of each labeled task, -1 for the others; whatever order the tasks are in."""
+    labeled = data.labeled_tasks.cpu().numpy()
+    n_labeled = int(labeled.sum())
+    n_folds = min(5 if n_labeled < ENOUGH else 3, n_labeled)
+    x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
+    rows = x.reshape(data.n_tasks, -1).double().cpu().numpy()
+    order = np.argsort(rows @ np.cos(np.arange(rows.shape[1]) + 1.0), kind="stable")
+    order = order[labeled[order]]
+    fold = np.full(data.n_tasks, -1)
+    fold[order[rng.permutation(n_labeled)]] = np.arange(n_labeled) % max(n_folds, 1)
+    return fold
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A step of the ladder from plain to free: what a learner is after some more training.
+
+    Without settings it only leads to the next one, and cannot be chosen.
+    """
+
+    settings: Settings | None
+    phases: Sequence[Phase[Any, Batch]]  # training that leads here from the rung before
+    prior: float = 1.0
+    frozen: bool = False  # whether the noise model stays as it is
+
+
+class Descent:
+    """Members trained to the optimum side by side, by L-BFGS on all labels at once."""
+
+    def __init__(self, members: Sequence[CrowdObjective], data: CrowdData, max_iter: int) -> None:
+        self.ensemble, self.data, self.max_iter = Ensemble(members), data, max_iter
+        self.batch = data.whole()
+        self.loss: list[list[float]] = []  # per step
+
+    def climb(self, rung: Rung) -> None:
+        """Train from one rung to the next."""
+        self.ensemble.train(False)  # what is random in training has no optimum
+        self.ensemble.buffers["restraint.prior"].fill_(rung.prior / n_labels(self.data))
+        for phase in rung.phases:
+            if phase.expect is not None:
+                with torch.no_grad():
+                    target = self.ensemble(kept(phase.expect), self.batch)
+                self.ensemble.set_target(target)
+            self.descend(phase, rung.frozen)
+
+    def descend(self, phase: Phase[Any, Batch], frozen: bool) -> None:
+        """Lower the loss of a phase as far as it goes."""
+        step, n = restrained(phase.loss), len(self.ensemble)
+        known = self.ensemble.parameters
+        free = [p for name, p in known.items() if not (frozen and name.startswith("net.noise."))]
+        sizes = [p.numel() // n for p in free]
+
+        def put(rows: Tensor) -> None:
+            with torch.no_grad():
+                for p, part in zip(free, torch.split(rows, sizes, dim=1), strict=True):
+                    p.copy_(part.reshape(p.shape))
+
+        def slopes(rows: Tensor) -> tuple[Tensor, Tensor]:
+            put(rows)
+            loss = self.ensemble(step, self.batch)
+            slope = torch.autograd.grad(loss.sum(), free, allow_unused=True)
+            return loss.detach(), stack(
+                [torch.zeros_like(p) if s is None else s for p, s in zip(free, slope, strict=True)],
+                n,
+            )
+
+        found, path = minimize(slopes, stack([p.detach() for p in free], n), self.max_iter)
+        put(found)
+        self.loss += [values.tolist() for values in path]
+
+    @torch.no_grad()
+    def evidence(self) -> Tensor:
+        """Log-likelihood of each task's labels under each member, (member, task)."""
+        self.ensemble.train(False)
+        return self.ensemble(label_evidence, self.batch).cpu()
+
+    def select(self, members: Sequence[int]) -> None:
+        """Go on with some members only."""
+        self.ensemble = self.ensemble.select(members)
+
+
+def stack(parts: Sequence[Tensor], n: int) -> Tensor:
+    """Numbers of each of ``n`` members in a row, (member, number)."""
+    return torch.cat([part.reshape(n, -1) for part in parts], dim=1)
+
+
+def label_evidence(objective: CrowdObjective, batch: Batch) -> Tensor:
+    """The step that members are compared by."""
+    return objective.label_evidence(batch)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A penalty, which holds on every rung, and where training starts."""
+
+    penalty: float
+    start: CrowdObjective
+    settings: Settings  # that tell this start from others
+
+    def build(self, data: CrowdData, prior: float, keep: Tensor) -> CrowdObjective:
+        """A member to be trained on the tasks to keep."""
+        return restrain(copy.deepcopy(self.start), data, self.penalty, prior, keep)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A variant on a rung."""
+
+    family: int
+    variant: Variant
+    rung: Rung
+    height: int
+
+    @property
+    def settings(self) -> dict[str, float | str]:
+        """What is tried, by name."""
+        return {
+            "penalty": self.variant.penalty,
+            **self.variant.settings,
+            **(self.rung.settings or {}),
+        }
+
+
+def choose(
+    candidates: Sequence[Settings], plainness: Sequence[Sequence[float]], evidence: Floats
+) -> tuple[Search, int]:
+    """The plainest of the candidates that are within one standard error of the best.
+
+    ``evidence`` is the log-likelihood of each candidate on each task, (candidate, task).
+    """
+    mean = evidence.mean(axis=1)
+    best = int(mean.argmax())
+    gap = evidence[best] - evidence
+    error = gap.std(axis=1) / np.sqrt(max(gap.shape[1] - 1, 1))
+    close = [i for i in range(len(mean)) if mean[best] - mean[i] <= error[i]]
+    taken = max(close, key=lambda i: (*plainness[i], mean[i]))
+    why = f"It predicts the labels of held-out tasks best: {mean[best]:.4f} a task."
+    if taken != best:
+        why = (
+            "It is the plainest within one standard error of what predicts the labels of "
+            f"held-out tasks best: {mean[taken]:.4f} a task, {mean[best] - mean[taken]:.4f} below "
+            f"the best, with an error of {error[taken]:.4f}."
+        )
+    tried = [dict(settings) for settings in candidates]
+    return Search(tried, mean.tolist(), error.tolist(), tried[taken], why), taken
+
+
+@dataclass
+class Ladder:
+    """Candidates for one learner: variants by rungs, on folds of tasks.
+
+    All variants and folds are trained as one ensemble. After the first rung the better variants
+    go on; each later rung starts where the one before ended.
+    """
+
+    data: CrowdData
+    rungs: Sequence[Rung]
+    families: Sequence[Sequence[Variant]]  # of one shape each, the plainest first
+
+    def learn(self, rng: np.random.RandomState) -> tuple[CrowdObjective, History, Search]:
+        """Choose by the labels of held-out tasks, then learn from all tasks."""
+        open_rungs = [n for n, rung in enumerate(self.rungs) if rung.settings is not None]
+        only = Candidate(0, self.families[0][0], self.rungs[-1], len(self.rungs) - 1)
+        search = Search(chosen=dict(only.settings), why="There was nothing to choose.")
+        n_candidates = len(open_rungs) * sum(map(len, self.families))
+        if n_candidates > 1 and int(self.data.labeled_tasks.sum()) > 1:
+            fold = deal(self.data, rng)
+            climbed = [self.climb(number, fold) for number in range(len(self.families))]
+            candidates = [one for found, _ in climbed for one in found]
+            plainness = [(-c.family, c.variant.penalty, -c.height) for c in candidates]
+            evidence = np.concatenate([found for _, found in climbed])
+            search, taken = choose([c.settings for c in candidates], plainness, evidence)
+            only = candidates[taken]
+        keep = torch.ones(self.data.n_tasks, device=self.data.device)
+        member = only.variant.build(self.data, self.rungs[0].prior, keep)
+        run = Descent([member], self.data, FINAL_STEPS)
+        for rung in self.rungs[: only.height + 1]:
+            run.climb(rung)
+        return run.ensemble.member(0).eval(), History(run.loss), search
+
+    def climb(self, family: int, fold: Ints) -> tuple[list[Candidate], Floats]:
+        """A family's candidates, and the log-likelihood of labeled tasks' labels under each."""
+        variants, tried, evidence = list(self.families[family]), [], []
+        runs = [(some, self.run(variants, fold, some)) for some in self.groups(variants, fold)]
+        for height, rung in enumerate(self.rungs):
+            found = np.zeros((len(variants), self.data.n_tasks))
+            for some, run in runs:
+                run.climb(rung)
+                values = run.evidence().reshape(len(variants), len(some), -1).double().numpy()
+                for at, f in enumerate(some):
+                    found[:, fold == f] = values[:, at, fold == f]
+            found = np.nan_to_num(found[:, fold >= 0], nan=-np.inf)
+            if rung.settings is not None:
+                tried += [Candidate(family, variant, rung, height) for variant in variants]
+                evidence.append(found)
+            if height == 0:
+                best = np.sort(np.argsort(-found.mean(axis=1), kind="stable")[:KEPT])
+                variants = [variants[i] for i in best]
+                for some, run in runs:
+                    run.select([int(i) * len(some) + f for i in best for f in range(len(some))])
+        return tried, np.concatenate(evidence)
+
+    def run(self, variants: Sequence[Variant], fold: Ints, some: Sequence[int]) -> Descent:
+        """All variants, on some of the folds."""
+        keep = [torch.as_tensor(fold != f) for f in some]
+        prior = self.rungs[0].prior
+        members = [v.build(self.data, prior, k) for v in variants for k in keep]
+        return Descent(members, self.data, SEARCH_STEPS)
+
+    def groups(self, variants: Sequence[Variant], fold: Ints) -> list[list[int]]:
+        """Folds that are trained together: all of them, unless memory is short."""
+        folds = list(range(int(fold.max()) + 1))
+        cells = self.data.n_annotations * self.data.n_classes**2 * len(variants)
+        at_once = max(1, CELLS_AT_ONCE // max(cells, 1))
+        return [folds[i : i + at_once] for i in range(0, len(folds), at_once)]

@@ -1,0 +1,97 @@
+"""L-BFGS for several problems of one shape at once: the rows of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+MEMORY = 10  # pairs of steps and changes of slope that stand for the curvature
+SUFFICIENT = 1e-4  # share of the promised decrease that a step must bring
+PATIENCE = 3  # steps in a row without a gain that end a descent
+HALVINGS = 12  # of a step that does not
+
+
+def minimize(
+    slopes: Callable[[Tensor], tuple[Tensor, Tensor]],
+    start: Tensor,
+    max_iter: int,
+    tol: float = 1e-6,
+) -> tuple[Tensor, list[Tensor]]:
+    """The lowest points found from the rows of ``start``, and the values on the way.
+
+    ``slopes`` gives the value of every row, (problem,), and its gradient, (problem, number).
+    A problem is done once some steps in a row lower it by less than the fraction ``tol``.
+    """
+    x = start.clone()
+    value, slope = slopes(x)
+    pairs: list[tuple[Tensor, Tensor, Tensor]] = []
+    path = [value]
+    active, slow = torch.isfinite(value), torch.zeros_like(value)
+    for _ in range(max_iter):
+        towards = direction(slope, pairs)
+        x_new, value_new, slope_new = descend(slopes, x, value, slope, towards, active)
+        moved, bent = x_new - x, slope_new - slope
+        pairs = [*pairs[-MEMORY + 1 :], remember(moved, bent)]
+        small = value - value_new <= tol * value_new.abs().clamp_min(1e-8)
+        slow = torch.where(small, slow + 1, 0)
+        active = active & (slow < PATIENCE)
+        x, value, slope = x_new, value_new, slope_new
+        path.append(value)
+        if not active.any():
+            break
+    return x, path
+
+
+def direction(slope: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    """Minus the slope times the inverse curvature, as far as it is known."""
+    towards, weights = -slope, []
+    for moved, bent, inverse in reversed(pairs):
+        weight = inverse * dot(moved, towards)
+        towards = towards - weight * bent
+        weights.append(weight)
+    if not pairs:
+        return towards / slope.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    moved, bent, inverse = pairs[-1]
+    size = torch.where(inverse > 0, 1.0 / (inverse * dot(bent, bent)).clamp_min(1e-30), 1.0)
+    towards = towards * size
+    for (moved, bent, inverse), weight in zip(pairs, reversed(weights), strict=True):
+        towards = towards + moved * (weight - inverse * dot(bent, towards))
+    downhill = dot(slope, towards) < 0
+    return torch.where(downhill, towards, -slope)
+
+
+def remember(moved: Tensor, bent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A step, the change of slope, and one over their product; 0 where it tells nothing."""
+    along = dot(moved, bent)
+    useful = along > 1e-8 * dot(bent, bent)
+    return moved, bent, torch.where(useful, 1.0 / along.clamp_min(1e-30), 0.0)
+
+
+def descend(
+    slopes: Callable[[Tensor], tuple[Tensor, Tensor]],
+    x: Tensor,
+    value: Tensor,
+    slope: Tensor,
+    towards: Tensor,
+    active: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Go along ``towards``, half as far as long as that does not help; or stay."""
+    promised = SUFFICIENT * dot(slope, towards)[:, 0]
+    size = active.to(value)
+    for _ in range(HALVINGS):
+        x_new = x + size[:, None] * towards
+        value_new, slope_new = slopes(x_new)
+        bad = active & ~(value_new <= value + size * promised)
+        if not bad.any():
+            return x_new, value_new, slope_new
+        size = torch.where(bad, 0.5 * size, size)
+    size = torch.where(bad, 0.0, size)
+    x_new = x + size[:, None] * towards
+    return x_new, *slopes(x_new)
+
+
+def dot(a: Tensor, b: Tensor) -> Tensor:
+    """Inner product of each row, (problem, 1)."""
+    return (a * b).sum(dim=1, keepdim=True)
