@@ -219,7 +219,7 @@ class SkillByEaseNet(Noise):
         """The same without a whole table for each row."""
         if label.ndim > 1 or self.n_classes == 1:
             return super().score(x, at, worker, label)
-        logit = self.skill(worker) * self.ease(x)[at]
+        logit = self.skill(worker) * self.ease_of(x)[at]
         right = torch.arange(self.n_classes, device=label.device) == label[:, None]  # (row, truth)
         spread = logsigmoid(-logit) - math.log(self.n_classes - 1)
         return torch.where(right, logsigmoid(logit)[:, None], spread[:, None])
