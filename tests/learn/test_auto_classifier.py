@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 
 from crowdwise.inference import WeightedEngine, expected_log
-from crowdwise.learn import AutoClassifier
+from crowdwise.learn import AutoClassifier, auto_classifier, batch_refit
 from crowdwise.learn.committee_search import first_round, next_rounds
 from crowdwise.learn.isolated_folds import Folds
 from crowdwise.learn.label_stacking import Stack, sharpen
@@ -78,7 +78,7 @@ def test_a_path_reaches_what_a_slow_optimizer_finds():
     weight = np.stack([half / half.sum(), np.full(80, 1 / 80)], axis=1)
     problem = Problem(target[None], np.array([0, 0]), weight)
     penalties = np.array([1e-3, 0.1])
-    found = fit_path(design, problem, penalties, None, 300)
+    found = fit_path(design, problem, penalties, np.zeros((6, 2, 2, 3), np.float32), 300)
     for group in range(2):
         for at, penalty in enumerate(penalties):
             rows = weight[:, group, None] * target
@@ -123,7 +123,7 @@ def test_the_member_that_knows_counts_and_is_made_as_sure_as_it_is_right():
     members = np.stack([np.full((2000, 2), 0.5), knows], axis=1)
     label = np.where(rng.random(2000) < 0.9, truth, 1 - truth)
     likelihood = np.where(np.eye(2)[label] == 1, 0.9, 0.1)
-    stack = Stack.choose(members, likelihood)
+    stack = Stack.choose(members, likelihood, np.zeros(2))
     mixed = stack.mix(members)
     assert stack.weight[1] > 0.6
     assert_allclose(mixed.max(axis=1).mean(), 0.8, atol=0.05)
@@ -196,3 +196,20 @@ def test_folds_have_their_share_of_every_class_and_forget_the_order(iris, folds)
     order = np.random.default_rng(7).permutation(150)
     again = Folds.deal(votes[order], None, identify(X[order]), 3, np.random.RandomState(0))
     assert (again.fold == folds.fold[order]).mean() > 0.95  # some rows are twins
+
+
+def test_very_many_tasks_are_searched_in_part_and_learned_from_in_full(monkeypatch):
+    rng = np.random.default_rng(8)
+    truth = rng.integers(3, size=3000)
+    center = rng.normal(size=(3, 20)) * 0.35
+    X = (rng.normal(size=(3000, 20)) + center[truth]).astype(np.float32)
+    votes = label_by_crowd(truth[:2000], CONFUSION, per_task=4, random_state=8)
+    whole = AutoClassifier(n_rounds=2, random_state=0).fit(X[:2000], votes)
+    monkeypatch.setattr(auto_classifier, "N_SEARCH", 200)
+    monkeypatch.setattr(batch_refit, "BATCH", 300)
+    part = AutoClassifier(n_rounds=2, random_state=0).fit(X[:2000], votes)
+    some = AutoClassifier(n_rounds=2, random_state=0).fit(X[:200], votes[:200])
+    right = [model.score(X[2000:], truth[2000:]) for model in (some, part, whole)]
+    assert right[1] > right[0] + 0.02
+    assert right[1] > right[2] - 0.02
+    assert part.posterior_.shape == (2000, 3)

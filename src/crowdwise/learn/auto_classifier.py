@@ -7,23 +7,26 @@ import pandas as pd
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise.aggregate.bayes_bag import draw_weights
 from crowdwise.annotations import Annotations
 from crowdwise.base.fitting import column_names, refuse_flat, refuse_other_columns, refuse_width
 from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least
 from crowdwise.errors import plural
 from crowdwise.inference import count_labels, normalize
-from crowdwise.learn.committee_search import Found, first_round, next_rounds
+from crowdwise.learn.batch_refit import teach_all
+from crowdwise.learn.committee_search import Found, first_round, last_round, next_rounds
 from crowdwise.learn.confusion_learner import ConfusionLearner
-from crowdwise.learn.isolated_folds import Folds
+from crowdwise.learn.isolated_folds import N_BAGS, Folds, find_counting
 from crowdwise.learn.label_stacking import Stack
 from crowdwise.learn.penalty_path import add_ones, predict_path
 from crowdwise.learn.softmax_regression import Matrix
-from crowdwise.learn.views import KernelAxes, PrincipalAxes, as_rows, identify
+from crowdwise.learn.views import SAMPLE, KernelAxes, PrincipalAxes, as_rows, identify, sample_rows
 from crowdwise.learn.worker_bags import pool
 from crowdwise.nets.features import rows_at_once
 from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
 
+N_SEARCH = 5000  # tasks to find a committee with; it is then fitted to all of them
 VIEWS = {
     "standardized": "features scaled to the same spread",
     "plain": "features as they are",
@@ -46,8 +49,8 @@ class AutoClassifier(ConfusionLearner):
         How often to learn and infer truths by turns; 1 is quick, and nearly as good where tasks
         have many labels.
     n_folds : int, default=5
-        Into how many folds tasks are dealt out; each has its own regressions, which have seen
-        no label of that fold, and predictions are their mean.
+        Into how many folds tasks are dealt out. What is said about a fold to choose by comes
+        from regressions that have seen no label of that fold in any round.
     random_state : int or RandomState, optional
         Decides folds, bags, and the rows that a kernel compares others with.
 
@@ -67,9 +70,11 @@ class AutoClassifier(ConfusionLearner):
     -----
     The maths::
 
-        P(truth | x) = (Σ_m a_m mean_f softmax(τ_m z_m(x) @ W_mf))^τ, scaled
-        a, τ raise Σ_i log Σ_k P(k | x_i) Π_labels confusion[worker, k, label]
-            over tasks i whose fold f was not seen in fitting W_mf and confusion
+        P(truth | x) proportional to (sum over m of a[m] * softmax(τ[m] * z_m(x) @ W[m]))^τ
+        W[m] lowers cross-entropy to P(truth | labels, features) + penalty[m] / 2 |W[m]|^2
+        a, τ raise sum over i of log sum over k of
+            P(truth = k | x_i) * prod over labels of i of confusion[worker, k, label],
+            where P and confusion come from fits without the fold of i
 
     Works when classes are nearly linear in the features, in their scaled values or in the
     likeness to other tasks; with few labels per task, since tasks lend each other theirs.
@@ -121,19 +126,52 @@ class AutoClassifier(ConfusionLearner):
         if X is None:
             refuse_flat(())
         rng, rows = check_random_state(self.random_state), as_rows(X)
-        self.n_features_in_ = rows.shape[1]
+        self.n_features_in_, self.n_labels_ = rows.shape[1], votes.n_annotations
         self._learn_views(rows, rng)
+        labeled = np.flatnonzero(find_counting(votes, gold))
+        if len(labeled) <= N_SEARCH * 3 // 2:
+            posterior = self._search(rows, votes, gold, rng)[1]
+        else:
+            posterior = self._search_some(rows, votes, gold, labeled, rng)
+        return posterior, normalize(pool(count_labels(votes, posterior)))
+
+    def _search(
+        self, rows: Matrix, votes: Annotations, gold: Ints | None, rng: np.random.RandomState
+    ) -> tuple[Found, Floats]:
+        """Find a committee and keep it; return it with P(truth) of the tasks."""
         folds = Folds.deal(votes, gold, identify(rows), self.n_folds, rng)
         designs = self._designs(rows)
         found = first_round(designs, folds)
         if self.n_rounds > 1:
             found = next_rounds(designs, folds, found, self.n_rounds - 1)
+        found, posterior = last_round(designs, folds, found)
         self._keep(found)
-        self.n_labels_ = votes.n_annotations
-        posterior = folds.infer(found.proba)
-        return posterior, normalize(pool(count_labels(votes, posterior)))
+        return found, posterior
+
+    def _search_some(
+        self,
+        rows: Matrix,
+        votes: Annotations,
+        gold: Ints | None,
+        labeled: Ints,
+        rng: np.random.RandomState,
+    ) -> Floats:
+        """Find a committee on some of the tasks, and teach it with all of them."""
+        some, judges, *_ = np.split(rng.permutation(labeled), [N_SEARCH, 3 * N_SEARCH // 2])
+        found, _ = self._search(rows[some], votes[some], None if gold is None else gold[some], rng)
+        prior = self.predict_proba(rows)
+        prior[some] = found.proba  # from regressions that have not seen the task
+        fold = np.ones(votes.n_tasks, dtype=np.int64)
+        fold[some], fold[judges] = 0, 2
+        folds = Folds(votes, gold, fold, 3, draw_weights(votes, N_BAGS, rng))
+        found, posterior = teach_all(
+            found, prior, folds, lambda batch: self._designs(rows[batch]), rng
+        )
+        self._keep(found)
+        return posterior
 
     def _learn_views(self, rows: Matrix, rng: np.random.RandomState) -> None:
+        rows = sample_rows(rows, SAMPLE, rng)
         scaled = PrincipalAxes(random_state=rng).fit(rows)
         plain = PrincipalAxes(standardize=False, random_state=rng).fit(rows)
         kernel = KernelAxes(random_state=rng).fit(scaled.transform(rows))
@@ -151,14 +189,8 @@ class AutoClassifier(ConfusionLearner):
         return {name: add_ones(coordinates) for name, coordinates in seen.items()}
 
     def _keep(self, found: Found) -> None:
-        """Keep what predictions need: of groups that leave out a single fold."""
-        self.weights_ = {}
-        for view, own in found.views.items():
-            assert own.weights is not None
-            alone = slice(
-                None, None, self.n_folds + 1 if own.weights.shape[1] > self.n_folds else 1
-            )
-            self.weights_[view] = np.ascontiguousarray(own.weights[:, alone])
+        """Keep what predictions need."""
+        self.weights_ = {view: own.weights[:, 0] for view, own in found.views.items()}
         needed = {*self.weights_, "standardized"} if "kernel" in self.weights_ else self.weights_
         self.views_ = {view: own for view, own in self.views_.items() if view in needed}
         self.last_power_, self.evidence_ = found.stack.last_power, found.evidence
@@ -186,15 +218,10 @@ class AutoClassifier(ConfusionLearner):
     def _predict_rows(self, rows: Matrix) -> Floats:
         designs = self._designs(rows)
         members = np.concatenate(
-            [predict_path(designs[view], own) for view, own in self.weights_.items()], axis=2
-        )  # (row, fold, member, class)
-        n_folds = members.shape[1]
-        stack = Stack(
-            np.tile(self.search_["power"], n_folds),
-            np.tile(self.search_["weight"], n_folds) / n_folds,
-            self.last_power_,
-        )
-        return stack.mix(members.reshape(len(members), -1, members.shape[3]).astype(np.float64))
+            [predict_path(designs[view], own) for view, own in self.weights_.items()], axis=1
+        )  # (row, member, class)
+        power, weight = self.search_["power"].to_numpy(), self.search_["weight"].to_numpy()
+        return Stack(power, weight, self.last_power_).mix(members.astype(np.float64))
 
     def summary(self) -> str:
         """What was learned from, and what was chosen, in plain words."""
@@ -202,13 +229,13 @@ class AutoClassifier(ConfusionLearner):
         return "\n".join(self._sentences())
 
     def _sentences(self) -> list[str]:
-        member, n_folds = self.search_, next(iter(self.weights_.values())).shape[1]
+        member = self.search_
         sentences = [
             f"Learned from {plural(len(self.tasks_), 'task')} with "
             f"{plural(self.n_labels_, 'label')} by {plural(len(self.workers_), 'worker')}, "
             f"{plural(len(self.classes_), 'class', 'classes')}.",
-            f"A committee of {plural(len(member), 'softmax regression')}, each the mean of "
-            f"{n_folds} that left out a fold, chosen by the labels of tasks they had not seen:",
+            f"A committee of {plural(len(member), 'softmax regression')}, weighted by how likely "
+            "they make the labels of tasks left out:",
         ]
         for view, own in member.groupby(self._view_of_member(), sort=False):
             low, high = own["penalty"].min(), own["penalty"].max()

@@ -11,11 +11,13 @@ import numpy as np
 from crowdwise.learn.isolated_folds import Folds
 from crowdwise.learn.label_stacking import Stack, log_evidence, sharpen
 from crowdwise.learn.penalty_path import Problem, fit_path, predict_path
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Array, Floats, Ints
 
 PENALTIES = np.array([*10.0 ** np.arange(-5.0, -2.0, 0.5), 1.0])
 FIRST_STEPS, NEW_STEPS, MORE_STEPS = 40, 15, 10  # from zero, from a neighbor, from a round before
 FEWEST, MOST = 0.02, 6  # the least weight of a member, and how many go on to the second round
+FLAT = 1.0  # the penalty of a member that knows little more than how frequent classes are
+FLAT_PRIOR = 4.0  # tasks in which that is taken to be right beforehand: few labels prove little
 PRIOR_POWER = 0.8  # labels come back to their tasks by way of others: believe a little less
 
 Designs = Mapping[str, Floats]  # coordinates of each view, with a column of ones
@@ -26,15 +28,20 @@ class Regressions:
     """Softmax regressions on one view, for groups of rows and penalties."""
 
     penalties: Floats
-    weights: Floats | None = None  # (column, group, penalty, class)
+    weights: Floats  # (column, group, penalty, class)
+
+    @classmethod
+    def start(cls, penalties: Floats, design: Floats, n_groups: int, n_classes: int) -> Self:
+        """All weights at zero."""
+        shape = (design.shape[1], n_groups, len(penalties), n_classes)
+        return cls(penalties, np.zeros(shape, dtype=np.float32))
 
     def fit(self, design: Floats, problem: Problem, n_steps: int) -> Self:
         found = fit_path(design, problem, self.penalties, self.weights, n_steps)
         return replace(self, weights=found)
 
-    def keep(self, penalties: Ints, groups: Ints | slice) -> Self:
+    def keep(self, penalties: Ints | slice, groups: Ints | list[int]) -> Self:
         """Only some of them; groups may be repeated."""
-        assert self.weights is not None
         return replace(
             self,
             penalties=self.penalties[penalties],
@@ -43,7 +50,6 @@ class Regressions:
 
     def predict(self, design: Floats) -> Floats:
         """P(class) of every row by every regression, (row, group, penalty, class)."""
-        assert self.weights is not None
         return predict_path(design, self.weights)
 
 
@@ -51,7 +57,7 @@ class Regressions:
 class Found:
     """A committee, and what it says about tasks whose labels it has not seen."""
 
-    views: Mapping[str, Regressions]  # of groups: a fold left out; or (world, fold left out)
+    views: Mapping[str, Regressions]
     stack: Stack
     proba: Floats  # (task, class)
     evidence: float  # mean log P(labels of a task), up to a constant, against class frequencies
@@ -69,11 +75,24 @@ def first_round(designs: Designs, folds: Folds) -> Found:
     posterior = folds.infer(None)
     problem = folds.one_world(posterior)
     views = {
-        view: Regressions(PENALTIES).fit(design, problem, FIRST_STEPS)
+        view: Regressions.start(PENALTIES, design, folds.n_folds, posterior.shape[1]).fit(
+            design, problem, FIRST_STEPS
+        )
         for view, design in designs.items()
     }
     members = _left_out(designs, views, folds, np.arange(folds.n_folds)[:, None])[0]
-    return _choose(views, members, folds.likelihood(posterior), folds)
+    return choose(views, members, folds.likelihood(posterior), folds.labeled)
+
+
+def last_round(designs: Designs, folds: Folds, found: Found) -> tuple[Found, Floats]:
+    """The same members, fitted to all tasks; and P(truth) of these, from features and labels."""
+    posterior = folds.infer(found.proba)
+    problem = folds.one_world(posterior, left_out=False)
+    views = {
+        view: own.keep(slice(None), [0]).fit(designs[view], problem, NEW_STEPS)
+        for view, own in found.views.items()
+    }
+    return replace(found, views=views), posterior
 
 
 def next_rounds(designs: Designs, folds: Folds, found: Found, n_rounds: int) -> Found:
@@ -95,9 +114,9 @@ def next_rounds(designs: Designs, folds: Folds, found: Found, n_rounds: int) -> 
         prior = np.empty_like(posterior)
         for hidden in range(n_folds):
             seen = labeled & (folds.fold != hidden)
-            stack = Stack.choose(members[hidden][seen], likely[hidden][seen])
+            stack = Stack.choose(members[hidden][seen], likely[hidden][seen], flat_prior(views))
             prior[hidden] = stack.mix(members[hidden])
-        found = _choose(views, members[own], likely[own], folds)
+        found = choose(views, members[own], likely[own], labeled)
     return found
 
 
@@ -105,14 +124,22 @@ def _best(found: Found, groups: Ints) -> dict[str, Regressions]:
     """The members that count most."""
     weight = found.stack.weight
     least = max(FEWEST, np.sort(weight)[-MOST:][0])
-    kept, start = {}, 0
+    kept: dict[str, Regressions] = {}
+    start = 0
     for view, own in found.views.items():
         stop = start + len(own.penalties)
-        chosen = np.flatnonzero(weight[start:stop] >= least)
+        flat = (own.penalties == FLAT) & (not kept)
+        chosen = np.flatnonzero((weight[start:stop] >= least) & (own.penalties != FLAT) | flat)
         if len(chosen):
             kept[view] = own.keep(chosen, groups)
         start = stop
     return kept
+
+
+def flat_prior(views: Mapping[str, Regressions]) -> Floats:
+    """In how many tasks more each member is taken to be right: shared by the flat ones."""
+    flat = np.concatenate([own.penalties == FLAT for own in views.values()])
+    return FLAT_PRIOR * flat / max(flat.sum(), 1)
 
 
 def _left_out(
@@ -125,21 +152,19 @@ def _left_out(
     parts = []
     for view, own in views.items():
         design = designs[view]
-        everyone = np.arange(len(own.penalties))
-        part = np.empty((groups.shape[1], len(design), len(everyone), folds.votes.n_classes))
+        part = np.empty((groups.shape[1], len(design), len(own.penalties), folds.votes.n_classes))
         for fold, chosen in enumerate(groups):
             rows = folds.fold == fold
-            part[:, rows] = own.keep(everyone, chosen).predict(design[rows]).swapaxes(0, 1)
+            part[:, rows] = own.keep(slice(None), chosen).predict(design[rows]).swapaxes(0, 1)
         parts.append(part)
     return np.concatenate(parts, axis=2)
 
 
-def _choose(
-    views: Mapping[str, Regressions], members: Floats, likelihood: Floats, folds: Folds
+def choose(
+    views: Mapping[str, Regressions], members: Floats, likelihood: Floats, labeled: Array
 ) -> Found:
     """Weigh the members by the labels of tasks that they never saw."""
-    labeled = folds.labeled
-    stack = Stack.choose(members[labeled], likelihood[labeled])
+    stack = Stack.choose(members[labeled], likelihood[labeled], flat_prior(views))
     proba = stack.mix(members)
     usual = np.broadcast_to(proba[labeled].mean(axis=0), proba.shape)
     by = log_evidence(np.stack([proba, usual], axis=1)[labeled], likelihood[labeled])

@@ -8,14 +8,15 @@ from typing import Self
 
 import numpy as np
 
+from crowdwise.aggregate.bayes_bag import draw_weights
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.inference import clamp, expected_log, gold_mask
 from crowdwise.inference.engines.memory import count
 from crowdwise.learn.penalty_path import Problem
-from crowdwise.learn.worker_bags import draw_bags, infer_in_bags, pool
+from crowdwise.learn.worker_bags import infer_in_bags, pool
 from crowdwise.typing import Array, Floats, Ints
 
-N_BAGS = 8
+N_BAGS = 16
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Folds:
         fold: Ints = np.empty(len(row), dtype=np.int64)
         turns = [rng.permutation(n) for _ in range(-(-len(row) // n))]
         fold[row] = np.concatenate(turns)[: len(row)]
-        bags = draw_bags(votes, N_BAGS, rng)
+        bags = draw_weights(votes, N_BAGS, rng)
         return cls(votes, gold, fold, n, bags)
 
     @cached_property
@@ -68,11 +69,11 @@ class Folds:
             gold = None if gold is None else np.where(self.fold == hidden, -1, gold)
         return infer_in_bags(votes, gold, self.bags, prior)
 
-    def one_world(self, posterior: Floats) -> Problem:
-        """A regression for each fold left out, all on one posterior."""
-        target = np.zeros(self.n_folds, dtype=np.int64)
-        left_out = [{fold} for fold in range(self.n_folds)]
-        return Problem(posterior[None].astype(np.float32), target, self._weight(left_out))
+    def one_world(self, posterior: Floats, *, left_out: bool = True) -> Problem:
+        """A regression for each fold left out, or one on all tasks, from one posterior."""
+        groups = [{fold} for fold in range(self.n_folds)] if left_out else [set[int]()]
+        target = np.zeros(len(groups), dtype=np.int64)
+        return Problem(posterior[None].astype(np.float32), target, self._weight(groups))
 
     def all_worlds(self, posteriors: Floats) -> Problem:
         """A regression for each pair, on the posteriors of each world, (world, task, class)."""

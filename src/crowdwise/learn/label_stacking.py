@@ -14,6 +14,7 @@ POWERS = 2.0 ** np.arange(-1.0, 3.0, 0.5)  # of a member: from half to four time
 LAST_POWERS = 2.0 ** np.arange(-2.0, 1.01, 0.125)  # of their mean
 N_STEPS = 200
 LEAST = 1e-30  # a probability that still has a logarithm
+POWER_PRIOR = 1.0  # log-likelihood that doubling or halving a power must win, from 1
 
 
 @dataclass(frozen=True)
@@ -25,18 +26,17 @@ class Stack:
     last_power: float
 
     @classmethod
-    def choose(cls, members: Floats, likelihood: Floats) -> Self:
+    def choose(cls, members: Floats, likelihood: Floats, prior: Floats) -> Self:
         """What makes the labels of all tasks most likely.
 
         ``members`` are P(truth) of tasks they never saw, (task, member, class);
-        ``likelihood`` is P(labels | truth) up to a factor per task, (task, truth).
+        ``likelihood`` is P(labels | truth) up to a factor per task, (task, truth);
+        ``prior`` is in how many tasks more each member is taken to be right.
         """
-        scores = [log_evidence(sharpen(members, power), likelihood) for power in POWERS]
-        power = POWERS[np.argmax(np.sum(scores, axis=1), axis=0)]
-        weight = choose_weights(sharpen(members, power), likelihood)
+        power = choose_power(members, likelihood, POWERS)
+        weight = choose_weights(sharpen(members, power), likelihood, prior)
         mean = cls(power, weight, 1.0).mix(members)[:, None]
-        last = [log_evidence(sharpen(mean, power), likelihood).sum() for power in LAST_POWERS]
-        return cls(power, weight, float(LAST_POWERS[np.argmax(last)]))
+        return cls(power, weight, float(choose_power(mean, likelihood, LAST_POWERS)[0]))
 
     def mix(self, members: Floats) -> Floats:
         """P(truth) by all members together, (task, class)."""
@@ -58,11 +58,21 @@ def log_evidence(members: Floats, likelihood: Floats) -> Floats:
     return np.log(np.maximum(np.einsum("imk,ik->im", members, likelihood), LEAST))
 
 
-def choose_weights(members: Floats, likelihood: Floats) -> Floats:
+def choose_power(members: Floats, likelihood: Floats, powers: Floats) -> Floats:
+    """The power of each member under which labels are most likely, (member,)."""
+    scores = [
+        log_evidence(sharpen(members, power), likelihood).sum(axis=0)
+        - POWER_PRIOR * np.log2(power) ** 2
+        for power in powers
+    ]
+    return powers[np.argmax(scores, axis=0)]
+
+
+def choose_weights(members: Floats, likelihood: Floats, prior: Floats) -> Floats:
     """The mixture of members under which labels are most likely, by EM, (member,)."""
     evidence = np.exp(log_evidence(members, likelihood))
     weight = np.full(evidence.shape[1], 1.0 / evidence.shape[1])
     for _ in range(N_STEPS):
         share = evidence * weight
-        weight = normalize((share / share.sum(axis=1, keepdims=True)).sum(axis=0))
+        weight = normalize((share / share.sum(axis=1, keepdims=True)).sum(axis=0) + prior)
     return weight

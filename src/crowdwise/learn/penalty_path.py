@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Array, Floats, Ints
 
 CELLS_AT_ONCE = 1 << 23  # logits held at a time
 
@@ -26,7 +26,7 @@ def add_ones(coordinates: Floats) -> Floats:
 
 
 def fit_path(
-    design: Floats, problem: Problem, penalties: Floats, start: Floats | None, n_steps: int
+    design: Floats, problem: Problem, penalties: Floats, start: Floats, n_steps: int
 ) -> Floats:
     """Weights of shape (column, group, penalty, class), from steps of Nesterov's method.
 
@@ -35,30 +35,37 @@ def fit_path(
     are along principal axes, so that scaling steps by their variance all but solves the
     problem: the number of steps that it takes does not depend on how unequal they are.
     """
-    n_columns, n_groups, n_classes = design.shape[1], len(problem.target), problem.targets.shape[2]
-    shape = (n_columns, n_groups, len(penalties), n_classes)
-    found: Floats = np.zeros(shape, dtype=np.float32) if start is None else start
-    variance = np.maximum((design**2).mean(axis=0), 1e-12)
-    curvature = 0.5 * variance * steepest(design, problem.weight, variance)
-    at_once = max(1, CELLS_AT_ONCE // (len(design) * n_groups * n_classes))
+    size = step_sizes(design, problem.weight, penalties)
+    at_once = max(1, CELLS_AT_ONCE // (len(design) * start.shape[1] * start.shape[3]))
     parts = [
-        _descend(design, problem, penalties[some], found[:, :, some], curvature, n_steps)
+        _descend(design, problem, penalties[some], start[:, :, some], size[:, :, some], n_steps)
         for first in range(0, len(penalties), at_once)
         for some in [slice(first, first + at_once)]
     ]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
 
 
-def _descend(
-    design: Floats, problem: Problem, penalties: Floats, start: Floats, curvature: Floats, n: int
-) -> Floats:
-    penalty = np.tile(penalties.astype(np.float32), (design.shape[1], 1))
+def step_sizes(design: Floats, weight: Floats, penalties: Floats) -> Floats:
+    """What slopes are divided by: a bound on their own slopes, (column, 1, penalty, 1)."""
+    variance = np.maximum((design**2).mean(axis=0), 1e-12)
+    curvature = 0.5 * variance * steepest(design, weight, variance)
+    return curvature.astype(np.float32)[:, None, None, None] + _by_column(design, penalties)
+
+
+def _by_column(design: Floats, penalties: Floats) -> Floats:
+    """The penalty of each column, (column, 1, penalty, 1): 0 for the intercept's."""
+    penalty: Array = np.tile(penalties.astype(np.float32), (design.shape[1], 1))
     penalty[-1] = 0.0
-    penalty = penalty[:, None, :, None]  # (column, 1, penalty, 1)
-    size = curvature.astype(np.float32)[:, None, None, None] + penalty
+    return penalty[:, None, :, None]
+
+
+def _descend(
+    design: Floats, problem: Problem, penalties: Floats, start: Floats, size: Floats, n_steps: int
+) -> Floats:
+    penalty = _by_column(design, penalties)
     now, ahead = start, start
     momentum = np.ones((1, *start.shape[1:3], 1), dtype=np.float32)  # of each regression
-    for _ in range(n):
+    for _ in range(n_steps):
         slope = _slope(design, problem, ahead) + penalty * ahead
         after = ahead - slope / size
         change = after - now
@@ -67,6 +74,22 @@ def _descend(
         ahead = after + np.where(uphill, 0.0, (momentum - 1.0) / grown) * change
         now, momentum = after, grown
     return now
+
+
+def weigh_evenly(n_rows: int) -> Array:
+    """Weights of the rows in a single group, (row, 1)."""
+    return np.full((n_rows, 1), 1.0 / n_rows, dtype=np.float32)
+
+
+def step_in_batch(
+    design: Floats, target: Floats, penalties: Floats, weights: Floats, size: Floats
+) -> Floats:
+    """One step of a single group's weights on some of the rows."""
+    weight = weigh_evenly(len(design))
+    problem = Problem(target[None].astype(np.float32), np.zeros(1, dtype=np.int64), weight)
+    slope = _slope(design, problem, weights) + _by_column(design, penalties) * weights
+    stepped: Floats = weights - slope / size
+    return stepped
 
 
 def _slope(design: Floats, problem: Problem, weights: Floats) -> Floats:

@@ -137,7 +137,7 @@ def as_rows(X: FeaturesLike) -> Matrix:
 
 def identify(X: Matrix) -> Floats:
     """A number for each row that hardly another one has, wherever it stands."""
-    key: Floats = X @ np.cos(np.arange(X.shape[1], dtype=np.float64))
+    key: Floats = X @ np.cos(np.arange(X.shape[1])).astype(np.float32)
     return key
 
 

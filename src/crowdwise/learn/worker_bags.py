@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdwise.aggregate.bayes_bag import draw_weights
 from crowdwise.annotations import Annotations
 from crowdwise.inference import (
     WeightedEngine,
@@ -18,15 +17,8 @@ from crowdwise.inference import (
 from crowdwise.typing import Floats, Ints
 
 SMOOTHING, POOLING = (1.0, 0.25), 3.0  # as in BayesBag
-SHAPE = 4  # of the distribution of workers' weights, less spread out than BayesBag's
 N_STEPS = 40
 CLOSE = 5e-3  # of posteriors from one step to the next
-
-
-def draw_bags(votes: Annotations, n_bags: int, rng: np.random.RandomState) -> Floats:
-    """Weights of the workers, (bag, worker), from a Gamma distribution with mean 1."""
-    drawn = draw_weights(votes, n_bags * SHAPE, rng)
-    return drawn.reshape(n_bags, SHAPE, votes.n_workers).mean(axis=1)
 
 
 def pool(counts: Floats) -> Floats:
@@ -42,8 +34,10 @@ def infer_in_bags(
     With a prior, (task, class), posteriors start there; else from shares of labels, and a
     prior is estimated.
     """
-    engines = [WeightedEngine(votes, gold, weights=weight) for weight in bags]
-    return np.mean([infer(engine, prior) for engine in engines], axis=0)
+    total = np.zeros((votes.n_tasks, votes.n_classes))
+    for weight in bags:
+        total += infer(WeightedEngine(votes, gold, weights=weight), prior)
+    return total / len(bags)
 
 
 def infer(engine: WeightedEngine, prior: Floats | None) -> Floats:
