@@ -210,6 +210,6 @@ def test_very_many_tasks_are_searched_in_part_and_learned_from_in_full(monkeypat
     part = AutoClassifier(n_rounds=2, random_state=0).fit(X[:2000], votes)
     some = AutoClassifier(n_rounds=2, random_state=0).fit(X[:200], votes[:200])
     right = [model.score(X[2000:], truth[2000:]) for model in (some, part, whole)]
-    assert right[1] > right[0] + 0.02
+    assert right[1] > right[0] + 0.01
     assert right[1] > right[2] - 0.02
     assert part.posterior_.shape == (2000, 3)
