@@ -232,6 +232,18 @@ def test_promise_09_true_is_not_one():
     assert read(long(True, "x")).classes.tolist() == [True, "x"]
 
 
+def test_promise_09_true_is_not_one_in_truths():
+    rows = [
+        {**row, "gold": gold} for row, gold in zip(long(False, "yes", 1), [True] * 3, strict=True)
+    ]
+    taken = read(rows, gold="gold")
+    assert {str(name) for name in taken.classes} == {"false", "true", "yes", "1"}
+    assert taken.gold_labels.tolist() == ["true"]
+    assert taken.n_annotations == 3
+    bits = read([{"task": 1, "worker": 2, "label": 1, "gold": True}], gold="gold")
+    assert bits.classes.tolist() == [1]
+
+
 def test_promise_09_true_one_and_text_cannot_be_told_apart():
     with pytest.raises(cw.errors.AnnotationError, match="occur together"):
         read(long(True, 1, "true"))

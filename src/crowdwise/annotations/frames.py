@@ -17,6 +17,7 @@ from crowdwise.annotations.names import (
     locate,
     note_spaces,
     note_unseen_truths,
+    part_together,
     show_cell,
 )
 from crowdwise.annotations.notes import Aside
@@ -69,6 +70,8 @@ def _encode_columns(
     where: str,
     notes: tuple[str, ...],
 ) -> Columns:
+    if {"label", "gold"} <= columns.keys():
+        columns["label"], columns["gold"] = part_together(columns["label"], columns["gold"])
     task_names, task = encode(columns["task"], "task", tasks)
     worker_names, worker = encode(columns["worker"], "worker", workers)
     class_names, label, shares = _encode_labels(columns, soft, classes)

@@ -47,6 +47,7 @@ class Truth(str):
 
 
 TRUTHS = {bool, np.bool_, Truth}
+NUMBERS = {int, float, np.int64, np.float64}
 
 
 def part_booleans(values: Array) -> Array:
@@ -70,8 +71,45 @@ def part_booleans(values: Array) -> Array:
             )
         )
     apart = values.copy()
-    apart[truth] = [Truth(str(value).lower()) for value in values[truth]]
+    apart[truth] = [_name_truth(value) for value in values[truth]]
     return apart
+
+
+def part_together(labels: pd.Series, truths: pd.Series) -> list[pd.Series]:
+    """Labels and truths with booleans named alike, where one of them has numbers beside them.
+
+    Where labels are numbers only and truths booleans only, 1 is true.
+    """
+    columns = [labels, truths]
+    if is_scale(labels) or all(map(_is_plain, columns)):
+        return columns
+    distinct = [part_booleans(_list_distinct(column)) for column in columns]
+    kinds = [{type(value) for value in own} for own in distinct]
+    if kinds[0] <= NUMBERS and kinds[1] <= TRUTHS:
+        return [labels, pd.Series([_as_number(own) for own in truths], truths.index, dtype=object)]
+    if not any(isinstance(value, Truth) for own in distinct for value in own):
+        return columns
+    part_booleans(np.concatenate(distinct))  # refuses text that looks alike
+    return [pd.Series(map(_name_truth, own), own.index, dtype=object) for own in columns]
+
+
+def _as_number(value: object) -> object:
+    return int(value) if isinstance(value, bool | np.bool_) else value
+
+
+def _name_truth(value: object) -> object:
+    return Truth(str(value).lower()) if type(value) in TRUTHS else value
+
+
+def _is_plain(column: pd.Series) -> bool:
+    """Whether a column's type leaves no room for a boolean beside something else."""
+    return column.dtype != object and not isinstance(column.dtype, pd.CategoricalDtype)
+
+
+def _list_distinct(column: pd.Series) -> Array:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.categories.to_numpy(dtype=object)
+    return pd.unique(column.dropna()[column.dropna().map(is_hashable)].to_numpy(dtype=object))
 
 
 def as_names(values: Names) -> Array:

@@ -9,6 +9,7 @@ from crowdwise.io.recognize import Format
 
 TASK = ("id", "external_id", "_server_id")
 TAKEN = ("submitted", None)
+LEFT = ("draft", "discarded", "pending")
 
 
 def matches(document: Table) -> bool:
@@ -33,7 +34,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
             if not name:
                 rows.count_left_out("responses without values")
             elif name == question and status not in TAKEN:
-                rows.count_left_out(f"{status} responses")
+                rows.count_left_out(f"{status if status in LEFT else 'other'} responses")
             elif name == question:
                 time = get_field(record, options.time) if options.time else None
                 rows.add(task, worker, value, time)
@@ -52,7 +53,8 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Cell, Cell, Cell]]:
         for one in nested or []:
             own = one if isinstance(one, Mapping) else {}
             values = own.get("values")
-            for name, value in values.items() if isinstance(values, Mapping) else [("", one)]:
+            named = values.items() if isinstance(values, Mapping) and values else [("", one)]
+            for name, value in named:
                 plain = value.get("value") if isinstance(value, Mapping) else value
                 yield str(name), plain, own.get("user_id"), own.get("status")
     for key, given in record.items():

@@ -13,6 +13,7 @@ WORKER = ("_annotator_id", "_session_id")
 # Views in which people mark or write something, and "accept" only means that they are done.
 MARKING = ("ner", "ner_manual", "spans", "spans_manual", "relations", "pos", "pos_manual", "dep",
            "image_manual", "audio_manual", "text_input", "blocks")  # fmt: skip
+ANSWERS = ("accept", "reject", "ignore")
 PARTS = ("spans", "relations", "audio_spans", "arcs")
 
 
@@ -30,7 +31,7 @@ def _parse_choices(document: RecordTable, options: ReadOptions) -> LongTable:
     name = options.label or "accept"
     for record in document.records():
         if record.get("answer") != "accept":
-            rows.count_left_out(f"records with answer {record.get('answer')!r}")
+            rows.count_left_out(_describe(record))
         else:
             _add(rows, record, record.get(name), options)
             if any(record.get(part) for part in PARTS):
@@ -65,10 +66,15 @@ def _parse_verdicts(document: RecordTable, options: ReadOptions) -> LongTable:
         if label is not None and str(record.get("label")) != label:
             rows.count_left_out("records about another label")
         elif record.get("answer") not in ("accept", "reject"):
-            rows.count_left_out(f"records with answer {record.get('answer')!r}")
+            rows.count_left_out(_describe(record))
         else:
             _add(rows, record, record["answer"], options)
     return rows.to_long("label from 'answer'" + (f" to {label!r}" if label is not None else ""))
+
+
+def _describe(record: Record) -> str:
+    answer = record.get("answer")
+    return f"records with answer {answer!r}" if answer in ANSWERS else "records without an answer"
 
 
 def _add(rows: Collector, record: Record, label: Cell, options: ReadOptions) -> None:
