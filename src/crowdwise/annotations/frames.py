@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.columns import Columns, group_by_task
+from crowdwise.annotations.kinds import is_scale, part_together
 from crowdwise.annotations.names import (
     as_names,
     encode,
-    is_scale,
     locate,
     note_spaces,
     note_unseen_truths,
-    part_together,
     show_cell,
 )
 from crowdwise.annotations.notes import Aside

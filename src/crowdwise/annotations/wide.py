@@ -11,7 +11,8 @@ import pandas as pd
 
 from crowdwise.annotations.columns import Columns, group_by_task
 from crowdwise.annotations.frames import as_narwhals, refuse_missing, take_series
-from crowdwise.annotations.names import as_names, encode, is_scale, unmask
+from crowdwise.annotations.kinds import is_scale
+from crowdwise.annotations.names import as_names, encode, unmask
 from crowdwise.annotations.parts import count_repeats
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Ints, Names

@@ -74,9 +74,9 @@ def add_input_options(parser: ArgumentParser) -> None:
 
 def read_input(args: Namespace) -> "Annotations":
     """Read the annotations; say on standard error how the file was understood."""
-    from crowdwise.io.build import parse_names
     from crowdwise.io.gold import add_gold_file
     from crowdwise.io.reader import read
+    from crowdwise.io.values import parse_names
 
     source: Any = sys.stdin.buffer if args.annotations == "-" else args.annotations
     options = {name: getattr(args, name) for name in (*COLUMNS, "question", "repeats", "rejected")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -18,6 +17,7 @@ import pandas as pd
 
 from crowdwise import progress
 from crowdwise.errors import FileError, FormatError, explain
+from crowdwise.io.encoding import find_encoding
 from crowdwise.io.memory import refuse_too_large, show_bytes
 from crowdwise.io.missing import WORDS
 from crowdwise.typing import Array
@@ -26,11 +26,6 @@ CELL = 8  # bytes that a cell needs in memory at least
 SAMPLE = 200  # rows looked at to recognize a format
 READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet",
             ".pq", ".npy", ".xlsx")  # fmt: skip
-MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
-}  # fmt: skip
-MOSTLY = 0.4  # zeros in every other byte that make text without a mark UTF-16
 Cell: TypeAlias = Any  # whatever JSON allows in a field
 Record = Mapping[str, Cell]  # one row
 
@@ -97,17 +92,6 @@ class File:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise not_utf8(self.name, error) from None
-
-
-def find_encoding(start: bytes) -> str | None:
-    """UTF-16 or UTF-32, where a mark says so, or zeros in every other byte; else None."""
-    for mark, encoding in MARKS.items():
-        if start.startswith(mark):
-            return encoding
-    places = [start[k::2].count(0) / max(len(start[k::2]), 1) for k in (0, 1)]
-    if max(places) < MOSTLY or min(places) > 0 or len(start) < 4:
-        return None
-    return "utf-16-be" if places[0] else "utf-16-le"
 
 
 def remove_ending(name: str, endings: Iterable[str]) -> str:

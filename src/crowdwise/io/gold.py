@@ -18,7 +18,6 @@ from crowdwise.annotations.names import (
     unmask,
 )
 from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
-from crowdwise.io.build import encode_values, is_whole, parse_names, parse_whole
 from crowdwise.io.document import Document, Table, Tree
 from crowdwise.io.missing import blank_words, find_words, note_words
 from crowdwise.io.open import find_files, open_document
@@ -28,6 +27,7 @@ from crowdwise.io.truths import (
     find_repeats,
     find_truth_columns,
 )
+from crowdwise.io.values import encode_values, is_whole, parse_names, parse_whole
 from crowdwise.typing import Array, GoldLike, Ints, Names
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
-from crowdwise.io.build import LongTable, build_annotations, is_whole, join_tables, parse_whole
+from crowdwise.io.build import LongTable, build_annotations, join_tables
 from crowdwise.io.document import Cell, Document, Matrix, ReadOptions, Table
 from crowdwise.io.formats import FORMATS, long, wide
 from crowdwise.io.formats.collect import choose_question
@@ -21,6 +21,7 @@ from crowdwise.io.missing import find_words
 from crowdwise.io.open import CONTAINERS, find_files, open_document
 from crowdwise.io.recognize import MALFORMED, REQUIRED, Format, recognize_format
 from crowdwise.io.typed_files import parse_value
+from crowdwise.io.values import is_whole, parse_whole
 from crowdwise.typing import Names
 
 BY_NAME = {form.name: form for form in FORMATS}

@@ -10,8 +10,9 @@ import pandas as pd
 
 from crowdwise.annotations.notes import Aside
 from crowdwise.errors import FormatError, explain, listing
-from crowdwise.io.build import SCALARS, LongTable, encode_values, refuse_nested
+from crowdwise.io.build import LongTable
 from crowdwise.io.document import Cell, Record, Table
+from crowdwise.io.values import SCALARS, encode_values, refuse_nested
 from crowdwise.typing import Array
 
 TRUE = ("true", "1", "1.0", "yes", "t")

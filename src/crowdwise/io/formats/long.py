@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from crowdwise.io.build import LongTable, parse_names
+from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.recognize import (
     REQUIRED,
@@ -11,6 +11,7 @@ from crowdwise.io.recognize import (
     recognize_columns,
     require_columns,
 )
+from crowdwise.io.values import parse_names
 
 SOFT = "proba_"
 

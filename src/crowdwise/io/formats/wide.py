@@ -13,7 +13,7 @@ from pandas.api.types import is_numeric_dtype
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.wide import find_scale
 from crowdwise.errors import AnnotationError, explain, listing, plural
-from crowdwise.io.build import LongTable, encode_column, parse_numbers
+from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.missing import blank_words, is_word, note_words
 from crowdwise.io.recognize import (
@@ -23,6 +23,7 @@ from crowdwise.io.recognize import (
     recognize_columns,
     require_columns,
 )
+from crowdwise.io.values import encode_column, parse_numbers
 
 UNNAMED = ("", "Unnamed: 0", "index")
 MOST_NAMES = 20  # of columns, in a note

@@ -6,12 +6,7 @@ import pytest
 
 from crowdwise.annotations.frames import to_floats
 from crowdwise.errors import FormatError
-from crowdwise.io.build import (
-    encode_values,
-    map_values,
-    parse_names,
-    parse_numbers,
-)
+from crowdwise.io.values import encode_values, map_values, parse_names, parse_numbers
 
 
 def listed(column):
