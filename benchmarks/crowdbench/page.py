@@ -139,6 +139,7 @@ def cells_of(line: Any, *, published: bool, usual: int) -> list[str]:
     if line is None or pd.isna(line["mean"]):
         return ["-", "", "", ""] if published else ["-"]
     error = f" ± {line['error']:.4f}" if line["runs"] > 1 else ""
+    error += " (1 run)" if pd.isna(line["error"]) else ""
     error += f" ({line['runs']} runs)" if 1 < line["runs"] < usual else ""
     ours = f"{line['mean']:.4f}{error}"
     if not published:

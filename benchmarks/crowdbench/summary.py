@@ -19,12 +19,12 @@ WIDE = 0.05  # an interval of the difference that is wider says little
 def summarize(table: Table, runs: Runs) -> pd.DataFrame:
     """One line per row, column and metric that has runs.
 
-    ``error`` is the standard error of the mean over seeds. ``mark`` compares with the
-    published figure: better or worse by more than 1.96 standard errors of the difference, else
-    level, or "cannot tell" where the interval is wider than five points, or unknown because what
-    could vary ran once. A figure published
-    without an error is taken as a single run, as variable as ours. On a stand-in nothing is
-    compared. ``not_blind`` says what had been seen before the settings were fixed.
+    ``error`` is the standard error of the mean over seeds; NaN if what varies ran once. ``mark``
+    compares with the published figure: better or worse by more than 1.96 standard errors of the
+    difference, else level, or "cannot tell" where that interval is wider than five points or
+    unknown. A figure published without an error is taken as a single run, as variable as ours.
+    On a stand-in nothing is compared. ``not_blind`` says what had been seen before the settings
+    were fixed.
     """
     lines = []
     for column in table.columns:
@@ -36,8 +36,9 @@ def summarize(table: Table, runs: Runs) -> pd.DataFrame:
                 values = np.array([run["figures"][metric] for run in found], dtype=float)
                 known = table.published(row, column, metric)
                 figures = _figures(values, known, compare=not table.columns[column].stand_in)
-                if "mark" in figures and len(found) == 1 and table.needs_seeds(row, column):
-                    figures["mark"] = "cannot tell"
+                if len(found) == 1 and table.needs_seeds(row, column):
+                    figures["error"] = float("nan")
+                    figures |= {"mark": "cannot tell"} if "mark" in figures else {}
                 seconds = np.mean([run["seconds"] for run in found])
                 peak = max(run["peak_mb"] for run in found)
                 place = {"column": column, "row": row, "metric": metric}

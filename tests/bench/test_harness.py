@@ -295,6 +295,9 @@ def test_a_single_run_of_what_varies_says_nothing(tmp_path):
     found = lines(run(tmp_path, seeds=1, columns=["easy"]))
     assert found.loc[("easy", "guess", "accuracy"), "mark"] == "cannot tell"
     assert found.loc[("easy", "sure", "accuracy"), "mark"] == "worse"  # every run is the same
+    text = (tmp_path / "toy.md").read_text()
+    assert "| guess | 0.4850 (1 run) |" in text
+    assert "| sure | 0.7000 |" in text
 
 
 def test_pairs_are_tested_seed_by_seed():

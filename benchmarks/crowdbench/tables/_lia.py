@@ -30,6 +30,7 @@ REDUNDANCY = {"BB": (2, 5, 10, 20, 39), "WS": (2, 5, 10), "RTE": (2, 5, 10)}
 MEDICAL_SETS = {"MC": "medical_causes", "MT": "medical_treats"}
 MEDICAL = {"MC": (2, 5, 10), "MT": (2, 5, 10)}
 BODY = MLP(hidden=(16, 16, 16, 16), activation="selu")
+TRAINING = Training(optimizer="amsgrad", learning_rate=1e-3)
 WIDE = MLP(hidden=(32, 32, 32, 32), activation="selu")  # on the medical sets
 
 
@@ -163,14 +164,11 @@ def lia(
     ``"words in common"`` they are those of :func:`words_in_common`.
     """
     kind = {"none": LIAE, "words in common": WordLIA}.get(features, learn.LIA)
-    others: dict[str, Any] = {"truth": body, "difficulty": body}
-    if features == "linear":
-        others = {"truth": "linear", "difficulty": MLP(hidden=())}
-    if weight_decay:
-        usual = learn.LIA.default_training
-        others["training"] = clone(usual).set_params(weight_decay=weight_decay)
+    linear = features == "linear"
     return kind(
-        **others,
+        truth="linear" if linear else body,
+        difficulty=MLP(hidden=()) if linear else body,
+        training=clone(TRAINING).set_params(weight_decay=weight_decay),
         scale=features == "standardized",
         objective=learn.EM(*rounds, *finish),
     )

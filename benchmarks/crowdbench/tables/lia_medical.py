@@ -16,6 +16,7 @@ from crowdbench.table import Column, Published, Row, Table
 from crowdbench.tables._lia import (
     MEDICAL,
     SOURCE,
+    TRAINING,
     WIDE,
     features_for,
     medical,
@@ -121,6 +122,7 @@ def lia_ml(heads: str) -> learn.LIAML:
         heads=heads,
         truth=WIDE,
         difficulty=WIDE,
+        training=TRAINING,
         scale=False,
         objective=learn.EM(5, 40, None),
     )

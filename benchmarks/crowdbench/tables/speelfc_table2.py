@@ -181,7 +181,13 @@ TABLE = Table(
             ),
             "SpeeLFC": Row(end_to_end("SpeeLFC"), paper(0.6923, 0.7314), not_blind=SEEN),
             "SpeeLFCD": Row(end_to_end("SpeeLFCD"), paper(0.6833, 0.7336), not_blind=SEEN),
-            "LIA": Row(lambda column: learn.LIA(truth=NETS[column], scale=SCALED[column])),
+            "LIA": Row(
+                lambda column: learn.LIA(
+                    truth=NETS[column],
+                    scale=SCALED[column],
+                    training=learn.LIA.default_training,
+                )
+            ),
         }
     ),
     columns={
