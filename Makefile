@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check walk fuzz mutants bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
+.PHONY: help demo quick smoke matrix test check walk fuzz mutants bench bench-same bench-speed bench-reading bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -39,7 +39,7 @@ check: $(READY)  ## Lint, check types and the direction of imports
 	@$(BIN)/lint-imports --no-logo
 
 # Tests run side by side: more threads for each would only compete.
-quick test: export OMP_NUM_THREADS := 1
+quick smoke test: export OMP_NUM_THREADS := 1
 
 # One file of tests per package, the README, and the laws on a few methods.
 SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engine.py base/test_aggregator.py \
@@ -49,10 +49,21 @@ SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engin
 	compat/test_recorded.py cli/test_options.py bench/test_harness.py promises/test_page.py test_import.py test_house.py
 SMOKE_LAWS := MajorityVote or DawidSkene or Wawa or SoftProb or RLL
 
-quick: check  ## Lint, check types and run a few tests of every package (about a minute)
+quick: check smoke  ## Lint, check types and run a few tests of every package (about a minute)
+
+smoke:  ## Run a few tests of every package in an environment that is there: BIN=.venv/bin
 	@echo "==> Smoke tests"
 	@$(BIN)/python -m pytest --quiet $(addprefix tests/,$(SMOKE)) "tests/test_docs.py::test_python_blocks_run[README.md]"
 	@$(BIN)/python -m pytest --quiet tests/laws -k "$(SMOKE_LAWS)"
+
+matrix: .venv-tox/.ready  ## Run smoke on Python 3.11 to 3.14, those that are here, with oldest and newest dependencies
+	.venv-tox/bin/tox run $(MATRIX)
+
+.venv-tox/.ready:
+	@echo "==> Setting up .venv-tox with tox"
+	@$(PYTHON) -m venv .venv-tox
+	@.venv-tox/bin/python -m pip install --quiet "tox>=4.23"
+	@touch $@
 
 test: check  ## Run every test, doctest, example and code block in the docs
 	@echo "==> Tests"
@@ -110,4 +121,4 @@ docs: $(READY)  ## Regenerate the tables in README and docs, and build the site
 	@echo "built site/index.html"
 
 clean:  ## Remove everything that can be rebuilt
-	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2
+	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2 .venv-tox .venv-matrix

@@ -1,6 +1,7 @@
 """Promises of the commands: what is said, what is never lost, what is never shown or run."""
 
 import argparse
+import configparser
 import logging
 import os
 import re
@@ -498,3 +499,47 @@ def test_promise_20_compare_explains_its_columns(capsys, monkeypatch):
     text = capsys.readouterr().out
     for name in {*heads[0], *heads[1], "same labels"} - {"method", "95% interval"}:
         assert f"\n  {name} " in text
+
+
+def read_versions(text, sign):
+    """The versions that a list of requirements names after a sign, by package."""
+    return {name.lower(): version for name, version in re.findall(rf"([\w-]+){sign}([\w.]+)", text)}
+
+
+def test_promise_23_the_oldest_versions_are_those_that_are_allowed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *extras["excel"], *extras["parquet"], *extras["plot"]]
+    allowed = read_versions(" ".join(asked), ">=")
+    pinned = read_versions((ROOT / "constraints-oldest.txt").read_text().partition("\n\n")[0], "==")
+    tools = read_versions(" ".join(extras["test"]), ">=")
+    assert set(allowed) <= set(pinned)
+    for name, version in pinned.items():
+        if name != "torch":  # older builds pull several gigabytes
+            assert pad(version) == pad({**tools, **allowed}[name]), name
+
+
+def pad(version):
+    """A version with three numbers."""
+    return [*version.split("."), "0", "0"][:3]
+
+
+def test_promise_23_one_command_runs_every_python_and_both_ends():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "tox.ini")
+    assert config["tox"]["env_list"] == "py3{11,12,13,14}-{oldest,newest}"
+    assert config["tox"]["skip_missing_interpreters"] == "true"
+    for end in ("oldest", "newest"):
+        assert f"constraints-{end}.txt" in config["testenv"]["set_env"]
+        assert "torch==2.13.0" in (ROOT / f"constraints-{end}.txt").read_text()
+    assert config["testenv"]["commands"] == "make smoke BIN={env_bin_dir}"
+    assert "tox run" in re.search(r"^matrix:(.*\n)+?\n", (ROOT / "Makefile").read_text(), re.M)[0]
+
+
+def test_promise_23_what_was_run_is_declared():
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {
+        re.search(r"3\.\d\d", text)[0] for text in project["classifiers"] if ":: 3.1" in text
+    }
+    assert declared == {row[1] for row in re.finditer(r"^\| (3\.\d\d)\.\d+ ", page, re.M)}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import crowdwise
 from crowdwise import progress
 from crowdwise.cli import main
+from crowdwise.cli.tables import align
 from crowdwise.errors import FileError
 from crowdwise.io import as_annotations, formulas, read, write_annotations, write_labels
 from crowdwise.io.features import read_features, write_features
@@ -141,6 +142,7 @@ def test_promise_15_tables_in_a_pipe_are_for_people_too(votes, capsys):
     assert not SEEN.search("".join(capsys.readouterr()))
     assert main(["aggregate", str(votes), "--quiet"]) == 0
     assert "\x1b[2J" in capsys.readouterr().out  # data goes into a pipe as it is
+    assert align([["name", "label"], ["a\nb", "x\ty"]], right=set()).count("\n") == 1
 
 
 def test_promise_15_errors_warnings_and_bars_are_printable(tmp_path):
