@@ -29,13 +29,14 @@ METHODS = {
 }
 WHY = """\
 Majority vote is the same computation. Dawid-Skene starts from the same shares and takes the same
-20 steps; crowd-kit clips counts from below at 1e-10, which equals our smoothing of 1e-10 but for a
-row of a confusion matrix without any mass: crowd-kit spreads it over the labels that the worker
-used, we over all classes. GLAD's M-step is inexact in both (conjugate gradients there, Newton steps
-here), so parameters agree to that accuracy. Left to themselves the two stop at different points:
-crowd-kit's bound for Dawid-Skene counts the prior once per label, and its GLAD compares a value per
-row with one that is not; both can stop too early. crowd-kit's MACE is not compared: its counts are
-misaligned between workers, and its result changes with the order of the rows."""
+20 steps; crowd-kit raises counts below 1e-10 to 1e-10 and spreads the rest over the labels that
+the worker used, we add 1e-10 and spread it over all classes; this shows where a worker has
+hardly any label of a class. GLAD's M-step is inexact in both (conjugate gradients there, Newton
+steps here), so parameters agree to that accuracy. Left to themselves the two stop at different
+points: crowd-kit's bound for Dawid-Skene counts the prior once per label, and its GLAD stops by
+an expected value that EM does not raise; both can stop too early. crowd-kit's MACE is not
+compared: its counts are misaligned between workers, and its result changes with the order of the
+rows."""
 
 
 def main() -> None:
