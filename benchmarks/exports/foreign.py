@@ -57,7 +57,7 @@ def scale(pen: Pen) -> Any:
     return sized(pen, lambda k: {"task_id": f"x{k}", "response": {"category": "red"}, "params": {}})
 
 
-def labelbox_first(pen: Pen) -> Any:
+def labelbox_v1(pen: Pen) -> Any:
     return sized(pen, lambda k: {"ID": k, "DataRow ID": k, "Labeled Data": "x", "Label": {}})
 
 
@@ -66,6 +66,10 @@ def appen_json(pen: Pen) -> Any:
 
 
 def doccano_spans(pen: Pen) -> Any:
+    return sized(pen, lambda k: {"id": k, "text": "Ann sat", "entities": [{"start_offset": 0}]})
+
+
+def doccano_old_spans(pen: Pen) -> Any:
     return sized(pen, lambda k: {"id": k, "text": "Ann sat", "label": [[0, 3, "PER"]]})
 
 
@@ -73,11 +77,12 @@ JSON: dict[str, tuple[Callable[[Pen], Any], str]] = {
     "appen_json": (appen_json, "Appen's JSON report"),
     "argilla_legacy": (argilla_legacy, "Argilla 1"),
     "coco": (coco, "a COCO file"),
-    "doccano_spans": (doccano_spans, "marks parts of a text"),
+    "doccano_old_spans": (doccano_old_spans, "marks parts of a text"),
+    "doccano_spans": (doccano_spans, "doccano's export of spans"),
     "ground_truth_manifest": (ground_truth_manifest, "SageMaker Ground Truth"),
     "kili": (kili, "Kili"),
     "label_studio_spans": (label_studio_spans, "marks parts of a task"),
-    "labelbox_first": (labelbox_first, "Labelbox"),
+    "labelbox_v1": (labelbox_v1, "Labelbox"),
     "labelme": (lambda _: {"version": "5", "shapes": [], "imagePath": "x"}, "a LabelMe file"),
     "prodigy_spans": (prodigy_spans, "marks inside the tasks"),
     "scale": (scale, "Scale AI"),

@@ -39,7 +39,7 @@ def refusal(value, name="export.json", **options):
 
 # -- 3: names of files -----------------------------------------------------------------------
 
-USERS = ["anna.smith", "anna.jones", "bob@x.org", "bob@x.com", "C.JSONL"]
+USERS = ["anna.smith", "anna.jones", "bob@x.org", "bob@x.com", "C.JSONL", "_dan", "readme-bot"]
 
 
 def doccano(label):

@@ -2,6 +2,11 @@
 
 import pytest
 from exports import FOREIGN, WRITERS, Export, Pen, check, draw_export, read_all
+from exports.check import read_one
+
+from crowdwise import Annotations
+from crowdwise.io.formats import FORMATS
+from crowdwise.io.formats.refused import REFUSED
 
 SEEDS = range(30)  # times ten exports each
 
@@ -48,6 +53,14 @@ def test_the_check_finds_what_is_wrong(export, says):
 def test_the_check_finds_tracebacks(monkeypatch):
     monkeypatch.setattr("crowdwise.io.reader.recognize_format", lambda *_: 1 / 0)
     assert "traceback: ZeroDivisionError" in check(long(["1,a,x"]))
+
+
+def test_every_format_is_written_and_every_refusal():
+    readings = [read_one(WRITERS[tool](Pen(seed))) for tool in WRITERS for seed in range(3)]
+    read = {one.notes[0] for one in readings if isinstance(one, Annotations)}
+    names = {note.removeprefix("read as ").split(",")[0] for note in read}
+    assert names == {form.name for form in FORMATS}
+    assert {form.name for form in REFUSED} <= FOREIGN.keys()
 
 
 def test_a_seed_stands_for_one_export():

@@ -60,7 +60,7 @@ def read(
 
     Parameters
     ----------
-    path : path, list of paths, binary stream, frame, or what json.loads returns
+    path : path, list of paths, binary stream, frame, list of triples, or what json.loads returns
         A file, plain, gzip or zip; or a folder of files of one format, whose rows are put
         together. An export that is in memory already is taken as it is.
     format : str, optional

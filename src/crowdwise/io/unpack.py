@@ -42,9 +42,14 @@ def refuse_endless(mode: int, name: str, *, pipes: bool = True) -> None:
 
 
 def is_readable(name: str) -> bool:
-    """Whether a file of this name is taken from a folder or an archive."""
+    """Whether a file of this name is taken from a folder or an archive.
+
+    Hidden files are not, nor what goes with the data: a readme, a license, an index of Parquet.
+    """
     plain = name.lower()
-    return not plain.startswith((".", "_", "readme", "license")) and plain.endswith(READABLE)
+    beside = plain.startswith(("readme", "license")) and plain.endswith(".txt")
+    index = plain.startswith("_") and plain.endswith((".parquet", ".pq"))
+    return plain.endswith(READABLE) and not (plain.startswith(".") or beside or index)
 
 
 def read_stream(stream: IO[Any], name: str) -> list[File]:
