@@ -249,3 +249,9 @@ def test_columns_of_arrow_keep_their_gaps_and_types(triples):
     for built in (Annotations.from_frame(table), cw.read(table)):
         assert triples(built) == triples(Annotations.from_frame(frame))
         assert built.n_annotations == 2
+
+
+def test_probabilities_that_are_no_numbers():
+    frame = pd.DataFrame({"task": [1, 2], "worker": [1, 1], "a": ["0.5", "NA"], "b": [0.5, 1.0]})
+    with pytest.raises(AnnotationError, match=r"values of soft cannot be used(.|\n)*row 2"):
+        Annotations.from_frame(frame, soft={"x": "a", "y": "b"})

@@ -46,12 +46,14 @@ def crowd():
 class TestRowsAreNotTasks:
     """Point 1: truths whose index numbers rows 0 to 29, where tasks are 1 to 30."""
 
-    @pytest.fixture(params=["series", "floats", "shuffled", "dict"])
+    @pytest.fixture(params=["series", "floats", "objects", "named", "shuffled", "dict"])
     def by_row(self, request, crowd):
         rows = crowd[1].reset_index(drop=True)
         return {
             "series": rows,
             "floats": rows.set_axis(np.arange(N) * 1.0),
+            "objects": rows.set_axis(pd.Index(range(N), dtype=object)),
+            "named": rows.rename_axis("row"),
             "shuffled": rows.sample(frac=1.0, random_state=0),
             "dict": rows.to_dict(),
         }[request.param]
@@ -294,6 +296,12 @@ class TestMissingWords:
         assert read(text, missing=["NA", "skip"]).classes.tolist() == [1, 2]
         assert read(text.replace("skip", "2")).classes.tolist() == [1, 2]
         assert read(text.replace("skip", "2")).gold_labels.to_dict() == {1: 1, 3: 2}
+
+    def test_promise_06_names_like_nothing_are_names_and_said(self, read):
+        votes = read("task,worker,label\n1,None,x\nNA,None,y\nNA,a,x\n")
+        assert votes.workers.tolist() == ["None", "a"]
+        assert "workers with names like that of a missing value: 'None' 2" in votes.notes
+        assert "tasks with names like that of a missing value: 'NA' 2" in votes.notes
 
     def test_promise_06_truths_may_be_missing_too(self, read, tmp_path):
         votes = read("task,worker,label\n1,a,x\n1,b,y\n2,a,x\n")

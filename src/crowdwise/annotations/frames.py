@@ -216,7 +216,7 @@ def refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Se
 
 def _take_soft(data: nw.DataFrame[Any], soft: Mapping[Any, str], where: str) -> SoftLabels:
     refuse_absent({f"probability of {k!r}": name for k, name in soft.items()}, data.columns, where)
-    columns = [take_series(data, name).to_numpy(dtype=np.float64) for name in soft.values()]
+    columns = [_coerce_floats(take_series(data, name)) for name in soft.values()]
     return SoftLabels(list(soft), np.column_stack(columns))
 
 
@@ -265,12 +265,17 @@ def _parse_scores(column: pd.Series, label: Ints, where: str) -> Floats:
     return score
 
 
-def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
-    """The weights as numbers; those of rows that have a label must be usable."""
+def _coerce_floats(column: pd.Series) -> Floats:
+    """A column as floats, NaN where a cell is not a number."""
     known = to_floats(column)
     if known is None:
         known = pd.to_numeric(column.astype(object), errors="coerce")
-    weight: Floats = known.to_numpy(dtype=np.float64)
+    return known.to_numpy(dtype=np.float64)
+
+
+def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
+    """The weights as numbers; those of rows that have a label must be usable."""
+    weight = _coerce_floats(column)
     bad = (label >= 0) & ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         raise AnnotationError(

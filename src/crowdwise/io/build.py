@@ -13,7 +13,7 @@ from crowdwise.annotations.frames import refuse_absent, to_floats
 from crowdwise.annotations.notes import Aside, count_aside, join_notes
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.document import Cell, ReadOptions, Table
-from crowdwise.io.missing import blank_words, note_words
+from crowdwise.io.missing import blank_words, note_names, note_words
 from crowdwise.io.values import encode_column, encode_values, map_values, parse_numbers
 from crowdwise.typing import Array, Names
 
@@ -169,7 +169,8 @@ def _refuse_lists(long: LongTable, where: str) -> LongTable:
 
 def _blank_words(long: LongTable, words: frozenset[str]) -> LongTable:
     """Labels and truths that are words for a missing value become missing."""
-    frame, notes = long.frame, long.notes
+    frame = long.frame
+    notes = (*long.notes, *(note for role in ROLES[:2] for note in note_names(frame[role], role)))
     for role, what in (("label", "labels"), ("gold", "truths")):
         if role in frame:
             own = frame[role]

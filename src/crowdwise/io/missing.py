@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 # What pandas, R, SQL, Python and spreadsheets write where there is nothing.
 WORDS = frozenset(
@@ -45,6 +46,20 @@ def blank_words(column: pd.Series, words: frozenset[str]) -> tuple[pd.Series, Co
     kept = np.append(np.where(blank, -1, np.cumsum(~blank) - 1), -1)[codes]
     own = pd.Categorical.from_codes(kept, names[~blank], ordered=column.cat.ordered)
     return pd.Series(own, index=column.index), Counter(found)
+
+
+def note_names(column: pd.Series, role: str) -> tuple[str, ...]:
+    """A note on tasks or workers that are named like a missing value; these are names even so."""
+    if is_numeric_dtype(column.dtype):
+        return ()
+    if (
+        isinstance(column.dtype, pd.CategoricalDtype)
+        and not column.cat.categories.isin(WORDS).any()
+    ):
+        return ()  # without a look at all rows
+    found = column[column.isin(WORDS)].astype(object).value_counts()
+    shown = ", ".join(f"{name!r} {times:,}" for name, times in found.items())
+    return (f"{role}s with names like that of a missing value: {shown}",) if shown else ()
 
 
 def note_words(found: Counter[str], what: str = "labels") -> tuple[str, ...]:

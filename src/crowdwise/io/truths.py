@@ -10,7 +10,7 @@ import pandas as pd
 from crowdwise.annotations.frames import as_narwhals, take_series
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.errors import AnnotationError, explain, listing, plural
-from crowdwise.io.recognize import recognize_columns
+from crowdwise.io.recognize import SYNONYMS, normalize_name, recognize_columns
 from crowdwise.typing import Array, GoldLike, Ints, Names
 
 
@@ -41,7 +41,7 @@ def refuse_row_numbers(
     loose = [_may_number_rows(names) for names in (index, tasks)]
     if not any(loose):
         return
-    own, other = (pd.Index(as_names(names)).unique() for names in (index, tasks))
+    own, other = _distinct(index), _distinct(tasks)
     shared = own.isin(other)
     in_part = not shared.all() and not other.isin(own).all()
     pairs = ((own, other), (other, own))
@@ -62,9 +62,13 @@ def refuse_row_numbers(
 
 
 def _may_number_rows(names: Names) -> bool:
-    """Whether this is an index of whole numbers that has no name."""
-    unnamed = isinstance(names, pd.Index) and names.name is None
-    return unnamed and as_names(names).dtype.kind in "iu"
+    """Whether this is an index of whole numbers whose name does not say that they are tasks."""
+    named = not isinstance(names, pd.Index) or normalize_name(names.name) in SYNONYMS["task"]
+    return not named and _distinct(names).dtype.kind in "iu"
+
+
+def _distinct(names: Names) -> pd.Index:
+    return pd.Index(as_names(names)).infer_objects().unique()
 
 
 def counts_from(names: pd.Index, start: int) -> bool:
