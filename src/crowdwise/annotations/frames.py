@@ -251,8 +251,7 @@ def _encode_gold(
 
 def _parse_scores(column: pd.Series, label: Ints, where: str) -> Floats:
     """The scores as numbers; one on every row that has a label."""
-    known = to_floats(column)
-    score = np.full(len(column), np.nan) if known is None else known.to_numpy(dtype=np.float64)
+    score = _coerce_floats(column)
     bad = (label >= 0) & ~np.isfinite(score)
     if bad.any():
         raise AnnotationError(
