@@ -4,7 +4,7 @@ A writer knows how many records it wrote, and which of them are clean votes; so 
 checked: every record is an annotation or counted in a note, and no vote is lost or made up.
 """
 
-from exports.check import check, read_all
+from exports.check import check, read_as
 from exports.foreign import FOREIGN
 from exports.pen import Export, Pen, draw_export
 from exports.records import RECORDS
@@ -12,4 +12,4 @@ from exports.tables import TABLES
 
 WRITERS = {**RECORDS, **TABLES, **FOREIGN}
 
-__all__ = ["FOREIGN", "WRITERS", "Export", "Pen", "check", "draw_export", "read_all"]
+__all__ = ["FOREIGN", "WRITERS", "Export", "Pen", "check", "draw_export", "read_as"]

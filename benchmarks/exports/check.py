@@ -13,7 +13,6 @@ import crowdwise as cw
 from crowdwise import Annotations, CrowdwiseError
 from crowdwise.annotations.notes import count_aside
 from crowdwise.io import reader, recognize
-from crowdwise.io.formats import FORMATS
 from exports.pen import Export
 
 PARTS = re.compile(r"\n  (expected|fix): ")
@@ -75,13 +74,13 @@ def _check_records(taken: Annotations, export: Export) -> str:
     return ""
 
 
-def read_all(export: Export) -> str:
-    """The first error that is not ours, over every format that the export may be taken for."""
-    for form in FORMATS:
+def read_as(export: Export, *names: str) -> str:
+    """The first error that is not ours, where the export is taken for these formats."""
+    for name in names:
         try:
-            read_one(export, form.name)
+            read_one(export, name)
         except Exception as error:
-            return f"traceback as {form.name}: {type(error).__name__}: {error}"
+            return f"traceback as {name}: {type(error).__name__}: {error}"
     return ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.frames import refuse_absent, to_floats
+from crowdwise.annotations.frames import refuse_absent, shorten_columns, to_floats
 from crowdwise.annotations.notes import Aside, count_aside, join_notes
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.document import Cell, ReadOptions, Table
@@ -44,6 +44,11 @@ class LongTable:
         """The columns that play the roles, and columns computed from others."""
         columns = {role: name for role, name in roles.items() if role not in computed}
         refuse_absent(columns, table.columns, table.name)
+        for role in ("task", "worker", "label"):
+            if role not in columns and role not in computed:
+                fix = f"name it: {role}='…' in Python, --{role} … in a shell; or another format"
+                found = shorten_columns(list(map(str, table.columns)))
+                raise AnnotationError.missing_column(role, where=table.name, found=found, fix=fix)
         frame = table.frame(list(columns.values()))
         cells = {role: frame[name] for role, name in columns.items()} | computed
         worth = {r: n for r, n in columns.items() if n != r or r in ("weight", "time", "gold")}

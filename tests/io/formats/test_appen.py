@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import crowdwise as cw
-from crowdwise.errors import FormatError
+from crowdwise.errors import AnnotationError, FormatError
 
 
 def test_reads_judgments_and_test_questions(export, triples, gold):
@@ -49,3 +49,11 @@ def test_the_only_field_is_the_question(tmp_path, triples):
 
 def test_gold_can_be_another_column(export, gold):
     assert gold(export("appen.csv", gold="mood_gold")) == {702: "bad", 703: "good\nbad"}
+
+
+def test_a_table_without_its_columns():
+    rows = [{"mood": "good", "who": 1}]
+    with pytest.raises(
+        AnnotationError, match=r"no column for the task(.|\n)*mood, who(.|\n)*task="
+    ):
+        cw.read(rows, "appen", question="mood")
