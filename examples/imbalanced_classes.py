@@ -18,7 +18,9 @@ found = {}
 for method in (MajorityVote(), HardDawidSkene(), DawidSkene()):
     found[type(method).__name__] = method.fit(votes).posterior_
 found["DawidSkene, rebalanced"] = rebalance(method.posterior_, method.prior_)
-found["ICED, as published"] = ICED(rounds=10, random_state=0).fit(X, votes).posterior_
+found["ICED, as published"] = (
+    ICED.recipe("paper", rounds=10, random_state=0).fit(X, votes).posterior_
+)
 model = ICED.recipe("network", rounds=10, random_state=0).fit(X, votes)
 found["ICED, network prior"] = model.posterior_
 
