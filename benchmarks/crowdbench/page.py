@@ -13,9 +13,9 @@ SIGNS = {"better": "▲", "level": "=", "worse": "▼", "cannot tell": "cannot t
 NOT_BLIND = "†"
 LEGEND = (
     "Ours is the mean ± standard error over {runs} runs, then the published figure, the "
-    "difference, and ▲ better, = level or ▼ worse than published (by more than 1.96 standard "
-    "errors of the difference; a figure published without an error counts as one run, as "
-    "variable as ours). Where that interval is wider than five points, or unknown "
+    "difference, and ▲ better, = level or ▼ worse than published (by more than the 95 % interval "
+    "of the difference; a figure published without an error counts as one run, as variable as "
+    "ours). Where that interval is wider than five points, or unknown "
     "after a single run, nobody can tell."
 )
 STAND_IN = "not the paper's data, so its figures are for orientation only"

@@ -12,7 +12,7 @@ from scipy import stats
 from crowdbench.table import Published, Table
 
 Runs = Mapping[tuple[str, str, int], Mapping[str, Any]]
-SIGNIFICANT = 1.96  # standard errors
+LEVEL = 0.975  # of the two-sided interval of 95 %
 WIDE = 0.05  # an interval of the difference that is wider says little
 
 
@@ -20,11 +20,11 @@ def summarize(table: Table, runs: Runs) -> pd.DataFrame:
     """One line per row, column and metric that has runs.
 
     ``error`` is the standard error of the mean over seeds; NaN if what varies ran once. ``mark``
-    compares with the published figure: better or worse by more than 1.96 standard errors of the
-    difference, else level, or "cannot tell" where that interval is wider than five points or
-    unknown. A figure published without an error is taken as a single run, as variable as ours.
-    On a stand-in nothing is compared. ``not_blind`` says what had been seen before the settings
-    were fixed.
+    compares with the published figure: better or worse by more than the 95 % interval of the
+    difference (Student's t, since seeds are few), else level, or "cannot tell" where that
+    interval is wider than five points or unknown. A figure published without an error is taken
+    as a single run, as variable as ours. On a stand-in nothing is compared. ``not_blind`` says
+    what had been seen before the settings were fixed.
     """
     lines = []
     for column in table.columns:
@@ -80,10 +80,12 @@ def mark(ours: Mapping[str, float], known: Published) -> str:
     theirs = ours["deviation"] if known.error is None else known.error
     rounding = 5e-5 if known.error is None else 5e-4
     error = float(np.hypot(ours["error"], theirs)) + rounding
-    distance = (ours["mean"] - known.value) / error
-    if abs(distance) <= SIGNIFICANT:
-        return "cannot tell" if 2 * SIGNIFICANT * error > WIDE else "level"
-    return "better" if distance > 0 else "worse"
+    n = ours["runs"]
+    reach = error * float(stats.t.ppf(LEVEL, n - 1) if n > 1 else stats.norm.ppf(LEVEL))
+    difference = ours["mean"] - known.value
+    if abs(difference) <= reach:
+        return "cannot tell" if 2 * reach > WIDE else "level"
+    return "better" if difference > 0 else "worse"
 
 
 def compare_pairs(table: Table, runs: Runs) -> list[dict[str, Any]]:

@@ -277,7 +277,7 @@ def test_unknown_names_are_refused(tmp_path):
     [
         (0.50, 0.01, 0.03, Published(0.47, 0.005), "better"),
         (0.50, 0.01, 0.03, Published(0.53, 0.005), "worse"),
-        (0.50, 0.01, 0.03, Published(0.49, 0.005), "level"),
+        (0.50, 0.005, 0.015, Published(0.49, 0.005), "level"),
         (0.50, 0.001, 0.003, Published(0.495), "level"),  # one run, as variable as ours
         (0.50, 0.01, 0.03, Published(0.45), "cannot tell"),  # within an interval of 12 points
         (0.50, 0.05, 0.15, Published(0.7855), "cannot tell"),
@@ -287,8 +287,14 @@ def test_unknown_names_are_refused(tmp_path):
     ],
 )
 def test_marks(mean, error, deviation, known, expected):
-    ours = {"mean": mean, "error": error, "deviation": deviation}
+    ours = {"mean": mean, "error": error, "deviation": deviation, "runs": 10 if error else 1}
     assert mark(ours, known) == expected
+
+
+def test_few_runs_have_a_wide_interval():
+    ours = {"mean": 0.5, "error": 0.01, "deviation": 0.02}
+    assert mark({**ours, "runs": 30}, Published(0.54, 0.001)) == "worse"
+    assert mark({**ours, "runs": 2}, Published(0.54, 0.001)) == "cannot tell"
 
 
 def test_a_single_run_of_what_varies_says_nothing(tmp_path):
