@@ -159,7 +159,7 @@ def log_chances(accuracy: Floats, n_classes: int) -> tuple[Floats, Floats]:
     """Log P(label | truth) where they are the same, and where they are not."""
     if n_classes == 1:  # nothing to err about
         return np.zeros_like(accuracy), np.zeros_like(accuracy)
-    return log_of(accuracy), log_of((1.0 - accuracy) / (n_classes - 1))
+    return np.log(accuracy), np.log((1.0 - accuracy) / (n_classes - 1))
 
 
 def accuracy_of(sums: CoinSums, pseudo: Floats) -> Floats:

@@ -280,6 +280,8 @@ def block_edges(cells: Cells, table_size: int) -> list[tuple[int, int]]:
     n_cells = len(cells.code)
     worth = n_cells // max(CELLS_PER_BLOCK, 4 * table_size)
     n_blocks = min(1 << (max(worth, 1).bit_length() - 1), MOST_BLOCKS)  # a power of two
+    if n_blocks == 1:
+        return [(0, cells.n_tasks)]
     targets = np.linspace(0, n_cells, n_blocks + 1)[1:-1]
     edges = [0, *np.searchsorted(cells.indptr, targets), cells.n_tasks]
     return [(int(start), int(stop)) for start, stop in pairwise(edges)]
@@ -287,9 +289,9 @@ def block_edges(cells: Cells, table_size: int) -> list[tuple[int, int]]:
 
 def _each(work: Callable[[int], Result], n: int, n_threads: int | None) -> list[Result]:
     """``[work(0), …, work(n - 1)]``, in threads when there is more than one."""
-    if n_threads is None:
-        n_threads = os.cpu_count() or 1
-    if min(n, n_threads) == 1:
+    if n_threads is None and n > 1:  # asking takes as long as a small sweep
+        n_threads = os.cpu_count()
+    if n == 1 or n_threads in (None, 1):
         return [work(number) for number in range(n)]
     with ThreadPoolExecutor(min(n, n_threads)) as pool:
         return list(pool.map(work, range(n)))
