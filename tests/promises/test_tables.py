@@ -90,6 +90,11 @@ class TestRowsAreNotTasks:
             MajorityVote().fit(crowd[0], gold=more)
         assert score(crowd[1].rename_axis("task"), more.rename_axis("task")) is not None
 
+    def test_promise_01_numbers_that_fit_in_part_are_refused(self, crowd):
+        votes = Annotations.from_matrix(crowd[0].to_snorkel(), tasks=np.arange(10, N + 10))
+        with pytest.raises(AnnotationError, match="may be tasks or rows: 20 of 30"):
+            MajorityVote().fit(votes, gold=crowd[1].reset_index(drop=True))
+
     def test_promise_01_a_row_without_a_truth_counts(self, crowd):
         rows = crowd[1].reset_index(drop=True).astype(float)
         rows[0] = np.nan  # so that every truth would be for a task
@@ -141,6 +146,9 @@ class TestRowsOfFeatures:
         pd.DataFrame({"item": names, "x": names}).to_csv(path)
         values, _ = read_features(path, tasks=tasks).take_tasks(tasks)
         assert values[:, 0].tolist() == tasks.tolist()
+        pd.DataFrame({"item": names[:-1], "x": names[:-1]}).to_csv(path)
+        with pytest.raises(AnnotationError, match="no row for 1 of 30 tasks"):
+            read_features(path, tasks=tasks).take_tasks(tasks)
 
     def test_promise_02_an_index_without_a_name_may_hold_tasks(self, crowd, features, tmp_path):
         path, tasks = tmp_path / "X.csv", crowd[0].tasks
