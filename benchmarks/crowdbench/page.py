@@ -38,7 +38,7 @@ def page(
             else f"Mean ± standard error over {runs} runs."
         )
     if table.overall and len(summary):
-        parts += ["**Over all columns**", overall_table(summary, table.metrics[0])]
+        parts += ["**Over all columns**", overall_table(summary, table.metrics[0], table.losses)]
     for column, lines in summary.groupby("column", sort=False):
         parts.append(f"**{column}**" + _about(table, str(column)))
         parts.append(column_table(table, lines, int(runs)))
@@ -59,7 +59,7 @@ def column_table(table: Table, lines: pd.DataFrame, usual: int) -> str:
 
     A figure from fewer than ``usual`` runs has their number beside it.
     """
-    shown = [m for m in table.metrics if m in set(lines["metric"])]
+    shown = [m for m in (*table.metrics, *table.losses) if m in set(lines["metric"])]
     known = {m for m in shown if lines.loc[lines["metric"] == m, "published"].notna().any()}
     header = ["method"]
     for metric in shown:
@@ -109,29 +109,41 @@ def absences(table: Table) -> list[str]:
     return [f"{row} was not run: {missing.reason}" for row, missing in table.absent.items()]
 
 
-def overall_table(summary: pd.DataFrame, metric: str) -> str:
+def overall_table(summary: pd.DataFrame, metric: str, losses: Sequence[str] = ()) -> str:
     """Mean and rank over the columns of the rows that have them all, best first.
 
     The last lines compare the best single row with the best row of each column.
     """
     lines = summary[summary["metric"] == metric]
     seen = lines.dropna(subset="not_blind").set_index("row")["not_blind"].to_dict()
-    wide = lines.pivot(index="column", columns="row", values="mean")
+    wide = over_columns(summary, metric)
     common = wide.loc[:, wide.notna().all()]
     rank = common.rank(axis=1, ascending=False).mean()
+    lost = [over_columns(summary, loss).mean() for loss in losses]
     seconds = lines.groupby("row")["seconds"].sum()
     means = common.mean().sort_values(ascending=False)
     rows = [
-        [marked(str(row), seen.get(row)), f"{mean:.4f}", f"{rank[row]:.1f}", f"{seconds[row]:.1f}"]
-        for row, mean in means.items()
+        [
+            marked(str(row), seen.get(row)),
+            *(f"{one[row]:.4f}" for one in (means, *lost)),
+            f"{rank[row]:.1f}",
+            f"{seconds[row]:.1f}",
+        ]
+        for row in means.index
     ]
-    best = common.max(axis=1).mean()
-    rows.append(["best row of each column", f"{best:.4f}", "", ""])
-    rows.append(["gap to the best single row", f"{best - means.iloc[0]:.4f}", "", ""])
-    header = ["method", f"mean {metric}, {len(common)} columns", "mean rank", "seconds in all"]
+    best, blank = common.max(axis=1).mean(), [""] * (len(lost) + 2)
+    rows.append(["best row of each column", f"{best:.4f}", *blank])
+    rows.append(["gap to the best single row", f"{best - means.iloc[0]:.4f}", *blank])
+    header = ["method", f"mean {metric}, {len(common)} columns", *losses, "mean rank"]
     others = sorted(set(wide) - set(common))
     note = f"\n\nOnly on some columns: {', '.join(others)}." if others else ""
-    return markdown_table(header, rows) + note
+    return markdown_table([*header, "seconds in all"], rows) + note
+
+
+def over_columns(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The means of a metric, column x row."""
+    lines = summary[summary["metric"] == metric]
+    return lines.pivot(index="column", columns="row", values="mean")
 
 
 def cells_of(line: Any, *, published: bool, usual: int) -> list[str]:

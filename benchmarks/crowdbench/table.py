@@ -87,6 +87,8 @@ class Table:
         By name, in order.
     metrics : sequence of str
         The metrics shown; ``measure`` may return more. Higher is better.
+    losses : sequence of str
+        Metrics shown after these, of which lower is better.
     measure : function of estimator, data and seed
         Fits and scores; returns figures by name.
     pairs : sequence of (row, row)
@@ -110,6 +112,7 @@ class Table:
     columns: Mapping[str, Column]
     measure: Callable[[Any, Any, int], dict[str, float]]
     metrics: Sequence[str] = ("accuracy",)
+    losses: Sequence[str] = ()
     about: str = ""
     notes: Sequence[str] = ()
     pairs: Sequence[tuple[str, str]] = ()

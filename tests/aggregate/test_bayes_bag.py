@@ -34,10 +34,7 @@ def votes(crowd):
 def slow_bag(votes, u, n_steps):
     """One bag as loops: too slow to ship, too plain to be wrong."""
     rows = list(zip(votes.task, votes.worker, votes.label, strict=True))
-    z = np.zeros((votes.n_tasks, votes.n_classes))
-    for i, w, label in rows:
-        z[i, label] += u[w]
-    z /= z.sum(axis=1, keepdims=True)
+    z = votes.shares()
     for _ in range(n_steps):
         n = np.zeros((votes.n_workers, votes.n_classes, votes.n_classes))
         for i, w, label in rows:
@@ -58,9 +55,11 @@ def slow_bag(votes, u, n_steps):
 def test_equals_the_plain_loops(votes):
     base = clone(BayesBag.default_base).set_params(max_iter=4, tol=0.0)
     model = BayesBag(base, n_bags=3, shares=0.2).fit(votes)
-    bags = [slow_bag(votes, u, 4) for u in model.weights_]
+    whole, *bags = (slow_bag(votes, u, 4) for u in model.weights_)
     assert len(bags) == 3
-    assert_allclose(model.posterior_, 0.8 * np.mean(bags, axis=0) + 0.2 * votes.shares())
+    assert_array_equal(model.weights_[0], 1.0)
+    mean = 0.95 * np.mean(bags, axis=0) + 0.05 * whole
+    assert_allclose(model.posterior_, 0.8 * mean + 0.2 * votes.shares())
 
 
 def test_weights_are_exponential_and_independent(votes):
@@ -68,8 +67,16 @@ def test_weights_are_exponential_and_independent(votes):
     assert_allclose(np.quantile(many, [0.1, 0.5, 0.9]), -np.log([0.9, 0.5, 0.1]), rtol=0.05)
     off = np.corrcoef(many.T) - np.eye(votes.n_workers)
     assert np.abs(off).max() < 0.05
-    assert np.abs(np.corrcoef(many[:-1, 0], many[1:, 0])[0, 1]) < 0.05
     assert (draw_weights(votes, 5, 1) != draw_weights(votes, 5, 2)).all()
+
+
+def test_each_round_of_weights_covers_the_distribution(votes):
+    levels = np.exp(-draw_weights(votes, 23, 0))
+    for some in (levels[:10], levels[10:20]):
+        assert_array_equal(
+            np.sort(np.floor(some * 10), axis=0).T, [np.arange(10)] * votes.n_workers
+        )
+    assert_array_equal(draw_weights(votes, 10, 0), draw_weights(votes, 23, 0)[:10])
 
 
 def test_equal_workers_have_weights_of_their_own():
@@ -138,12 +145,16 @@ def test_no_more_results_than_cores_are_ahead(monkeypatch):
 
 
 def test_bags_end_when_the_answer_stands_still(votes, monkeypatch):
-    assert len(BayesBag().fit(votes).bags_) == 50
+    assert len(BayesBag(n_bags=50).fit(votes).bags_) == 51
     monkeypatch.setattr(module, "STEADY", 0.03)
-    model = BayesBag().fit(votes)
-    assert 10 < len(model.bags_) == len(model.weights_) < 50
+    model = BayesBag(n_bags=50).fit(votes)
+    assert 11 < len(model.bags_) == len(model.weights_) < 51
     clear = replace(votes, label=(votes.task % 3).astype(np.int32))
-    assert len(BayesBag().fit(clear).bags_) == 20
+    assert len(BayesBag().fit(clear).bags_) == 21
+
+
+def test_a_small_crowd_has_more_bags():
+    assert [module.suitable_bags(n) for n in (10, 4_000, 8_000, 10**6)] == [200, 100, 50, 50]
 
 
 def test_is_less_sure_of_itself_than_its_base():
@@ -171,7 +182,8 @@ def test_a_task_without_labels_gets_the_prior(votes):
     )
     model = BayesBag(n_bags=10).fit(more)
     assert_allclose(model.posterior_[:-1], BayesBag(n_bags=10).fit(votes).posterior_)
-    assert_allclose(model.posterior_[-1], np.mean([bag.prior_ for bag in model.bags_], axis=0))
+    priors = np.array([bag.prior_ for bag in model.bags_])
+    assert_allclose(model.posterior_[-1], 0.05 * priors[0] + 0.95 * priors[1:].mean(axis=0))
 
 
 def test_new_tasks_are_labeled_by_the_bags_that_were_fitted(votes):

@@ -176,7 +176,7 @@ class DawidSkene(ConfusionModel):
     def _log_belief(self, pseudo: Floats, log_confusion: Floats) -> float:
         """What the prior of the matrices adds to the objective."""
         if self.pooling:
-            return -divergence(self.counts_, pseudo)
+            return -divergence(self.counts_, pseudo, log_confusion)
         return float((pseudo * log_confusion).sum())
 
     def _posterior(self, engine: Engine) -> Floats:

@@ -123,8 +123,9 @@ class IBCC(ConfusionModel):
             truths, self.counts_ = step.truths + smooth, step.counts + pseudo
             self.prior_ = normalize(truths) if fixed is None else fixed
             self.log_prior_ = expected_log(truths) if fixed is None else np.log(fixed)
-            step = engine.sweep(self.log_prior_, expected_log(self.counts_))
-            bound = step.evidence - divergence(self.counts_, pseudo)
+            log_confusion = expected_log(self.counts_)
+            step = engine.sweep(self.log_prior_, log_confusion)
+            bound = step.evidence - divergence(self.counts_, pseudo, log_confusion)
             if fixed is None:
                 bound -= divergence(truths, np.full(engine.n_classes, smooth))
             em.record(bound)

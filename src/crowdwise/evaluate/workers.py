@@ -1,21 +1,24 @@
 """How good each worker is, how certain that is, and who needs a second look."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from crowdwise.aggregate import DawidSkene
+from crowdwise.aggregate import BayesBag
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, explain
+from crowdwise.evaluate.draws import draw_crowds
 from crowdwise.evaluate.intervals import check_interval, credible, wilson
 from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
 from crowdwise.evaluate.worker_skill import measure_signal, measure_skill
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_gold
-from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
+from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, RandomState
 
 
 def worker_quality(
@@ -29,6 +32,7 @@ def worker_quality(
     min_misses: int = 5,
     max_skill: float = 0.3,
     significance: float = 0.01,
+    random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """Assess every worker from labels alone, and from gold where there is some.
 
@@ -41,7 +45,7 @@ def worker_quality(
         Whatever :func:`crowdwise.io.as_annotations` takes.
     model : fitted aggregator, optional
         Its ``probas_`` stand for the truth (a frame of the same form will do as well);
-        by default, :class:`~crowdwise.aggregate.DawidSkene` is fitted here.
+        by default, :class:`~crowdwise.aggregate.BayesBag` is fitted here.
     gold : mapping, Series, frame or array, optional
         Known truths of some tasks.
     confidence : float, default=0.95
@@ -58,6 +62,8 @@ def worker_quality(
         is below 0; or nothing shows skill, and labels are correct less often than by chance;
         or labels look random, but ``p_random`` is below ``significance``, so that they do
         depend on the truth.
+    random_state : int or RandomState, default=0
+        Seed of the draws behind the intervals of accuracy.
 
     Returns
     -------
@@ -66,9 +72,9 @@ def worker_quality(
 
         * n_labels, and n_shared: of these, on tasks that others labeled too;
         * accuracy, accuracy_low, accuracy_high: expected share of correct labels under the
-          model's posterior, with a credible interval that allows for how few labels there
-          are and how uncertain the truths. It trusts the posterior, and is too narrow where
-          that is overconfident, as with two labels per task;
+          model's posterior, and bounds of P(right) that allow for how few labels there are and
+          how uncertain the truths and the other workers, from two labels per task on
+          (``crowdwise bench coverage`` measures how often they hold);
         * agreement, agreement_low, agreement_high: how often another worker of the task
           gives the same label;
         * skill, skill_low, skill_high: 0 for a worker who ignores the task, 1 for one who
@@ -101,10 +107,11 @@ def worker_quality(
     posterior = clamp(_posterior(data, model, gold), known)
     shared = data.redundancy[data.task] > 1
     skill = measure_skill(LeaveOneOut.of(data, posterior, known), shared)
+    draws = Draws(confidence, random_state)
     columns: dict[str, Array] = {
         "n_labels": np.bincount(data.worker, minlength=data.n_workers),
         "n_shared": skill.n_shared,
-        **_with_interval("accuracy", *expected_accuracy(data, posterior, confidence)),
+        **_with_interval("accuracy", *accuracy_by_worker(data, posterior, known, draws)),
         **_with_interval("agreement", *mean_pair_agreement(data, confidence)),
         **_with_interval("skill", skill.value, *skill.interval(confidence)),
         "signal": measure_signal(data, posterior),
@@ -118,6 +125,27 @@ def worker_quality(
     return frame.assign(
         flag=flag_workers(frame, same, below_chance, min_labels, max_skill, significance)
     )
+
+
+class Draws(NamedTuple):
+    """How intervals are drawn."""
+
+    confidence: float
+    random_state: RandomState
+
+
+def accuracy_by_worker(
+    data: Annotations, posterior: Floats, gold: Ints | None, settings: Draws
+) -> tuple[Floats, Array, Array]:
+    """Expected share of correct labels, with bounds that allow for doubt about all truths."""
+    n = np.bincount(data.worker, minlength=data.n_workers)
+    right = np.bincount(data.worker, posterior[data.task, data.label], minlength=data.n_workers)
+    share = np.divide(right, n, out=np.full(len(n), np.nan), where=n > 0)
+    if not data.n_annotations:
+        return share, share, share
+    drawn = draw_crowds(data, posterior, gold, random_state=settings.random_state)
+    low, high = drawn.interval("accuracy", settings.confidence)
+    return share, np.fmin(low, share), np.fmax(high, share)
 
 
 def expected_accuracy(
@@ -179,7 +207,7 @@ def _posterior(
     if not data.n_annotations:
         return data.shares()
     if model is None:
-        return DawidSkene(max_iter=500).fit(data, gold).posterior_
+        return BayesBag().fit(data, gold).posterior_
     if not isinstance(model, pd.DataFrame):
         fitted = hasattr(model, "posterior_")
         model = (model if fitted else clone(model).fit(data, gold)).probas_

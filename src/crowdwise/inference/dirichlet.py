@@ -14,9 +14,13 @@ def expected_log(counts: Floats) -> Floats:
     return digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True))
 
 
-def divergence(counts: Floats, prior: Floats) -> float:
-    """KL(Dirichlet(counts) || Dirichlet(prior)), summed over all rows."""
-    distance = ((counts - prior) * expected_log(counts)).sum(axis=-1)
+def divergence(counts: Floats, prior: Floats, log: Floats | None = None) -> float:
+    """KL(Dirichlet(counts) || Dirichlet(prior)), summed over all rows.
+
+    ``log`` is ``expected_log(counts)``, where it is known already.
+    """
+    log = expected_log(counts) if log is None else log
+    distance = ((counts - prior) * log).sum(axis=-1)
     return float((distance + _log_beta(prior) - _log_beta(counts)).sum())
 
 

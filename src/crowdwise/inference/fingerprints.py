@@ -38,7 +38,7 @@ def fingerprint_workers(annotations: Annotations) -> Hashes:
         counted = weight > 0
         task, code, weight = task[counted], code[counted], weight[counted]
     worker, label = np.divmod(code, n_classes)
-    choices, choice = np.unique(task * n_classes + label, return_inverse=True)
+    choices, choice = number_choices(task * n_classes + label, cells.n_tasks * n_classes)
     color = np.zeros(annotations.n_workers, dtype=np.uint64)
     for _ in range(ROUNDS):
         by_choice = scramble(add_up(choice, color[worker], weight, len(choices)))
@@ -46,6 +46,14 @@ def fingerprint_workers(annotations: Annotations) -> Hashes:
         seen = scramble(by_choice[choice] ^ scramble(by_task[task]))
         color = add_up(worker, seen, weight, annotations.n_workers)
     return color
+
+
+def number_choices(choice: Ints, n_possible: int) -> tuple[Ints, Ints]:
+    """The different choices in order, and the place of each one among them."""
+    if n_possible > 4 * len(choice):
+        return np.unique(choice, return_inverse=True)
+    there = np.bincount(choice, minlength=n_possible) > 0  # the same, without sorting
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[choice]
 
 
 def rank_equals(values: Hashes) -> Ints:
