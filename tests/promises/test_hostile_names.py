@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,7 @@ def test_promise_15_no_escape_reaches_a_terminal(words, votes, tmp_path, monkeyp
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("crowdwise.progress.shown", nullcontext)  # bars return to a line's start
     main([word.format(votes=votes, folder=tmp_path) for word in words])
     assert terminal.text
     assert not SEEN.search(terminal.text)
