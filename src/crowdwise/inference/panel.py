@@ -30,6 +30,10 @@ class Scale:
         mean, deviation = ratings.by_judge(view)
         each = ratings.standardize(view, mean, deviation)
         group = Correlations.of(each).clones()
+        rated = np.bincount(each.worker, minlength=len(group)) > 0
+        if not rated.all():  # who rates nothing is no judge of its own, and joins the first one
+            group = np.where(rated, group, group[rated.argmax()])
+            group = np.unique(group, return_inverse=True)[1]
         joined = each.join(group)
         return cls(mean, deviation, group, joined.table(), Correlations.of(joined).shrink())
 
