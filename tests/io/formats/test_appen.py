@@ -53,7 +53,5 @@ def test_gold_can_be_another_column(export, gold):
 
 def test_a_table_without_its_columns():
     rows = [{"mood": "good", "who": 1}]
-    with pytest.raises(
-        AnnotationError, match=r"no column for the task(.|\n)*mood, who"
-    ):
+    with pytest.raises(AnnotationError, match=r"no column for the task(.|\n)*mood, who"):
         cw.read(rows, "appen", question="mood")
