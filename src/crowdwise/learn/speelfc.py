@@ -71,12 +71,16 @@ class SpeeLFC(CrowdClassifier):
         "mgc": {
             "truth": "linear",
             "diagonal": 4.7,
+            "penalty": 0.0,
+            "prior": 0.0,
             "scale": False,
             "training": Training(learning_rate=1e-3, batch_size=64, batch_of="tasks", epochs=5000),
         },
         "spc": {
             "truth": MLP(hidden=(1200,), dropout=0.5),
             "diagonal": 1.4,
+            "penalty": 0.0,
+            "prior": 0.0,
             "scale": False,
             "training": Training(learning_rate=1e-4, batch_size=64, batch_of="tasks", epochs=200),
         },

@@ -148,6 +148,8 @@ class SpeeLFCD(CrowdClassifier):
         "mgc": {
             "truth": "linear",
             "ease": MLP(hidden=(32,), dropout=0.5),
+            "penalty": 0.0,
+            "prior": 0.0,
             "scale": False,
             "training": Training(
                 learning_rate={"truth": 1e-3, "noise": 1e-3, "ease": 1e-4},
@@ -159,6 +161,8 @@ class SpeeLFCD(CrowdClassifier):
         "spc": {
             "truth": MLP(hidden=(1200,), dropout=0.5),
             "ease": MLP(hidden=(128,), dropout=0.5),
+            "penalty": 0.0,
+            "prior": 0.0,
             "scale": False,
             "training": Training(learning_rate=1e-4, batch_size=64, batch_of="tasks", epochs=200),
         },
