@@ -108,7 +108,7 @@ def test_the_extreme_workers_come_out_on_top_and_at_the_bottom(n_slots):
     skill = [0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55]
     table = label_by_crowd(truth, one_coin_confusion(skill, 2), 4, random_state=0).to_matrix()
     table["always right"], table["always wrong"] = truth, 1 - truth
-    model = LIA(n_slots=n_slots, random_state=0).fit(X, table)
+    model = LIA(n_slots=n_slots, training=LIA.default_training, random_state=0).fit(X, table)
     diagonal = model.confusion_.diagonal(axis1=1, axis2=2).mean(axis=1)
     assert model.workers_[diagonal.argmax()] == "always right"
     assert model.workers_[diagonal.argmin()] == "always wrong"

@@ -149,5 +149,18 @@ def test_music_genres(real_crowd, smoothing):
     # constant answer is what it leaves; with uniform rows the prior hardly matters.
     real_crowd("mgc")
     music = feature_sets.load("mgc")
-    model = Raykar(smoothing=smoothing, max_iter=10, tol=0).fit(music.X, music.annotations)
+    model = Raykar(smoothing=smoothing, ridge=1.0, max_iter=10, tol=0)
+    model.fit(music.X, music.annotations)
     assert model.score(music.X_test, music.y_test) == pytest.approx(0.67, abs=0.03)
+
+
+def test_held_out_labels_choose_ridge_and_smoothing(real_crowd):
+    real_crowd("mgc")
+    music = feature_sets.load("mgc")
+    model = Raykar(max_iter=10, tol=0).fit(music.X, music.annotations)
+    assert len(model.search_.candidates) == 6
+    assert model.search_.chosen in model.search_.candidates
+    assert model.search_.chosen["ridge"] > 1.0
+    assert model.score(music.X_test, music.y_test) > 0.66
+    fixed = Raykar(ridge=2.0, smoothing=0.1, max_iter=3, tol=0).fit(music.X, music.annotations)
+    assert not fixed.search_.candidates

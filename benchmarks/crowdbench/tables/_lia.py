@@ -166,7 +166,7 @@ def lia(
     kind = {"none": LIAE, "words in common": WordLIA}.get(features, learn.LIA)
     linear = features == "linear"
     return kind(
-        truth="linear" if linear else body,
+        truth="linear" if linear else "auto" if body is BODY else body,  # the paper's
         difficulty=MLP(hidden=()) if linear else body,
         training=clone(TRAINING).set_params(weight_decay=weight_decay),
         scale=features == "standardized",

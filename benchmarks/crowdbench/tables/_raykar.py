@@ -31,7 +31,7 @@ class PrintedRaykar(learn.Raykar):
             for _ in range(STEPS):
                 counts = count_labels(votes, posterior)
                 confusion = counts / counts.sum(axis=2, keepdims=True)
-                self.weights_ = softmax_regression(design, posterior, self.ridge, self.weights_)
+                self.weights_ = softmax_regression(design, posterior, 1.0, self.weights_)
                 chance = softmax(design @ self.weights_, axis=1)
                 np.multiply.at(chance, votes.task, confusion[votes.worker, :, votes.label])
                 posterior = chance / chance.sum(axis=1, keepdims=True)

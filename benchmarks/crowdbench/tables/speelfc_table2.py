@@ -151,8 +151,12 @@ TABLE = Table(
             "Raykar (no prior, as printed)": Row(
                 lambda column: PrintedRaykar(scale=SCALED[column]), paper(0.1200, 0.4867)
             ),
-            "Raykar (no prior)": Row(linear("Raykar", smoothing=0.0), paper(0.1200, 0.4867)),
-            "Raykar (prior)": Row(linear("Raykar"), paper(0.6300, 0.7078)),
+            "Raykar (no prior)": Row(
+                linear("Raykar", ridge=1.0, smoothing=0.0), paper(0.1200, 0.4867)
+            ),
+            "Raykar (prior)": Row(
+                linear("Raykar", ridge=1.0, smoothing=0.01), paper(0.6300, 0.7078)
+            ),
             "MALR": Row(linear("MALR"), paper(0.6400, 0.7240)),
             "PersonalClassifier": Row(linear("PersonalClassifier"), paper(None, 0.7261)),
             "SpeeLFC (paper's settings)": Row(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -153,6 +153,8 @@ class CrowdClassifier(Learner):
         "random_state": ["random_state"],
     }
     default_training: ClassVar[Training] = Training()
+    penalties: ClassVar[Sequence[float]] = PENALTIES  # to choose from
+    priors: ClassVar[Sequence[float]] = PRIORS
     recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     truth: NetworkLike | None  # where a method has another default
@@ -253,7 +255,7 @@ class CrowdClassifier(Learner):
         )
         with seeded(int(rng.randint(2**31 - 1)), device, data.step_work(settings)):
             fresh.search_ = None
-            if self._chooses:
+            if self._chooses and features.shape:  # tasks without features tell nothing of new ones
                 best, fresh.history_, fresh.search_ = fresh._choose(data, votes, known, rng)
             else:
                 best, fresh.history_ = fresh._learn(data, votes, known, settings, rng)
@@ -312,26 +314,10 @@ class CrowdClassifier(Learner):
     ) -> tuple[CrowdObjective, History, Search]:
         """Choose penalty and prior by the labels of held-out tasks; train with them on all."""
         penalty, prior = self._strength or (0.0, 0.0)
-        penalties = PENALTIES if penalty == "auto" else (float(penalty),)
-        families, rungs = [], []
-        for truth in self._truths():
-            one = copy.copy(self)
-            one.truth = truth
-            starts = one._starts(data, votes, gold)
-            told = {} if self.truth == truth else {"truth": str(truth)}
-            families.append(
-                [
-                    Variant(p, start.to(data.device), {**told, **settings})
-                    for settings, start in starts
-                    for p in penalties
-                ]
-            )
-            rungs = self._rungs(starts[0][1], prior)
-        return Ladder(data, rungs, families).learn(rng)
-
-    def _truths(self) -> list[NetworkLike]:
-        """Truth models to choose from, the plainest first."""
-        return ["linear" if self.truth is None else self.truth]
+        penalties = self.penalties if penalty == "auto" else (float(penalty),)
+        starts = [(told, one.to(data.device)) for told, one in self._starts(data, votes, gold)]
+        variants = [Variant(p, start, told) for told, start in starts for p in penalties]
+        return Ladder(data, self._rungs(starts[0][1], prior), variants).learn(rng)
 
     def _starts(
         self, data: CrowdData, votes: Annotations, gold: Ints | None
@@ -351,7 +337,7 @@ class CrowdClassifier(Learner):
             return [Rung({"rounds": n + 1}, [one], held) for n, one in enumerate(phases)]
         if not any(True for _ in start.net.noise.parameters()):
             return [Rung({}, phases)]
-        priors = PRIORS if prior == "auto" else (float(prior),)
+        priors = self.priors if prior == "auto" else (float(prior),)
         plain = Rung({"prior": math.inf}, phases, 0.0, frozen=True)
         if prior not in ("auto", math.inf):
             plain = replace(plain, settings=None)

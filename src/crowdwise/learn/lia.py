@@ -12,14 +12,27 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
+from crowdwise.aggregate import IBCC
+from crowdwise.annotations import Annotations
 from crowdwise.base.learner import WorkersLike
-from crowdwise.base.params import at_least
+from crowdwise.base.params import at_least, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.noise import WorkerFeatures
-from crowdwise.learn.parts import EM, CrowdNet, Noise, NoisePart, ObjectivePart, WorkerTable
+from crowdwise.learn.parts import (
+    EM,
+    CrowdNet,
+    CrowdObjective,
+    EMLoss,
+    Noise,
+    NoisePart,
+    ObjectivePart,
+    WorkerTable,
+)
 from crowdwise.learn.response import ResponseModel
+from crowdwise.learn.search import Settings
+from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike, build_network
 from crowdwise.nets.training import Training
@@ -29,6 +42,7 @@ from crowdwise.typing import (
     FeaturesLike,
     Floats,
     GoldLike,
+    Ints,
     RandomState,
 )
 
@@ -98,8 +112,18 @@ class LIA(CrowdClassifier):
 
     Parameters
     ----------
-    truth, difficulty : MLP and others, default=MLP((16, 16, 16, 16), activation="selu")
-        Networks from features to classes and to difficulty tensors.
+    truth : MLP and others, default="auto"
+        Network from features to classes. By "auto" it is linear, and with ``training`` the
+        paper's ``MLP((16, 16, 16, 16), activation="selu")``.
+    penalty, prior : float or "auto", default="auto"
+        How strongly the classifier and the noise model are held back; see
+        :class:`crowdwise.learn.CrowdClassifier`. Held-out labels choose the rounds as well; the
+        prior is 1 by "auto".
+    start : {"auto", "shares", "IBCC"}, default="auto"
+        What EM takes for the truth at first: each task's share of labels, or what IBCC infers
+        from all labels. By "auto" held-out labels choose; with ``training`` it is the shares.
+    difficulty : MLP and others, default=MLP((16, 16, 16, 16), activation="selu")
+        Network from features to difficulty tensors.
     n_slots : int, default=1
         Size L of the tensors' last axis.
     objective : ObjectivePart, default=EM()
@@ -123,7 +147,7 @@ class LIA(CrowdClassifier):
         Competence tensor of each worker, as a row.
     response_ : ResponseModel or None
         The fitted model of who answers what, if there is one.
-    posterior_, confusion_, worker_accuracy_, history_, net_
+    posterior_, confusion_, worker_accuracy_, history_, search_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
     Notes
@@ -160,15 +184,20 @@ class LIA(CrowdClassifier):
         **CrowdClassifier._parameter_constraints,
         **DifficultyTensors._parameter_constraints,
         "response": [ResponseModel, None],
+        "start": [one_of("auto", "shares", "IBCC")],
     }
     default_training = Training(optimizer="amsgrad", learning_rate=1e-3)
+    penalties = (0.3, 0.1, 0.03, 0.01)
     truth: NetworkLike
     response_: ResponseModel | None
 
     def __init__(
         self,
         *,
-        truth: NetworkLike = SELU,
+        truth: NetworkLike = "auto",
+        penalty: float | str = "auto",
+        prior: float | str = "auto",
+        start: str = "auto",
         difficulty: NetworkLike = SELU,
         n_slots: int = 1,
         objective: ObjectivePart = EM(),  # noqa: B008  never changed
@@ -178,6 +207,9 @@ class LIA(CrowdClassifier):
         random_state: RandomState = None,
     ) -> None:
         self.truth = truth
+        self.penalty = penalty
+        self.prior = prior
+        self.start = start
         self.difficulty = difficulty
         self.n_slots = n_slots
         self.objective = objective
@@ -193,7 +225,30 @@ class LIA(CrowdClassifier):
         return scaler if has_features(data) else TaskEmbedding(data.n_tasks, EMBEDDING)
 
     def _build_truth(self, data: CrowdData) -> nn.Module:
-        return network_for(self.truth, data, data.n_classes)
+        chosen = getattr(self, "search_", None) is not None
+        usual: NetworkLike = "linear" if chosen else SELU
+        return network_for(usual if self.truth == "auto" else self.truth, data, data.n_classes)
+
+    @property
+    def _smooth(self) -> bool:
+        return self.truth == "auto" or super()._smooth
+
+    def _starts(
+        self, data: CrowdData, votes: Annotations, gold: Ints | None
+    ) -> list[tuple[Settings, CrowdObjective]]:
+        plain = copy.copy(self)
+        plain.truth = "linear" if self.truth == "auto" else self.truth
+        [(told, start)] = super(LIA, plain)._starts(data, votes, gold)
+        if self.start == "shares" or not isinstance(start, EMLoss):
+            return [(told, start)]
+        strong = copy.deepcopy(start)
+        found = IBCC().fit(votes, None if gold is None else name_truths(gold, votes))
+        strong.target.copy_(torch.as_tensor(found.posterior_))
+        both: list[tuple[Settings, CrowdObjective]] = [
+            ({**told, "start": "shares"}, start),
+            ({**told, "start": "IBCC"}, strong),
+        ]
+        return both if self.start == "auto" else both[1:]
 
     def fit(
         self,

@@ -1,8 +1,15 @@
 """Raykar: logistic regression and a confusion matrix per worker, together by EM."""
 
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_softmax, xlogy
+from scipy.special import log_softmax, softmax, xlogy
+from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.params import at_least, one_of
@@ -11,8 +18,57 @@ from crowdwise.inference.dirichlet import worker_prior
 from crowdwise.inference.simplex import clamp, normalize
 from crowdwise.inference.stopping import until_converged
 from crowdwise.learn.confusion_learner import expect
-from crowdwise.learn.softmax_regression import LinearLearner, penalty, softmax_regression
-from crowdwise.typing import FeaturesLike, Floats, Ints
+from crowdwise.learn.search import KEPT, PENALTIES, Search, choose, deal_rows
+from crowdwise.learn.softmax_regression import (
+    LinearLearner,
+    Matrix,
+    penalty,
+    softmax_regression,
+)
+from crowdwise.typing import Array, FeaturesLike, Floats, Ints
+
+SMOOTHINGS: tuple[float | list[float], ...] = (0.01, [2.0, 0.2])  # to choose from
+SEARCH_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class State:
+    """Where EM stands."""
+
+    design: Matrix
+    votes: Annotations
+    gold: Ints | None
+    labeled: Array
+    weights: Floats
+    posterior: Floats
+    counts: Floats  # of labels by worker and truth, under the posterior
+    confusion: Floats
+    evidence: float
+
+    def improve(self, ridge: float, pseudo: Floats) -> State:
+        """One M-step and one E-step on."""
+        confusion = normalize(self.counts + pseudo)
+        target = self.posterior * self.labeled[:, None]
+        weights = softmax_regression(self.design, target, ridge, self.weights)
+        log_class = log_softmax(self.design @ weights, axis=1)
+        step = expect(self.votes, log_class, confusion, self.gold)
+        return replace(
+            self,
+            weights=weights,
+            posterior=step.posterior,
+            counts=step.counts,
+            confusion=confusion,
+            evidence=step.evidence,
+        )
+
+    def label_evidence(self, votes: Annotations) -> Floats:
+        """Log-likelihood of every task's labels, each on its own."""
+        truth = softmax(self.design @ self.weights, axis=1)
+        labels = np.einsum("rk,rkl->rl", truth[votes.task], self.confusion[votes.worker])
+        given = np.eye(votes.n_classes)[votes.label] if votes.soft is None else votes.soft
+        weight = 1.0 if votes.weight is None else votes.weight
+        evidence = xlogy(given, np.maximum(labels, 1e-12)).sum(axis=1) * weight
+        return np.bincount(votes.task, evidence, minlength=votes.n_tasks).astype(np.float64)
 
 
 class Raykar(LinearLearner):
@@ -26,11 +82,13 @@ class Raykar(LinearLearner):
 
     Parameters
     ----------
-    smoothing : float, pair or array of shape (n_classes, n_classes), default=0.01
+    smoothing : "auto", float, pair or array of shape (n_classes, n_classes), default="auto"
         Pseudo-counts of every confusion matrix: one number for all cells, one for being right
         and one for each way of being wrong, or a matrix of truth x label. 0 for no prior.
-    ridge : float, default=1
-        Penalty on the squared weights; more makes the classifier plainer.
+    ridge : float or "auto", default="auto"
+        Penalty on the squared weights; more makes the classifier plainer. Where ridge or
+        smoothing are "auto", the labels of held-out tasks choose: of what predicts them best,
+        within one standard error, the largest ridge.
     start : {"identity", "shares"}, default="identity"
         Where EM starts: from workers who are nearly always right and a classifier that knows
         nothing, or from each task's share of labels.
@@ -50,6 +108,9 @@ class Raykar(LinearLearner):
         P(label | truth); the axes are worker, truth, label.
     worker_accuracy_ : Series
         How often each worker is right on the training tasks, by this model.
+    search_ : Search
+        What was tried, how well it predicts the labels of held-out tasks, what was chosen and
+        why.
     weights_ : ndarray of shape (n_features + 1, n_classes)
         Weights of the scaled features; the last row is the intercept.
     objective_ : list of float
@@ -90,8 +151,8 @@ class Raykar(LinearLearner):
 
     _parameter_constraints = {
         **LinearLearner._parameter_constraints,
-        "smoothing": [at_least(0.0), "array-like"],
-        "ridge": [at_least(0.0)],
+        "smoothing": [one_of("auto"), at_least(0.0), "array-like"],
+        "ridge": [one_of("auto"), at_least(0.0)],
         "start": [one_of("identity", "shares")],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
@@ -100,8 +161,8 @@ class Raykar(LinearLearner):
     def __init__(
         self,
         *,
-        smoothing: float | ArrayLike = 0.01,
-        ridge: float = 1.0,
+        smoothing: str | float | ArrayLike = "auto",
+        ridge: str | float = "auto",
         start: str = "identity",
         scale: bool = True,
         max_iter: int = 100,
@@ -115,22 +176,67 @@ class Raykar(LinearLearner):
         self.tol = tol
 
     def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        design, pseudo = self._learn_design(X), pseudo_counts(self.smoothing, votes.n_classes)
+        design = self._learn_design(X)
+        self.search_ = self._search(design, votes, gold)
+        ridge, smoothing = (
+            self.search_.chosen.get(name, getattr(self, name)) for name in ("ridge", "smoothing")
+        )
+        pseudo = pseudo_counts(smoothing, votes.n_classes)
+        state = self._first(design, votes, gold)
+        for em in until_converged(self.max_iter, self.tol, name="Raykar"):
+            state = state.improve(float(ridge), pseudo)
+            log_prior = xlogy(pseudo, state.confusion).sum() - penalty(state.weights, float(ridge))
+            em.record(state.evidence + log_prior)
+        self.weights_ = state.weights
+        self.objective_, self.n_iter_ = em.objective, len(em.objective)
+        return state.posterior, state.confusion
+
+    def _first(self, design: Matrix, votes: Annotations, gold: Ints | None) -> State:
+        """Where EM starts."""
         # A task that nobody labeled says nothing: its posterior is the classifier's own.
         labeled = find_labeled(votes) if gold is None else find_labeled(votes) | (gold >= 0)
-        self.weights_ = np.zeros((design.shape[1], votes.n_classes))
+        weights = np.zeros((design.shape[1], votes.n_classes))
         posterior, counts = self._start(votes, gold)
-        for em in until_converged(self.max_iter, self.tol, name="Raykar"):
-            confusion = normalize(counts + pseudo)
-            target = posterior * labeled[:, None]
-            self.weights_ = softmax_regression(design, target, self.ridge, self.weights_)
-            log_class = log_softmax(design @ self.weights_, axis=1)
-            step = expect(votes, log_class, confusion, gold)
-            posterior, counts = step.posterior, step.counts
-            log_prior = xlogy(pseudo, confusion).sum() - penalty(self.weights_, self.ridge)
-            em.record(step.evidence + log_prior)
-        self.objective_, self.n_iter_ = em.objective, len(em.objective)
-        return posterior, confusion
+        return State(design, votes, gold, labeled, weights, posterior, counts, counts, -np.inf)
+
+    def _search(self, design: Matrix, votes: Annotations, gold: Ints | None) -> Search:
+        """Choose ridge and smoothing by the labels of held-out tasks."""
+        n_labeled = int(find_labeled(votes).sum())
+        ridges = [p * n_labeled for p in PENALTIES] if is_auto(self.ridge) else [self.ridge]
+        smoothings = SMOOTHINGS if is_auto(self.smoothing) else [self.smoothing]
+        if len(ridges) * len(smoothings) == 1 or n_labeled < 2:
+            chosen: dict[str, Any] = {"ridge": ridges[0]} if is_auto(self.ridge) else {}
+            if is_auto(self.smoothing):
+                chosen["smoothing"] = SMOOTHINGS[0]
+            return Search(chosen=chosen, why="There was nothing to choose.")
+        fold = deal_rows(design, find_labeled(votes), check_random_state(0))
+        folds = [votes.filter(fold[votes.task] != f) for f in range(fold.max() + 1)]
+        starts = [[self._first(design, some, gold)] for some in folds]
+        usual = pseudo_counts(smoothings[0], votes.n_classes)
+        for path in starts:  # from strong to weak, each from the one before
+            for ridge in ridges:
+                first = replace(path[0], weights=path[-1].weights)
+                path.append(first.improve(float(ridge), usual))
+        levels = [[path[i + 1] for path in starts] for i in range(len(ridges))]
+        worse = [-self._held_out(votes, fold, states).mean() for states in levels]
+        best = np.sort(np.argsort(worse, kind="stable")[:KEPT])
+        tried: list[dict[str, Any]] = []
+        evidence = []
+        for i, smoothing in itertools.product(best, smoothings):
+            pseudo, states = pseudo_counts(smoothing, votes.n_classes), levels[i]
+            for _ in range(SEARCH_ROUNDS):
+                states = [state.improve(float(ridges[i]), pseudo) for state in states]
+            tried.append({"ridge": ridges[i], "smoothing": smoothing})
+            evidence.append(self._held_out(votes, fold, states))
+        plainness = [(float(one["ridge"]),) for one in tried]
+        return choose(tried, plainness, np.stack(evidence))[0]
+
+    def _held_out(self, votes: Annotations, fold: Ints, states: list[State]) -> Floats:
+        """Log-likelihood of each labeled task's labels, learned without them."""
+        found = np.zeros(votes.n_tasks)
+        for f, state in enumerate(states):
+            found = np.where(fold == f, state.label_evidence(votes), found)
+        return found[fold >= 0]
 
     def _start(self, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         """The first posterior, and the labels it makes of every worker and truth."""
@@ -149,3 +255,8 @@ def pseudo_counts(smoothing: float | ArrayLike, n_classes: int) -> Floats:
     if np.ndim(smoothing) == 0 and not np.any(smoothing):
         return np.zeros((n_classes, n_classes))
     return worker_prior(smoothing, n_classes)
+
+
+def is_auto(value: object) -> bool:
+    """Whether a parameter is to be chosen."""
+    return isinstance(value, str) and value == "auto"

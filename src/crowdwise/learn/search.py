@@ -17,7 +17,7 @@ from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.loop import History, Phase
 from crowdwise.nets.minimize import minimize
 from crowdwise.nets.modules import Ensemble
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Array, Floats, Ints
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 PRIORS = (10.0, 1.0, 0.1)
@@ -26,7 +26,8 @@ ENOUGH = 1000  # tasks from which three folds do
 MOST_TASKS = 20_000  # that are looked at to choose
 CELLS_AT_ONCE = 50_000_000
 SEARCH_STEPS, FINAL_STEPS = 30, 300  # of L-BFGS, at most
-Settings = Mapping[str, float | str]  # by name
+COSTLY = 200_000  # cells of workers' tables, of all labels, from which three folds must do
+Settings = Mapping[str, Any]  # by name
 
 
 @dataclass
@@ -47,24 +48,30 @@ class Search:
         The reason in words.
     """
 
-    candidates: list[dict[str, float | str]] = field(default_factory=list)
+    candidates: list[dict[str, Any]] = field(default_factory=list)
     held_out: list[float] = field(default_factory=list)
     error: list[float] = field(default_factory=list)
-    chosen: dict[str, float | str] = field(default_factory=dict)
+    chosen: dict[str, Any] = field(default_factory=dict)
     why: str = ""
 
 
 def deal(data: CrowdData, rng: np.random.RandomState) -> Ints:
     """The fold of each labeled task, -1 for the others; whatever order the tasks are in."""
-    labeled = data.labeled_tasks.cpu().numpy()
-    n_labeled = int(labeled.sum())
-    n_folds = min(5 if n_labeled < ENOUGH else 3, n_labeled)
     x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
     rows = x.reshape(data.n_tasks, -1).double().cpu().numpy()
+    cells = data.n_annotations * data.n_classes**2
+    return deal_rows(rows, data.labeled_tasks.cpu().numpy(), rng, costly=cells > COSTLY)
+
+
+def deal_rows(
+    rows: Any, labeled: Array, rng: np.random.RandomState, *, costly: bool = False
+) -> Ints:
+    """The same for rows of numbers, dense or sparse."""
+    n_labeled = int(labeled.sum())
+    n_folds = min(3 if costly or n_labeled >= ENOUGH else 5, n_labeled)
     order = np.argsort(rows @ np.cos(np.arange(rows.shape[1]) + 1.0), kind="stable")
-    order = order[labeled[order]]
-    fold = np.full(data.n_tasks, -1)
-    fold[order[rng.permutation(n_labeled)]] = np.arange(n_labeled) % max(n_folds, 1)
+    fold = np.full(len(labeled), -1)
+    fold[order[labeled[order]][rng.permutation(n_labeled)]] = np.arange(n_labeled) % max(n_folds, 1)
     return fold
 
 
@@ -163,13 +170,12 @@ class Variant:
 class Candidate:
     """A variant on a rung."""
 
-    family: int
     variant: Variant
     rung: Rung
     height: int
 
     @property
-    def settings(self) -> dict[str, float | str]:
+    def settings(self) -> dict[str, Any]:
         """What is tried, by name."""
         return {
             "penalty": self.variant.penalty,
@@ -212,20 +218,17 @@ class Ladder:
 
     data: CrowdData
     rungs: Sequence[Rung]
-    families: Sequence[Sequence[Variant]]  # of one shape each, the plainest first
+    variants: Sequence[Variant]
 
     def learn(self, rng: np.random.RandomState) -> tuple[CrowdObjective, History, Search]:
         """Choose by the labels of held-out tasks, then learn from all tasks."""
         open_rungs = [n for n, rung in enumerate(self.rungs) if rung.settings is not None]
-        only = Candidate(0, self.families[0][0], self.rungs[-1], len(self.rungs) - 1)
+        only = Candidate(self.variants[0], self.rungs[-1], len(self.rungs) - 1)
         search = Search(chosen=dict(only.settings), why="There was nothing to choose.")
-        n_candidates = len(open_rungs) * sum(map(len, self.families))
+        n_candidates = len(open_rungs) * len(self.variants)
         if n_candidates > 1 and int(self.data.labeled_tasks.sum()) > 1:
-            fold = deal(self.data, rng)
-            climbed = [self.climb(number, fold) for number in range(len(self.families))]
-            candidates = [one for found, _ in climbed for one in found]
-            plainness = [(-c.family, c.variant.penalty, -c.height) for c in candidates]
-            evidence = np.concatenate([found for _, found in climbed])
+            candidates, evidence = self.climb(deal(self.data, rng))
+            plainness = [(c.variant.penalty, -c.height) for c in candidates]
             search, taken = choose([c.settings for c in candidates], plainness, evidence)
             only = candidates[taken]
         keep = torch.ones(self.data.n_tasks, device=self.data.device)
@@ -235,10 +238,10 @@ class Ladder:
             run.climb(rung)
         return run.ensemble.member(0).eval(), History(run.loss), search
 
-    def climb(self, family: int, fold: Ints) -> tuple[list[Candidate], Floats]:
-        """A family's candidates, and the log-likelihood of labeled tasks' labels under each."""
-        variants, tried, evidence = list(self.families[family]), [], []
-        runs = [(some, self.run(variants, fold, some)) for some in self.groups(variants, fold)]
+    def climb(self, fold: Ints) -> tuple[list[Candidate], Floats]:
+        """All candidates, and the log-likelihood of every labeled task's labels under each."""
+        variants, tried, evidence = list(self.variants), [], []
+        runs = [(some, self.run(fold, some)) for some in self.groups(fold)]
         for height, rung in enumerate(self.rungs):
             found = np.zeros((len(variants), self.data.n_tasks))
             for some, run in runs:
@@ -248,7 +251,7 @@ class Ladder:
                     found[:, fold == f] = values[:, at, fold == f]
             found = np.nan_to_num(found[:, fold >= 0], nan=-np.inf)
             if rung.settings is not None:
-                tried += [Candidate(family, variant, rung, height) for variant in variants]
+                tried += [Candidate(variant, rung, height) for variant in variants]
                 evidence.append(found)
             if height == 0:
                 best = np.sort(np.argsort(-found.mean(axis=1), kind="stable")[:KEPT])
@@ -257,16 +260,16 @@ class Ladder:
                     run.select([int(i) * len(some) + f for i in best for f in range(len(some))])
         return tried, np.concatenate(evidence)
 
-    def run(self, variants: Sequence[Variant], fold: Ints, some: Sequence[int]) -> Descent:
+    def run(self, fold: Ints, some: Sequence[int]) -> Descent:
         """All variants, on some of the folds."""
         keep = [torch.as_tensor(fold != f) for f in some]
         prior = self.rungs[0].prior
-        members = [v.build(self.data, prior, k) for v in variants for k in keep]
+        members = [v.build(self.data, prior, k) for v in self.variants for k in keep]
         return Descent(members, self.data, SEARCH_STEPS)
 
-    def groups(self, variants: Sequence[Variant], fold: Ints) -> list[list[int]]:
+    def groups(self, fold: Ints) -> list[list[int]]:
         """Folds that are trained together: all of them, unless memory is short."""
         folds = list(range(int(fold.max()) + 1))
-        cells = self.data.n_annotations * self.data.n_classes**2 * len(variants)
+        cells = self.data.n_annotations * self.data.n_classes**2 * len(self.variants)
         at_once = max(1, CELLS_AT_ONCE // max(cells, 1))
         return [folds[i : i + at_once] for i in range(0, len(folds), at_once)]

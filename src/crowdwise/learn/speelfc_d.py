@@ -144,6 +144,7 @@ class SpeeLFCD(CrowdClassifier):
     }
     # Skills are small numbers (0.03) that ease multiplies by fifty: they need smaller steps.
     default_training = Training(learning_rate={"truth": 1e-2, "noise": 1e-3})
+    priors = (10.0, 1.0)  # with less of it, all workers may be taken for liars at once
     recipes = {
         "mgc": {
             "truth": "linear",
