@@ -16,6 +16,7 @@ from results_files import provenance, save, table
 from crowdwise import CrowdwiseError
 from crowdwise.io.formats import FORMATS
 
+TITLE = "Random exports, read with every record accounted for"
 NAMES = [form.name for form in FORMATS]
 
 
@@ -53,7 +54,7 @@ def report(seen: dict[str, Counter[str]], args: argparse.Namespace) -> None:
     if args.save:
         command = "python " + " ".join(["benchmarks/fuzz_exports.py", *sys.argv[1:]])
         data = [{"export": tool, **count} for tool, count in known.items()]
-        save("fuzz-exports", provenance(command), data, text)
+        save("fuzz-exports", provenance(command), data, f"# {TITLE}\n\n{text}")
     if known["all"]["failures"]:
         raise SystemExit(1)
 
