@@ -238,10 +238,13 @@ def behind(name: str, row: str, data: str) -> list[dict[str, Any]]:
 
 
 def learner_scores(name: str) -> dict[str, dict[str, float]]:
-    """Accuracies of a table: data, then method. Many columns are taken together, as a mean."""
+    """Accuracies of a table: data, then method. Many columns are taken together, as a mean.
+
+    What varies from run to run and ran once is left out.
+    """
     found: dict[str, dict[str, float]] = {}
     for line in lines_of(name):
-        if line["metric"] == "accuracy":
+        if line["metric"] == "accuracy" and line["error"] is not None:
             found.setdefault(line["column"], {})[line["row"]] = line["mean"]
     if len(found) <= MOST_COLUMNS:
         return found

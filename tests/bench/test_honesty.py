@@ -110,6 +110,13 @@ def test_every_mark_is_where_docs_show_the_row(name, measured):
     assert NOT_BLIND in measured.best_learners().split("\n\n")[-1]
 
 
+def test_a_single_run_is_not_among_the_best(measured, monkeypatch):
+    line = {"metric": "accuracy", "column": "one", "mean": 0.8, "error": 0.0}
+    lines = [{**line, "row": "sure"}, {**line, "row": "lucky", "mean": 0.9, "error": None}]
+    monkeypatch.setattr(measured, "lines_of", lambda name: lines)
+    assert measured.learner_scores("a-table") == {"one": {"sure": 0.8}}
+
+
 def test_every_mark_is_on_the_pages_of_methods(measured):
     found = measured.bench_results("ICED", ["ICED"], [])
     for table in found.split("From [")[:-1]:
