@@ -19,7 +19,7 @@ from crowdwise.report import write_report
 from crowdwise.simulate import classroom
 from crowdwise.simulate.files import make_folder
 
-AGGREGATORS = ("MajorityVote", "IBCC", "DawidSkene")
+AGGREGATORS = ("MajorityVote", "IBCC", "DawidSkene", aggregate.DEFAULT.__name__)
 SCORES = {
     "accuracy": "accuracy",
     "balanced accuracy": "balanced_accuracy",
@@ -170,5 +170,5 @@ def save_files(lessons: Crowd, folder: Path) -> None:
     features = pd.DataFrame(lessons.X, columns=names)
     features.insert(0, "task", lessons.X_tasks)
     write_labels(folder / "features.csv", features, digits=None)
-    model = aggregate.DawidSkene().fit(votes)
+    model = aggregate.DEFAULT().fit(votes)
     write_labels(folder / "labels.csv", consensus_frame(model, votes))

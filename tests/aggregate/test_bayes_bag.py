@@ -12,6 +12,7 @@ from crowdwise import Annotations, aggregate
 from crowdwise.aggregate import GLAD, IBCC, MACE, BayesBag, DawidSkene, LabelModel, MajorityVote
 from crowdwise.aggregate import bayes_bag as module
 from crowdwise.aggregate.bayes_bag import draw_weights, in_order
+from crowdwise.cli import options
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.scores import log_loss
 from crowdwise.inference import WeightedEngine
@@ -240,3 +241,8 @@ def test_worker_weights_equal_weights_of_their_annotations(method, votes):
 def test_refuses_a_base_without_weights(votes):
     with pytest.raises(ParameterError, match="LabelModel cannot be bagged"):
         BayesBag(LabelModel()).fit(votes)
+
+
+def test_commands_know_the_default_by_its_name():
+    assert aggregate.DEFAULT is BayesBag
+    assert aggregate.DEFAULT.__name__ == options.DEFAULT

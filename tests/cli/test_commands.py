@@ -59,10 +59,10 @@ class TestAggregate:
         assert main(["aggregate", str(votes)]) == 0
         out, err = capsys.readouterr()
         found = labels_of(out)
-        expected = aggregate.DawidSkene().fit(votes)
+        expected = aggregate.DEFAULT().fit(votes)
         assert found["label"].to_dict() == expected.labels_.to_dict()
         assert found["confidence"].to_numpy() == pytest.approx(expected.posterior_.max(axis=1))
-        assert re.search(r"200 tasks labeled by DawidSkene in \d+\.\d s", err)
+        assert re.search(r"200 tasks labeled by BayesBag in \d+\.\d s", err)
 
     @pytest.mark.parametrize("name", ["MajorityVote", "majority-vote", "majority_vote"])
     def test_takes_a_method_by_name(self, votes, capsys, name):
@@ -74,6 +74,7 @@ class TestAggregate:
 
     def test_sets_parameters(self, votes, capsys):
         flags = ["--set", "max_iter=2", "--set", "tol=0", "--set", "class_prior=[0.2, 0.3, 0.5]"]
+        flags += ["--method", "DawidSkene"]
         assert main(["aggregate", str(votes), "--proba", *flags]) == 0
         model = aggregate.DawidSkene(max_iter=2, tol=0, class_prior=[0.2, 0.3, 0.5]).fit(votes)
         found = labels_of(capsys.readouterr().out)
@@ -109,7 +110,7 @@ class TestAggregate:
             ".csv.gz": pd.read_csv,
         }
         found = readers[suffix](target).set_index("task")["label"]
-        assert found.to_dict() == aggregate.DawidSkene().fit_predict(votes).to_dict()
+        assert found.to_dict() == aggregate.DEFAULT().fit_predict(votes).to_dict()
 
     def test_learns_from_gold_when_asked(self, votes, truth, capsys):
         assert main(["aggregate", str(votes), "--gold-file", str(truth)]) == 0
@@ -125,7 +126,7 @@ class TestAggregate:
         assert main(["aggregate", str(both)]) == 0
         out, err = capsys.readouterr()
         assert "100 gold labels not used" in err
-        plain = aggregate.DawidSkene().fit_predict(votes)
+        plain = aggregate.DEFAULT().fit_predict(votes)
         assert labels_of(out)["label"].to_dict() == plain.to_dict()
         assert main(["aggregate", str(both), "--gold", "gold"]) == 0
         assert (labels_of(capsys.readouterr().out)["label"][known.index] == known).all()
@@ -160,16 +161,16 @@ class TestAggregate:
     ):
         monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
         monkeypatch.setattr("crowdwise.progress.shown", partial(progress.shown, delay=0, every=0))
-        assert main(["aggregate", str(votes), "--set", "max_iter=5", "--set", "tol=0", *flags]) == 0
-        assert ("EM, at most: " in capsys.readouterr().err) == drawn
+        assert main(["aggregate", str(votes), "--set", "n_bags=5", *flags]) == 0
+        assert ("bags, at most: " in capsys.readouterr().err) == drawn
 
     def test_is_quiet_when_asked(self, votes, capsys):
-        flags = ["--quiet", "--set", "max_iter=1"]
+        flags = ["--quiet", "--method", "DawidSkene", "--set", "max_iter=1"]
         assert main(["aggregate", str(votes), *flags]) == 0
         assert capsys.readouterr().err == ""
 
     def test_words_a_warning(self, votes, capsys):
-        assert main(["aggregate", str(votes), "--set", "max_iter=1"]) == 0
+        assert main(["aggregate", str(votes), "--method=DawidSkene", "--set", "max_iter=1"]) == 0
         err = capsys.readouterr().err
         assert "crowdwise: warning: EM stopped after max_iter=1" in err
         assert "Raise max_iter" in err

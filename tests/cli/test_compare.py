@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,7 @@ def test_prints_csv_into_a_pipe(files, capsys):
         (ours == theirs).mean()
     )
     assert "accuracy" not in table
-    assert "7 methods compared" in err
+    assert "8 methods compared" in err
 
 
 def test_scores_by_truth_from_a_file_or_a_column(files, capsys):
@@ -88,10 +89,20 @@ def test_says_what_it_comes_to_on_a_terminal(files, capsys):
     assert out.splitlines()[0].split()[:3] == ["method", "changed", "confidence"]
     assert "same labels" in out
     assert "All methods agree on" in out
-    assert "predicts held-out labels best" in out
+    assert "are those on known truths" in out
     assert "nan" not in out
     run(*words, "--held-out", "0")
-    assert "has not seen" not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert re.search(r"They expect \d+% \(\w+\) to \d+% \(\w+\) of their labels", out)
+    assert "None of this tells which is right" in out
+
+
+def test_reports_how_stable_and_how_calibrated_answers_are(files, capsys):
+    run("compare", files.votes, "--methods", "MajorityVote,BayesBag", "--truth", files.gold)
+    table = table_of(capsys.readouterr().out)
+    assert table["stability"].between(0.7, 1).all()
+    assert (table["log_loss"] > 0).all()
+    assert table["calibration_error"].between(0, 1).all()
 
 
 @pytest.mark.parametrize("scored", [True, False])

@@ -1,7 +1,7 @@
 """Truth inference from labels alone, one method a file.
 
 ``__all__`` is the one list of methods: the command line, the laws, the documentation and the
-benchmarks read it.
+benchmarks read it. ``DEFAULT`` is the method that commands and reports use unless told otherwise.
 """
 
 from crowdwise.aggregate.bayes_bag import BayesBag
@@ -26,6 +26,8 @@ from crowdwise.aggregate.pm import PM
 from crowdwise.aggregate.wawa import Wawa
 from crowdwise.aggregate.zen_crowd import ZenCrowd
 from crowdwise.aggregate.zero_based_skill import ZeroBasedSkill
+
+DEFAULT = BayesBag
 
 __all__ = [
     "CATD",

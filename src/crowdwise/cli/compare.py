@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crowdwise.cli.options import (
+    DEFAULT,
     add_feature_options,
     add_input_options,
     find_method,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from crowdwise.evaluate import Comparison
 
-USUAL = ("MajorityVote", "Wawa", "OneCoin", "DawidSkene", "IBCC", "GLAD", "MACE")
+USUAL = (DEFAULT, "MajorityVote", "Wawa", "OneCoin", "DawidSkene", "IBCC", "GLAD", "MACE")
 WITH_FEATURES = ("TwoStage", "SpeeLFC")
 
 
@@ -42,12 +43,16 @@ COLUMNS = """columns:
   changed          share of tasks whose label is not the majority's (nor one of tied ones)
   confidence       mean probability of the labels, as the method states it
   held-out label   how well labels that were left out are predicted from the others: the mean
-                   log-likelihood of one, in nats, below 0; higher is better; needs no truths
+                   log-likelihood of one, in nats, below 0; needs no truths. Predicting labels is
+                   not being right: the best here may be the worst on the truth
+  stability        share of tasks that keep their label when these labels are left out
   seconds          time to fit
   accuracy         share of labels that are true; needs --truth or gold in the file, as the rest
   balanced         mean share of each class's tasks that are labeled right
   macro F1         mean F1 of the classes
   minority recall  share of the rarest class's tasks that are labeled right
+  log loss         of the truths, in nats: lower is better
+  calibration      mean gap between confidence and accuracy: lower is better
   same labels      share of tasks that two methods label alike
 
 With -o, in a pipe and with --json there is a column for each of them, and agreement (the mean of
@@ -123,13 +128,15 @@ def show(_: "pd.DataFrame", found: "Comparison", confidence: float) -> str:
     """Each method, its scores if there are truths, how alike they are, and a conclusion."""
     table = found.table
     interval = f"{confidence:.0%} interval"
-    rows = [["method", "changed", "confidence", "held-out label", interval, "seconds"]]
+    head = ["method", "changed", "confidence", "stability", "held-out label", interval, "seconds"]
+    rows = [head]
     for name, row in table.iterrows():
         ends = [row.get(f"held_out{end}", NAN) for end in ("", "_low", "_high")]
-        shares = [percent(row["changed"]), percent(row["confidence"])]
+        ours = row["changed"], row["confidence"], row.get("stability", NAN)
+        shares = [percent(share) for share in ours]
         held_out = [number(ends[0]), between(*ends[1:])]
         rows.append([str(name), *shares, *held_out, number(row["seconds"], 1)])
-    parts = [align(rows, right={1, 2, 3, 5})]
+    parts = [align(rows, right={1, 2, 3, 4, 6})]
     if "accuracy" in table:
         parts.append(show_scores(table, interval))
     notes = [f"{name}: {note}" for name, note in table["note"].items() if note]
@@ -148,13 +155,15 @@ def percent(share: float) -> str:
 
 def show_scores(table: "pd.DataFrame", interval: str) -> str:
     """How many labels of each method are true."""
-    rows = [["method", "accuracy", interval, "balanced", "macro F1", "minority recall"]]
+    head = ["method", "accuracy", interval, "balanced", "macro F1", "minority recall"]
+    rows = [[*head, "log loss", "calibration"]]
     for name, row in table.iterrows():
         others = [percent(row[c]) for c in ("balanced_accuracy", "macro_f1", "minority_recall")]
         low, high = percent(row["accuracy_low"]), percent(row["accuracy_high"])
         between_them = "" if low == "-" else f"{low} to {high}"
-        rows.append([str(name), percent(row["accuracy"]), between_them, *others])
-    return align(rows, right={1, 3, 4, 5})
+        losses = [number(row[c]) for c in ("log_loss", "calibration_error")]
+        rows.append([str(name), percent(row["accuracy"]), between_them, *others, *losses])
+    return align(rows, right={1, 3, 4, 5, 6, 7})
 
 
 def show_overlap(agreement: "pd.DataFrame") -> str:
@@ -168,12 +177,13 @@ def show_overlap(agreement: "pd.DataFrame") -> str:
 
 
 def conclude(found: "Comparison") -> str:
-    """In words: on how many tasks all agree, and which method predicts held-out labels best."""
-    same = found.labels.nunique(axis=1, dropna=False).eq(1)
+    """In words: on how many tasks all agree, and what the numbers can tell and what not."""
+    table, same = found.table, found.labels.nunique(axis=1, dropna=False).eq(1)
     text = f"All methods agree on {int(same.sum()):,} of {plural(len(same), 'task')}."
-    if "held_out" in found.table and found.table["held_out"].notna().any():
-        best = found.table["held_out"].idxmax()
-        close = found.table.index[found.table["behind_low"] <= 0].drop(best)
-        text += f"\n{best} predicts held-out labels best"
-        text += f"; not significantly worse: {', '.join(close)}." if len(close) else "."
-    return text
+    if "accuracy" in table:
+        return f"{text}\nAccuracy, log loss and calibration are those on known truths."
+    sure = table["confidence"].dropna()
+    if len(sure) > 1:
+        text += f"\nThey expect {sure.min():.0%} ({sure.idxmin()}) to {sure.max():.0%} "
+        text += f"({sure.idxmax()}) of their labels to be right."
+    return f"{text}\nNone of this tells which is right: only known truths do (--truth)."

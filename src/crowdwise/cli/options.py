@@ -40,6 +40,8 @@ PARTS = (
     *("generator", "warm_up", "decoder"),
 )
 
+DEFAULT = "BayesBag"  # the name of crowdwise.aggregate.DEFAULT, which takes long to import
+
 
 def add_input_options(parser: ArgumentParser) -> None:
     """Add the file of annotations, and the flags that say how to read it."""
@@ -133,7 +135,7 @@ def read_features_of(args: Namespace, annotations: "Annotations") -> Any:
 
 
 def add_method_options(
-    parser: ArgumentParser, default: str = "DawidSkene", kind: str = "aggregate"
+    parser: ArgumentParser, default: str = DEFAULT, kind: str = "aggregate"
 ) -> None:
     """Add the flags that choose a method of a kind, and its parameters."""
     group = parser.add_argument_group("method")

@@ -1,4 +1,4 @@
-"""Methods side by side: what they infer, how they differ, and which predicts labels best."""
+"""Methods side by side: what they infer, how they differ, how sure and how stable they are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from crowdwise.evaluate.held_out_labels import (
     choose_held_out,
     compare_with_best,
     fit_clone,
-    held_out_evidence,
+    fit_to_rest,
+    score_held_out,
 )
 from crowdwise.evaluate.intervals import IntervalSettings
 from crowdwise.evaluate.scores import score
@@ -39,6 +40,8 @@ SCORES = {  # name of a score, and its column
     "balanced accuracy": "balanced_accuracy",
     "macro F1": "macro_f1",
     "minority recall": "minority_recall",
+    "log loss": "log_loss",
+    "calibration error": "calibration_error",
 }
 
 
@@ -100,8 +103,10 @@ def compare_methods(
         another method; ``confidence``, the mean probability of the labels; ``held_out`` with
         ``held_out_low`` and ``held_out_high``, the mean log-likelihood of a held-out
         annotation, in nats, when workers' confusion matrices are counted by the method's
-        posterior (higher is better, and no truth is needed); ``behind``, by how much another
-        method does better, with an interval that includes 0 where it may be chance;
+        posterior (higher is better, and no truth is needed, but a method that predicts labels
+        well need not be right); ``behind``, by how much another method does better, with an
+        interval that includes 0 where it may be chance; ``stability``, the share of tasks that
+        keep their label when the held-out annotations are missing;
         ``objective``, the last value of what the method maximizes, comparable only with itself;
         ``seconds``; and with truth the scores of :func:`score`.
 
@@ -129,7 +134,10 @@ def compare_methods(
         try:
             rows[name], labels[name] = _run_method(method, votes, X, truth, settings)
             if asked.any():
-                evidence[name] = held_out_evidence(method, votes, X, asked)
+                rest = fit_to_rest(method, votes, X, asked)
+                evidence[name] = score_held_out(rest, votes, asked)
+                kept = tied(rest)[np.arange(len(rest)), labels[name]]
+                rows[name]["stability"] = float(kept.mean())
         except CrowdwiseError as error:
             rows[name] = {"note": str(error).partition("\n")[0]}
             labels.pop(name, None)

@@ -39,10 +39,19 @@ def held_out_evidence(
     method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array
 ) -> Floats:
     """Log-likelihood of each held-out annotation under a fit to the others."""
-    kept, out = votes.filter(~asked), votes.filter(asked)
+    return score_held_out(fit_to_rest(method, votes, X, asked), votes, asked)
+
+
+def fit_to_rest(method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array) -> Floats:
+    """The posterior of a fit without the held-out annotations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the first fit has given them
-        posterior = fit_clone(method, kept, X).posterior_
+        return fit_clone(method, votes.filter(~asked), X).posterior_
+
+
+def score_held_out(posterior: Floats, votes: Annotations, asked: Array) -> Floats:
+    """Log-likelihood of each held-out annotation, by a posterior from the others."""
+    kept, out = votes.filter(~asked), votes.filter(asked)
     confusion = pooled_confusion(kept, posterior)
     by_truth = confusion[out.worker, :, out.label]  # (row, truth)
     return np.log(np.einsum("rk,rk->r", posterior[out.task], by_truth))

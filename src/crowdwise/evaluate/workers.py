@@ -1,12 +1,14 @@
 """How good each worker is, how certain that is, and who needs a second look."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.aggregate import BayesBag
+from crowdwise.aggregate import DEFAULT, BayesBag, DawidSkene
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.base.aggregator import Aggregator
@@ -45,7 +47,7 @@ def worker_quality(
         Whatever :func:`crowdwise.io.as_annotations` takes.
     model : fitted aggregator, optional
         Its ``probas_`` stand for the truth (a frame of the same form will do as well);
-        by default, :class:`~crowdwise.aggregate.BayesBag` is fitted here.
+        by default, :data:`crowdwise.aggregate.DEFAULT` is fitted here.
     gold : mapping, Series, frame or array, optional
         Known truths of some tasks.
     confidence : float, default=0.95
@@ -106,7 +108,8 @@ def worker_quality(
     known = None if gold is None else as_gold(gold, data)
     posterior = clamp(_posterior(data, model, gold), known)
     shared = data.redundancy[data.task] > 1
-    skill = measure_skill(LeaveOneOut.of(data, posterior, known), shared)
+    sharp = clamp(_single_model(data, model, gold, posterior), known)
+    skill = measure_skill(LeaveOneOut.of(data, sharp, known), shared)
     draws = Draws(confidence, random_state)
     columns: dict[str, Array] = {
         "n_labels": np.bincount(data.worker, minlength=data.n_workers),
@@ -114,7 +117,7 @@ def worker_quality(
         **_with_interval("accuracy", *accuracy_by_worker(data, posterior, known, draws)),
         **_with_interval("agreement", *mean_pair_agreement(data, confidence)),
         **_with_interval("skill", skill.value, *skill.interval(confidence)),
-        "signal": measure_signal(data, posterior),
+        "signal": measure_signal(data, sharp),
         "p_random": skill.p_random,
     }
     if known is not None:
@@ -207,7 +210,7 @@ def _posterior(
     if not data.n_annotations:
         return data.shares()
     if model is None:
-        return BayesBag().fit(data, gold).posterior_
+        return DEFAULT().fit(data, gold).posterior_
     if not isinstance(model, pd.DataFrame):
         fitted = hasattr(model, "posterior_")
         model = (model if fitted else clone(model).fit(data, gold)).probas_
@@ -223,6 +226,17 @@ def _posterior(
             )
         )
     return model.to_numpy(dtype=np.float64)[np.ix_(row, column)]
+
+
+def _single_model(
+    data: Annotations, model: Aggregator | pd.DataFrame | None, gold: GoldLike, posterior: Floats
+) -> Floats:
+    """The posterior that workers are compared with: bags blur who is good, so not theirs."""
+    if data.n_annotations and (model is None or isinstance(model, BayesBag)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return DawidSkene().fit(data, gold).posterior_
+    return posterior
 
 
 def _with_interval(name: str, value: Floats, low: Array, high: Array) -> dict[str, Array]:

@@ -42,7 +42,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     facts = write_report(labels, f"{folder}/report.html")
     >>> facts.data.n_annotations, facts.method
-    (4, 'DawidSkene')
+    (4, 'BayesBag')
     """
     refuse_other_pages(path)
     facts = gather(annotations, X=X, truth=truth, **options)

@@ -171,14 +171,11 @@ def _on_classes(facts: Facts) -> Iterator[Finding]:
 def _on_methods(facts: Facts) -> Iterator[Finding]:
     main = facts.main
     scored = [(m, m.held_out) for m in facts.methods if m.held_out is not None]
-    if main.held_out is not None and len(scored) > 1:
+    if main.held_out is not None and len(scored) > 1 and not main.held_out.as_good_as_best:
         best = next(method for method, held_out in scored if held_out.behind == 0)
-        if main.held_out.as_good_as_best:
-            text = f"No method predicts held-out labels significantly better than {main.name}."
-            yield Finding("good", text, "methods")
-        else:
-            text = f"{best.name} predicts held-out labels better than {main.name}: "
-            yield Finding("act", f"{text}try --method {best.name}.", "methods")
+        text = f"{best.name} predicts held-out labels better than {main.name}, which does not say "
+        text += f"that it is right more often; {best.same:.0%} of their labels are the same."
+        yield Finding("note", text, "methods")
     vote = next((m for m in facts.methods if m.name == "MajorityVote"), None)
     if vote is not None and vote is not main and np.isfinite(vote.same):
         text = f"Majority vote gives the same label to {vote.same:.0%} of the tasks."

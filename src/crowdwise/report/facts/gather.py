@@ -22,7 +22,7 @@ from crowdwise.report.facts.facts import Facts, Measure
 from crowdwise.report.facts.findings import findings
 from crowdwise.report.facts.limits import merge_rare_classes
 from crowdwise.report.facts.maps import task_map, worker_map
-from crowdwise.report.facts.methods import METHODS, fit_methods, method_facts
+from crowdwise.report.facts.methods import MAIN, METHODS, fit_methods, method_facts
 from crowdwise.report.facts.pairs import pair_facts
 from crowdwise.report.facts.tasks import task_facts
 from crowdwise.report.facts.workers import time_facts, worker_facts
@@ -38,7 +38,7 @@ def gather(
     X: Any = None,
     truth: Any = None,
     embedding: Any = None,
-    method: Any = "DawidSkene",
+    method: Any = MAIN,
     methods: tuple[str, ...] = METHODS,
     title: str = "Crowd labels",
     random_state: Any = 0,
@@ -58,8 +58,8 @@ def gather(
     embedding : array of shape (n_tasks, n_dimensions) or DataFrame, optional
         Learned places of the tasks, such as ``transform`` of a model in
         :mod:`crowdwise.embed` returns; the map shows these rather than ``X``.
-    method : str or aggregator, default="DawidSkene"
-        What the labels come from.
+    method : str or aggregator, optional
+        What the labels come from; :data:`crowdwise.aggregate.DEFAULT` if not given.
     methods : tuple of str
         What it is compared with; none for the fastest report.
     title : str
@@ -72,7 +72,7 @@ def gather(
     >>> labels = {"q1": {"ann": "yes", "bob": "yes"}, "q2": {"ann": "no", "bob": "yes"}}
     >>> facts = gather(labels, methods=())
     >>> facts.data.n_annotations, facts.tasks.n_tasks, facts.method
-    (4, 2, 'DawidSkene')
+    (4, 2, 'BayesBag')
     """
     data = as_annotations(annotations)
     if not data.n_annotations:
@@ -92,7 +92,7 @@ def gather(
         stage("measuring agreement")
         table = agreement(once, random_state=random_state)
         stage("judging workers")
-        workers = worker_facts(once, posterior, known)
+        workers = worker_facts(once, posterior, known, main.model)
         stage("comparing methods")
         compared, note = method_facts(once, fits, main, known, random_state)
         stage("forecasting")

@@ -17,7 +17,8 @@ from crowdwise.evaluate.learning_curve import Fit, fit_and_time, same_labels
 from crowdwise.report.facts.limits import sample_tasks
 from crowdwise.typing import Floats
 
-METHODS = ("MajorityVote", "Wawa", "OneCoin", "GLAD", "MACE", "IBCC", "DawidSkene")
+MAIN = aggregate.DEFAULT.__name__
+METHODS = ("MajorityVote", "Wawa", "OneCoin", "GLAD", "MACE", "IBCC", "DawidSkene", MAIN)
 SCORES = ("accuracy", "balanced accuracy", "minority recall", "macro F1", "log loss")
 
 N_RESAMPLES = 400  # of the scores against the truth, of every method

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.evaluate import worker_quality
 from crowdwise.evaluate.intervals import credible
 from crowdwise.evaluate.workers import expected_accuracy
@@ -54,10 +55,15 @@ class WorkerFacts:
         return sum(n for flag, n in self.flags.items() if "few" not in flag)
 
 
-def worker_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> WorkerFacts:
+def worker_facts(
+    data: Annotations,
+    posterior: Floats,
+    truth: pd.Series | None,
+    model: Aggregator | None = None,
+) -> WorkerFacts:
     """Assess all workers; ``data`` has one label per worker and task."""
     frame = pd.DataFrame(posterior, index=data.tasks, columns=data.classes)
-    quality = worker_quality(data, frame)
+    quality = worker_quality(data, frame if model is None else model)
     quality = quality.assign(number=np.arange(len(quality)))[quality["n_labels"] > 0]
     shown = quality.sort_values("n_labels", ascending=False, kind="stable").head(MOST_WORKERS)
     number = shown["number"].to_numpy()
