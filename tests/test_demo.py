@@ -25,7 +25,7 @@ def test_it_labels_learns_embeds_and_reports(tmp_path):
     assert {file.name for file in folder.iterdir()} == {
         "votes.csv", "truth.csv", "features.csv", "labels.csv", "report.html"
     }  # fmt: skip
-    assert table["labels of"].tolist() == ["annotated clips"] * 3 + ["new clips"] * 4
+    assert table["labels of"].tolist() == ["annotated clips"] * 4 + ["new clips"] * 4
     assert table["accuracy"].between(0.6, 1).all()
     assert (table["accuracy_low"] < table["accuracy"]).all()
     assert "by the embedding" in (folder / "report.html").read_text()
@@ -51,7 +51,7 @@ def test_without_torch_it_says_so_and_goes_on(tmp_path, capsys, monkeypatch):
     assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
     out, err = capsys.readouterr()
     assert 'pip install "crowdwise[torch]"' in err
-    assert out.count("annotated clips") == 3
+    assert out.count("annotated clips") == 4
     assert "by the features" in (tmp_path / "report.html").read_text()
 
 

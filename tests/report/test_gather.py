@@ -88,7 +88,8 @@ def test_confidence_is_doubted_where_agreement_may_be_chance(facts):
 
 
 def test_the_same_seed_gives_the_same_facts(crowd, facts):
-    again = json.loads(to_json(gather(crowd[0], truth=crowd[1], title="Clips", method="DawidSkene")))
+    same = gather(crowd[0], truth=crowd[1], title="Clips", method="DawidSkene")
+    again = json.loads(to_json(same))
     first = json.loads(to_json(facts))
     for one in (*again["methods"], *first["methods"]):
         one.pop("seconds")
