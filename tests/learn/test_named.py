@@ -83,12 +83,18 @@ LEFT_OVER = {"of other rows": [1, 2, 3, 9], "put together": [0, 1, 0, 1], "one s
 
 
 @pytest.mark.parametrize("index", LEFT_OVER.values(), ids=LEFT_OVER)
-def test_row_numbers_that_fit_only_partly_are_told_of(index):
+@pytest.mark.parametrize("needed", [False, True])
+def test_row_numbers_that_fit_only_partly_are_refused(index, needed):
     frame = pd.DataFrame({"x": np.arange(4.0)}, index=index)
-    with pytest.warns(UserWarning, match=r"Only some.*reset_index"):
-        assert order_by_name(frame, np.arange(4)) is None
-    with pytest.raises(AnnotationError, match="names are"):  # of workers names are needed
-        order_by_name(frame, np.arange(4), needed=True)
+    with pytest.raises(AnnotationError, match=r"(?s)task names are.*to_numpy"):
+        order_by_name(frame, np.arange(4), needed=needed)
+
+
+def test_promise_01_rows_from_0_of_features_that_are_called_tasks_are_tasks():
+    frame = pd.DataFrame({"x": np.arange(4.0)})
+    assert order_by_name(frame, np.arange(1, 5)) is None  # as an array
+    with pytest.raises(AnnotationError, match="1 of 4 task names are missing"):
+        order_by_name(frame.rename_axis("task"), np.arange(1, 5))
 
 
 @pytest.mark.parametrize("tasks", [np.arange(4), np.array(list("0123"), dtype=object)], ids=str)

@@ -329,3 +329,31 @@ def test_promise_21_other_encodings_are_read(encoding, name, triples):
         text = json.dumps([{"task": 1, "worker": "Jörg", "label": "yes"}], ensure_ascii=False)
     taken = read(text.encode(encoding), name)
     assert triples(taken)[0] == (1, "Jörg", "yes")
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "records", "values"])
+def test_promise_05_a_frame_in_json_is_a_table(tmp_path, orient):
+    frame = pd.DataFrame(
+        [["t1", "w1", "pos"], ["t1", "w2", "neg"], ["t2", "w1", "pos"]],
+        columns=["task", "worker", "label"],
+    )
+    path = tmp_path / "votes.json"
+    frame.to_json(path, orient=orient)
+    assert cw.read(path).to_dict() == {"t1": {"w1": "pos", "w2": "neg"}, "t2": {"w1": "pos"}}
+
+
+@pytest.mark.parametrize("orient", ["dict", "index"])
+def test_promise_05_a_frame_in_a_dict_is_a_table(orient):
+    frame = pd.DataFrame({"task": [1, 2], "worker": ["a", "b"], "label": ["x", "y"]})
+    assert as_annotations(frame.to_dict(orient)).to_dict() == {1: {"a": "x"}, 2: {"b": "y"}}
+
+
+def test_promise_06_words_in_dicts_and_arrays_are_missing():
+    for data in ({0: {0: "NA", 1: "pos"}}, [["NA", "pos"]], pd.DataFrame([["NA", "pos"]])):
+        with pytest.warns(UserWarning, match="Labels taken as missing: 'NA' 1"):
+            assert as_annotations(data).to_dict() == {0: {1: "pos"}}
+
+
+def test_promise_08_columns_of_an_array_that_share_no_class_are_doubted():
+    with pytest.warns(UserWarning, match="labels that no other column has"):
+        cw.read([["t1", "pos"], ["t1", "neg"], ["t2", "pos"]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -42,8 +41,7 @@ def order_by_name(
     """The row of each name in a frame or series that is indexed by them; None for anything else.
 
     An index that holds none of the names says nothing, unless it is ``needed``; one that holds
-    some of them, or some twice, is refused. Whole numbers may be left over from other rows, so
-    that with these there is a warning instead.
+    some of them, or some twice, is refused, also where it may hold numbers of other rows.
     """
     if names is None or not isinstance(X, pd.DataFrame | pd.Series):
         return None
@@ -55,6 +53,7 @@ def place_by_name(
 ) -> Ints | None:
     """Where each name stands in an index; None if things are to be taken as they come."""
     counted = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
+    counted &= index.name != role  # which says that these are names
     wanted = pd.Index(as_names(names))
     if counted or index.equals(wanted):
         return None
@@ -66,14 +65,6 @@ def place_by_name(
         _refuse_other_type(once, wanted, role, where)
         return None
     missing, repeated = place < 0, np.isin(place, once.get_indexer(labels[again].unique()))
-    numbers = not needed and labels.dtype.kind in "iu"
-    if numbers and (missing | repeated).any():
-        warnings.warn(
-            f"Only some of the numbers in {where} are names of {role}s, so rows are matched by "
-            f"position. Give {where} the names of the {role}s, or X.reset_index(drop=True).",
-            stacklevel=5,
-        )
-        return None
     for bad, how in ((missing, "missing from"), (repeated, "more than once in")):
         if bad.any():
             raise AnnotationError(
@@ -81,7 +72,7 @@ def place_by_name(
                     f"{int(bad.sum()):,} of {len(names):,} {role} names are {how} {where}.",
                     first=f"{role} {listing(names[[bad.argmax()]])}",
                     expected=f"every {role} once",
-                    fix=f"correct the names, or give an array in {role} order",
+                    fix=f"correct the names, or give an array in {role} order, as X.to_numpy()",
                 )
             )
     return np.flatnonzero(~again)[place]

@@ -14,9 +14,10 @@ from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.io.missing import TAKEN
-from crowdwise.io.reader import read, read_frame
-from crowdwise.io.triples import find_rows
+from crowdwise.io.build import LongTable, build_annotations
+from crowdwise.io.missing import TAKEN, is_word
+from crowdwise.io.reader import DEFAULTS, read, read_frame
+from crowdwise.io.triples import find_records, find_rows
 from crowdwise.typing import AnnotationsLike, Array, Ints
 
 
@@ -40,14 +41,15 @@ def _accept(data: AnnotationsLike) -> Annotations:
     if isinstance(data, str | Path):
         return read(data)
     if isinstance(data, Mapping) and not hasattr(data, "columns"):
-        return Annotations.from_dict(data)
+        records = find_records(data)
+        return _drop_words(Annotations.from_dict(data)) if records is None else read(records)
     if isinstance(data, pd.DataFrame) and isinstance(data.columns, pd.RangeIndex):
-        return Annotations.from_matrix(data)  # unnamed columns are those of an array
+        return _drop_words(Annotations.from_matrix(data))  # unnamed columns are those of an array
     if isinstance(data, pd.DataFrame) or as_narwhals(data) is not None:
         return read_frame(data)
     if isinstance(data, Sequence | np.ndarray) or hasattr(data, "toarray"):
         rows = find_rows(data, "The list") if isinstance(data, list | tuple) else None
-        return Annotations.from_matrix(data) if rows is None else read(rows)
+        return _drop_words(Annotations.from_matrix(data)) if rows is None else read(rows)
     raise AnnotationError(
         explain(
             f"A {type(data).__name__} cannot be read as annotations.",
@@ -55,6 +57,13 @@ def _accept(data: AnnotationsLike) -> Annotations:
             "{task: {worker: label}} or a path",
         )
     )
+
+
+def _drop_words(annotations: Annotations) -> Annotations:
+    """The annotations less labels such as NA, which a note counts."""
+    if not any(map(is_word, annotations.classes)):
+        return annotations
+    return build_annotations(LongTable.from_annotations(annotations), DEFAULTS, {}, "all", "labels")
 
 
 def align_to_model(

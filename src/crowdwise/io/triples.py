@@ -1,4 +1,4 @@
-"""Lists of rows: whether they are (task, worker, label), or a table of labels."""
+"""Lists and dicts of rows: whether they are (task, worker, label), or a table of labels."""
 
 from __future__ import annotations
 
@@ -31,6 +31,21 @@ def find_rows(rows: Sequence[Any], where: str) -> list[Mapping[str, Any]] | None
     if width != {len(REQUIRED)} or not _are_triples(rows, where):
         return None
     return [dict(zip(REQUIRED, row, strict=True)) for row in rows]
+
+
+def find_records(value: Mapping[Any, Any]) -> list[Mapping[str, Any]] | None:
+    """The rows of a long table, where that is what a dict of dicts is; else None.
+
+    As pandas writes a frame: ``{column: {row: cell}}``, or ``{row: {column: cell}}``.
+    """
+    parts = list(value.values())
+    if not all(isinstance(part, Mapping) for part in parts):
+        return None
+    if _is_header(list(value)) and all(part.keys() == parts[0].keys() for part in parts):
+        return [{name: part[row] for name, part in value.items()} for row in parts[0]]
+    if parts and all(_is_header(list(part)) for part in parts):
+        return list(map(dict, parts))
+    return None
 
 
 def _is_header(row: Sequence[Any]) -> bool:

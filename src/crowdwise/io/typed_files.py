@@ -28,7 +28,7 @@ from crowdwise.io.document import (
 )
 from crowdwise.io.memory import refuse_too_large, show_bytes
 from crowdwise.io.missing import is_word
-from crowdwise.io.triples import find_rows
+from crowdwise.io.triples import find_records, find_rows
 from crowdwise.typing import Array
 
 
@@ -169,6 +169,9 @@ def _parse_object(value: dict[str, Cell], name: str, stem: str) -> Document:
     if all(isinstance(part, list) for part in inner) and len(set(map(len, inner))) == 1:
         rows = zip(*inner, strict=True)  # {"task": [...], "worker": [...]}
         return RecordTable([dict(zip(value, row, strict=True)) for row in rows], name, stem)
+    records = find_records(value)
+    if records is not None:
+        return RecordTable(records, name, stem)
     return Tree(value, name, stem)
 
 

@@ -4,6 +4,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import Matrix, ReadOptions
+from crowdwise.io.formats.wide import warn_strangers
 from crowdwise.io.recognize import Format
 
 
@@ -17,7 +18,9 @@ def parse(document: Matrix, options: ReadOptions) -> LongTable:
                 expected="two dimensions: rows are tasks, columns are workers",
             )
         )
-    return LongTable.from_annotations(Annotations.from_matrix(array, options.missing))
+    built = Annotations.from_matrix(array, options.missing)
+    warn_strangers(built, document.name)
+    return LongTable.from_annotations(built)
 
 
 FORMAT = Format("matrix", __doc__, Matrix, parse)

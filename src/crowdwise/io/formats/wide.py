@@ -83,7 +83,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
     names = [titles[worker] for worker in workers]
     built = Annotations.from_matrix(grid, options.missing, tasks=own, workers=names)
     if options.worker is None:
-        _warn_strangers(built, document.name)
+        warn_strangers(built, document.name)
     notes = (*_note_columns(document, workers, task, gold), *note_words(words))
     long = LongTable.from_annotations(built, notes, scale=scale)
     if gold is None:
@@ -105,7 +105,7 @@ def _note_columns(
     return tuple(notes)
 
 
-def _warn_strangers(built: Annotations, where: str) -> None:
+def warn_strangers(built: Annotations, where: str) -> None:
     """Warn about columns that share no label with any other: they may not be workers."""
     n_classes = max(built.n_classes, 1)
     pairs = np.unique(built.worker.astype(np.int64) * n_classes + built.label)
