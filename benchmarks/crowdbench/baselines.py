@@ -17,6 +17,7 @@ from crowdwise.typing import Array, Floats
 
 INVERSE_PENALTIES = 10.0 ** np.arange(-5.0, 1.1, 1.0)
 N_FOLDS = 5
+FAINT = 1e-3  # probabilities below it make no example
 
 
 class VotesThenLR(ClassifierMixin, BaseEstimator):
@@ -27,9 +28,8 @@ class VotesThenLR(ClassifierMixin, BaseEstimator):
     own, weighted by its probability, and the examples of a task stay in one fold.
     """
 
-    def __init__(self, targets: str = "majority", random_state: Any = None) -> None:
+    def __init__(self, targets: str = "majority") -> None:
         self.targets = targets
-        self.random_state = random_state
 
     def fit(self, X: Array, votes: Annotations) -> Self:
         self.classes_ = votes.classes
@@ -38,7 +38,7 @@ class VotesThenLR(ClassifierMixin, BaseEstimator):
         self.scaler_ = StandardScaler().fit(X)
         rows = self.scaler_.transform(X)[labeled]
         scores = np.zeros(len(INVERSE_PENALTIES))
-        folds = KFold(min(N_FOLDS, len(rows)), shuffle=True, random_state=self.random_state)
+        folds = KFold(min(N_FOLDS, len(rows)), shuffle=True, random_state=0)
         for train, test in folds.split(rows):
             for number, fitted in enumerate(_path(rows[train], target[train])):
                 proba = _proba(fitted, rows[test], target.shape[1])
@@ -65,7 +65,7 @@ class VotesThenLR(ClassifierMixin, BaseEstimator):
 
 def _path(rows: Array, target: Floats) -> Any:
     """Fitted regressions, one for each penalty from the strongest, each starting at the last."""
-    row, label = np.nonzero(target > 1e-6)
+    row, label = np.nonzero(target > FAINT)
     if len(np.unique(label)) < 2:
         yield from (None for _ in INVERSE_PENALTIES)
         return

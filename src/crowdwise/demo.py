@@ -25,7 +25,7 @@ SCORES = {
     "balanced accuracy": "balanced_accuracy",
     "minority recall": "minority_recall",
 }
-EPOCHS = {"SpeeLFC": 200, "RLL": 12}  # enough here, and quick
+EPOCHS = 12  # of RLL: enough here, and quick
 GROUPS = 10_000  # of tasks, in an epoch of RLL
 FILES = ("votes.csv", "truth.csv", "features.csv", "labels.csv", "report.html")
 NO_TORCH = 'classifiers and embeddings are skipped: pip install "crowdwise[torch]"'
@@ -104,13 +104,12 @@ def train_classifiers(
     train: Crowd, test: Crowd, random_state: int, say: Say
 ) -> Iterator[dict[str, Any]]:
     """Labels of clips that nobody annotated, by classifiers trained on the others."""
-    from crowdwise.learn import SpeeLFC, Training, TwoStage
+    from crowdwise.learn import AutoClassifier, TwoStage
 
-    brief = Training(epochs=EPOCHS["SpeeLFC"], learning_rate=1e-2)
     learners = {
         "MajorityVote + logistic regression": TwoStage(aggregate.MajorityVote()),
         "IBCC + logistic regression": TwoStage(aggregate.IBCC()),
-        "SpeeLFC": SpeeLFC(training=brief, random_state=random_state),
+        "AutoClassifier": AutoClassifier(random_state=random_state),
     }
     for name, learner in learners.items():
         say(f"Training a classifier: {name}")
@@ -128,7 +127,7 @@ def learn_embedding(
 
     say("Learning an embedding: RLL")
     start = time.perf_counter()
-    brief = Training(epochs=EPOCHS["RLL"], batch_size=512, learning_rate=3e-3)
+    brief = Training(epochs=EPOCHS, batch_size=512, learning_rate=3e-3)
     space = RLL(
         aggregator=aggregate.IBCC(),
         confidence=Bayesian(evidence="posterior"),

@@ -14,7 +14,8 @@ import pytest
 import crowdwise
 from crowdwise.cli import main
 
-QUICK = ("--set", "epochs=5", "--seed", "0", "--quiet")
+BRIEF = ("--method", "SpeeLFC", "--set")
+QUICK = (*BRIEF, "epochs=5", "--seed", "0", "--quiet")
 
 
 def run(*words):
@@ -31,13 +32,13 @@ def model(files):
 class TestFit:
     def test_learns_what_python_learns(self, files, capsys):
         target = files.folder / "model.crowdwise"
-        flags = ["--set", "epochs=30", "--seed", 3]
+        flags = ["--set", "n_rounds=2", "--seed", 3]
         run("fit", files.votes, "--features", files.features, "-o", target, *flags)
         saved = crowdwise.load(target)
-        assert type(saved).__name__ == "SpeeLFC"
-        assert saved.training.epochs == 30
+        assert type(saved).__name__ == "AutoClassifier"
+        assert saved.n_rounds == 2
         X = files.table.set_index("task")[["a", "b", "c"]]
-        again = crowdwise.learn.SpeeLFC(training=saved.training, random_state=3)
+        again = crowdwise.learn.AutoClassifier(n_rounds=2, random_state=3)
         again.fit(X, crowdwise.read(files.votes))
         probe = X.to_numpy()
         assert saved.predict_proba(probe) == pytest.approx(again.predict_proba(probe))
@@ -45,7 +46,8 @@ class TestFit:
         assert out == ""
         assert "3 features of 80 rows" in err
         assert "column 'task'" in err
-        assert "SpeeLFC learned 2 classes in" in err
+        assert "A committee of" in err
+        assert "AutoClassifier learned 2 classes in" in err
 
     def test_takes_every_kind_of_features(self, files, capsys):
         files.write("X.parquet", files.table)
@@ -80,9 +82,9 @@ class TestFit:
 
     def test_every_step_is_told_on_request(self, files, capsys):
         words = ["fit", files.votes, "--features", files.features, "-o", files.folder / "m"]
-        run(*words, "--set", "epochs=20")
+        run(*words, *BRIEF, "epochs=20")
         assert "epoch" not in capsys.readouterr().err
-        run(*words, "--set", "epochs=20", "--verbose")
+        run(*words, *BRIEF, "epochs=20", "--verbose")
         assert "epoch 20: loss" in capsys.readouterr().err
 
     @pytest.mark.parametrize("name", ["LIA", "Raykar", "CrowdLab", "PersonalClassifier", "MBEM"])
@@ -218,9 +220,9 @@ class TestBadInput:
         words = ["fit", files.votes, "--features", files.features, "-o", files.folder / "model"]
         assert "expected: SpeeLFC" in fails(*words, "--method", "SpeeLCF", status=2)
         assert "no parameter 'wat'" in fails(*words, "--set", "wat=1", status=2)
-        assert "epochs='many'" in fails(*words, "--set", "epochs=many", status=2)
-        assert "learning_rate='fast'" in fails(*words, "--set", "learning_rate=fast", status=2)
-        assert "scale" in fails(*words, "--set", "scale=7", status=2)
+        assert "epochs='many'" in fails(*words, *BRIEF, "epochs=many", status=2)
+        assert "learning_rate='fast'" in fails(*words, *BRIEF, "learning_rate=fast", status=2)
+        assert "scale" in fails(*words, *BRIEF, "scale=7", status=2)
 
     def test_paths_are_looked_at_before_the_work(self, files, fails):
         words = ["fit", files.votes, "--features", files.features]
@@ -234,7 +236,7 @@ def test_ctrl_c_leaves_the_old_model(files):
     target = files.folder / "model"
     target.write_text("precious\n")
     words = ["fit", files.votes, "--features", files.features, "-o", target, "--verbose"]
-    command = [sys.executable, "-m", "crowdwise", *map(str, words), "--set", "epochs=200000"]
+    command = [sys.executable, "-m", "crowdwise", *map(str, words), *BRIEF, "epochs=200000"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment

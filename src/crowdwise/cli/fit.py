@@ -28,7 +28,7 @@ from crowdwise.errors import plural
 def add_arguments(parser: ArgumentParser) -> None:
     add_input_options(parser)
     add_feature_options(parser, required=True)
-    add_method_options(parser, "SpeeLFC", "learn")
+    add_method_options(parser, "AutoClassifier", "learn")
     group = parser.add_argument_group("writing")
     group.add_argument("-o", "--output", metavar="FILE", required=True, help="write the model here")
     add_partial_option(group)
@@ -50,5 +50,7 @@ def run(args: Namespace) -> int:
         time.perf_counter() - start,
         plural(annotations.n_classes, "class", "classes"),
     )
+    if hasattr(model, "summary"):  # what it chose, in words
+        say(args, model.summary())
     say(args, f"{name_result(args, model)} learned {classes} in {seconds:.1f} s: {args.output}")
     return 0

@@ -86,7 +86,7 @@ def first_round(designs: Designs, folds: Folds) -> Found:
 
 def last_round(designs: Designs, folds: Folds, found: Found) -> tuple[Found, Floats]:
     """The same members, fitted to all tasks; and P(truth) of these, from features and labels."""
-    posterior = folds.infer(found.proba)
+    posterior = folds.infer(sharpen(found.proba, PRIOR_POWER))
     problem = folds.one_world(posterior, left_out=False)
     views = {
         view: own.keep(slice(None), [0]).fit(designs[view], problem, NEW_STEPS)

@@ -1,0 +1,111 @@
+"""Every learner and embedder with its defaults, and what people write themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from crowdbench.baselines import VotesThenLR
+from crowdbench.sets import LearningSet
+from crowdbench.table import Row, Table
+from crowdbench.tables._defaults import REAL, columns
+from crowdwise import embed, learn
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import locate
+from crowdwise.evaluate.scores import balanced_accuracy
+from crowdwise.typing import Array, Floats
+
+BASELINES = {
+    "majority vote + LR": "majority",
+    "vote shares + LR": "shares",
+    "IBCC + LR": "ibcc",
+}
+START = "AutoClassifier"
+LEAST = 1e-12  # a probability that still has a logarithm
+
+
+class EmbeddedLR(BaseEstimator):
+    """An embedder, then the regression of the baselines on IBCC's posterior."""
+
+    def __init__(self, embedder: Any) -> None:
+        self.embedder = embedder
+
+    def fit(self, X: Array, votes: Annotations) -> Self:
+        self.embedder_ = clone(self.embedder).fit(X, votes)
+        self.regression_ = VotesThenLR("ibcc").fit(self.embedder_.transform(X), votes)
+        return self
+
+    def predict_proba(self, X: Array) -> Floats:
+        return self.regression_.predict_proba(self.embedder_.transform(X))
+
+
+def measure(model: Any, data: LearningSet, seed: int) -> dict[str, float]:
+    """Scores on the test part; seconds are those of fitting alone."""
+    assert data.y_test is not None
+    begin = time.perf_counter()
+    model.fit(data.X, data.annotations)
+    seconds = time.perf_counter() - begin
+    proba = np.asarray(model.predict_proba(data.X_test))
+    truth = locate(data.annotations.classes, data.y_test)
+    given = proba[np.arange(len(truth)), truth]
+    return {
+        "accuracy": float(np.mean(proba.argmax(axis=1) == truth)),
+        "balanced accuracy": balanced_accuracy(proba, truth),
+        "log loss": float(-np.log(np.maximum(given, LEAST)).mean()),
+        "fit seconds": seconds,
+    }
+
+
+def baseline(targets: str) -> Callable[[str], Any]:
+    return lambda column: VotesThenLR(targets)
+
+
+def learner(name: str) -> Callable[[str], Any]:
+    return lambda column: getattr(learn, name)()
+
+
+def embedder(name: str) -> Callable[[str], Any]:
+    return lambda column: EmbeddedLR(getattr(embed, name)())
+
+
+def row(make: Callable[[str], Any], name: str) -> Row:
+    """A row on all columns, or on those that it can get through in minutes."""
+    return Row(make, columns=[*REAL, *SMALL] if name in SLOW else None)
+
+
+COLUMNS = columns()
+SMALL = [name for name in COLUMNS if name.partition(",")[0] in {"hotel", "mgc", "bluebirds"}]
+# These take ten times as long as others: they have the columns with all labels, and a few more.
+SLOW = {"AnnotMix", "Committee", "MaDL", "SpeeLFCD", "CrowdLayer", "CrowdAR", *embed.EMBEDDERS}
+ROWS = {
+    **{title: Row(baseline(targets)) for title, targets in BASELINES.items()},
+    START: Row(learner(START)),
+    "AutoClassifier, one round": Row(lambda column: learn.AutoClassifier(n_rounds=1)),
+    **{name: row(learner(name), name) for name in learn.LEARNERS if name != START},
+    **{f"{name} + LR": row(embedder(name), name) for name in embed.EMBEDDERS},
+}
+TABLE = Table(
+    name="defaults",
+    title="Every learner and embedder with its defaults",
+    source="Our own: real crowds whose tasks have features, and simulated ones.",
+    about=(
+        "Nothing is set, for any row or column. Baselines are a logistic regression of "
+        "scikit-learn's on standardized features, its penalty by five-fold cross-validation, on "
+        "each task's majority label, on its shares of labels, or on IBCC's posterior. Behind an "
+        "embedder stands the last of them. Sets without a published split are cut anew with each "
+        "seed, two fifths of the tasks with a truth for testing."
+    ),
+    rows=ROWS,
+    columns=COLUMNS,
+    measure=measure,
+    metrics=("accuracy", "balanced accuracy", "log loss", "fit seconds"),
+    seeds=5,
+    quick_seeds=1,
+    quick_rows=(*BASELINES, START, "SpeeLFC", "LIA", "Raykar"),
+    quick_columns=("hotel", "mgc", "bluebirds", "hotel, 1 label", "usps 1:10, 2 labels"),
+    overall=True,
+)

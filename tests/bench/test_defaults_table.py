@@ -1,0 +1,69 @@
+"""The table of defaults: its data, its baselines and its rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdbench.baselines import VotesThenLR
+from crowdbench.sets import LearningSet
+from crowdbench.tables import _defaults
+from crowdbench.tables.defaults import TABLE, EmbeddedLR, measure
+from crowdwise import embed, learn
+from crowdwise.embed import Center
+from crowdwise.learn import Training
+from crowdwise.simulate import label_by_crowd, one_coin_confusion
+
+
+@pytest.fixture(scope="module")
+def easy():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=300)
+    X = rng.normal(size=(300, 5)) + 2.0 * truth[:, None]
+    votes = label_by_crowd(truth[:200], one_coin_confusion([0.9, 0.8, 0.7], 2), 2, random_state=0)
+    series = pd.Series(truth[:200], index=votes.tasks)
+    return LearningSet("easy", X[:200], votes, series, X[200:], truth[200:])
+
+
+@pytest.mark.parametrize("targets", ["majority", "shares", "ibcc"])
+def test_baselines_learn_and_choose_a_penalty(easy, targets):
+    model = VotesThenLR(targets)
+    found = measure(model, easy, 0)
+    assert found["accuracy"] > 0.9
+    assert found["balanced accuracy"] > 0.9
+    assert found["log loss"] < 0.5
+    assert model.inverse_penalty_ < 10
+
+
+def test_an_embedder_has_a_regression_behind_it(easy):
+    model = EmbeddedLR(Center(training=Training(epochs=3), random_state=0))
+    assert measure(model, easy, 0)["accuracy"] > 0.9
+
+
+def test_every_method_is_there_with_its_defaults():
+    assert {*learn.LEARNERS, *(f"{name} + LR" for name in embed.EMBEDDERS)} <= set(TABLE.rows)
+    for name in learn.LEARNERS:
+        assert str(TABLE.rows[name].make("hotel")) == str(getattr(learn, name)())
+    assert len(TABLE.columns) == 10 * 3 + 3 * 3 * 2
+
+
+def test_labels_of_test_tasks_are_not_learned_from(easy):
+    cut = _defaults.cut(easy, seed=1)
+    assert len(cut.y_test) == 80
+    assert len(cut.X) == cut.annotations.n_tasks == 120
+    assert not set(cut.truth.index) & (set(easy.truth.index) - set(cut.annotations.tasks))
+    rows = {tuple(row) for row in cut.X}
+    assert not rows & {tuple(row) for row in cut.X_test}
+
+
+def test_simulated_classes_are_as_rare_as_the_column_says(monkeypatch):
+    names = np.repeat(list("abc"), 2000)
+    X = np.arange(6000, dtype=np.float32)[:, None]
+    monkeypatch.setattr(_defaults, "described", lambda name: (X, names))
+    data = _defaults.simulated("usps", 10, 2, 0)
+    both = np.concatenate([data.truth.to_numpy(), data.y_test])
+    sizes = np.sort(np.bincount(both))
+    assert sizes[2] / sizes[0] == pytest.approx(10, rel=0.2)
+    assert (data.annotations.redundancy == 2).all()
+    right = data.truth.to_numpy()[data.annotations.task] == data.annotations.label
+    assert 0.55 < right.mean() < 0.75
+    assert not set(data.X[:, 0]) & set(data.X_test[:, 0])
