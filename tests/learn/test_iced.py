@@ -136,7 +136,7 @@ def test_the_network_may_have_a_say_in_the_truths(rare):
 def test_learns_the_rare_class(rare):
     X, votes, truth, X_test, y_test = rare
     model = ICED.recipe("network", random_state=0, rounds=15).fit(X, votes)
-    paper = ICED(rounds=10, random_state=0).fit(X, votes)
+    paper = ICED.recipe("paper", rounds=10, random_state=0).fit(X, votes)
     assert model.score(X_test, y_test) > 0.9
     assert paper.score(X_test, y_test) > 0.7
     assert (model.predict(X_test)[y_test == 1] == 1).mean() > 0.75

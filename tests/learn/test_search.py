@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from crowdwise.laws.checks import save_and_load
-from crowdwise.learn import CrowdLayer, NetClassifier, SpeeLFC, SpeeLFCD, TraceReg, Training
+from crowdwise.learn import ICED, CrowdLayer, NetClassifier, SpeeLFC, SpeeLFCD, TraceReg, Training
 from crowdwise.learn.search import choose, deal
 from crowdwise.nets.batches import as_data
 from crowdwise.nets.features import as_features
@@ -189,3 +189,20 @@ def test_minimizers_agree(crowd):
     found, _ = minimize(slopes, torch.zeros(2, 60, dtype=torch.float64), 200, tol=1e-10)
     expected = scipy_minimize(one, np.zeros(60), jac=True, method="L-BFGS-B").x
     assert_allclose(found, np.stack([expected] * 2), atol=1e-3)
+
+
+def test_iced_generates_tasks_only_where_that_predicts_labels_better():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(300) < 0.15).astype(int)
+    X = (rng.normal(size=(300, 8)) + 1.2 * truth[:, None]).astype(np.float32)
+    confusion = one_coin_confusion([0.75, 0.7, 0.65, 0.6, 0.55], n_classes=2)
+    votes = label_by_crowd(truth, confusion, per_task=5, random_state=0)
+    model = ICED(rounds=3, random_state=0).fit(X, votes)
+    assert [c["rounds"] for c in model.search_.candidates] == [0, 3]
+    assert model.search_.chosen["rounds"] == 0
+    assert len(model.truths_) == 1
+    assert len(model.n_new_) == 0
+    assert np.mean(model.predict(X) == truth) > np.mean(votes.shares().argmax(axis=1) == truth)
+    again = save_and_load(model)
+    assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    assert ICED(rounds=1, training=ICED.default_training).fit(X, votes).search_ is None

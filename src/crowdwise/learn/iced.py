@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from scipy.special import xlogy
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from crowdwise import progress
 from crowdwise.aggregate import IBCC, HardDawidSkene
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.learner import Learner, LearnerTraits
 from crowdwise.base.params import at_least, between, one_of
 from crowdwise.inference import clamp, normalize, pooled_confusion
 from crowdwise.learn.confusion_learner import expect
@@ -41,6 +45,9 @@ from crowdwise.learn.parts import (
     ObjectivePart,
     PerAnnotation,
 )
+from crowdwise.learn.raykar import Raykar
+from crowdwise.learn.search import Search, deal
+from crowdwise.learn.search import choose as choose_plainest
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.features import Features
@@ -88,7 +95,11 @@ class ICED(CrowdClassifier):
         How new tasks get features: ``Autoencoder()``, ``Interpolation()``, or ``LastLayerOnly()``
         for none; the first if not given.
     rounds : int, default=30
-        Most rounds; 0 leaves the network as warmed up.
+        Most rounds; 0 leaves the network as warmed up. Where neither ``training`` nor any part
+        is given, the labels of held-out tasks decide whether there is a round at all: with
+        ``ICED.recipe("network")``, or without, as a penalized linear network whose predictions
+        are each task's class prior (see :class:`crowdwise.learn.Raykar`). Without, unless the
+        rounds are better by more than one standard error.
     tol : float, default=0
         Stop once the network's predictions change for no more than this share of the tasks
         in each of five rounds in a row.
@@ -116,7 +127,7 @@ class ICED(CrowdClassifier):
         without labels.
     n_new_ : ndarray of shape (n_rounds, n_classes)
         Tasks generated in each round.
-    confusion_, worker_accuracy_, history_, net_
+    confusion_, worker_accuracy_, history_, search_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
     Notes
@@ -180,6 +191,8 @@ class ICED(CrowdClassifier):
             "rounds": 60,
         },
     }
+    truths_: Ints
+    n_new_: Ints
     default_warm_up: ClassVar[WarmUp] = StagedWarmUp()
     default_aggregator: ClassVar[Aggregator] = HardDawidSkene()
     default_generator: ClassVar[CrowdSMOTE] = CrowdSMOTE()
@@ -262,11 +275,68 @@ class ICED(CrowdClassifier):
     # -- what the base asks for --------------------------------------------------------------
 
     @property
+    def _chooses(self) -> bool:
+        parts = (self.truth, self.warm_up, self.aggregator, self.generator, self.decoder)
+        return self.training is None and all(part is None for part in parts)
+
+    def _choose(
+        self,
+        data: CrowdData,
+        votes: Annotations,
+        gold: Ints | None,
+        rng: np.random.RandomState,
+    ) -> tuple[CrowdObjective, History, Search]:
+        """Generate tasks only if that predicts the labels of held-out tasks better."""
+        fold, rounds = deal(data, rng), min(self.rounds, ICED.recipes["network"]["rounds"])
+        generating = ICED.recipe("network", scale=self.scale, rounds=rounds)
+        generating.random_state = int(rng.randint(2**31 - 1))
+        known = None if gold is None else name_truths(gold, votes)
+        rows = data.features.rows(torch.arange(data.n_tasks, device=data.device)).cpu()
+        plain = Raykar(scale=self.scale)
+        candidates: list[dict[str, Any]] = [{"rounds": 0}, {"rounds": rounds}]
+        search = Search(chosen={"rounds": 0}, why="There was nothing to choose.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            plain.fit(rows, votes, gold=known)
+            taken, out = 0, fold == 0
+            if rounds and 0 < out.sum() < (fold >= 0).sum():
+                some = votes.filter(~out[votes.task])
+                again = Raykar(scale=self.scale, **plain.search_.chosen)
+                models = [one.fit(rows, some, gold=known) for one in (again, clone(generating))]
+                evidence = np.stack([task_evidence(one, rows, votes)[out] for one in models])
+                search, taken = choose_plainest(candidates, [(1,), (0,)], evidence)
+        search.chosen = {**search.chosen, **({} if taken else plain.search_.chosen)}
+        if taken:
+            best, history = generating._learn(data, votes, gold, generating.default_training, rng)
+            self.truths_, self.n_new_ = generating.truths_, generating.n_new_
+            return best, history, search
+        return self._linear(plain, data, votes), History([[-v] for v in plain.objective_]), search
+
+    def _linear(self, plain: Raykar, data: CrowdData, votes: Annotations) -> CrowdObjective:
+        """What was learned without a new task, as a network."""
+        one = copy.copy(self)
+        one.truth = "linear"
+        net = one._member(data).net
+        weights = torch.as_tensor(plain.weights_, dtype=torch.float32)
+        layer = next(part for part in net.truth.modules() if isinstance(part, nn.Linear))
+        with torch.no_grad():
+            layer.weight.copy_(weights[:-1].T)
+            layer.bias.copy_(weights[-1])
+        assert isinstance(net.noise, CountedConfusionNet)
+        net.noise.take(torch.as_tensor(plain.confusion_).to(net.noise.log_table))
+        labeled = find_labeled(votes)
+        self.truths_ = np.where(labeled, plain.posterior_.argmax(axis=1), -1)[None]
+        self.n_new_ = np.zeros((0, data.n_classes), dtype=np.int64)
+        return Inferred(net, data, torch.as_tensor(plain.posterior_).float()).to(data.device)
+
+    @property
     def traits(self) -> LearnerTraits:
         return LearnerTraits(random_per=("task", "worker"))
 
     def _build_truth(self, data: CrowdData) -> nn.Module:
-        network = MLP() if self.truth is None else self.truth
+        found = getattr(self, "search_", None)
+        usual = "linear" if found is not None and found.chosen["rounds"] == 0 else MLP()
+        network = usual if self.truth is None else self.truth
         return build_network(network, data.n_in, data.n_classes)
 
     def _noise(self) -> NoisePart:
@@ -308,6 +378,15 @@ class ICED(CrowdClassifier):
         assert isinstance(net.noise, CountedConfusionNet)
         net.noise.take(torch.as_tensor(best.confusion[worker]).to(net.noise.log_table))
         return Inferred(net, data, torch.as_tensor(best.posterior[task]).to(data.device))
+
+
+def task_evidence(model: Learner, rows: Tensor, votes: Annotations) -> Floats:
+    """Log-likelihood of each task's labels, every one on its own."""
+    proba = model._label_proba(rows, votes.task.copy(), votes.worker.copy())
+    given = np.eye(votes.n_classes)[votes.label] if votes.soft is None else votes.soft
+    weight = 1.0 if votes.weight is None else votes.weight
+    evidence = xlogy(given, np.maximum(proba, 1e-12)).sum(axis=1) * weight
+    return np.bincount(votes.task, evidence, minlength=votes.n_tasks).astype(np.float64)
 
 
 class Inferred(CrowdObjective):
