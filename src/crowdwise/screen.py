@@ -18,8 +18,8 @@ def printable(text: str, keep: str = "\n\t") -> str:
     ----------
     text : str
         What is to be shown.
-    keep : str, default="\\n\\t"
-        Characters that stay: the ends of lines, unless the text is a cell of a table.
+    keep : str
+        Characters that stay: ends of lines and tabs, unless the text is a cell of a table.
 
     Examples
     --------

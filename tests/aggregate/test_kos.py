@@ -140,7 +140,7 @@ def test_one_seed_gives_one_result(crowd):
 
 def test_refuses_three_classes():
     with pytest.raises(AnnotationError, match="KOS works with two classes; these labels have 3"):
-        KOS().fit([[0, 1, 2]])
+        KOS().fit(np.array([[0, 1, 2]]))
 
 
 @pytest.mark.parametrize("params", [{"center": 2}, {"max_iter": 0}], ids=str)

@@ -34,7 +34,7 @@ def net_with(lopsided, kind="confusion"):
         competence = WorkerEmbedding(n_workers, 3, n_out)
         net = DotTensorsNet if kind == "dot" else TensorsNet
         return lopsided.net_of(net(nn.Linear(n_in, n_out), competence, n_classes, 2))
-    layer = FreeMatrix(*sizes) if kind == "MW" else FreeVector(*sizes, kind)
+    layer = FreeMatrix(*sizes) if kind == "MW" else FreeVector(*sizes, 1.0, kind)
     return lopsided.net_of(FreeLayerNet(layer, n_classes))
 
 

@@ -180,7 +180,8 @@ class DawidSkene(ConfusionModel):
         return float((pseudo * log_confusion).sum())
 
     def _posterior(self, engine: Engine) -> Floats:
-        return engine.posterior(np.log(self.prior_), self._log_confusion())
+        by_counts = expected_log(self.counts_) if self.pooling else np.log(self.confusion_)
+        return engine.posterior(np.log(self.prior_), by_counts)
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"confusion_": self.confusion_, "counts_": self.counts_}

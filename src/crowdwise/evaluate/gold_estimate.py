@@ -119,8 +119,10 @@ def estimate(
     >>> import numpy as np
     >>> from crowdwise.simulate import simulate_crowd
     >>> crowd = simulate_crowd(500, 8, n_classes=2, per_task=5, random_state=0)
-    >>> found = estimate(crowd.annotations, crowd.truth[:100])
-    >>> found.low < (crowd.truth == crowd.annotations.classes[-1]).mean() < found.high
+    >>> gold = dict(zip(crowd.annotations.tasks[:100], crowd.truth[:100]))
+    >>> found = estimate(crowd.annotations, gold)
+    >>> share = (crowd.truth == crowd.annotations.classes[-1]).mean()
+    >>> bool(found.low < share < found.high)
     True
     """
     if of not in KINDS:
