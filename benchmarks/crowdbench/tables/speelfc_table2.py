@@ -132,7 +132,7 @@ TABLE = Table(
         "held-out labels, or by held-out tasks, use the best settings of the table "
         "speelfc-settings under that rule.",
         "On SPC crowd layers start where the paper says (diagonal 1.4), and SpeeLFC-D's network of "
-        "ease has 128 units. On sentence embeddings, where all methods have larger steps, two of "
+        "ease has 128 units. On sentence embeddings, where all methods have larger steps, four of "
         "ten starts of SpeeLFC-D collapse to one class.",
         "Raykar's method without a prior breaks down if its equations are followed to the letter: "
         "a worker who never labels any task inferred to be of some class has a row of 0 / 0, and "
