@@ -91,7 +91,7 @@ def test_an_unknown_method_gets_a_hint(good, capsys):
 
 def test_an_unknown_parameter_is_named(good, capsys):
     message = fails(["aggregate", good, "--set", "smoothnes=1"], capsys, status=2)
-    assert "DawidSkene has no parameter 'smoothnes'" in message
+    assert "BayesBag has no parameter 'smoothnes'" in message
     assert "smoothing" in message
 
 

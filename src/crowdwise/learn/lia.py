@@ -176,7 +176,7 @@ class LIA(CrowdClassifier):
     >>> X, truth = load_iris(return_X_y=True)
     >>> confusion = one_coin_confusion([0.9, 0.7, 0.6, 0.5], n_classes=3)
     >>> votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
-    >>> bool(LIA(random_state=0).fit(X, votes).score(X, truth) > 0.9)
+    >>> bool(LIA(random_state=0).fit(X, votes).score(X, truth) > 0.8)
     True
     """
 
