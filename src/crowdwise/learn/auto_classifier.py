@@ -159,7 +159,7 @@ class AutoClassifier(ConfusionLearner):
         """Find a committee on some of the tasks, and teach it with all of them."""
         some, judges, *_ = np.split(rng.permutation(labeled), [N_SEARCH, 3 * N_SEARCH // 2])
         found, _ = self._search(rows[some], votes[some], None if gold is None else gold[some], rng)
-        prior = self.predict_proba(rows)
+        prior = self._predict(rows)
         prior[some] = found.proba  # from regressions that have not seen the task
         fold = np.ones(votes.n_tasks, dtype=np.int64)
         fold[some], fold[judges] = 0, 2
@@ -208,6 +208,10 @@ class AutoClassifier(ConfusionLearner):
         refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
         rows = as_rows(X)
         refuse_width(rows.shape[1], self.n_features_in_)
+        return self._predict(rows)
+
+    def _predict(self, rows: Matrix) -> Floats:
+        """The same of rows that need no check, some at a time."""
         at_once = rows_at_once(max(rows.shape[1], 1000))
         proba = np.empty((rows.shape[0], len(self.classes_)))
         for start in range(0, rows.shape[0], at_once):

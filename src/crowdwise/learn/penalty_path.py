@@ -8,6 +8,7 @@ import numpy as np
 
 from crowdwise.typing import Array, Floats, Ints
 
+FEW_CLASSES = 16
 CELLS_AT_ONCE = 1 << 23  # logits held at a time
 
 
@@ -110,11 +111,20 @@ def predict_path(design: Floats, weights: Floats) -> Floats:
 
 def softmax_inplace(logits: Floats) -> Floats:
     """Softmax over the last axis, in the memory of the logits."""
-    logits -= logits.max(axis=-1, keepdims=True)
+    logits -= reduce_classes(np.maximum, logits)
     np.exp(logits, out=logits)
-    total: Floats = logits.sum(axis=-1, keepdims=True)
-    logits /= total
+    logits /= reduce_classes(np.add, logits)
     return logits
+
+
+def reduce_classes(combine: np.ufunc, logits: Floats) -> Floats:
+    """Reduce the last axis to length one: class by class, many times faster if they are few."""
+    if logits.shape[-1] > FEW_CLASSES:
+        return combine.reduce(logits, axis=-1, keepdims=True)
+    total = logits[..., :1].copy()
+    for number in range(1, logits.shape[-1]):
+        combine(total, logits[..., number : number + 1], out=total)
+    return total
 
 
 def steepest(design: Floats, weight: Floats, variance: Floats, n_steps: int = 12) -> float:
