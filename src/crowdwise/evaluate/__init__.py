@@ -15,6 +15,7 @@ from crowdwise.evaluate.calibration import (
 from crowdwise.evaluate.certainty import certainty
 from crowdwise.evaluate.cohen import cohen_kappa, cohen_kappa_matrix
 from crowdwise.evaluate.comparison import Comparison, compare_methods
+from crowdwise.evaluate.dependence import Dependence, dependence
 from crowdwise.evaluate.gold_estimate import GoldEstimate, estimate
 from crowdwise.evaluate.imbalance import balanced_threshold, rebalance
 from crowdwise.evaluate.intervals import Estimate, bootstrap, credible, wilson
@@ -32,6 +33,7 @@ from crowdwise.evaluate.workers import worker_quality
 
 __all__ = [
     "Comparison",
+    "Dependence",
     "Estimate",
     "GoldEstimate",
     "accuracy",
@@ -48,6 +50,7 @@ __all__ = [
     "compare_methods",
     "confidence_auroc",
     "credible",
+    "dependence",
     "estimate",
     "expected_calibration_error",
     "fleiss_kappa",

@@ -1,0 +1,134 @@
+"""Errors of judges within the true classes, and how they go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+from scipy.special import ndtri
+
+from crowdwise.annotations import Annotations
+from crowdwise.evaluate.intervals import NAN, Estimate, bootstrap
+from crowdwise.inference.ratings import Correlations
+from crowdwise.typing import Array, Floats
+
+MOST_GROUPS, MOST_CELLS = 1000, 20_000_000  # of tasks that are resampled together
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Products of two judges' errors and counts of common tasks, by group of tasks."""
+
+    product: Floats  # (group, judge, judge)
+    common: Floats  # (group, judge, judge)
+    skill: Floats  # (judge,): distance between the classes in the judge's ratings
+    n_tasks: int
+
+    @classmethod
+    def of(cls, votes: Annotations, proba: Floats, rng: np.random.RandomState) -> Errors:
+        """Errors within classes, to which tasks belong with probabilities (task, class)."""
+        used = np.flatnonzero(proba.sum(axis=1) > 0)
+        n_judges = votes.n_workers
+        most = max(min(MOST_GROUPS, MOST_CELLS // (2 * n_judges**2)), 50)
+        n_groups = min(len(used), most)
+        group = rng.permutation(len(used)) * n_groups // len(used)
+        order = np.argsort(group, kind="stable")
+        ends = np.searchsorted(group[order], np.arange(n_groups + 1))
+        seen, proba = table_of(votes, np.ones(votes.n_annotations))[used][order], proba[used][order]
+        product = np.zeros((n_groups, n_judges, n_judges))
+        common, means = np.zeros_like(product), np.zeros((votes.n_classes, n_judges))
+        for k, weight in enumerate(proba.T):
+            rating = table_of(votes, rate_class(votes, k))[used][order]
+            means[k] = (rating.T @ weight) / np.maximum(seen.T @ weight, 1e-300)
+            for g, (start, end) in enumerate(pairwise(ends)):
+                here = seen[start:end].toarray()
+                error = rating[start:end].toarray() - here * means[k]
+                product[g] += (error * weight[start:end, None]).T @ error
+                common[g] += (here * weight[start:end, None]).T @ here
+        scored = votes.score is not None
+        skill = means[-1] - means[0] if scored else means.mean(axis=0) - 1 / votes.n_classes
+        return cls(product, common, skill, len(used))
+
+    def correlate(self) -> Correlations:
+        value = correlations(self.product.sum(axis=0), self.common.sum(axis=0))
+        return Correlations(np.nan_to_num(value), self.common.sum(axis=0), self.n_tasks)
+
+    def count_effective(
+        self, n_resamples: int, confidence: float, rng: np.random.RandomState
+    ) -> Estimate:
+        """How many independent judges the panel is worth, by the mean correlation."""
+        n_groups, n_judges = self.product.shape[:2]
+        square = n_judges**2
+        off = ~np.eye(n_judges, dtype=bool)
+
+        def share(sums: Floats) -> Floats:
+            product, common = sums[:, :square], sums[:, square:]
+            shape = (-1, n_judges, n_judges)
+            met = correlations(product.reshape(shape), common.reshape(shape))[:, off]
+            n_met = np.isfinite(met).sum(axis=1)
+            mean = np.nansum(met, axis=1) / np.maximum(n_met, 1)
+            return np.where(n_met > 0, (1 + (n_judges - 1) * mean) / n_judges, NAN)
+
+        rows = np.concatenate(
+            [self.product.reshape(n_groups, -1), self.common.reshape(n_groups, -1)], axis=1
+        )
+        low, high = bootstrap(
+            rows, share, n_resamples=n_resamples, confidence=confidence, random_state=rng
+        )
+        found = float(share(rows.sum(axis=0, keepdims=True))[0])
+        value, low, high = (1 / max(one, 1 / n_judges) for one in (found, high, low))
+        return Estimate(value, low, high)
+
+    def list_pairs(self, workers: Array, confidence: float | None) -> pd.DataFrame:
+        """The correlation of each two judges, its interval by the jackknife over groups."""
+        product, common = self.product.sum(axis=0), self.common.sum(axis=0)
+        first, second = np.triu_indices(len(workers), 1)
+        value = correlations(product, common)[first, second].clip(-0.9999, 0.9999)
+        half = np.full(len(value), NAN)
+        if confidence is not None:
+            left = correlations(product - self.product, common - self.common)[:, first, second]
+            left = np.arctanh(left.clip(-0.9999, 0.9999))
+            n = len(left)
+            spread = ((left - left.mean(axis=0)) ** 2).sum(axis=0) * (n - 1) / n
+            half = ndtri(0.5 + confidence / 2) * np.sqrt(spread)
+        return pd.DataFrame(
+            {
+                "first": workers[first],
+                "second": workers[second],
+                "correlation": value,
+                "low": np.tanh(np.arctanh(value) - half),
+                "high": np.tanh(np.arctanh(value) + half),
+                "n_tasks": common[first, second].round().astype(int),
+            }
+        )
+
+
+def table_of(votes: Annotations, value: Floats) -> csr_array:
+    """Values of annotations as tasks x judges, repeats averaged; 0 where there is none."""
+    place = (votes.task, votes.worker)
+    table = csr_array((value, place), shape=votes.shape)
+    count = csr_array((np.ones(len(value)), place), shape=votes.shape)
+    table.data = table.data / count.data
+    return table
+
+
+def rate_class(votes: Annotations, k: int) -> Floats:
+    """The score of each annotation; without scores, how far it says class ``k``."""
+    if votes.score is not None:
+        return votes.score
+    if votes.soft is not None:
+        return votes.soft[:, k].astype(np.float64)
+    return (votes.label == k).astype(np.float64)
+
+
+def correlations(product: Floats, common: Floats) -> Floats:
+    """Correlations from sums of products and counts, over the last two axes; NaN if unknown."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = product / common
+        own = np.diagonal(mean, axis1=-2, axis2=-1)
+        own = np.where(own > 1e-12, own, NAN)
+        found: Floats = mean / np.sqrt(own[..., :, None] * own[..., None, :])
+    return found.clip(-1.0, 1.0)
