@@ -68,8 +68,8 @@ def test_a_full_disk_is_said():
 
 
 def test_ctrl_c_ends_quietly(votes):
-    words = [*COMMAND, "aggregate", str(votes), "--set", "tol=0", "--set", "max_iter=1000000",
-             "--verbose"]  # fmt: skip
+    settings = ["--method", "DawidSkene", "--set", "tol=0", "--set", "max_iter=1000000"]
+    words = [*COMMAND, "aggregate", str(votes), *settings, "--verbose"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         for line in process.stderr:
             if b"step 2:" in line:

@@ -493,7 +493,7 @@ def test_promise_20_compare_explains_its_columns(capsys, monkeypatch):
     words = ["compare", "votes.csv", "--truth", "truth.csv", "--table", "-q"]
     assert main([*words, "--methods", "MajorityVote,Wawa,DawidSkene,GLAD,IBCC"]) == 0
     tables = capsys.readouterr().out.split("\n\n")
-    assert max(len(line) for table in tables[:-1] for line in table.splitlines()) <= 100
+    assert max(len(line) for table in tables[:-1] for line in table.splitlines()) <= 80
     heads = [re.split("  +", table.splitlines()[0]) for table in tables[:2]]
     assert main(["compare", "--help"]) == 0
     text = capsys.readouterr().out

@@ -19,6 +19,7 @@ from crowdwise import progress
 from crowdwise.aggregate.dawid_skene import DawidSkene
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base import Aggregator, ConfusionModel, Traits, at_least, between
+from crowdwise.base.params import check_params
 from crowdwise.errors import FormatError, ParameterError, explain
 from crowdwise.inference import (
     Engine,
@@ -133,6 +134,7 @@ class BayesBag(ConfusionModel):
 
     def _refuse(self, data: Annotations) -> None:
         base = self._base()
+        check_params(base)
         base._refuse(data)
         if not base.traits.weighted or base.traits.abstention_counts:
             raise ParameterError(

@@ -42,22 +42,21 @@ WITH_FEATURES = ("TwoStage", "SpeeLFC")
 COLUMNS = """columns:
   changed          share of tasks whose label is not the majority's (nor one of tied ones)
   confidence       mean probability of the labels, as the method states it
-  held-out label   how well labels that were left out are predicted from the others: the mean
+  held-out         how well labels that were left out are predicted from the others: the mean
                    log-likelihood of one, in nats, below 0; needs no truths. Predicting labels is
                    not being right: the best here may be the worst on the truth
   stability        share of tasks that keep their label when these labels are left out
-  seconds          time to fit
+  time             seconds to fit
   accuracy         share of labels that are true; needs --truth or gold in the file, as the rest
-  balanced         mean share of each class's tasks that are labeled right
-  macro F1         mean F1 of the classes
   minority recall  share of the rarest class's tasks that are labeled right
   log loss         of the truths, in nats: lower is better
   calibration      mean gap between confidence and accuracy: lower is better
   same labels      share of tasks that two methods label alike
 
-With -o, in a pipe and with --json there is a column for each of them, and agreement (the mean of
-same labels), behind (how much better the best method predicts, and whether that may be chance),
-objective (the last value of what the method maximizes) and note (why a method was left out)."""
+With -o, in a pipe and with --json there is a column for each of them, and balanced_accuracy (the
+mean recall of the classes), macro_f1 (their mean F1), agreement (the mean of same labels), behind
+(how much better the best method predicts, and whether that may be chance), objective (the last
+value of what the method maximizes) and note (why a method was left out)."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -128,7 +127,7 @@ def show(_: "pd.DataFrame", found: "Comparison", confidence: float) -> str:
     """Each method, its scores if there are truths, how alike they are, and a conclusion."""
     table = found.table
     interval = f"{confidence:.0%} interval"
-    head = ["method", "changed", "confidence", "stability", "held-out label", interval, "seconds"]
+    head = ["method", "changed", "confidence", "stability", "held-out", interval, "time"]
     rows = [head]
     for name, row in table.iterrows():
         ends = [row.get(f"held_out{end}", NAN) for end in ("", "_low", "_high")]
@@ -155,15 +154,14 @@ def percent(share: float) -> str:
 
 def show_scores(table: "pd.DataFrame", interval: str) -> str:
     """How many labels of each method are true."""
-    head = ["method", "accuracy", interval, "balanced", "macro F1", "minority recall"]
-    rows = [[*head, "log loss", "calibration"]]
+    rows = [["method", "accuracy", interval, "minority recall", "log loss", "calibration"]]
     for name, row in table.iterrows():
-        others = [percent(row[c]) for c in ("balanced_accuracy", "macro_f1", "minority_recall")]
         low, high = percent(row["accuracy_low"]), percent(row["accuracy_high"])
         between_them = "" if low == "-" else f"{low} to {high}"
-        losses = [number(row[c]) for c in ("log_loss", "calibration_error")]
-        rows.append([str(name), percent(row["accuracy"]), between_them, *others, *losses])
-    return align(rows, right={1, 3, 4, 5, 6, 7})
+        recall, losses = row["minority_recall"], [row["log_loss"], row["calibration_error"]]
+        shares = [percent(row["accuracy"]), between_them, percent(recall)]
+        rows.append([str(name), *shares, *map(number, losses)])
+    return align(rows, right={1, 3, 4, 5})
 
 
 def show_overlap(agreement: "pd.DataFrame") -> str:

@@ -37,7 +37,7 @@ USES = {
 # Parameters that have parameters of their own; the first part that has a name gets its value.
 PARTS = (
     *("objective", "training", "encoder", "groups", "anchor", "confidence", "loss", "noise"),
-    *("generator", "warm_up", "decoder"),
+    *("generator", "warm_up", "decoder", "base"),
 )
 
 DEFAULT = "BayesBag"  # the name of crowdwise.aggregate.DEFAULT, which takes long to import
