@@ -63,6 +63,17 @@ def test_soft_labels_get_the_new_classes_too(file):
     assert np.allclose(known.soft, [[0.25, 0.75, 0.0]])
 
 
+def test_what_is_known_beside_labels_stays(file):
+    votes = Annotations.from_matrix([[1, 9, 4], [2, 8, "?"]], missing=None).with_scores()
+    votes = votes.with_workers({"worker": [0, 1, 2], "family": ["a", "a", "b"]})
+    known = add_gold_file(votes, file("task,label\n0,1\n"))
+    assert known.score.tolist() == votes.score.tolist()
+    assert known.declined.tolist() == [[1, 2]]
+    assert known.about_workers.equals(votes.about_workers)
+    many = Annotations.from_codes(np.arange(128), np.zeros(128, dtype=int), np.arange(128))
+    assert add_gold_file(many, file("task,label\n0,200\n")).label.dtype == np.int16
+
+
 def test_truths_of_other_tasks_only(votes, file):
     with pytest.raises(AnnotationError, match=r"No truth in (.|\n)*2 truths, for 'q1', 'q2'"):
         add_gold_file(votes, file("task,label\nq0,\nq1,0\nq2,1\n3,\n"))

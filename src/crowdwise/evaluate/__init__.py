@@ -19,6 +19,7 @@ from crowdwise.evaluate.dependence import Dependence, dependence
 from crowdwise.evaluate.gold_estimate import GoldEstimate, estimate
 from crowdwise.evaluate.imbalance import balanced_threshold, rebalance
 from crowdwise.evaluate.intervals import Estimate, bootstrap, credible, wilson
+from crowdwise.evaluate.replacement import Replacement, replaceable
 from crowdwise.evaluate.scores import (
     accuracy,
     balanced_accuracy,
@@ -36,6 +37,7 @@ __all__ = [
     "Dependence",
     "Estimate",
     "GoldEstimate",
+    "Replacement",
     "accuracy",
     "agreement",
     "balanced_accuracy",
@@ -61,6 +63,7 @@ __all__ = [
     "observed_agreement",
     "rebalance",
     "reliability_table",
+    "replaceable",
     "score",
     "wilson",
     "worker_quality",

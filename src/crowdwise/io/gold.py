@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from os import PathLike
 
 import numpy as np
@@ -185,15 +186,10 @@ def _replace_gold(
     soft = annotations.soft
     if soft is not None:
         soft = np.pad(soft, ((0, 0), (0, len(classes) - soft.shape[1])))
-    return Annotations.from_codes(
-        annotations.task,
-        annotations.worker,
-        annotations.label,
-        tasks=annotations.tasks,
-        workers=annotations.workers,
-        classes=classes,
-        weight=annotations.weight,
-        time=annotations.time,
+    return replace(
+        annotations,
+        classes=as_names(classes),
+        label=annotations.label.astype(np.min_scalar_type(-len(classes))),
         soft=soft,
         gold=gold,
         notes=(*annotations.notes, *notes),
