@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import crowdwise as cw
 from crowdwise import Annotations, CrowdwiseError
-from crowdwise.annotations.notes import count_aside
+from crowdwise.annotations.grouping import count_aside
 from crowdwise.io import reader, recognize
 from exports.pen import Export
 

@@ -3,7 +3,7 @@
 import copy
 import pickle
 
-from crowdwise.annotations.notes import Aside, count_aside, join_notes
+from crowdwise.annotations.grouping import Aside, count_aside, join_notes
 
 
 def test_a_note_is_text_that_counts():

@@ -18,9 +18,9 @@ from crowdwise import progress
 from crowdwise.cli import main
 from crowdwise.cli.tables import align
 from crowdwise.errors import FileError
-from crowdwise.io import as_annotations, formulas, read, write_annotations, write_labels
+from crowdwise.io import as_annotations, read, write_annotations, write_labels
 from crowdwise.io.features import read_features, write_features
-from crowdwise.io.formulas import guard, unguard
+from crowdwise.io.values import guard, is_formula, is_number, unguard
 from crowdwise.screen import printable
 
 ESCAPES = {
@@ -211,9 +211,7 @@ def test_promise_15_no_formula_is_written_and_names_come_back(name, tmp_path):
 @given(st.lists(st.text(alphabet="'=+-@\t\r\n1a.e", max_size=6), max_size=5))
 def test_promise_15_guarding_a_formula_loses_nothing(names):
     assert unguard([guard(name) for name in names]) == names
-    assert all(
-        not re.match("[=+@\t\r\n-].", g, re.S) or formulas.is_number(g) for g in map(guard, names)
-    )
+    assert all(not re.match("[=+@\t\r\n-].", g, re.S) or is_number(g) for g in map(guard, names))
 
 
 def test_promise_15_titles_labels_and_features_are_guarded_too(tmp_path):
@@ -240,9 +238,9 @@ def test_promise_15_the_page_guards_formulas_alike():
     script = (Path(crowdwise.__file__).parent / "report" / "page" / "report.js").read_text()
     pattern = re.search(r"const FORMULA = /\^(.*)/s;", script)[1]
     for name in [*NAMES, "ann", "-1", "1"]:
-        assert bool(re.match(pattern, name, re.S)) == bool(formulas.is_formula(name))
+        assert bool(re.match(pattern, name, re.S)) == bool(is_formula(name))
     number = re.search(r"const NUMBER = /\^(.*)\$/;", script)[1]
-    assert number == formulas.is_number.__self__.pattern
+    assert number == is_number.__self__.pattern
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file names of bytes")

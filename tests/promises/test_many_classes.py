@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise import aggregate, embed, learn, load
+from crowdwise import aggregate, embed, learn, load, memory
 from crowdwise.annotations import Annotations, tied
 from crowdwise.cli import main
 from crowdwise.errors import AnnotationError
 from crowdwise.inference import CompactPosterior
-from crowdwise.inference.engines import budget
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 COMPACT = [name for name in aggregate.__all__ if getattr(aggregate, name).traits.compact]
@@ -46,7 +45,7 @@ def test_promise_17_compact_results_are_the_same(method, with_gold, lopsided, mo
         make = partial(getattr(aggregate, method), **params)
         usual = make().fit(votes, gold if with_gold else None)
         with monkeypatch.context() as patch:
-            patch.setattr(budget, "DENSE", 0)
+            patch.setattr(memory, "LARGE", 0)
             compact = make().fit(votes, gold if with_gold else None)
             other, labels = (
                 compact._infer(votes[10:30], "average")[0],
@@ -71,7 +70,7 @@ def test_promise_17_compact_results_are_the_same(method, with_gold, lopsided, mo
 def test_promise_17_ties_are_broken_as_asked(ties, lopsided, monkeypatch):
     votes, _ = lopsided
     usual = aggregate.MajorityVote(ties=ties, random_state=0).fit(votes)
-    monkeypatch.setattr(budget, "DENSE", 0)
+    monkeypatch.setattr(memory, "LARGE", 0)
     compact = aggregate.MajorityVote(ties=ties, random_state=0).fit(votes)
     if ties == "abstain":
         assert_array_equal(compact.label_codes_, usual.label_codes_)
@@ -114,7 +113,7 @@ def test_promise_17_a_hundred_thousand_classes_fit_into_little_memory(method, hu
 
 @pytest.mark.parametrize("method", sorted(set(aggregate.__all__) - set(COMPACT) - {"KOS"}))
 def test_promise_17_other_methods_say_what_they_would_need(method, huge):
-    expected = r"about [\d.,]+ [GTP]B of memory for 100,000 tasks, 500 workers and 100,000 classes"
+    expected = r"about [\d.,]+ [GTP]B of memory: 100,000 tasks, 500 workers and 100,000 classes"
     with pytest.raises(AnnotationError, match=rf"{method} would need {expected}(.|\n)*OneCoin"):
         getattr(aggregate, method)().fit(huge[0])
 
@@ -126,7 +125,7 @@ def test_promise_17_learners_and_embedders_say_what_they_would_need(make, huge):
 
 
 def test_promise_17_the_command_writes_labels_not_columns(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(budget, "DENSE", 0)
+    monkeypatch.setattr(memory, "LARGE", 0)
     votes, out = tmp_path / "votes.csv", tmp_path / "out.csv"
     votes.write_text("task,worker,label\na,x,1\na,y,1\nb,x,2\nb,y,3\nb,z,3\n")
     command = ["aggregate", str(votes), "--method", "OneCoin", "-o", str(out)]

@@ -10,10 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from crowdwise import aggregate, embed, learn, load
+from crowdwise import aggregate, embed, learn, load, memory
 from crowdwise.errors import AnnotationError, FormatError
 from crowdwise.inference import CompactPosterior
-from crowdwise.inference.engines import budget
 from crowdwise.laws import AGGREGATOR_LAWS, EMBEDDER_LAWS, LEARNER_LAWS
 from crowdwise.laws.quick import quick
 from crowdwise.persist.container import Content, read_container, write_container
@@ -124,7 +123,7 @@ def test_promise_18_a_single_number_that_is_none_is_refused(crowd, tmp_path):
 
 
 def test_promise_17_a_forged_compact_model_is_refused(crowd, monkeypatch, tmp_path):
-    monkeypatch.setattr(budget, "DENSE", 0)
+    monkeypatch.setattr(memory, "LARGE", 0)
     aggregate.Wawa().fit(crowd).save(tmp_path / "model")
     assert isinstance(load(tmp_path / "model").posterior_, CompactPosterior)
     forge(tmp_path / "model", "posterior_.value", lambda value: 1.1 * value)

@@ -22,7 +22,7 @@ from crowdwise.inference import (
     positive_pair,
     until_converged,
 )
-from crowdwise.inference.engines.budget import CELL
+from crowdwise.inference.engines.engine import CELL
 from crowdwise.typing import Floats, RandomState
 
 

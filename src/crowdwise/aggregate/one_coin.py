@@ -19,7 +19,7 @@ from crowdwise.inference import (
     until_converged,
 )
 from crowdwise.inference.engines import CoinSums
-from crowdwise.inference.engines.budget import DENSE, free_memory, in_words
+from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.typing import Floats
 
 
@@ -112,14 +112,10 @@ class OneCoin(ConfusionModel):
     def confusion_(self) -> Floats:  # type: ignore[override]  # made when asked for: it may be huge
         check_is_fitted(self)
         n_workers, n_classes = len(self.accuracy_), len(self.classes_)
-        if (needed := 8 * n_workers * n_classes**2) > DENSE and needed > free_memory():
-            raise AnnotationError(
-                explain(
-                    f"{n_workers:,} matrices of {n_classes:,} x {n_classes:,} would need about "
-                    f"{in_words(needed)} of memory.",
-                    fix="use accuracy_, from which they follow",
-                )
-            )
+        if (needed := 8 * n_workers * n_classes**2) > LARGE:
+            size = f"{n_workers:,} matrices of {n_classes:,} x {n_classes:,}"
+            fix = "use accuracy_, from which they follow"
+            refuse_too_large("confusion_", needed, size, fix, AnnotationError)
         return one_coin_confusion(self.accuracy_, n_classes)
 
     @property

@@ -1,20 +1,19 @@
-"""What the table stores: columns checked and grouped by task, their parts, votes and cells."""
+"""What the table stores: columns grouped by task, their parts, votes and cells."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from crowdwise import compiled
-from crowdwise.annotations.names import as_names, require_unique
-from crowdwise.errors import AnnotationError, ParameterError, explain, plural
-from crowdwise.typing import Array, Floats, Indices, Ints, Names
+from crowdwise.annotations.grouping import freeze
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.typing import Array, Floats, Indices, Ints
 
 ROWS_AT_ONCE = 1 << 20
 TIE = 1e-9  # classes closer than this to the best one are tied with it, as in _native.c
@@ -164,14 +163,6 @@ class Columns:
         return normalize_votes(self.votes())
 
 
-def freeze(columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns themselves, no longer writeable."""
-    for column in columns.values():
-        if isinstance(column, np.ndarray) and column.flags.owndata:
-            column.flags.writeable = False
-    return columns
-
-
 def to_cells(table: Columns) -> Cells:
     """One cell per annotation, or one per class of a soft annotation."""
     n_classes = max(table.n_classes, 1)
@@ -234,166 +225,3 @@ def find_labeled(data: Columns) -> Array:
         return data.redundancy > 0
     weight: Array = np.bincount(data.task, data.weight, minlength=data.n_tasks)
     return weight > 0
-
-
-def group_by_task(
-    task: ArrayLike,
-    worker: ArrayLike,
-    label: ArrayLike,
-    *,
-    tasks: Names | None = None,
-    workers: Names | None = None,
-    classes: Names | None = None,
-    weight: ArrayLike | None = None,
-    time: ArrayLike | None = None,
-    soft: ArrayLike | None = None,
-    gold: ArrayLike | None = None,
-    score: ArrayLike | None = None,
-    declined: Ints | None = None,
-    notes: tuple[str, ...] = (),
-) -> Columns:
-    """Check integer columns and sort them by task, keeping the order within a task."""
-    columns = {"task": as_codes(task, "task"), "worker": as_codes(worker, "worker")}
-    columns["label"] = as_codes(label, "label")
-    for name, column in (("weight", weight), ("time", time), ("soft", soft), ("score", score)):
-        if column is not None:
-            columns[name] = np.asarray(column)
-    _check_lengths(columns)
-    _refuse_unusable(columns)
-    present = columns["label"] >= 0
-    if not present.all():
-        columns = {name: column[present] for name, column in columns.items()}
-    names = {
-        "tasks": _name_codes("task", tasks, columns["task"]),
-        "workers": _name_codes("worker", workers, columns["worker"]),
-        "classes": _name_codes("label", classes, columns["label"]),
-    }
-    n_tasks, n_classes = len(names["tasks"]), len(names["classes"])
-    indptr, columns = _sort_by_task(columns, n_tasks)
-    columns["worker"] = columns["worker"].astype(np.int32, copy=False)
-    columns["label"] = columns["label"].astype(np.min_scalar_type(-max(n_classes, 1)), copy=False)
-    columns |= _as_floats(columns, n_classes)
-    known = None if gold is None else _check_gold(gold, n_tasks, n_classes)
-    given = (task, worker, label, tasks, workers, classes, time, score)
-    own = {name: _copy_if_given(column, given) for name, column in {**names, **columns}.items()}
-    return Columns(
-        **freeze({**own, "indptr": indptr, "gold": known, "declined": declined}), notes=notes
-    )
-
-
-def _sort_by_task(columns: dict[str, Array], n_tasks: int) -> tuple[Ints, dict[str, Array]]:
-    """Where each task's annotations begin, and the other columns in the order of the tasks."""
-    task = columns.pop("task").astype(np.int32, copy=False)
-    indptr = np.zeros(n_tasks + 1, dtype=np.int64)
-    np.cumsum(np.bincount(task, minlength=n_tasks), out=indptr[1:])
-    if len(task) and (task[1:] < task[:-1]).any():
-        order = _order_by(task, indptr)
-        columns = {name: column[order] for name, column in columns.items()}
-    return indptr, columns
-
-
-def as_codes(column: ArrayLike, role: str) -> Ints:
-    """The column as integers, or an error that says what they are."""
-    array = np.asarray(column)
-    if array.dtype.kind in "iu" and array.ndim == 1:
-        return array
-    if array.ndim == 1 and array.size == 0:
-        return array.astype(np.int32)
-    raise AnnotationError(
-        explain(
-            f"The {role} column holds {array.dtype} in {plural(array.ndim, 'dimension')}.",
-            expected="integers that count from zero",
-            fix="use Annotations.from_frame for columns of names",
-        )
-    )
-
-
-def _copy_if_given(column: Array, given: tuple[object, ...]) -> Array:
-    """The column, copied where its memory is the caller's, who may write to it."""
-    ours = column.flags.owndata and not any(column is one for one in given)
-    return column if ours else column.copy()
-
-
-def _check_gold(gold: ArrayLike, n_tasks: int, n_classes: int) -> Ints:
-    codes = as_codes(gold, "gold")
-    bad = (codes < -1) | (codes >= n_classes)
-    if len(codes) != n_tasks or bad.any():
-        raise AnnotationError(
-            explain(
-                f"The gold column does not fit {n_tasks:,} tasks and {n_classes:,} classes.",
-                first=f"task {int(bad.argmax())}: {int(codes[bad.argmax()])}" if bad.any() else "",
-                found=f"{len(codes):,} values" if len(codes) != n_tasks else "",
-                expected="for each task the number of a class, or -1 where it is unknown",
-            )
-        )
-    return codes.astype(np.int32)
-
-
-def _name_codes(role: str, names: Names | None, codes: Ints) -> Array:
-    size = int(codes.max()) + 1 if len(codes) else 0
-    if len(codes) and codes.min() < 0:
-        raise AnnotationError(f"The {role} column has negative numbers.\n  expected: 0 or more")
-    if names is None:
-        return np.arange(size)
-    known = require_unique(as_names(names), role)
-    if len(known) < size:
-        raise AnnotationError(
-            f"The {role} column goes up to {size - 1}, but only {len(known):,} have names.\n"
-            f"  expected: a name for every number"
-        )
-    return known
-
-
-def _check_lengths(columns: dict[str, Array]) -> None:
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise AnnotationError(
-            explain(
-                "The columns have different lengths.",
-                found=", ".join(f"{name} {length:,}" for name, length in lengths.items()),
-                expected="one value per annotation in each",
-            )
-        )
-
-
-def _refuse_unusable(columns: dict[str, Array]) -> None:
-    """Refuse weights and soft labels that are negative or not finite."""
-    for name in [name for name in ("weight", "soft") if name in columns]:
-        values = columns[name].astype(np.float32)
-        bad = ~(np.isfinite(values) & (values >= 0))
-        bad[columns["label"] < 0] = False
-        if bad.any():
-            row = np.argwhere(bad)[0][0]
-            raise AnnotationError(
-                explain(
-                    f"{int(bad.sum()):,} of {values.size:,} values of {name} cannot be used.",
-                    first=f"row {row + 1:,}: {values[row].tolist()}",
-                    expected="finite numbers of 0 or more",
-                    fix=f"correct these values of {name}, or drop these rows",
-                )
-            )
-
-
-def _as_floats(columns: dict[str, Array], n_classes: int) -> dict[str, Array]:
-    kept = {"weight", "soft"} & columns.keys()
-    checked = {name: columns[name].astype(np.float32) for name in kept}
-    if "soft" in checked:
-        soft = checked["soft"]
-        total = soft.sum(axis=1, keepdims=True) if soft.ndim == 2 else None
-        if total is None or soft.shape[1] != n_classes or not (total > 0).all():
-            raise AnnotationError(
-                explain(
-                    f"The soft labels have shape {soft.shape}.",
-                    expected=f"a distribution over {n_classes} classes for every annotation",
-                )
-            )
-        checked["soft"] = soft / total
-    return checked
-
-
-def _order_by(task: Ints, indptr: Ints) -> Ints:
-    if compiled.native is None or len(task) > np.iinfo(np.uint32).max:
-        return np.argsort(task, kind="stable")
-    order = np.empty(len(task), dtype=np.uint32)
-    compiled.native.group(np.ascontiguousarray(task), indptr[:-1].copy(), order)
-    return order

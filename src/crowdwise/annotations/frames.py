@@ -9,17 +9,10 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.columns import Columns, group_by_task
-from crowdwise.annotations.kinds import is_scale, part_together
-from crowdwise.annotations.names import (
-    as_names,
-    encode,
-    locate,
-    note_spaces,
-    note_unseen_truths,
-    show_cell,
-)
-from crowdwise.annotations.notes import Aside
+from crowdwise.annotations.columns import Columns
+from crowdwise.annotations.grouping import Aside, group_by_task
+from crowdwise.annotations.names import as_names, encode, locate, note_spaces, show_cell
+from crowdwise.annotations.truth_names import is_scale, note_unseen_truths, part_together
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names
 
@@ -87,7 +80,7 @@ def _encode_columns(
         class_names = every
     if dropped.any():
         notes = (*notes, Aside("rows without a label left out", int(dropped.sum())))
-    return group_by_task(
+    grouped = group_by_task(
         task,
         worker,
         label,
@@ -101,6 +94,7 @@ def _encode_columns(
         gold=gold,
         notes=notes,
     )
+    return Columns(**grouped)
 
 
 def _encode_labels(

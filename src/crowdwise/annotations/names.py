@@ -1,6 +1,5 @@
 """Names of tasks, workers and classes, and the running numbers that stand for them."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,12 +8,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from crowdwise.annotations.kinds import is_hashable, part_booleans
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.typing import Array, Ints, Names
 
 EXACT = 2.0**53  # floats below this hold every integer
 DENSE = 4  # a span of integers this many times the number of rows is worth a lookup table
+
+
+class Truth(str):
+    """The name of a boolean where numbers are names too."""
+
+    __slots__ = ()
+
+
+TRUTHS = {bool, np.bool_, Truth}
 
 
 def encode(values: Names, role: str, names: Names | None = None) -> tuple[Array, Ints]:
@@ -141,51 +148,6 @@ def refuse_lists(values: Iterable[object], role: str) -> Iterator[None]:
         ) from None
 
 
-def warn_unseen_truths(truths: Names, classes: Names, so: str) -> Array:
-    """Which truths are of no known class; a warning says so, and what follows."""
-    unseen: Array = locate(classes, truths) < 0
-    if unseen.any():
-        fact = f"{int(unseen.sum()):,} of {plural(len(unseen), 'truth')} are of an unknown class"
-        message = explain(f"{fact}: {so}.", **compare_classes(truths, classes))
-        warnings.warn(message, stacklevel=4)
-    return unseen
-
-
-def note_unseen_truths(truths: Names, classes: Names) -> tuple[str, ...]:
-    """A note on truths of a class that no worker gave; also a warning where it looks wrong."""
-    unseen = as_names(truths)[locate(classes, truths) < 0]
-    if not len(unseen):
-        return ()
-    if _guess_mistake(as_names(truths), as_names(classes)):
-        warn_unseen_truths(truths, classes, "they become classes that no worker gave")
-    own = listing(encode(unseen, "label")[0])
-    return (f"truths of a class that no worker gave ({own}): {len(unseen):,}",)
-
-
-def compare_classes(truths: Names, classes: Names) -> dict[str, str]:
-    """For a message: the classes of truths, the known ones, and what to do."""
-    own, known = encode(as_names(truths), "label")[0], as_names(classes)
-    usual = "check that both use the same names, and the same type (numbers or text)"
-    return {
-        "found": f"truths such as {listing(own[locate(known, own) < 0])}",
-        "expected": f"classes such as {listing(known)}",
-        "fix": _guess_mistake(own, known) or usual,
-    }
-
-
-def _guess_mistake(truths: Array, classes: Array) -> str:
-    """What to do about truths that look like known classes written otherwise, else nothing."""
-    true, known = set(truths.tolist()), set(classes.tolist())
-    if all(isinstance(name, int) for name in true | known):
-        for step, how in ((-1, "subtract 1 from"), (1, "add 1 to")):
-            if {name + step for name in true} <= known:
-                return f"{how} the truths, if these and the labels count from different numbers"
-    plain = {str(name).strip().lower() for name in known}
-    if all(str(name).strip().lower() in plain for name in true):
-        return "write both alike: they differ in type (numbers or text), case or spaces"
-    return ""
-
-
 def note_spaces(names: Array, what: str) -> tuple[str, ...]:
     """A note on names that differ only by surrounding spaces, if there are any."""
     texts = [name for name in names.tolist() if isinstance(name, str)]
@@ -271,3 +233,42 @@ def _sort_order(names: Array) -> Ints:
         keys = [(type(name).__name__, str(name)) for name in keys]
         order = sorted(range(len(keys)), key=keys.__getitem__)
     return np.array(order, dtype=np.int64)
+
+
+def part_booleans(values: Array) -> Array:
+    """The values themselves; but "true" and "false" for booleans where 1 or 0 are there too.
+
+    Python takes True for 1. Text that is there already cannot be told from them, and is refused.
+    """
+    kinds = set(map(type, values))
+    if not kinds & TRUTHS or len(kinds) == 1:
+        return values
+    truth = np.fromiter((type(value) in TRUTHS for value in values), dtype=bool, count=len(values))
+    others = {value for value in values[~truth] if is_hashable(value)}
+    if not {0, 1} & others and Truth not in kinds:
+        return values
+    if {"true", "false"} & others:
+        raise AnnotationError(
+            explain(
+                "The values true (a boolean), 1 or 0 and 'true' or 'false' (text) occur together.",
+                expected="different names for what is different",
+                fix="write booleans in one way, all as text or all as numbers",
+            )
+        )
+    apart = values.copy()
+    apart[truth] = [name_truth(value) for value in values[truth]]
+    return apart
+
+
+def name_truth(value: object) -> object:
+    """The name of a boolean; anything else as it is."""
+    return Truth(str(value).lower()) if type(value) in TRUTHS else value
+
+
+def is_hashable(value: object) -> bool:
+    """Whether a value can be a name; lists and dicts cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, DTypeLike
 
 from crowdwise.annotations import frames, judges, parts, wide
-from crowdwise.annotations.columns import Columns, freeze, group_by_task
+from crowdwise.annotations.columns import Columns
+from crowdwise.annotations.grouping import freeze, group_by_task
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Ints, Names, RandomState
@@ -89,12 +90,11 @@ class Annotations(Columns):
 
         Names default to the numbers themselves. A label of ``-1`` is not an annotation.
         """
-        return cls.from_columns(
-            group_by_task(
-                task, worker, label, tasks=tasks, workers=workers, classes=classes,
-                weight=weight, time=time, soft=soft, gold=gold, score=score, notes=notes,
-            )
+        grouped = group_by_task(
+            task, worker, label, tasks=tasks, workers=workers, classes=classes, weight=weight,
+            time=time, soft=soft, gold=gold, score=score, notes=notes,
         )  # fmt: skip
+        return cls.from_columns(Columns(**grouped))
 
     @classmethod
     def from_columns(cls, columns: Columns) -> Self:

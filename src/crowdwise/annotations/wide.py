@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.columns import Columns, group_by_task
+from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.frames import as_narwhals, refuse_missing, take_series
-from crowdwise.annotations.kinds import is_scale
+from crowdwise.annotations.grouping import group_by_task
 from crowdwise.annotations.names import as_names, encode, unmask
 from crowdwise.annotations.parts import count_repeats
+from crowdwise.annotations.truth_names import is_scale
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Ints, Names
 
@@ -46,7 +47,7 @@ def columns_from_matrix(
         if classes is None and scale is not None:
             classes = scale[_find_present(scale, missing)]
     class_names, label = encode(_simplify(values[present]), "label", classes)
-    return group_by_task(
+    grouped = group_by_task(
         task.astype(np.int32),
         worker.astype(np.int32),
         label,
@@ -54,6 +55,7 @@ def columns_from_matrix(
         workers=_choose_names("worker", workers, columns, shape),
         classes=class_names,
     )
+    return Columns(**grouped)
 
 
 def _choose_names(
@@ -92,7 +94,7 @@ def columns_from_dict(
     worker_names, worker = encode(columns["worker"], "worker", workers)
     class_names, label = encode(columns["label"], "label", classes)
     refuse_missing(worker, label, "worker", columns)
-    return group_by_task(
+    grouped = group_by_task(
         np.array(numbers, dtype=np.int32),
         worker,
         label,
@@ -100,6 +102,7 @@ def columns_from_dict(
         workers=as_names(worker_names.tolist()) if len(worker_names) else worker_names,
         classes=as_names(class_names.tolist()) if len(class_names) else class_names,
     )
+    return Columns(**grouped)
 
 
 def to_snorkel(table: Columns) -> Ints:

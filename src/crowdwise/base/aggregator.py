@@ -11,24 +11,29 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise import memory
 from crowdwise.annotations import Annotations, find_labeled, keep_counting
-from crowdwise.annotations.names import locate, warn_unseen_truths
+from crowdwise.annotations.names import locate
 from crowdwise.annotations.order import describe_order
+from crowdwise.annotations.truth_names import warn_unseen_truths
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.compact import CompactPosterior
-from crowdwise.inference.engines import budget
 from crowdwise.inference.engines.compact import CompactEngine
 from crowdwise.inference.engines.engine import Engine, Posterior
 from crowdwise.inference.engines.memory import engine_for
 from crowdwise.inference.posteriors import as_array, choose, settle, share_right
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.io.accept import align_to_model
+from crowdwise.io.accept import align_to_model, refuse_too_many
 from crowdwise.io.gold import find_truths
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
 log = logging.getLogger("crowdwise")
+COMPACT = (
+    "choose MajorityVote, Wawa, ZeroBasedSkill or OneCoin, which take memory by the annotation; "
+    "or merge rare classes"
+)
 UNKNOWN_WORKERS = ("average", "ignore", "error")
 
 
@@ -106,9 +111,9 @@ class Aggregator(Savable, BaseEstimator, ABC):
     def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
         """The engine that suits the annotations; refuses what would not fit into memory."""
         needed = self._memory(data)
-        if self.traits.compact and data.soft is None and needed > budget.DENSE:
+        if self.traits.compact and data.soft is None and needed > memory.LARGE:
             return CompactEngine(data, gold)
-        budget.refuse_too_large(type(self).__name__, needed, data)
+        refuse_too_many(type(self).__name__, needed, data, COMPACT)
         return engine_for(data, gold)
 
     def _memory(self, data: Annotations) -> int:
@@ -266,7 +271,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
     def _frame(self, posterior: Posterior, tasks: Array | pd.Index) -> pd.DataFrame:
         if isinstance(posterior, CompactPosterior):
-            size = budget.in_words(8 * len(posterior) * len(self.classes_))
+            size = memory.show_bytes(8 * len(posterior) * len(self.classes_))
             raise AnnotationError(
                 explain(
                     f"A frame of {len(posterior):,} tasks x {len(self.classes_):,} classes would "

@@ -8,8 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator, by_worker
-from crowdwise.inference.engines.budget import CELL
-from crowdwise.inference.engines.engine import Engine, Posterior
+from crowdwise.inference.engines.engine import CELL, Engine, Posterior
 from crowdwise.inference.simplex import log_of
 from crowdwise.typing import Floats
 

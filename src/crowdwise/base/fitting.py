@@ -11,23 +11,12 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
-from crowdwise.inference.engines.budget import CELL, refuse_too_large
 from crowdwise.io.recognize import SYNONYMS, normalize_name
 from crowdwise.typing import Array, FeaturesLike, Ints
 
 LEFT_OVER = ("", "Unnamed: 0", "__index_level_0__")  # columns of row numbers that pandas adds
-
-
-def refuse_too_many_classes(model: BaseEstimator, votes: Annotations, *, tables: bool) -> None:
-    """Say how much memory a model would take, if it has more tasks and classes than fit in."""
-    needed = 24 * votes.n_tasks * votes.n_classes
-    if tables:  # one confusion matrix per worker
-        needed += CELL * votes.n_workers * votes.n_classes**2
-    fix = "merge rare classes, or give workers with few labels one name"
-    refuse_too_large(type(model).__name__, needed, votes, fix)
 
 
 def order_by_name(

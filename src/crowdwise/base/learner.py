@@ -16,7 +16,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations, keep_counting
-from crowdwise.annotations.names import as_names, locate, warn_unseen_truths
+from crowdwise.annotations.names import as_names, locate
+from crowdwise.annotations.truth_names import warn_unseen_truths
 from crowdwise.base.fitting import in_task_order
 from crowdwise.io import as_annotations
 from crowdwise.io.accept import align_to_model

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator, Traits, by_worker
-from crowdwise.inference.engines.budget import CELL
-from crowdwise.inference.engines.engine import Engine, Posterior
+from crowdwise.inference.engines.engine import CELL, Engine, Posterior
 from crowdwise.typing import Floats
 
 SETTLED = 1e-9  # a round that moves every weight by less than this share of the largest is the last

@@ -35,14 +35,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def refuse_wide(annotations: "Annotations") -> None:
     """Refuse a column for every class where that is too much to hold."""
-    from crowdwise.inference.engines import budget
+    from crowdwise import memory
 
     size = 8 * annotations.n_tasks * annotations.n_classes
-    if size > budget.DENSE:
+    if size > memory.LARGE:
         raise ParameterError(
             explain(
                 f"--proba would write {annotations.n_classes:,} columns and take "
-                f"{budget.in_words(size)} of memory.",
+                f"{memory.show_bytes(size)} of memory.",
                 fix="leave it out: each task's label and its probability are written anyway",
             )
         )

@@ -15,7 +15,6 @@ from crowdwise import progress
 from crowdwise.annotations import Annotations, keep_counting, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.embedder import Embedder
-from crowdwise.base.fitting import refuse_too_many_classes
 from crowdwise.base.params import Constraints, at_least, checks_params
 from crowdwise.embed.confidence import Bayesian, Belief, Confidence, Renewal
 from crowdwise.embed.groups import Groups, GroupTasks, RandomGroups, Setting, refuse_too_few
@@ -23,6 +22,7 @@ from crowdwise.embed.losses import Anchor, CosineSoftmax, Example, GroupObjectiv
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import clamp
 from crowdwise.io import as_annotations, as_gold
+from crowdwise.io.accept import refuse_too_many_classes
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.features import (
     Features,
@@ -199,7 +199,7 @@ class CrowdEmbedder(Embedder):
             Known truths of some tasks.
         """
         votes = keep_counting(as_annotations(annotations))
-        refuse_too_many_classes(self, votes, tables=False)
+        refuse_too_many_classes(type(self).__name__, votes, tables=False)
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings, rng = self._settings(), check_random_state(self.random_state)

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias, Union
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.names import (
-    as_names,
-    compare_classes,
-    encode,
-    locate,
-    warn_unseen_truths,
-)
+from crowdwise.annotations.names import as_names, encode, locate
+from crowdwise.annotations.truth_names import compare_classes, warn_unseen_truths
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.inference import share_best
 from crowdwise.io.truths import align_truths

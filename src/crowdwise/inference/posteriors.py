@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from crowdwise import memory
 from crowdwise.annotations import TIE, tied
 from crowdwise.inference.compact import CompactPosterior
-from crowdwise.inference.engines import budget
 from crowdwise.inference.engines.engine import Posterior
 from crowdwise.inference.simplex import clamp, share_best
 from crowdwise.typing import Floats, Ints
@@ -15,7 +15,7 @@ def settle(posterior: Posterior, gold: Ints | None = None) -> Posterior:
     if not isinstance(posterior, CompactPosterior):
         return clamp(posterior, gold)
     known = posterior.clamp(gold)
-    small = 8 * len(known) * len(known.prior) <= budget.DENSE
+    small = 8 * len(known) * len(known.prior) <= memory.LARGE
     return known.toarray() if small else known
 
 

@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from crowdwise import memory
 from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.names import locate
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.errors import AnnotationError, explain, plural
+from crowdwise.inference.engines.engine import CELL
 from crowdwise.io.build import LongTable, build_annotations
-from crowdwise.io.missing import TAKEN, is_word
 from crowdwise.io.reader import DEFAULTS, read, read_frame
 from crowdwise.io.triples import find_records, find_rows
+from crowdwise.io.values import TAKEN, is_word
 from crowdwise.typing import AnnotationsLike, Array, Ints
 
 
@@ -35,6 +37,23 @@ def as_annotations(data: AnnotationsLike) -> Annotations:
         if TAKEN in note:
             warnings.warn(f"{note[0].upper()}{note[1:]}.", stacklevel=3)
     return found
+
+
+def refuse_too_many(name: str, needed: float, votes: Annotations, fix: str) -> None:
+    """Refuse to fit a method that would need more bytes of memory than there are."""
+    if needed > memory.LARGE:
+        sizes = f"{plural(votes.n_tasks, 'task')}, {plural(votes.n_workers, 'worker')} and "
+        sizes += plural(votes.n_classes, "class", "classes")
+        memory.refuse_too_large(name, needed, sizes, fix, AnnotationError)
+
+
+def refuse_too_many_classes(name: str, votes: Annotations, *, tables: bool) -> None:
+    """Refuse to train a model of more tasks and classes, or tables of workers, than fit in."""
+    needed = 24 * votes.n_tasks * votes.n_classes
+    if tables:  # one confusion matrix per worker
+        needed += CELL * votes.n_workers * votes.n_classes**2
+    fix = "merge rare classes, or give workers with few labels one name"
+    refuse_too_many(name, needed, votes, fix)
 
 
 def _accept(data: AnnotationsLike) -> Annotations:

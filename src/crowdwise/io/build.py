@@ -10,11 +10,19 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, shorten_columns, to_floats
-from crowdwise.annotations.notes import Aside, count_aside, join_notes
+from crowdwise.annotations.grouping import Aside, count_aside, join_notes
 from crowdwise.errors import AnnotationError, explain
-from crowdwise.io.document import Cell, ReadOptions, Table
-from crowdwise.io.missing import blank_words, note_names, note_words
-from crowdwise.io.values import encode_column, encode_values, map_values, parse_numbers
+from crowdwise.io.document import ReadOptions, Table
+from crowdwise.io.values import (
+    Cell,
+    blank_words,
+    encode_column,
+    encode_values,
+    map_values,
+    note_names,
+    note_words,
+    parse_numbers,
+)
 from crowdwise.typing import Array, Names
 
 NAMES = {"tasks": "task", "workers": "worker", "classes": "label"}

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
-from crowdwise.io.document import Cell, Record
+from crowdwise.io.document import Record
+from crowdwise.io.values import Cell
 from crowdwise.typing import Array, Floats, Names
 
 

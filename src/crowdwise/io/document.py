@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import stat
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,23 +11,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
 from crowdwise import progress
 from crowdwise.errors import FileError, FormatError, explain
-from crowdwise.io.encoding import find_encoding
-from crowdwise.io.memory import refuse_too_large, show_bytes
-from crowdwise.io.missing import WORDS
+from crowdwise.io.values import WORDS, Cell
+from crowdwise.memory import refuse_too_large
 from crowdwise.typing import Array
 
 CELL = 8  # bytes that a cell needs in memory at least
+LITTLE = 1 << 16  # bytes, which are there and read in no time
 SAMPLE = 200  # rows looked at to recognize a format
 READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet",
             ".pq", ".npy", ".xlsx")  # fmt: skip
-Cell: TypeAlias = Any  # whatever JSON allows in a field
 Record = Mapping[str, Cell]  # one row
 
 
@@ -59,6 +59,10 @@ class File:
     @contextmanager
     def open_shown(self) -> Iterator[BinaryIO]:
         """The file, open; whoever asked for progress sees how much of it was read."""
+        if self.size < LITTLE:
+            with self.open() as handle:
+                yield handle
+            return
         what = f"reading {PurePath(self.name).name}"
         with self.open() as handle, progress.reading(handle, what, self.size) as counted:
             yield counted
@@ -66,25 +70,6 @@ class File:
     def read(self, most: int = -1) -> bytes:
         with explain_read_errors(self.name), self.open() as handle:
             return handle.read(most)
-
-    def to_utf8(self) -> File:
-        """The file itself; or a copy of it in UTF-8, if it is text in UTF-16 or UTF-32."""
-        encoding = find_encoding(self.read(1 << 12))
-        if encoding is None:
-            return self
-        refuse_too_large(self.name, 2 * self.size, f"twice its {show_bytes(self.size)} of text")
-        data = self.read()
-        try:
-            return File(self.name, data=data.decode(encoding).encode("utf-8"))
-        except UnicodeError as error:
-            raise FormatError(
-                explain(
-                    f"{self.name} looks like text in {encoding.upper()}, but is not.",
-                    first=str(error).splitlines()[0],
-                    expected="text in UTF-8, UTF-16 or UTF-32",
-                    fix="save it again with the encoding UTF-8; it may have been cut short",
-                )
-            ) from None
 
     def read_text(self) -> str:
         data = self.read()
@@ -116,6 +101,20 @@ def explain_read_errors(name: str | Path) -> Iterator[None]:
                 fix="check the path and its permissions",
             )
         ) from error
+
+
+def refuse_endless(mode: int, name: str, *, pipes: bool = True) -> None:
+    """Refuse devices, which may never end, sockets, and pipes that nobody may write to."""
+    device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+    pipe = stat.S_ISFIFO(mode) and not pipes
+    if device or pipe or stat.S_ISSOCK(mode):
+        raise FileError(
+            explain(
+                f"{name} is a {'device' if device else 'pipe' if pipe else 'socket'}, not a file.",
+                expected="a file",
+                fix="copy what is to be read to a file",
+            )
+        )
 
 
 def not_utf8(name: str, error: UnicodeDecodeError) -> FormatError:
@@ -199,8 +198,9 @@ class Table(Document, ABC):
 
     def refuse_too_many(self, n_rows: int, columns: Sequence[str]) -> None:
         """Refuse to take more cells than fit into memory."""
-        why = f"about {n_rows:,} rows of {len(columns):,} columns that are used"
-        refuse_too_large(self.name, CELL * n_rows * len(columns), why)
+        if (needed := CELL * n_rows * len(columns)) > LITTLE:
+            why = f"about {n_rows:,} rows of {len(columns):,} columns that are used"
+            refuse_too_large(self.name, needed, why)
 
     def refuse_duplicates(self, columns: list[str]) -> None:
         """Refuse to take a column whose name another one has too."""

@@ -11,16 +11,10 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import as_narwhals
-from crowdwise.annotations.names import (
-    as_names,
-    compare_classes,
-    locate,
-    note_unseen_truths,
-    unmask,
-)
+from crowdwise.annotations.names import as_names, locate, unmask
+from crowdwise.annotations.truth_names import compare_classes, note_unseen_truths
 from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
 from crowdwise.io.document import Document, Table, Tree
-from crowdwise.io.missing import blank_words, find_words, note_words
 from crowdwise.io.open import find_files, open_document
 from crowdwise.io.truths import (
     align_truths,
@@ -28,7 +22,15 @@ from crowdwise.io.truths import (
     find_repeats,
     find_truth_columns,
 )
-from crowdwise.io.values import encode_values, is_whole, parse_names, parse_whole
+from crowdwise.io.values import (
+    blank_words,
+    encode_values,
+    find_words,
+    is_whole,
+    note_words,
+    parse_names,
+    parse_whole,
+)
 from crowdwise.typing import Array, GoldLike, Ints, Names
 
 

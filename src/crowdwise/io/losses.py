@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import explain, listing
-from crowdwise.io.missing import is_word
+from crowdwise.io.values import is_word
 from crowdwise.typing import Array, Names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
@@ -10,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from crowdwise.errors import FileError, FormatError, ParameterError, explain
-from crowdwise.io.document import READABLE, Document, File, Matrix, explain_read_errors
+from crowdwise.io.document import (
+    READABLE,
+    Document,
+    File,
+    Matrix,
+    explain_read_errors,
+    refuse_endless,
+)
 from crowdwise.io.excel import parse_excel
-from crowdwise.io.memory import refuse_too_large, show_bytes
 from crowdwise.io.text import TextTable
 from crowdwise.io.typed_files import (
     ParquetTable,
@@ -21,7 +28,8 @@ from crowdwise.io.typed_files import (
     parse_jsonl,
     parse_npy,
 )
-from crowdwise.io.unpack import GZIP, ZIP, is_readable, read_stream, refuse_endless, unpack
+from crowdwise.io.unpack import GZIP, ZIP, is_readable, read_stream, unpack
+from crowdwise.memory import refuse_too_large, show_bytes
 
 # How many times its size a file needs in memory at least; of a table the rows say it.
 TIMES = {"json": 5, "jsonl": 5, "npy": 2}
@@ -47,10 +55,17 @@ OTHERS = (
     ((b"%pdf",), "a PDF", "export a table"),
 )  # fmt: skip
 
+# How text in other encodings than UTF-8 begins.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
+}  # fmt: skip
+MOSTLY = 0.4  # zeros in every other byte that make text without a mark UTF-16
+
 
 def open_document(file: File, container: str | None = None) -> Document:
     """Parse a file; its first bytes say what it is, then its name."""
-    notes, file = file.notes, file.to_utf8()
+    notes, file = file.notes, to_utf8(file)
     start = file.read(1 << 12)
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise FormatError(
@@ -68,6 +83,37 @@ def open_document(file: File, container: str | None = None) -> Document:
     document = CONTAINERS[kind](file)
     document.notes = (*notes, *document.notes)
     return document
+
+
+def to_utf8(file: File) -> File:
+    """The file itself; or a copy of it in UTF-8, if it is text in UTF-16 or UTF-32."""
+    encoding = find_encoding(file.read(1 << 12))
+    if encoding is None:
+        return file
+    refuse_too_large(file.name, 2 * file.size, f"twice its {show_bytes(file.size)} of text")
+    data = file.read()
+    try:
+        return File(file.name, data=data.decode(encoding).encode("utf-8"))
+    except UnicodeError as error:
+        raise FormatError(
+            explain(
+                f"{file.name} looks like text in {encoding.upper()}, but is not.",
+                first=str(error).splitlines()[0],
+                expected="text in UTF-8, UTF-16 or UTF-32",
+                fix="save it again with the encoding UTF-8; it may have been cut short",
+            )
+        ) from None
+
+
+def find_encoding(start: bytes) -> str | None:
+    """UTF-16 or UTF-32, where a mark says so, or zeros in every other byte; else None."""
+    for mark, encoding in MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    places = [start[k::2].count(0) / max(len(start[k::2]), 1) for k in (0, 1)]
+    if max(places) < MOSTLY or min(places) > 0 or len(start) < 4:
+        return None
+    return "utf-16-be" if places[0] else "utf-16-le"
 
 
 def _refuse_others(start: bytes, file: File) -> None:

@@ -12,16 +12,15 @@ import pandas as pd
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 from crowdwise.io.build import LongTable, build_annotations, join_tables
-from crowdwise.io.document import Cell, Document, Matrix, ReadOptions, Table
+from crowdwise.io.document import Document, Matrix, ReadOptions, Table
 from crowdwise.io.formats import FORMATS, long, wide
 from crowdwise.io.formats.collect import choose_question
 from crowdwise.io.formats.refused import REFUSED
 from crowdwise.io.frames import as_pandas, from_pandas
-from crowdwise.io.missing import find_words
 from crowdwise.io.open import CONTAINERS, find_files, open_document
 from crowdwise.io.recognize import MALFORMED, REQUIRED, Format, recognize_format
 from crowdwise.io.typed_files import parse_value
-from crowdwise.io.values import is_whole, parse_whole
+from crowdwise.io.values import Cell, find_words, is_whole, parse_whole
 from crowdwise.typing import Names
 
 BY_NAME = {form.name: form for form in FORMATS}

@@ -13,7 +13,8 @@ import numpy as np
 from crowdwise.annotations.frames import refuse_absent, shorten_columns
 from crowdwise.errors import AnnotationError
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, Document, ReadOptions, Tree
+from crowdwise.io.document import Document, ReadOptions, Tree
+from crowdwise.io.values import Cell
 
 # What a parser raises on content that only looks like its format.
 MALFORMED = (

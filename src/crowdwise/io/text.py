@@ -17,7 +17,7 @@ from pandas.errors import ParserError, ParserWarning
 
 from crowdwise.errors import FormatError, explain, plural
 from crowdwise.io.document import SAMPLE, File, Record, Table, explain_read_errors, not_utf8
-from crowdwise.io.formulas import unguard
+from crowdwise.io.values import unguard
 from crowdwise.typing import Array, Ints
 
 DELIMITERS = ",\t;|"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from crowdwise.annotations.kinds import is_hashable
+from crowdwise.annotations.names import is_hashable
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.recognize import REQUIRED, recognize_columns
 

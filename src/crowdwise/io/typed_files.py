@@ -16,7 +16,6 @@ import pandas as pd
 from crowdwise.errors import FormatError, MissingExtraError, explain
 from crowdwise.io.document import (
     SAMPLE,
-    Cell,
     Document,
     File,
     Matrix,
@@ -26,9 +25,9 @@ from crowdwise.io.document import (
     Tree,
     to_records,
 )
-from crowdwise.io.memory import refuse_too_large, show_bytes
-from crowdwise.io.missing import is_word
 from crowdwise.io.triples import find_records, find_rows
+from crowdwise.io.values import Cell, is_word
+from crowdwise.memory import refuse_too_large, show_bytes
 from crowdwise.typing import Array
 
 

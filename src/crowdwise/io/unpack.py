@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import stat
 import sys
 import zipfile
 import zlib
@@ -15,8 +14,8 @@ from pathlib import PurePath
 from typing import IO, Any
 
 from crowdwise.errors import CrowdwiseError, FileError, FormatError, explain
-from crowdwise.io.document import READABLE, File, explain_read_errors
-from crowdwise.io.memory import available_memory, show_bytes
+from crowdwise.io.document import READABLE, File, explain_read_errors, refuse_endless
+from crowdwise.memory import available_memory, show_bytes
 
 # A compressed file may unpack to this many times its size, or to this many bytes if more.
 RATIO = 200
@@ -25,20 +24,6 @@ STEP = 1 << 20
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 WORKBOOK = "xl/workbook.xml"  # in every .xlsx
-
-
-def refuse_endless(mode: int, name: str, *, pipes: bool = True) -> None:
-    """Refuse devices, which may never end, sockets, and pipes that nobody may write to."""
-    device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
-    pipe = stat.S_ISFIFO(mode) and not pipes
-    if device or pipe or stat.S_ISSOCK(mode):
-        raise FileError(
-            explain(
-                f"{name} is a {'device' if device else 'pipe' if pipe else 'socket'}, not a file.",
-                expected="a file",
-                fix="copy what is to be read to a file",
-            )
-        )
 
 
 def is_readable(name: str) -> bool:

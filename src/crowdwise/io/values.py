@@ -1,22 +1,46 @@
-"""Values as files hold them: text without types, or whatever JSON allows."""
+"""Values as files hold them: text without types, or whatever JSON allows.
+
+Words such as NA and None stand for a missing label. And whoever names a worker ``=HYPERLINK(…)``
+writes into the spreadsheet of whoever opens the results: so text that begins with ``=``, ``+``,
+``-``, ``@``, a tab or the end of a line is written to CSV and TSV with an apostrophe before it,
+and read back without it. Text that begins with apostrophes before such a sign gets one more, so
+every name comes back as it was. Numbers, and a sign alone, are no formulas and stay as they are.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from reprlib import repr as shorten
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
-from crowdwise.annotations.kinds import is_hashable, part_booleans
+from crowdwise.annotations.names import is_hashable, part_booleans
 from crowdwise.errors import FormatError, explain
-from crowdwise.io.document import Cell
 from crowdwise.typing import Array
 
+Cell: TypeAlias = Any  # whatever JSON allows in a field
 SCALARS = (str, int, float, bool, np.generic, pd.Timestamp, type(None), type(pd.NA))
 is_whole_number = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?").fullmatch
+
+# What pandas, R, SQL, Python and spreadsheets write where there is nothing.
+WORDS = frozenset(
+    {
+        "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan", "NaT",
+        "None", "NULL", "Null", "null", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+        "#NULL!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#DIV/0!",
+    }
+)  # fmt: skip
+TAKEN = "taken as missing"  # in every note about such words
+
+SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four: the same signs in full width
+FIRST = f"'{SIGNS}"
+is_formula = re.compile(f"'*[{re.escape(SIGNS)}].", re.S).match
+is_number = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?").fullmatch
 
 
 def encode_values(
@@ -105,3 +129,82 @@ def parse_whole(text: str) -> int:
 def parse_names(names: Sequence[Any]) -> list[Any]:
     """Names that came as text, as integers if all of them are whole numbers."""
     return [parse_whole(name) for name in names] if all(map(is_whole, names)) else list(names)
+
+
+def is_word(cell: Any, words: frozenset[str] = WORDS) -> bool:
+    """Whether a cell is one of these words, with spaces around it or not."""
+    return isinstance(cell, str) and cell.strip() in words
+
+
+def find_words(missing: Any, classes: Iterable[object] = ()) -> frozenset[str]:
+    """The words that mean "no label": those given, or the usual ones that are not classes."""
+    if isinstance(missing, str) and missing == "auto":
+        return WORDS - {name for name in classes if isinstance(name, str)}
+    return frozenset(value.strip() for value in missing if isinstance(value, str))
+
+
+def blank_words(column: pd.Series, words: frozenset[str]) -> tuple[pd.Series, Counter[str]]:
+    """A column without these words, and how often each was there; it must be a categorical."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column, Counter()
+    codes, names = column.cat.codes.to_numpy(), column.cat.categories
+    blank = np.array([is_word(name, words) for name in names], dtype=bool)
+    if not blank.any():
+        return column, Counter()
+    times = np.bincount(codes[codes >= 0], minlength=len(names))
+    found = {str(names[k]).strip(): int(times[k]) for k in np.flatnonzero(blank) if times[k]}
+    kept = np.append(np.where(blank, -1, np.cumsum(~blank) - 1), -1)[codes]
+    own = pd.Categorical.from_codes(kept, names[~blank], ordered=column.cat.ordered)
+    return pd.Series(own, index=column.index), Counter(found)
+
+
+def note_names(column: pd.Series, role: str) -> tuple[str, ...]:
+    """A note on tasks or workers that are named like a missing value; these are names even so."""
+    if is_numeric_dtype(column.dtype):
+        return ()
+    if (
+        isinstance(column.dtype, pd.CategoricalDtype)
+        and not column.cat.categories.isin(WORDS).any()
+    ):
+        return ()  # without a look at all rows
+    found = column[column.isin(WORDS)].astype(object).value_counts()
+    shown = ", ".join(f"{name!r} {times:,}" for name, times in found.items())
+    return (f"{role}s with names like that of a missing value: {shown}",) if shown else ()
+
+
+def note_words(found: Counter[str], what: str = "labels") -> tuple[str, ...]:
+    """A note that says how many of which words were taken as missing, and how to keep them."""
+    if not found:
+        return ()
+    shown = ", ".join(f"{word!r} {times:,}" for word, times in found.most_common())
+    how = "missing=None in Python and --missing '' in a shell keep them"
+    return (f"{what} {TAKEN}: {shown} ({how})",)
+
+
+def guard(text: str) -> str:
+    """The text as CSV holds it.
+
+    >>> guard("=1+1"), guard("'=1+1"), guard("-1.5"), guard("+"), guard("ann")
+    ("'=1+1", "''=1+1", '-1.5', '+', 'ann')
+    """
+    return f"'{text}" if is_formula(text) and not is_number(text) else text
+
+
+def guard_values(values: Iterable[object]) -> dict[object, str]:
+    """Those of the values that CSV holds in another form, with that form."""
+    likely = (value for value in values if isinstance(value, str) and value[:1] in FIRST)
+    return {text: guarded for text in likely if (guarded := guard(text)) != text}
+
+
+def unguard(texts: list[Any]) -> list[Any]:
+    """The texts of one column as they were before they were guarded.
+
+    A column in which a formula is not guarded was not written by this rule, and stays as it is.
+    """
+    if not any(map(_is_guarded, texts)) or guard_values(t for t in texts if not _is_guarded(t)):
+        return texts
+    return [text[1:] if _is_guarded(text) else text for text in texts]
+
+
+def _is_guarded(text: object) -> bool:
+    return isinstance(text, str) and text[:1] == "'" and is_formula(text) is not None

@@ -26,8 +26,8 @@ from crowdwise.errors import (
 )
 from crowdwise.io.atomic import replace_file
 from crowdwise.io.digits import round_floats
-from crowdwise.io.formulas import guard_values
 from crowdwise.io.losses import warn_about_duplicates, warn_about_losses, warn_about_words
+from crowdwise.io.values import guard_values
 from crowdwise.typing import Array
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",

@@ -15,12 +15,12 @@ from crowdwise.base.fitting import (
     all_or_nothing,
     column_names,
     in_task_order,
-    refuse_too_many_classes,
 )
 from crowdwise.base.learner import Learner, WorkersLike
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.inference import MemoryEngine, Sweep, clamp, log_of, pooled_confusion
 from crowdwise.io import as_annotations, as_gold
+from crowdwise.io.accept import refuse_too_many_classes
 from crowdwise.nets.features import remember_columns
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints
 
@@ -70,7 +70,7 @@ class ConfusionLearner(Learner):
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = keep_counting(as_annotations(annotations))
-        refuse_too_many_classes(self, votes, tables=True)
+        refuse_too_many_classes(type(self).__name__, votes, tables=True)
         known = None if gold is None else as_gold(gold, votes)
         X = in_task_order(X, votes.tasks)
         with all_or_nothing(self):

@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations, keep_counting
-from crowdwise.base.fitting import column_names, refuse_other_columns, refuse_too_many_classes
+from crowdwise.base.fitting import column_names, refuse_other_columns
 from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
 from crowdwise.base.params import Constraints, at_least, between, checks_params, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
+from crowdwise.io.accept import refuse_too_many_classes
 from crowdwise.learn.noise import WorkerFeatures
 from crowdwise.learn.parts import (
     CrowdNet,
@@ -239,7 +240,7 @@ class CrowdClassifier(Learner):
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
         votes = keep_counting(as_annotations(annotations))
-        refuse_too_many_classes(self, votes, tables=True)
+        refuse_too_many_classes(type(self).__name__, votes, tables=True)
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(X, votes.tasks)
         settings = self.training if self.training is not None else self.default_training

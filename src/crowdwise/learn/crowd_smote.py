@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.columns import freeze
+from crowdwise.annotations.grouping import freeze
 from crowdwise.base.fitting import in_task_order
 from crowdwise.base.params import (
     Constraints,

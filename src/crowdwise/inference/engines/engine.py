@@ -12,6 +12,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.typing import Array, Floats, Ints
 
+CELL = 46  # bytes per cell of workers x classes x classes: tables of a step, and their sums
 Spread = Callable[[Floats], Floats]
 Posterior: TypeAlias = Floats | CompactPosterior
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, ReadOptions, Record, Table
+from crowdwise.io.document import ReadOptions, Record, Table
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
 from crowdwise.io.recognize import Format
+from crowdwise.io.values import Cell
 
 TASK = ("id", "external_id", "_server_id")
 TAKEN = ("submitted", None)

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.notes import Aside
+from crowdwise.annotations.grouping import Aside
 from crowdwise.errors import FormatError, explain, listing
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, Record, Table
-from crowdwise.io.values import SCALARS, encode_values, refuse_nested
+from crowdwise.io.document import Record, Table
+from crowdwise.io.values import SCALARS, Cell, encode_values, refuse_nested
 from crowdwise.typing import Array
 
 TRUE = ("true", "1", "1.0", "yes", "t")

@@ -2,9 +2,10 @@
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, ReadOptions, RecordTable
+from crowdwise.io.document import ReadOptions, RecordTable
 from crowdwise.io.formats.collect import Collector, get_field, get_first
 from crowdwise.io.recognize import Format, recognize_columns
+from crowdwise.io.values import Cell
 
 TEXT = ("text", "data", "filename", "image")
 LABEL = ("label", "labels")

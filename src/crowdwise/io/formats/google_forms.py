@@ -77,4 +77,6 @@ def _refuse_no_tasks(table: Table, options: ReadOptions) -> None:
     )
 
 
-FORMAT = Format("google_forms", __doc__, Table, parse, matches=matches)
+FORMAT = Format(
+    "google_forms", __doc__, Table, parse, marks=tuple({name} for name in TIMES), matches=matches
+)

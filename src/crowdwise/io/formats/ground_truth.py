@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, ReadOptions, Record, RecordTable
+from crowdwise.io.document import ReadOptions, Record, RecordTable
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
 from crowdwise.io.recognize import Format
 from crowdwise.io.typed_files import load_json
+from crowdwise.io.values import Cell
 
 ALL, OBJECT = "annotationsFromAllWorkers", "datasetObjectId"
 TASK = ("source-ref", "source", OBJECT)

@@ -7,9 +7,10 @@ import numpy as np
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, Document, ReadOptions, Record, Table, Tree
+from crowdwise.io.document import Document, ReadOptions, Record, Table, Tree
 from crowdwise.io.formats.collect import Collector, get_field
 from crowdwise.io.recognize import Format, holds_several, normalize_name, recognize_columns
+from crowdwise.io.values import Cell
 
 WORKERS = ("annotators", "annotatorids", "workers", "workerids", "raters", "raterids", "users",
            "userids", "annotatorid", "workerid", "raterid", "annotator")  # fmt: skip

@@ -6,9 +6,10 @@ from typing import NoReturn
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, ReadOptions, Record, RecordTable, Table
+from crowdwise.io.document import ReadOptions, Record, RecordTable, Table
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
 from crowdwise.io.recognize import Format
+from crowdwise.io.values import Cell
 
 MINIMAL = {"annotation_id", "annotator", "lead_time"}
 META = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, ReadOptions, Record, RecordTable
+from crowdwise.io.document import ReadOptions, Record, RecordTable
 from crowdwise.io.formats.collect import Collector, choose_question, get_field
 from crowdwise.io.recognize import Format
+from crowdwise.io.values import Cell
 
 TASK, WORKER, TIME = "data_row.id", "label_details.created_by", "label_details.created_at"
 PARTS = ("objects", "frames", "segments")  # marks inside an image, a text or a film

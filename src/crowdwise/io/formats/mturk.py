@@ -7,10 +7,10 @@ from dataclasses import replace
 import pandas as pd
 
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, ReadOptions, Record, Table
+from crowdwise.io.document import ReadOptions, Record, Table
 from crowdwise.io.formats.collect import choose_question, find_present, find_true, join_labels
 from crowdwise.io.recognize import Format
-from crowdwise.io.values import encode_column, encode_values
+from crowdwise.io.values import Cell, encode_column, encode_values
 from crowdwise.typing import Array
 
 Questions = dict[str, pd.Series]  # the labels of each question

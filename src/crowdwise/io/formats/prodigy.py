@@ -2,9 +2,10 @@
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Cell, ReadOptions, Record, RecordTable
+from crowdwise.io.document import ReadOptions, Record, RecordTable
 from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first
 from crowdwise.io.recognize import Format
+from crowdwise.io.values import Cell
 
 TASK = ("_input_hash", "_task_hash", "id", "text")
 OWN = ("_input_hash", "_task_hash", "_session_id", "_annotator_id", "_view_id")

@@ -15,7 +15,6 @@ from crowdwise.annotations.wide import find_scale
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table
-from crowdwise.io.missing import blank_words, is_word, note_words
 from crowdwise.io.recognize import (
     SYNONYMS,
     Format,
@@ -23,7 +22,7 @@ from crowdwise.io.recognize import (
     recognize_columns,
     require_columns,
 )
-from crowdwise.io.values import encode_column, parse_numbers
+from crowdwise.io.values import blank_words, encode_column, is_word, note_words, parse_numbers
 
 UNNAMED = ("", "Unnamed: 0", "index")
 MOST_NAMES = 20  # of columns, in a note

@@ -9,7 +9,8 @@ from sklearn.utils import check_random_state
 
 from crowdwise import __version__, progress
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import compare_classes, locate, warn_unseen_truths
+from crowdwise.annotations.names import locate
+from crowdwise.annotations.truth_names import compare_classes, warn_unseen_truths
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.evaluate import agreement
 from crowdwise.evaluate.label_counts import once_per_worker

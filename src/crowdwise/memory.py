@@ -6,29 +6,30 @@ import logging
 import sys
 from pathlib import Path
 
-from crowdwise.errors import FileError, explain
+from crowdwise.errors import CrowdwiseError, FileError, explain
 
-WORTH_SAYING = 1 << 30  # bytes
+LARGE = 1 << 30  # bytes: what takes more is made in parts if it can be, and said if it cannot
 CGROUPS = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
 
-log = logging.getLogger("crowdwise.io")
+log = logging.getLogger("crowdwise")
 
 
-def refuse_too_large(name: str, needed: float, why: str) -> None:
-    """Refuse to read what needs more memory than there is; ``needed`` is the least, in bytes."""
+def refuse_too_large(
+    name: str,
+    needed: float,
+    why: str,
+    fix: str = "read a part of it, or use a machine with more memory",
+    error: type[CrowdwiseError] = FileError,
+) -> None:
+    """Refuse what needs more memory than there is; ``needed`` is the least, in bytes."""
     there = available_memory()
-    if needed > WORTH_SAYING:
-        log.info("%s: %s, at least %s of memory", name, why, show_bytes(needed))
+    what = f"about {show_bytes(needed)} of memory: {why}"
+    if needed > LARGE:
+        log.info("%s: %s", name, what)
     if there is not None and needed > there:
-        raise FileError(
-            explain(
-                f"{name} needs more memory than there is.",
-                found=f"{show_bytes(there)} available",
-                expected=f"at least {show_bytes(needed)}: {why}",
-                fix="read a part of it, or use a machine with more memory",
-            )
-        )
+        left = f"{show_bytes(there)} available"
+        raise error(explain(f"{name} would need {what}.", found=left, fix=fix))
 
 
 def show_bytes(number: float) -> str:
