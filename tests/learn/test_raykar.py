@@ -164,3 +164,14 @@ def test_held_out_labels_choose_ridge_and_smoothing(real_crowd):
     assert model.score(music.X_test, music.y_test) > 0.66
     fixed = Raykar(ridge=2.0, smoothing=0.1, max_iter=3, tol=0).fit(music.X, music.annotations)
     assert not fixed.search_.candidates
+
+
+def test_more_features_than_tasks_are_learned_from_as_if_there_were_few(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, votes = rng.normal(size=(30, 80)), rng.integers(0, 3, (30, 4))
+    fixed = {"ridge": 2.0, "smoothing": 0.1, "tol": 1e-9, "max_iter": 1000}
+    turned = Raykar(**fixed).fit(X, votes)
+    monkeypatch.setattr("crowdwise.learn.raykar.turn", lambda design: (design, np.eye(81)))
+    plain = Raykar(**fixed).fit(X, votes)
+    assert_allclose(turned.weights_, plain.weights_, atol=1e-4)
+    assert_allclose(turned.predict_proba(X), plain.predict_proba(X), atol=1e-4)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
+from scipy.sparse import eye_array, issparse
 from scipy.special import log_softmax, softmax, xlogy
 from sklearn.utils import check_random_state
 
@@ -28,7 +30,7 @@ from crowdwise.learn.softmax_regression import (
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 SMOOTHINGS: tuple[float | list[float], ...] = (0.01, [2.0, 0.2])  # to choose from
-SEARCH_ROUNDS = 5
+SEARCH_ROUNDS, SEARCH_STEPS = 3, 10  # of EM, and of L-BFGS in each: they go on where they were
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,11 @@ class State:
     confusion: Floats
     evidence: float
 
-    def improve(self, ridge: float, pseudo: Floats) -> State:
-        """One M-step and one E-step on."""
+    def improve(self, ridge: float, pseudo: Floats, max_iter: int = 1000) -> State:
+        """One M-step, of ``max_iter`` steps of L-BFGS at most, and one E-step on."""
         confusion = normalize(self.counts + pseudo)
         target = self.posterior * self.labeled[:, None]
-        weights = softmax_regression(self.design, target, ridge, self.weights)
+        weights = softmax_regression(self.design, target, ridge, self.weights, max_iter)
         log_class = log_softmax(self.design @ weights, axis=1)
         step = expect(self.votes, log_class, confusion, self.gold)
         return replace(
@@ -176,8 +178,10 @@ class Raykar(LinearLearner):
         self.tol = tol
 
     def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        design = self._learn_design(X)
-        self.search_ = self._search(design, votes, gold)
+        plain = self._learn_design(X)
+        design, axes = turn(plain)
+        fold = deal_rows(plain, find_labeled(votes), check_random_state(0))
+        self.search_ = self._search(design, votes, gold, fold)
         ridge, smoothing = (
             self.search_.chosen.get(name, getattr(self, name)) for name in ("ridge", "smoothing")
         )
@@ -187,7 +191,7 @@ class Raykar(LinearLearner):
             state = state.improve(float(ridge), pseudo)
             log_prior = xlogy(pseudo, state.confusion).sum() - penalty(state.weights, float(ridge))
             em.record(state.evidence + log_prior)
-        self.weights_ = state.weights
+        self.weights_ = axes @ state.weights
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return state.posterior, state.confusion
 
@@ -199,7 +203,7 @@ class Raykar(LinearLearner):
         posterior, counts = self._start(votes, gold)
         return State(design, votes, gold, labeled, weights, posterior, counts, counts, -np.inf)
 
-    def _search(self, design: Matrix, votes: Annotations, gold: Ints | None) -> Search:
+    def _search(self, design: Matrix, votes: Annotations, gold: Ints | None, fold: Ints) -> Search:
         """Choose ridge and smoothing by the labels of held-out tasks."""
         n_labeled = int(find_labeled(votes).sum())
         ridges = [p * n_labeled for p in PENALTIES] if is_auto(self.ridge) else [self.ridge]
@@ -209,14 +213,13 @@ class Raykar(LinearLearner):
             if is_auto(self.smoothing):
                 chosen["smoothing"] = SMOOTHINGS[0]
             return Search(chosen=chosen, why="There was nothing to choose.")
-        fold = deal_rows(design, find_labeled(votes), check_random_state(0))
         folds = [votes.filter(fold[votes.task] != f) for f in range(fold.max() + 1)]
         starts = [[self._first(design, some, gold)] for some in folds]
         usual = pseudo_counts(smoothings[0], votes.n_classes)
         for path in starts:  # from strong to weak, each from the one before
             for ridge in ridges:
                 first = replace(path[0], weights=path[-1].weights)
-                path.append(first.improve(float(ridge), usual))
+                path.append(first.improve(float(ridge), usual, SEARCH_STEPS))
         levels = [[path[i + 1] for path in starts] for i in range(len(ridges))]
         worse = [-self._held_out(votes, fold, states).mean() for states in levels]
         best = np.sort(np.argsort(worse, kind="stable")[:KEPT])
@@ -225,7 +228,7 @@ class Raykar(LinearLearner):
         for i, smoothing in itertools.product(best, smoothings):
             pseudo, states = pseudo_counts(smoothing, votes.n_classes), levels[i]
             for _ in range(SEARCH_ROUNDS):
-                states = [state.improve(float(ridges[i]), pseudo) for state in states]
+                states = [s.improve(float(ridges[i]), pseudo, SEARCH_STEPS) for s in states]
             tried.append({"ridge": ridges[i], "smoothing": smoothing})
             evidence.append(self._held_out(votes, fold, states))
         plainness = [(float(one["ridge"]),) for one in tried]
@@ -248,6 +251,17 @@ class Raykar(LinearLearner):
         ignorant = np.full((votes.n_tasks, votes.n_classes), -np.log(votes.n_classes))
         step = expect(votes, ignorant, everyone, gold)
         return step.posterior, step.counts
+
+
+def turn(design: Matrix) -> tuple[Matrix, Matrix]:
+    """The design matrix along its own axes where it is wider than high, and what turns back.
+
+    A turn leaves all predictions and the squared weights as they are; the intercept stays.
+    """
+    if issparse(design) or design.shape[1] <= design.shape[0] + 1:
+        return design, eye_array(design.shape[1], format="csr")
+    left, size, right = np.linalg.svd(design[:, :-1], full_matrices=False)
+    return np.hstack([left * size, design[:, -1:]]), block_diag(right.T, 1.0)
 
 
 def pseudo_counts(smoothing: float | ArrayLike, n_classes: int) -> Floats:

@@ -22,7 +22,7 @@ from crowdwise.typing import Array, Floats, Ints
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 PRIORS = (10.0, 1.0, 0.1)
 KEPT = 3  # penalties that go on after the first rung
-ENOUGH = 1000  # tasks from which three folds do
+ENOUGH = 400  # tasks from which three folds do
 MOST_TASKS = 20_000  # that are looked at to choose
 CELLS_AT_ONCE = 50_000_000
 SEARCH_STEPS, FINAL_STEPS = 30, 300  # of L-BFGS, at most

@@ -75,7 +75,9 @@ def as_table(X: FeaturesLike) -> Matrix:
     return features.rows(torch.arange(features.n_tasks)).double().numpy()
 
 
-def softmax_regression(design: Matrix, target: Floats, ridge: float, start: Floats) -> Floats:
+def softmax_regression(
+    design: Matrix, target: Floats, ridge: float, start: Floats, max_iter: int = 1000
+) -> Floats:
     """The weights that raise ``sum target * log softmax(design @ w) - ridge / 2 |w|^2`` most.
 
     ``target`` holds each row's weight of every class; rows need not sum to one. The last
@@ -91,7 +93,7 @@ def softmax_regression(design: Matrix, target: Floats, ridge: float, start: Floa
         value = penalty(weights, ridge) - (target * log_class).sum()
         return value, slope.reshape(-1)
 
-    options = {"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-6 * max(mass.sum(), 1.0)}
+    options = {"maxiter": max_iter, "ftol": 1e-12, "gtol": 1e-6 * max(mass.sum(), 1.0)}
     found = minimize(loss, start.reshape(-1), jac=True, method="L-BFGS-B", options=options)
     return found.x.reshape(start.shape)
 
