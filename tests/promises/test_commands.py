@@ -192,6 +192,32 @@ def test_promise_13_no_file_of_a_folder_that_is_read_is_written_over(home, capsy
     assert main(["convert", "folder", "folder/notes.html", "--to", "csv", "--quiet"]) == 0
 
 
+def test_promise_13_no_result_is_added_to_a_folder_that_is_read(home, capsys):
+    (home / "folder" / "more.csv").mkdir()
+    (home / "folder" / "more.csv" / "ann.csv").write_bytes((home / "votes.csv").read_bytes())
+    what = "would be read with the other files of"
+    for out in ("new.csv", "more.csv/bob.json", "../folder/new.csv.gz"):
+        refused(home, ["convert", "folder", f"folder/{out}", "--to", "csv"], capsys, what)
+    refused(home, ["report", "folder", "-o", "folder/report.json"], capsys, what)
+    assert main(["report", "folder", "-o", "folder/report.html", "--quiet"]) == 0
+
+
+def test_promise_13_a_set_is_not_mixed_with_other_files(home, capsys):
+    (home / "set").mkdir()
+    (home / "set" / "votes.csv").symlink_to("elsewhere.csv")  # which is not there
+    words = ["simulate", "--tasks", "9", "-o"]
+    assert main([*words, "set"]) == 1
+    assert "set already holds votes.csv" in capsys.readouterr().err
+    assert (home / "set" / "votes.csv").is_symlink()
+    (home / "folder" / "votes.csv").rename(home / "folder" / "bob.csv")
+    assert main([*words, "folder"]) == 1
+    assert "folder already holds bob.csv" in capsys.readouterr().err
+    assert [path.name for path in (home / "folder").iterdir()] == ["bob.csv"]
+    assert main(["aggregate", "folder", "-o", "labels.csv", "-q"]) == 0
+    assert main(["simulate", "-o", "crowd", "--tasks", "9", "-q"]) == 0
+    assert main(["aggregate", "crowd", "-o", "crowd/labels.csv", "-q"]) == 0  # known beside votes
+
+
 def test_promise_13_the_usual_name_of_a_report_is_an_output_too(home, capsys):
     (home / "report.html").symlink_to("votes.csv")
     refused(home, ["report", "votes.csv"], capsys)

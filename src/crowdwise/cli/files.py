@@ -28,6 +28,7 @@ def refuse_overwriting(args: Namespace) -> None:
             continue
         if not read.isdisjoint(_file(target)):
             _refuse(str(target))
+        _refuse_in_folders(target, args)
         if target in written:
             what = f"{target} would be written twice."
             raise ParameterError(explain(what, fix="name another file for one of the results"))
@@ -48,6 +49,22 @@ def _refuse(target: str) -> None:
             fix="write to another file",
         )
     )
+
+
+def _refuse_in_folders(target: Path, args: Namespace) -> None:
+    """Refuse a result that would be read the next time that a folder is."""
+    from crowdwise.io.open import list_folder
+
+    for folder in filter(None, (_path(getattr(args, name, None)) for name in READ)):
+        with suppress(OSError):
+            if folder.is_dir() and list_folder(folder, target) != list_folder(folder):
+                raise ParameterError(
+                    explain(
+                        f"{target} would be read with the other files of {folder} from then on.",
+                        expected="an output that is not among the inputs",
+                        fix="write to another folder",
+                    )
+                )
 
 
 def _inputs(args: Namespace) -> Iterator[Identity]:

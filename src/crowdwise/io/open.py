@@ -176,16 +176,22 @@ def _explain_missing(path: Path) -> str:
     )
 
 
-def list_folder(folder: Path) -> list[Path]:
+def list_folder(folder: Path, new: Path | None = None) -> list[Path]:
     """What is read when the folder is, those files in folders of theirs too.
 
     In a folder as :func:`crowdwise.simulate.write_set` makes it, that is the votes alone.
+    ``new`` is a file that may not be there yet.
     """
-    inside = sorted(p for p in folder.iterdir() if is_readable(p.name.removesuffix(".gz")))
+    names = {*folder.iterdir(), *([new] if new is not None and new.parent == folder else [])}
+    inside = sorted(path for path in names if is_readable(path.name.removesuffix(".gz")))
     votes = [path for path in inside if _stem(path) in VOTES]
     if len(votes) == 1 and all(_stem(path) in (*VOTES, *BESIDE) for path in inside):
         return votes
-    return [file for path in inside for file in (list_folder(path) if path.is_dir() else [path])]
+    return [file for path in inside for file in _list_inside(path, new)]
+
+
+def _list_inside(path: Path, new: Path | None) -> list[Path]:
+    return list_folder(path, new) if path.is_dir() else [path]
 
 
 def _stem(path: Path) -> str:

@@ -1,6 +1,7 @@
 """A simulated set as a folder of plain files."""
 
 import logging
+import os
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from crowdwise.datasets.crowd import Crowd
 from crowdwise.errors import FileError, explain
 from crowdwise.io import write_annotations, write_labels
 from crowdwise.io.atomic import replace_file, replace_files
+from crowdwise.io.open import list_folder
 
 logger = logging.getLogger("crowdwise.simulate")
 NAMES = ("votes.csv", "truth.csv", "features.csv", "features.npz", "workers.csv", "split.csv")
@@ -23,7 +25,8 @@ def write_set(
     ``votes.csv`` holds the annotations, ``truth.csv`` a label for every task,
     ``features.csv`` a column for every feature (``features.npz``: the arrays ``X`` and
     ``ids``), ``workers.csv`` what the workers are, ``split.csv`` the part of every task.
-    Files of these names that exist already are an error, unless ``replace`` is true.
+    Files of these names, and others that would be read with them, are an error if they exist
+    already, unless ``replace`` is true: it replaces those of these names, and leaves the others.
 
     Examples
     --------
@@ -34,11 +37,11 @@ def write_set(
     ['votes.csv', 'truth.csv', 'features.csv', 'workers.csv', 'split.csv']
     """
     home = Path(folder).expanduser()
-    old = [home / name for name in NAMES if (home / name).exists()]
-    if old and not replace:
+    old = [home / name for name in NAMES if os.path.lexists(home / name)]
+    if not replace and (held := old or _list_others(home)):
         raise FileError(
             explain(
-                f"{home} already holds {', '.join(path.name for path in old)}.",
+                f"{home} already holds {', '.join(path.name for path in held)}.",
                 expected="an empty or a new folder",
                 fix="choose another folder, or replace them: replace=True in Python, --force "
                 "in a shell",
@@ -53,6 +56,14 @@ def write_set(
     if old:
         logger.warning("%s: replaced %s", home, ", ".join(path.name for path in old))
     return [home / name for name in written]
+
+
+def _list_others(folder: Path) -> list[Path]:
+    """Files that would be taken for a part of a set in this folder."""
+    if not folder.is_dir():
+        return []
+    votes = folder / "votes.csv"
+    return [path for path in list_folder(folder, votes) if path != votes]
 
 
 def write_files(dataset: Crowd, folder: Path, *, npz: bool) -> list[str]:
