@@ -34,7 +34,7 @@ from crowdwise.nets.features import (
 )
 from crowdwise.nets.loop import History, Phase, pick_device, seeded, split, train
 from crowdwise.nets.modules import EmbedNet, Encoder, EncoderLike, Standardize, build_encoder
-from crowdwise.nets.saved import has_own_code, rebuild, state_of
+from crowdwise.nets.saved import pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
 
@@ -287,15 +287,12 @@ class CrowdEmbedder(Embedder):
         return self._net_behind(scaler)
 
     def _learned(self) -> dict[str, Any]:
-        learned = super()._learned()
-        if "net_" in learned:  # none in a model that is another one's parameter
-            learned["net_"] = state_of(self.net_)
-        return learned
+        return pack_net(super()._learned())
 
     def _restore(self, learned: dict[str, Any]) -> None:
         super()._restore({name: learned[name] for name in learned.keys() - {"net_"}})
         if learned:  # else it was saved before any fit
-            self.net_ = rebuild(self._blank, learned["net_"], own_code=has_own_code(self))
+            self.net_ = unpack_net(self, self._blank, learned["net_"])
 
     def _blank(self, device: torch.device) -> EmbedNet:
         """A network of the right shapes, whatever its numbers."""

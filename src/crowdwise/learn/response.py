@@ -26,7 +26,7 @@ from crowdwise.nets.batches import Batch, CrowdData, as_data, empty_data, label_
 from crowdwise.nets.features import as_features, refuse_other_features, remember_features
 from crowdwise.nets.loop import Phase, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Objective, Standardize, build_network
-from crowdwise.nets.saved import has_own_code, rebuild, state_of
+from crowdwise.nets.saved import pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, RandomState
@@ -209,15 +209,12 @@ class ResponseModel(Savable, BaseEstimator):
         return ResponseNet(scaler, task, data, self.size, depends=self.mechanism == "mnar")
 
     def _learned(self) -> dict[str, Any]:
-        learned = super()._learned()
-        if "net_" in learned:  # none in a model that is another one's parameter
-            learned["net_"] = state_of(self.net_)
-        return learned
+        return pack_net(super()._learned())
 
     def _restore(self, learned: dict[str, Any]) -> None:
         super()._restore({name: learned[name] for name in learned.keys() - {"net_"}})
         if learned:  # else it was saved before any fit
-            self.net_ = rebuild(self._blank, learned["net_"], own_code=has_own_code(self))
+            self.net_ = unpack_net(self, self._blank, learned["net_"])
 
     def _blank(self, device: torch.device) -> ResponseNet:
         """A network of the right shapes, whatever its numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from sklearn.base import BaseEstimator
@@ -15,22 +15,19 @@ from crowdwise.nets.loop import seeded
 NetT = TypeVar("NetT", bound=nn.Module)
 
 
-def state_of(net: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name."""
-    state = net.state_dict()
+def pack_net(learned: dict[str, Any]) -> dict[str, Any]:
+    """What a model has learned, with the parameters and buffers of ``net_`` by name."""
+    if "net_" not in learned:  # in a model that is another one's parameter
+        return learned
+    state = learned["net_"].state_dict()
     strange = [name for name, value in state.items() if not isinstance(value, Tensor)]
     if strange:
         raise ParameterError(f"{strange[0]} of the network is not a tensor and cannot be saved.")
-    return state
+    return {**learned, "net_": state}
 
 
-def has_own_code(model: BaseEstimator) -> bool:
-    """Whether a parameter is a module or function of the user's."""
-    return any(callable(value) for value in model.get_params(deep=False).values())
-
-
-def rebuild(
-    build: Callable[[torch.device], NetT], state: dict[str, Tensor], *, own_code: bool
+def unpack_net(
+    model: BaseEstimator, build: Callable[[torch.device], NetT], state: dict[str, Tensor]
 ) -> NetT:
     """The network that ``build`` makes on a device, holding ``state``.
 
@@ -38,6 +35,7 @@ def rebuild(
     claims cost nothing until its arrays are seen to match them. Code of the user's gets a real
     device, which it may rely on.
     """
+    own_code = any(callable(value) for value in model.get_params(deep=False).values())
     device = torch.device("cpu" if own_code else "meta")
     with seeded(0, torch.device("cpu"), 0), device:
         net = build(device)
