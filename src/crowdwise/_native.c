@@ -1,6 +1,6 @@
 /* The inner loops of truth inference, compiled.
  *
- * Everything here has a twin in plain scipy (see inference/engines/memory.py and
+ * Everything here has a twin in plain scipy (see inference/engines/kernels.py and
  * annotations/columns.py) that gives the same numbers to rounding; this file only makes them
  * fast. Three habits:
  *
@@ -13,61 +13,11 @@
  * Arrays arrive as raw buffers; their types and sizes are checked by the Python callers.
  */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define BATCH 64
-#define SMALL 16 /* up to this many classes a task's row lives in registers */
-#define TIE 1e-9 /* log joints closer than this to the best one are tied with it */
-
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
-
-#if defined(__GNUC__) && defined(__x86_64__) && defined(__linux__)
-#define MULTIVERSION __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define MULTIVERSION
-#endif
-
-/* exp(x) for x <= 0, to about one unit in the last place, without a branch or a call so
- * that the compiler can vectorize the loop around it. Below -708 the result is 0. */
-INLINE double exp_of_nonpositive(double x)
-{
-    const double magic = 6755399441055744.0; /* 1.5 * 2**52: rounds to an integer */
-    const double y = x < -708.0 ? -708.0 : x;
-    const double shifted = y * 1.4426950408889634074 + magic;
-    const double n = shifted - magic;
-    const double r = (y - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-    double p = 1.6059043836821613e-10; /* 1 / 13! */
-    p = p * r + 2.0876756987868099e-09;
-    p = p * r + 2.5052108385441719e-08;
-    p = p * r + 2.7557319223985891e-07;
-    p = p * r + 2.7557319223985893e-06;
-    p = p * r + 2.4801587301587302e-05;
-    p = p * r + 1.9841269841269841e-04;
-    p = p * r + 1.3888888888888889e-03;
-    p = p * r + 8.3333333333333333e-03;
-    p = p * r + 4.1666666666666667e-02;
-    p = p * r + 1.6666666666666667e-01;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
-    union { double d; int64_t i; } bits = { shifted }, scale;
-    scale.i = (bits.i + 1023) << 52; /* the low bits of `shifted` hold n */
-    return x < -708.0 ? 0.0 : p * scale.d;
-}
+#include "_native.h"
 
 typedef struct {
     const int64_t *indptr;  /* (n_tasks + 1): where each task's cells begin */
-    const int32_t *code;    /* (n_cells): row of the table, worker * n_labels + label */
+    const int32_t *code;    /* (n_cells): row of the table: which (worker, label) */
     const double *value;    /* (n_cells) or NULL for all ones */
     const double *prior;    /* (K): log prior */
     const double *table;    /* (n_codes, K): log P(label | truth) */
@@ -79,18 +29,6 @@ typedef struct {
     int64_t k;              /* K, the number of truths */
     int hard;               /* give all mass to the best truth instead of normalizing */
 } Pass;
-
-/* cell[c] += value * row[c], with `value` 1 where there are no values. */
-INLINE void add_to(double *restrict cell, const double *restrict row, const double *value,
-                   int64_t i, const int64_t k)
-{
-    if (value) {
-        const double scale = value[i];
-        for (int64_t c = 0; c < k; c++) cell[c] += scale * row[c];
-    } else {
-        for (int64_t c = 0; c < k; c++) cell[c] += row[c];
-    }
-}
 
 INLINE double pass_over(const Pass *a, const int64_t k, double *restrict joint)
 {
@@ -235,6 +173,12 @@ static PyMethodDef methods[] = {
     { "em_pass", em_pass, METH_VARARGS, "Fused E-step and counts over a block of tasks." },
     { "count", count, METH_VARARGS, "Counts of labels by truth over a block of tasks." },
     { "group", group, METH_VARARGS, "Row numbers grouped by task, in order." },
+    { "encode", encode, METH_VARARGS, "The code of each annotation's worker and label." },
+    { "vote_pass", vote_pass, METH_VARARGS, "Shares of votes and their counts." },
+    { "coin_pass", coin_pass, METH_VARARGS, "E-step where a label lifts its own class." },
+    { "few_pass", few_pass, METH_VARARGS, "The same with very many classes." },
+    { "skill_pass", skill_pass, METH_VARARGS, "GLAD: the objective in each worker's skill." },
+    { "ease_pass", ease_pass, METH_VARARGS, "GLAD: a step of each task's ease, and the E-step." },
     { NULL, NULL, 0, NULL },
 };
 

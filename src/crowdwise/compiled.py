@@ -1,7 +1,9 @@
 """The compiled loops, where they were built; ``CROWDWISE_NATIVE=0`` does without them."""
 
 import os
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 
 def load() -> ModuleType | None:
@@ -16,3 +18,8 @@ def load() -> ModuleType | None:
 
 
 native = load()
+
+
+def find(name: str) -> Callable[..., Any] | None:
+    """A compiled loop, or None where there is none of that name: a build may be older."""
+    return getattr(native, name, None)

@@ -9,8 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import Annotations
-from crowdwise.aggregate.glad import GLAD, at_ease, at_skill, expect
+from crowdwise.aggregate import GLAD
 from crowdwise.errors import ParameterError
+from crowdwise.inference.engines import blocks
+from crowdwise.inference.glad_steps import Abilities, GladSteps, at_ease, at_skill
 from crowdwise.inference.logistic import normal_prior, responses_of
 
 SMALL = 1e-4
@@ -110,6 +112,7 @@ def few(voters):
     return voters.annotations[:60]
 
 
+@pytest.mark.usefixtures("either_loop")
 @pytest.mark.parametrize("prior", ["uniform", "estimate", [0.2, 0.5, 0.3]], ids=str)
 def test_equals_the_plain_loops(few, prior):
     model = GLAD(class_prior=prior, max_iter=3, tol=0.0).fit(few)
@@ -119,6 +122,7 @@ def test_equals_the_plain_loops(few, prior):
     same(model, slow_fit(few, 3, (1, 1), (1, 1), fixed))
 
 
+@pytest.mark.usefixtures("either_loop")
 def test_equals_the_plain_loops_with_weights_gold_and_other_priors(voters, weighted_voters):
     votes = weighted_voters[:40]
     gold = np.where(np.arange(40) < 10, voters.truth[:40], -1)
@@ -134,13 +138,41 @@ def somewhere(few):
     return rng.normal(0.5, 1, few.n_workers), rng.normal(0, 0.7, few.n_tasks), rng.random((60, 3))
 
 
+@pytest.mark.usefixtures("either_loop")
 def test_the_e_step_equals_the_plain_loop(few, somewhere):
     skill, log_ease, _ = somewhere
     prior = np.array([0.2, 0.5, 0.3])
-    posterior, evidence = expect(responses_of(few), prior, skill, log_ease)
+    normal = normal_prior((1, 1), "prior")
+    steps = GladSteps(few, None, normal, normal)
+    posterior, evidence = steps.expect(Abilities(prior, skill, log_ease))
     joint = slow_joint(few, prior, skill, log_ease)
     assert_allclose(posterior, joint / joint.sum(axis=1, keepdims=True))
     assert evidence == pytest.approx(np.log(joint.sum(axis=1)).sum())
+
+
+@pytest.mark.usefixtures("either_loop")
+def test_a_step_that_overshoots_is_halved(few, somewhere):
+    skill, log_ease, posterior = somewhere
+    priors = (0.0, 50.0), (0.0, 50.0)
+    steps = GladSteps(few, None, *(normal_prior(pair, "prior") for pair in priors))
+    now = Abilities(np.full(3, 1 / 3), 4 * skill, log_ease - 3)
+    found, _, _ = steps.improve(now, posterior.copy())
+    parts = partial(slow_parts, few, posterior, priors=priors)
+    expected = slow_step(now.skill, partial(parts, log_ease=now.log_ease), side=0)
+    assert_allclose(found.skill, expected)
+    eases = slow_step(now.log_ease, partial(parts, expected), side=1)
+    assert_allclose(found.log_ease, eases)
+    whole = np.abs(eases - now.log_ease)
+    assert ((whole > 0) & (whole < 0.49) | (whole == 0.5)).any()  # a step is at most 1
+
+
+def test_the_same_bits_on_any_number_of_threads(few, monkeypatch):
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 20)
+    first, *others = (GLAD(max_iter=4, tol=0, n_jobs=n).fit(few) for n in (1, 2, 4, 16))
+    for other in others:
+        assert_array_equal(other.posterior_, first.posterior_)
+        assert_array_equal(other.log_odds_, first.log_odds_)
+        assert other.objective_ == first.objective_
 
 
 @pytest.mark.parametrize("of", ["skill", "ease"])

@@ -19,7 +19,7 @@ WHOLE = [method for method in METHODS if not method.traits.blockwise]
 class TwoPlaces:
     """The first tasks on one engine, the others on another; nobody has all annotations."""
 
-    def __init__(self, annotations, gold=None, cut=0.3):
+    def __init__(self, annotations, gold=None, n_threads=None, cut=0.3):
         at = int(cut * annotations.n_tasks)
         parts = slice(0, at), slice(at, None)
         self.engines = [

@@ -8,9 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from crowdwise import compiled
-from crowdwise.annotations import Annotations
-from crowdwise.inference.engines import memory
-from crowdwise.inference.engines.memory import block_edges, count, sweep
+from crowdwise.annotations import Annotations, Pairs
+from crowdwise.inference import MemoryEngine, Sweep
+from crowdwise.inference.engines import blocks
+from crowdwise.inference.engines.kernels import Block, sweep_block
+from crowdwise.inference.engines.memory import count, cut_cells
 from crowdwise.simulate import simulate_crowd
 
 
@@ -33,6 +35,17 @@ def tables(n_truths, n_labels, seed=1):
     rng = np.random.default_rng(seed)
     log_prior = np.log(rng.dirichlet(np.full(n_truths, 2.0)))
     return log_prior, np.log(rng.dirichlet(np.ones(n_labels), (12, n_truths)))
+
+
+def sweep(annotations, log_prior, log_confusion, offset=None, *, hard=False):
+    """The pass over all tasks as one block, with all there is to know."""
+    pairs = Pairs.all_of(*log_confusion.shape[::2])
+    table, truths = pairs.take(log_confusion), np.zeros(len(log_prior))
+    posterior, counts = np.empty((annotations.n_tasks, len(truths))), np.zeros_like(table)
+    block = Block(annotations.cells, pairs.label, None, pairs.n_classes)
+    sums = truths, counts, posterior
+    evidence = sweep_block(block, log_prior, table, offset, *sums, hard=hard)
+    return Sweep(evidence, truths, pairs.spread(counts), posterior)
 
 
 def slow_pass(annotations, log_prior, log_confusion, offset, hard):
@@ -85,7 +98,7 @@ def test_equals_the_plain_loops(n_classes, kind, hard):
     offset = np.random.default_rng(2).normal(size=(annotations.n_tasks, n_classes))
     offset[3, :-1] = -np.inf
     log_prior, log_confusion = tables(n_classes, n_classes)
-    found = sweep(annotations.cells, log_prior, log_confusion, offset=offset, hard=hard, keep=True)
+    found = sweep(annotations, log_prior, log_confusion, offset, hard=hard)
     expected = slow_pass(annotations, log_prior, log_confusion, offset, hard)
     parts = found.evidence, found.truths, found.counts, found.posterior
     for ours, plain in zip(parts, expected, strict=True):
@@ -96,7 +109,7 @@ def test_equals_the_plain_loops(n_classes, kind, hard):
 def test_there_may_be_more_truths_than_labels():
     annotations = crowd(50, 3)
     log_prior, log_confusion = tables(6, 3)
-    found = sweep(annotations.cells, log_prior, log_confusion, keep=True)
+    found = sweep(annotations, log_prior, log_confusion)
     expected = slow_pass(annotations, log_prior, log_confusion, None, False)
     assert_allclose(found.counts, expected[2])
     assert_allclose(found.posterior, expected[3])
@@ -117,24 +130,25 @@ def test_counts_of_a_given_posterior():
 def test_blocks_add_up_to_the_whole(monkeypatch):
     annotations = crowd(2000, 3)
     log_prior, log_confusion = tables(3, 3)
-    whole = sweep(annotations.cells, log_prior, log_confusion, keep=True)
+    whole = sweep(annotations, log_prior, log_confusion)
     halves = [
-        sweep(annotations[part].cells, log_prior, log_confusion)
+        sweep(annotations[part], log_prior, log_confusion)
         for part in (slice(0, 700), slice(700, None))
     ]
     assert_allclose(whole.evidence, sum(half.evidence for half in halves))
     assert_allclose(whole.counts, sum(half.counts for half in halves))
-    monkeypatch.setattr(memory, "CELLS_PER_BLOCK", 500)
-    assert len(block_edges(annotations.cells, 0)) > 4
-    threaded = sweep(annotations.cells, log_prior, log_confusion, keep=True)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 500)
+    assert len(cut_cells(annotations.cells, 0)) > 4
+    engine = MemoryEngine(annotations)
+    threaded = engine.sweep(log_prior, log_confusion)
     assert_allclose(threaded.counts, whole.counts)
-    assert_allclose(threaded.posterior, whole.posterior)
+    assert_allclose(engine.posterior(log_prior, log_confusion), whole.posterior)
     assert_allclose(threaded.evidence, whole.evidence)
 
 
 def test_blocks_cover_every_task_once(monkeypatch):
-    monkeypatch.setattr(memory, "CELLS_PER_BLOCK", 64)
-    edges = block_edges(crowd(777, 2).cells, 0)
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 64)
+    edges = cut_cells(crowd(777, 2).cells, 0)
     assert edges[0][0] == 0
     assert edges[-1][1] == 779
     assert all(stop == start for (_, stop), (start, _) in pairwise(edges))
@@ -148,7 +162,7 @@ def test_a_task_with_thousands_of_labels_does_not_underflow():
         workers=np.arange(12),
     )  # fmt: skip
     log_prior, log_confusion = tables(2, 2)
-    found = sweep(votes.cells, log_prior, log_confusion, keep=True)
+    found = sweep(votes, log_prior, log_confusion)
     assert np.isfinite(found.evidence)
     assert_allclose(found.posterior.sum(axis=1), 1)
 
@@ -158,6 +172,6 @@ def test_exponentials_are_exact_to_rounding():
     gap = np.concatenate([np.linspace(0, 45, 5000), [300.0, 700.0, 707.9, 710.0, 5000.0]])
     offset = np.column_stack([np.zeros_like(gap), -gap])
     votes = Annotations.from_codes([0], [0], [0], tasks=np.arange(len(gap)), classes=[0, 1])
-    found = sweep(votes.cells, np.zeros(2), np.zeros((1, 2, 2)), offset=offset, keep=True)
+    found = sweep(votes, np.zeros(2), np.zeros((1, 2, 2)), offset)
     expected = np.exp(-gap) / (1 + np.exp(-gap))
     assert_allclose(found.posterior[:, 1], expected, rtol=1e-15 * 4, atol=1e-307)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.annotations.names import locate
-from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     divergence,
@@ -66,6 +66,9 @@ class DawidSkene(ConfusionModel):
     tol : float, default=1e-6
         Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
+    n_jobs : int, optional
+        Threads to use: all cores that this process may use by default and with -1, all but one
+        with -2. Results do not depend on it.
 
     Attributes
     ----------
@@ -126,6 +129,7 @@ class DawidSkene(ConfusionModel):
         "history": [WorkerHistory, None],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
+        "n_jobs": THREADS,
     }
 
     def __init__(
@@ -137,6 +141,7 @@ class DawidSkene(ConfusionModel):
         history: WorkerHistory | None = None,
         max_iter: int = 100,
         tol: float = 1e-6,
+        n_jobs: int | None = None,
     ) -> None:
         self.smoothing = smoothing
         self.pooling = pooling
@@ -144,6 +149,7 @@ class DawidSkene(ConfusionModel):
         self.history = history
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     def _fit(self, engine: Engine) -> Floats:
         step = engine.tally_votes()

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
-from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     Run,
@@ -65,6 +65,9 @@ class EBCC(ConfusionModel):
         ``max_iter`` steps.
     random_state : int or RandomState, optional
         Draws the starts.
+    n_jobs : int, optional
+        Threads to use: all cores that this process may use by default and with -1, all but one
+        with -2. Results do not depend on it.
 
     Attributes
     ----------
@@ -122,6 +125,7 @@ class EBCC(ConfusionModel):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "random_state": ["random_state"],
+        "n_jobs": THREADS,
     }
 
     def __init__(
@@ -135,6 +139,7 @@ class EBCC(ConfusionModel):
         max_iter: int = 500,
         tol: float = 1e-6,
         random_state: RandomState = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_subtypes = n_subtypes
         self.smoothing = smoothing
@@ -144,6 +149,7 @@ class EBCC(ConfusionModel):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _fit(self, engine: Engine) -> Floats:
         prior, rng = self._prior(engine.tally_votes().truths), check_random_state(self.random_state)

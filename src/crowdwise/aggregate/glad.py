@@ -1,25 +1,17 @@
 """GLAD: skilled workers and easy tasks."""
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base import Aggregator, Traits, at_least, by_worker, one_of
-from crowdwise.inference import Engine, fixed_prior, gold_mask, normalize, until_converged
-from crowdwise.inference.logistic import (
-    LabelResponses,
-    Normal,
-    Shape,
-    ascend,
-    at_scale,
-    normal_prior,
-    responses_of,
-    softplus,
-)
+from crowdwise.base import THREADS, Aggregator, Traits, at_least, by_worker, one_of
+from crowdwise.inference import Engine, fixed_prior, normalize, until_converged
+from crowdwise.inference.glad_steps import Abilities, GladSteps
+from crowdwise.inference.logistic import normal_prior
 from crowdwise.typing import Floats
 
 
@@ -50,6 +42,9 @@ class GLAD(Aggregator):
     tol : float, default=1e-6
         Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
+    n_jobs : int, optional
+        Threads to use: all cores that this process may use by default and with -1, all but one
+        with -2. Results do not depend on it.
 
     Attributes
     ----------
@@ -108,6 +103,7 @@ class GLAD(Aggregator):
         "class_prior": [one_of("uniform", "estimate"), "array-like"],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
+        "n_jobs": THREADS,
     }
 
     def __init__(
@@ -118,12 +114,14 @@ class GLAD(Aggregator):
         class_prior: ArrayLike = "uniform",
         max_iter: int = 200,
         tol: float = 1e-6,
+        n_jobs: int | None = None,
     ) -> None:
         self.skill_prior = skill_prior
         self.ease_prior = ease_prior
         self.class_prior = class_prior
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     @property
     def skills_(self) -> pd.Series:
@@ -137,75 +135,32 @@ class GLAD(Aggregator):
         return pd.Series(np.exp(-self.log_ease_), index=index, name="difficulty")
 
     def _fit(self, engine: Engine) -> Floats:
-        annotations, gold = engine.collect()
-        rows, mask = responses_of(annotations), gold_mask(gold, annotations.n_classes)
-        of_skill = normal_prior(self.skill_prior, "skill_prior")
-        of_ease = normal_prior(self.ease_prior, "ease_prior")
+        annotations, steps = engine.collect()[0], self._steps(engine)
         fixed = fixed_prior(self.class_prior, annotations.n_classes)
-        skill = np.full(annotations.n_workers, of_skill.mean)
-        log_ease = np.full(annotations.n_tasks, of_ease.mean)
         prior = normalize(np.ones(annotations.n_classes)) if fixed is None else fixed
-        posterior, _ = expect(rows, prior, skill, log_ease, mask)
+        skill = np.full(annotations.n_workers, steps.of_skill.mean)
+        now = Abilities(prior, skill, np.full(annotations.n_tasks, steps.of_ease.mean))
+        posterior, _ = steps.expect(now)
         for em in until_converged(self.max_iter, self.tol, name="GLAD"):
             prior = posterior.mean(axis=0) if fixed is None else fixed
-            right = posterior.ravel()[rows.cell]
-            skill = ascend(
-                skill, partial(at_skill, rows=rows, right=right, log_ease=log_ease, prior=of_skill)
-            )
-            log_ease = ascend(
-                log_ease, partial(at_ease, rows=rows, right=right, skill=skill, prior=of_ease)
-            )
-            posterior, evidence = expect(rows, prior, skill, log_ease, mask)
-            em.record(evidence - of_skill.penalty(skill).sum() - of_ease.penalty(log_ease).sum())
-        self.prior_, self.log_odds_, self.log_ease_ = prior, skill, log_ease
+            now, posterior, evidence = steps.improve(replace(now, prior=prior), posterior)
+            pulls = steps.of_skill.penalty(now.skill), steps.of_ease.penalty(now.log_ease)
+            em.record(evidence - sum(pull.sum() for pull in pulls))
+        self.prior_, self.log_odds_, self.log_ease_ = now.prior, now.skill, now.log_ease
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return posterior
 
+    def _steps(self, engine: Engine) -> GladSteps:
+        of_skill = normal_prior(self.skill_prior, "skill_prior")
+        of_ease = normal_prior(self.ease_prior, "ease_prior")
+        return GladSteps(*engine.collect(), of_skill, of_ease, engine.n_threads)
+
     def _posterior(self, engine: Engine) -> Floats:
-        rows = responses_of(engine.collect()[0])
-        return expect(rows, self.prior_, self.log_odds_, self.log_ease_)[0]
+        learned = Abilities(self.prior_, self.log_odds_, self.log_ease_)
+        return self._steps(engine).expect(learned)[0]
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"log_odds_": self.log_odds_}
 
     def _task_rows(self) -> Mapping[str, Floats]:
         return {"log_ease_": self.log_ease_}
-
-
-def expect(
-    rows: LabelResponses, prior: Floats, skill: Floats, log_ease: Floats, mask: Floats | None = None
-) -> tuple[Floats, float]:
-    """E-step: P(truth | labels) of each task, and the log-evidence of all.
-
-    A label lifts its class over the others by ``log(sigmoid(x) / (sigmoid(-x) / (K - 1)))``,
-    which is ``x + log(K - 1)`` where ``x = skill * ease``.
-    """
-    shape, others = (len(log_ease), len(prior)), np.log(max(len(prior) - 1, 1))
-    x = skill[rows.worker] * np.exp(log_ease)[rows.task]
-    lift = rows.total(rows.cell, shape[0] * shape[1], x + others).reshape(shape)
-    with np.errstate(divide="ignore"):  # an estimated prior may be 0
-        joint = np.log(prior) + lift + (0.0 if mask is None else mask)
-    top = joint.max(axis=1, keepdims=True)
-    share = np.exp(joint - top)
-    total = share.sum(axis=1, keepdims=True)
-    all_wrong = (softplus(x) + others) * (1.0 if rows.weight is None else rows.weight)
-    return share / total, float((top + np.log(total)).sum() - all_wrong.sum())
-
-
-def at_skill(
-    skill: Floats, *, rows: LabelResponses, right: Floats, log_ease: Floats, prior: Normal
-) -> Shape:
-    """M-step: the expected log-posterior as a function of each worker's skill."""
-    shape = at_scale(skill, np.exp(log_ease)[rows.task], rows.worker, rows, right)
-    return prior.added_to(shape, skill)
-
-
-def at_ease(
-    log_ease: Floats, *, rows: LabelResponses, right: Floats, skill: Floats, prior: Normal
-) -> Shape:
-    """M-step: the expected log-posterior as a function of each task's log ease."""
-    ease = np.exp(log_ease)
-    shape = at_scale(ease, skill[rows.worker], rows.task, rows, right)
-    # Not concave in the logarithm: where it bends upwards, leave the curvature to the prior.
-    bend = np.maximum(ease**2 * shape.curvature - ease * shape.slope, 0.0)
-    return prior.added_to(Shape(shape.value, ease * shape.slope, bend), log_ease)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.annotations import tied
-from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     Posterior,
@@ -48,6 +48,9 @@ class HardDawidSkene(ConfusionModel):
     tol : float, default=1e-6
         Stop once a step changes the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
+    n_jobs : int, optional
+        Threads to use: all cores that this process may use by default and with -1, all but one
+        with -2. Results do not depend on it.
 
     Attributes
     ----------
@@ -101,6 +104,7 @@ class HardDawidSkene(ConfusionModel):
         "ties": [one_of("share", "first")],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
+        "n_jobs": THREADS,
     }
 
     def __init__(
@@ -112,6 +116,7 @@ class HardDawidSkene(ConfusionModel):
         ties: str = "share",
         max_iter: int = 100,
         tol: float = 1e-6,
+        n_jobs: int | None = None,
     ) -> None:
         self.hybrid = hybrid
         self.smoothing = smoothing
@@ -119,6 +124,7 @@ class HardDawidSkene(ConfusionModel):
         self.ties = ties
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     def _fit(self, engine: Engine) -> Posterior:
         fixed, hard = fixed_prior(self.class_prior, engine.n_classes), not self.hybrid

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     divergence,
@@ -42,6 +42,9 @@ class IBCC(ConfusionModel):
     tol : float, default=1e-6
         Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
+    n_jobs : int, optional
+        Threads to use: all cores that this process may use by default and with -1, all but one
+        with -2. Results do not depend on it.
 
     Attributes
     ----------
@@ -99,6 +102,7 @@ class IBCC(ConfusionModel):
         "class_smoothing": [more_than(0.0)],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
+        "n_jobs": THREADS,
     }
 
     def __init__(
@@ -109,12 +113,14 @@ class IBCC(ConfusionModel):
         class_smoothing: float = 1.0,
         max_iter: int = 500,
         tol: float = 1e-6,
+        n_jobs: int | None = None,
     ) -> None:
         self.smoothing = smoothing
         self.class_prior = class_prior
         self.class_smoothing = class_smoothing
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     def _fit(self, engine: Engine) -> Floats:
         fixed, smooth = fixed_prior(self.class_prior, engine.n_classes), self.class_smoothing

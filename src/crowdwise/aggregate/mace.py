@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
-from crowdwise.base import Aggregator, Traits, at_least, by_worker, more_than, one_of
+from crowdwise.base import THREADS, Aggregator, Traits, at_least, by_worker, more_than, one_of
 from crowdwise.inference import (
     Engine,
     Run,
@@ -67,6 +67,9 @@ class MACE(Aggregator):
         ``max_iter`` steps.
     random_state : int or RandomState, optional
         Draws the starts.
+    n_jobs : int, optional
+        Threads to use: all cores that this process may use by default and with -1, all but one
+        with -2. Results do not depend on it.
 
     Attributes
     ----------
@@ -123,6 +126,7 @@ class MACE(Aggregator):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "random_state": ["random_state"],
+        "n_jobs": THREADS,
     }
 
     def __init__(
@@ -136,6 +140,7 @@ class MACE(Aggregator):
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: RandomState = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.inference = inference
         self.knowing_prior = knowing_prior
@@ -145,6 +150,7 @@ class MACE(Aggregator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     @property
     def skills_(self) -> pd.Series:

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base import ConfusionModel, Traits, at_least, by_worker, more_than, one_of
+from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, by_worker, more_than, one_of
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference import (
     Engine,
@@ -45,6 +45,9 @@ class OneCoin(ConfusionModel):
     tol : float, default=1e-6
         Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
+    n_jobs : int, optional
+        Threads to use: all cores that this process may use by default and with -1, all but one
+        with -2. Results do not depend on it.
 
     Attributes
     ----------
@@ -93,6 +96,7 @@ class OneCoin(ConfusionModel):
         "class_prior": [one_of("estimate", "uniform"), "array-like"],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
+        "n_jobs": THREADS,
     }
 
     def __init__(
@@ -102,11 +106,13 @@ class OneCoin(ConfusionModel):
         class_prior: ArrayLike = "uniform",
         max_iter: int = 100,
         tol: float = 1e-6,
+        n_jobs: int | None = None,
     ) -> None:
         self.smoothing = smoothing
         self.class_prior = class_prior
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     @property
     def confusion_(self) -> Floats:  # type: ignore[override]  # made when asked for: it may be huge

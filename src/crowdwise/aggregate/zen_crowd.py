@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.aggregate.one_coin import OneCoin
-from crowdwise.base import at_least, between, more_than
+from crowdwise.base import THREADS, at_least, between, more_than
 from crowdwise.inference import Engine
 from crowdwise.typing import Floats
 
@@ -29,6 +29,9 @@ class ZenCrowd(OneCoin):
     tol : float, default=0
         Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
+    n_jobs : int, optional
+        Threads to use: all cores that this process may use by default and with -1, all but one
+        with -2. Results do not depend on it.
 
     Attributes
     ----------
@@ -77,6 +80,7 @@ class ZenCrowd(OneCoin):
         "smoothing": [more_than(0.0), "array-like"],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
+        "n_jobs": THREADS,
     }
     class_prior = "uniform"
 
@@ -87,11 +91,13 @@ class ZenCrowd(OneCoin):
         smoothing: ArrayLike = 0.01,
         max_iter: int = 20,
         tol: float = 0.0,
+        n_jobs: int | None = None,
     ) -> None:
         self.start = start
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
 
     def _start(self, engine: Engine, pseudo: Floats) -> tuple[Floats, Floats]:
         return np.zeros(engine.n_classes), np.full(engine.n_workers, self.start)

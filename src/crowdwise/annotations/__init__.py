@@ -1,8 +1,8 @@
 """The table of annotations: who gave which label to which task, and its sparse matrix."""
 
+from crowdwise.annotations.cells import Cells, Pairs
 from crowdwise.annotations.columns import (
     TIE,
-    Cells,
     drop_weightless,
     find_labeled,
     keep_counting,
@@ -14,6 +14,7 @@ __all__ = [
     "TIE",
     "Annotations",
     "Cells",
+    "Pairs",
     "drop_weightless",
     "find_labeled",
     "keep_counting",

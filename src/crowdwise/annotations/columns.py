@@ -9,8 +9,8 @@ from typing import Self, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
+from crowdwise.annotations.cells import Cells, Pairs, encode, find_pairs
 from crowdwise.annotations.grouping import freeze
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.typing import Array, Floats, Indices, Ints
@@ -19,26 +19,6 @@ ROWS_AT_ONCE = 1 << 20
 TIE = 1e-9  # classes closer than this to the best one are tied with it, as in _native.c
 
 Table = TypeVar("Table", bound="Columns")
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Rows of (worker, label) pairs with values; ``code = worker * n_labels + label``."""
-
-    indptr: Ints
-    code: Ints
-    value: Floats | None
-
-    @property
-    def n_tasks(self) -> int:
-        return len(self.indptr) - 1
-
-    def matrix(self, start: int, stop: int, n_codes: int) -> csr_array:
-        """The rows from ``start`` to ``stop`` as a scipy matrix."""
-        low, high = self.indptr[start], self.indptr[stop]
-        value = np.ones(high - low) if self.value is None else self.value[low:high]
-        parts = (value, self.code[low:high], self.indptr[start : stop + 1] - low)
-        return csr_array(parts, shape=(stop - start, n_codes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,8 +112,25 @@ class Columns:
 
     @cached_property
     def cells(self) -> Cells:
-        """The sparse matrix tasks x (worker, label) that every aggregator works on."""
+        """The sparse matrix tasks x (worker, label); ``code = worker * n_classes + label``."""
         return to_cells(self)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The (worker, label) pairs that occur, for tables that have no row for any other."""
+        if self.soft is not None:
+            return Pairs.all_of(self.n_workers, self.n_classes)
+        return find_pairs(self.worker, self.label, self.n_workers, self.n_classes)
+
+    @cached_property
+    def pair_cells(self) -> Cells:
+        """As :attr:`cells`; the codes are the places of :attr:`pairs`."""
+        if self.pairs.whole:
+            return self.cells
+        weight = None if self.weight is None else self.weight.astype(np.float64)
+        return Cells(
+            self.indptr, encode(self.worker, self.label, self.n_classes, self.pairs), weight
+        )
 
     def votes(self) -> Floats:
         """Weight of the labels of each class, shape (n_tasks, n_classes)."""
@@ -174,12 +171,10 @@ def to_cells(table: Columns) -> Cells:
                 fix="merge rare classes, or drop workers with few annotations",
             )
         )
-    code = table.worker.astype(np.int32) * np.int32(n_classes)
     if table.soft is None:
-        code += table.label.astype(np.int32)
-        weight = table.weight
-        value = None if weight is None else weight.astype(np.float64)
-        return Cells(table.indptr, code, value)
+        weight = None if table.weight is None else table.weight.astype(np.float64)
+        return Cells(table.indptr, encode(table.worker, table.label, n_classes), weight)
+    code = table.worker.astype(np.int32) * np.int32(n_classes)
     spread = code[:, None] + np.arange(n_classes, dtype=np.int32)
     value = table.soft.astype(np.float64)
     if table.weight is not None:

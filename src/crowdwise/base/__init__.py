@@ -4,10 +4,11 @@ from crowdwise.base.aggregator import Aggregator, Traits, by_worker
 from crowdwise.base.confusion_model import ConfusionModel
 from crowdwise.base.embedder import Embedder
 from crowdwise.base.learner import Learner, LearnerTraits
-from crowdwise.base.params import at_least, between, checks_params, more_than, one_of
+from crowdwise.base.params import THREADS, at_least, between, checks_params, more_than, one_of
 from crowdwise.base.weighted_vote import RepeatedVote, WeightedVote
 
 __all__ = [
+    "THREADS",
     "Aggregator",
     "ConfusionModel",
     "Embedder",

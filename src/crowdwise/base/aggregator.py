@@ -112,9 +112,14 @@ class Aggregator(Savable, BaseEstimator, ABC):
         """The engine that suits the annotations; refuses what would not fit into memory."""
         needed = self._memory(data)
         if self.traits.compact and data.soft is None and needed > memory.LARGE:
-            return CompactEngine(data, gold)
+            return CompactEngine(data, gold, self._n_jobs)
         refuse_too_many(type(self).__name__, needed, data, COMPACT)
-        return engine_for(data, gold)
+        return engine_for(data, gold, self._n_jobs)
+
+    @property
+    def _n_jobs(self) -> int | None:
+        """How many threads to use, where that is a parameter."""
+        return cast("int | None", getattr(self, "n_jobs", None))
 
     def _memory(self, data: Annotations) -> int:
         """About how many bytes fitting takes beside the annotations."""
@@ -124,7 +129,8 @@ class Aggregator(Savable, BaseEstimator, ABC):
         """Fit to the tasks that have a label or gold; the others do not count."""
         self.tasks_ = data.tasks[known]
         posterior = np.empty((data.n_tasks, data.n_classes))
-        some = engine_for(data[known], None if gold is None else gold[known])
+        codes = None if gold is None else gold[known]
+        some = engine_for(data[known], codes, self._n_jobs)
         posterior[known] = as_array(self._fit(some))
         everyone = self._adapt(data, unknown_workers=False)
         posterior[~known] = everyone._posterior(engine_for(data))[~known]

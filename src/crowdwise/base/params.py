@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 __all__ = [
+    "THREADS",
     "Constraints",
     "InvalidParameterError",
     "StrOptions",
@@ -54,3 +55,10 @@ def one_of(*choices: str) -> StrOptions:
 
 def _kind(low: float) -> type:
     return Real if isinstance(low, float) else Integral
+
+
+THREADS: Sequence[Constraint] = (  # a number of them, or how many fewer than all, as in n_jobs=-1
+    at_least(1),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+)

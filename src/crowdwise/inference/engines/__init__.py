@@ -1,7 +1,14 @@
 """Engines: where the sweeps of truth inference run."""
 
 from crowdwise.inference.engines.compact import CompactEngine
-from crowdwise.inference.engines.engine import CoinSums, Engine, Posterior, Sums, Sweep
+from crowdwise.inference.engines.engine import (
+    CoinSums,
+    Engine,
+    PairSums,
+    Posterior,
+    Sums,
+    Sweep,
+)
 from crowdwise.inference.engines.memory import (
     MemoryEngine,
     count_labels,
@@ -15,6 +22,7 @@ __all__ = [
     "CompactEngine",
     "Engine",
     "MemoryEngine",
+    "PairSums",
     "Posterior",
     "Sums",
     "Sweep",

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from crowdwise import compiled
 from crowdwise.annotations import TIE
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.inference.engines.engine import CoinSums
+from crowdwise.inference.engines.kernels import Block, vote_block
 from crowdwise.inference.engines.memory import MemoryEngine
 from crowdwise.inference.rows import sum_by_group
 from crowdwise.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Pairs:
+class Named:
     """Every (task, class) that some annotation gives, in rising order."""
 
     task: Ints
@@ -34,12 +37,12 @@ class CompactEngine(MemoryEngine):
     """
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def named(self) -> Named:
         n_classes, votes = self.n_classes, self.annotations
         code, row = np.unique(votes.task.astype(np.int64) * n_classes + votes.label, False, True)
         task = code // n_classes
         indptr = np.searchsorted(task, np.arange(self.n_tasks + 1))
-        return Pairs(task, code % n_classes, row, indptr)
+        return Named(task, code % n_classes, row, indptr)
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> CompactPosterior:  # type: ignore[override]  # rows are compact here
         own = self._own(None if weights is None else weights[self.annotations.worker])
@@ -48,67 +51,84 @@ class CompactEngine(MemoryEngine):
     def signed_shares(self, weights: Floats) -> CompactPosterior:  # type: ignore[override]  # the same
         own = self._own(weights[self.annotations.worker])
         against = sum_by_group(self.annotations.task, np.minimum(own, 0.0), self.n_tasks)
-        votes = np.maximum(self._votes(own) - against[self.pairs.task], 0.0)
-        unnamed = self.n_classes - np.diff(self.pairs.indptr)
+        votes = np.maximum(self._votes(own) - against[self.named.task], 0.0)
+        unnamed = self.n_classes - np.diff(self.named.indptr)
         light = self._by_task(votes) - against * unnamed <= 0
-        votes = np.where(light[self.pairs.task], self._votes(self._own(None)), votes)
+        votes = np.where(light[self.named.task], self._votes(self._own(None)), votes)
         return self._normalized(votes, np.where(light, 0.0, -against))
 
     def tally_coins(self) -> CoinSums:
-        start = self.shares().clamp(self.gold)
-        return self._sums(0.0, start, start.at_pairs(self.pairs.task, self.pairs.label))
+        def work(block: Block, truths: Floats, right: Floats) -> None:
+            vote_block(block, truths, right, whole=False, empty=False)
+
+        return self._sum_coins(work)
 
     def sweep_coins(
         self, log_prior: Floats, right: Floats, wrong: Floats, *, hard: bool = False
     ) -> CoinSums:
         if hard:
             share = self._share_lead(log_prior, right - wrong)
-            truths = sum_by_group(self.pairs.label, share, self.n_classes)
-            return CoinSums(0.0, truths, self._by_worker(share[self.pairs.row]), self._given)
+            truths = sum_by_group(self.named.label, share, self.n_classes)
+            return CoinSums(0.0, truths, self._by_worker(share[self.named.row]), self._given)
+        if (loop := compiled.find("few_pass")) is not None:
+            return self._sweep_few(loop, np.exp(log_prior), right, wrong)
         found, evidence = self._expect(log_prior, right, wrong)
         found = found.clamp(self.gold)
-        return self._sums(evidence, found, found.at_pairs(self.pairs.task, self.pairs.label))
+        return self._sums(evidence, found, found.at_pairs(self.named.task, self.named.label))
 
     def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> CompactPosterior:
         return self._expect(log_prior, right, wrong)[0].clamp(self.gold)
+
+    def _sweep_few(
+        self, loop: Callable[..., float], prior: Floats, right: Floats, wrong: Floats
+    ) -> CoinSums:
+        """The sums in compiled code."""
+        tables = self._coin_tables(right, wrong)
+
+        def work(block: Block, truths: Floats, sums: Floats) -> float:
+            cells = block.cells
+            columns = (cells.indptr, cells.code, cells.value, block.label, block.gold, prior)
+            return loop(*columns, *tables, truths, sums, 0, cells.n_tasks)
+
+        return self._sum_coins(work)
 
     def _expect(
         self, log_prior: Floats, right: Floats, wrong: Floats
     ) -> tuple[CompactPosterior, float]:
         """P(truth | labels), and the log-evidence of the tasks that count."""
-        pairs, worker, prior = self.pairs, self.annotations.worker, np.exp(log_prior)
+        named, worker, prior = self.named, self.annotations.worker, np.exp(log_prior)
         lift = self._votes(self._own((right - wrong)[worker]))
         top = np.zeros(self.n_tasks)
-        np.maximum.at(top, pairs.task, lift)
-        share = prior[pairs.label] * np.exp(lift - top[pairs.task])
-        left = np.maximum(1.0 - self._by_task(prior[pairs.label]), 0.0) * np.exp(-top)
+        np.maximum.at(top, named.task, lift)
+        share = prior[named.label] * np.exp(lift - top[named.task])
+        left = np.maximum(1.0 - self._by_task(prior[named.label]), 0.0) * np.exp(-top)
         total = self._by_task(share) + left
         found = CompactPosterior(
-            pairs.indptr, pairs.label, share / total[pairs.task], np.exp(-top) / total, prior
+            named.indptr, named.label, share / total[named.task], np.exp(-top) / total, prior
         )
         all_wrong = sum_by_group(self.annotations.task, self._own(wrong[worker]), self.n_tasks)
         evidence = all_wrong + top + np.log(total)
         if self.gold is not None:
             known = np.flatnonzero(self.gold >= 0)
-            own = CompactPosterior(pairs.indptr, pairs.label, lift, 0.0 * top, prior)
+            own = CompactPosterior(named.indptr, named.label, lift, 0.0 * top, prior)
             lifted = own.at(np.maximum(self.gold, 0))[known]
             evidence[known] = all_wrong[known] + lifted + log_prior[self.gold[known]]
         return found, float(evidence[self._counts].sum())
 
     def _share_lead(self, log_prior: Floats, lift: Floats) -> Floats:
         """Each pair's share of the lead: one over the number of classes tied for it."""
-        pairs, unnamed = self.pairs, self.n_classes - np.diff(self.pairs.indptr)
-        joint = log_prior[pairs.label] + self._votes(self._own(lift[self.annotations.worker]))
+        named, unnamed = self.named, self.n_classes - np.diff(self.named.indptr)
+        joint = log_prior[named.label] + self._votes(self._own(lift[self.annotations.worker]))
         rest = log_prior.max()  # of classes without a label, which are all alike in a vote
         top = np.where(unnamed > 0, rest, -np.inf)
-        np.maximum.at(top, pairs.task, joint)
-        leads = joint >= top[pairs.task] - TIE
+        np.maximum.at(top, named.task, joint)
+        leads = joint >= top[named.task] - TIE
         tied = self._by_task(leads.astype(np.float64)) + np.where(rest >= top - TIE, unnamed, 0)
-        share = leads / tied[pairs.task]
+        share = leads / tied[named.task]
         if self.gold is None:
             return share
-        gold = self.gold[pairs.task]
-        return np.where(gold >= 0, gold == pairs.label, share)
+        gold = self.gold[named.task]
+        return np.where(gold >= 0, gold == named.label, share)
 
     def _sums(self, evidence: float, found: CompactPosterior, share: Floats) -> CoinSums:
         """Sums over the tasks that count, from the share of every pair."""
@@ -116,7 +136,7 @@ class CompactEngine(MemoryEngine):
         truths = sum_by_group(found.label, found.value * self._counts[found.task], self.n_classes)
         named = rest[found.task] * found.prior[found.label]
         truths += found.prior * rest.sum() - sum_by_group(found.label, named, self.n_classes)
-        return CoinSums(evidence, truths, self._by_worker(share[self.pairs.row]), self._given)
+        return CoinSums(evidence, truths, self._by_worker(share[self.named.row]), self._given)
 
     @cached_property
     def _counts(self) -> Ints:
@@ -135,25 +155,25 @@ class CompactEngine(MemoryEngine):
         return value if weight is None else value * weight.astype(np.float64)
 
     def _votes(self, own: Floats) -> Floats:
-        return sum_by_group(self.pairs.row, own, len(self.pairs.task))
+        return sum_by_group(self.named.row, own, len(self.named.task))
 
     def _by_task(self, value: Floats) -> Floats:
-        return sum_by_group(self.pairs.task, value, self.n_tasks)
+        return sum_by_group(self.named.task, value, self.n_tasks)
 
     def _by_worker(self, value: Floats) -> Floats:
         return sum_by_group(self.annotations.worker, self._own(value), self.n_workers)
 
     def _normalized(self, votes: Floats, rest: Floats) -> CompactPosterior:
         """Votes for the classes given and for each other one, as distributions."""
-        unnamed = self.n_classes - np.diff(self.pairs.indptr)
+        unnamed = self.n_classes - np.diff(self.named.indptr)
         total = self._by_task(votes) + rest * unnamed
         empty = total <= 0
         safe = np.where(empty, 1.0, total)
         value = np.where(
-            empty[self.pairs.task], 1.0 / self.n_classes, votes / safe[self.pairs.task]
+            empty[self.named.task], 1.0 / self.n_classes, votes / safe[self.named.task]
         )
         share = np.where(empty, 1.0 / self.n_classes, rest / safe)
         even = np.full(self.n_classes, 1.0 / self.n_classes)
         return CompactPosterior(
-            self.pairs.indptr, self.pairs.label, value, share * self.n_classes, even
+            self.named.indptr, self.named.label, value, share * self.n_classes, even
         )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, TypeAlias
 
-import numpy as np
-
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, Pairs
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.typing import Array, Floats, Ints
 
@@ -39,19 +37,27 @@ class Sweep(Sums):
 
 
 @dataclass(frozen=True)
+class PairSums:
+    """As :class:`Sums`, with counts only of the (worker, label) pairs of ``Engine.pairs``."""
+
+    evidence: float
+    truths: Floats  # (truth,)
+    counts: Floats  # (pair, truth)
+
+    def __add__(self, other: PairSums) -> PairSums:
+        return PairSums(
+            self.evidence + other.evidence, self.truths + other.truths, self.counts + other.counts
+        )
+
+
+@dataclass(frozen=True)
 class CoinSums:
     """What a sweep adds up to where a worker is right or wrong, and errors fall evenly."""
 
     evidence: float  # sum over tasks of log P(labels)
     truths: Floats  # (truth,): expected number of tasks of each truth
-    right: Floats  # (worker,): expected number of right labels
-    given: Floats  # (worker,): number of labels
-
-    @classmethod
-    def of(cls, sums: Sums) -> Self:
-        """The same from counts[worker, truth, label]."""
-        right, given = np.einsum("wkk->w", sums.counts), sums.counts.sum(axis=(1, 2))
-        return cls(sums.evidence, sums.truths, right, given)
+    right: Floats  # (worker,) or (worker, label): expected number of right labels
+    given: Floats  # the same of all labels
 
     def __add__(self, other: CoinSums) -> CoinSums:
         return CoinSums(
@@ -86,6 +92,16 @@ class Engine(Protocol):
     @property
     def n_classes(self) -> int: ...
 
+    @property
+    def pairs(self) -> Pairs:
+        """The (worker, label) pairs that have a row in tables and sums by pair."""
+        ...
+
+    @property
+    def n_threads(self) -> int | None:
+        """How many threads to use; as many as there are cores if not said."""
+        ...
+
     def labels_per_worker(self) -> Ints:
         """Number of annotations by each worker."""
         ...
@@ -113,6 +129,17 @@ class Engine(Protocol):
         """
         ...
 
+    def tally_pairs(self, spread: Spread | None = None) -> PairSums:
+        """As :meth:`tally_votes`, with counts by pair."""
+        ...
+
+    def sweep_pairs(self, log_prior: Floats, table: Floats, *, hard: bool = False) -> PairSums:
+        """As :meth:`sweep`, with a table (pair, truth) and counts by pair.
+
+        Work and memory go by the pairs that occur, however many classes there are.
+        """
+        ...
+
     def tally_coins(self) -> CoinSums:
         """As :meth:`tally_votes`, for workers who are right or wrong."""
         ...
@@ -121,6 +148,9 @@ class Engine(Protocol):
         self, log_prior: Floats, right: Floats, wrong: Floats, *, hard: bool = False
     ) -> CoinSums:
         """As :meth:`sweep`, with log P(label | truth) ``right[worker]`` or ``wrong[worker]``.
+
+        Both may depend on the label that was given, and have the shape (worker, label); then
+        so have the sums.
 
         With very many classes there is no table; a hard sweep takes a uniform prior there.
         """
@@ -132,6 +162,10 @@ class Engine(Protocol):
 
     def posterior(self, log_prior: Floats, log_confusion: Floats) -> Floats:
         """P(class | labels) of each task under the tables of a sweep, (task, class)."""
+        ...
+
+    def pair_posterior(self, log_prior: Floats, table: Floats) -> Floats:
+        """The same under the tables of :meth:`sweep_pairs`."""
         ...
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Posterior:

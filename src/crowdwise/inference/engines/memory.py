@@ -3,42 +3,35 @@
 * E-step: ``posterior = softmax(log prior + cells @ table)``
 * counts: ``cells.T @ posterior``, which add up over blocks of tasks.
 
-``cells`` is the sparse matrix :attr:`crowdwise.annotations.Annotations.cells`, with one row per
-task and one column per (worker, label) pair. A compiled twin of both runs when the package was
-built with a C compiler; set ``CROWDWISE_NATIVE=0`` to do without.
+``cells`` is a sparse matrix with one row per task and one column per (worker, label) pair; see
+:attr:`crowdwise.annotations.Annotations.cells`. A compiled twin of both runs when the package
+was built with a C compiler; set ``CROWDWISE_NATIVE=0`` to do without.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from crowdwise import compiled
-from crowdwise.annotations import TIE, Annotations, Cells
-from crowdwise.inference.engines.engine import CoinSums, Engine, Posterior, Spread, Sums, Sweep
-from crowdwise.inference.simplex import clamp, gold_mask, normalize
+from crowdwise.annotations import Annotations, Cells, Pairs
+from crowdwise.inference.engines.blocks import Parts, add_up, cut_tasks, in_order
+from crowdwise.inference.engines.engine import Engine, Sweep
+from crowdwise.inference.engines.kernels import Block, count_block, sweep_block
+from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
+from crowdwise.inference.simplex import normalize
 from crowdwise.typing import Array, Floats, Ints
-
-MOST_BLOCKS = 16
-CELLS_PER_BLOCK = 1 << 17
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryEngine:
+class MemoryEngine(BlockSweeps):
     """Annotations in memory, with the gold class of each task (-1 for none)."""
 
     annotations: Annotations
     gold: Ints | None = None
     n_threads: int | None = None  # as many as there are cores
-    _masks: dict[int, Floats | None] = field(default_factory=dict, repr=False)
 
     @property
     def workers(self) -> Array:
@@ -56,54 +49,41 @@ class MemoryEngine:
     def n_classes(self) -> int:
         return self.annotations.n_classes
 
+    @property
+    def pairs(self) -> Pairs:
+        return self.annotations.pairs
+
     def labels_per_worker(self) -> Ints:
         return np.bincount(self.annotations.worker, minlength=self.n_workers)
 
-    def tally_votes(self, spread: Spread | None = None) -> Sums:
-        shares = clamp(self.annotations.shares(), self.gold)
-        posterior = shares if spread is None else spread(shares)
-        return Sums(0.0, posterior.sum(axis=0), self.count(posterior))
-
-    def sweep(self, log_prior: Floats, log_confusion: Floats, *, hard: bool = False) -> Sums:
-        offset = self._mask(len(log_prior))
-        cells, threads = self.annotations.cells, self.n_threads
-        return sweep(cells, log_prior, log_confusion, offset, hard=hard, n_threads=threads)
-
-    def tally_coins(self) -> CoinSums:
-        return CoinSums.of(self.tally_votes())
-
-    def sweep_coins(
-        self, log_prior: Floats, right: Floats, wrong: Floats, *, hard: bool = False
-    ) -> CoinSums:
-        return CoinSums.of(self.sweep(log_prior, self._coin_table(right, wrong), hard=hard))
-
-    def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> Posterior:
-        return self.posterior(log_prior, self._coin_table(right, wrong))
-
-    def _coin_table(self, right: Floats, wrong: Floats) -> Floats:
-        same = np.eye(self.n_classes, dtype=bool)
-        return np.where(same, right[:, None, None], wrong[:, None, None])
-
-    def posterior(self, log_prior: Floats, log_confusion: Floats) -> Floats:
-        tables = self.annotations.cells, log_prior, log_confusion, self._mask(len(log_prior))
-        found = sweep(*tables, counting=False, keep=True, n_threads=self.n_threads).posterior
-        n_truths, n_classes = len(log_prior), self.n_classes
-        if n_truths == n_classes:
-            return found
-        return found.reshape(-1, n_classes, n_truths // n_classes).sum(axis=2)
-
     def expect(self, log_class: Floats, log_confusion: Floats) -> Sweep:
         """Sweep with a log prior per task, (task, class), and keep the posterior."""
-        mask = self._mask(self.n_classes)
-        offset = log_class if mask is None else log_class + mask
-        no_prior = np.zeros(self.n_classes)
-        tables = self.annotations.cells, no_prior, log_confusion, offset
-        return sweep(*tables, keep=True, n_threads=self.n_threads)
+        prior, table = np.zeros(self.n_classes), self._every.take(self._weigh_all(log_confusion))
+        posterior = np.empty((self.n_tasks, self.n_classes))
+        log_class = np.ascontiguousarray(log_class, dtype=np.float64)
+
+        def one(edges: Edges) -> Parts:
+            block, some = self._block(edges, self.annotations.cells), slice(*edges)
+            mask, truths, counts = (
+                block.mask(len(prior)),
+                np.zeros_like(prior),
+                np.zeros_like(table),
+            )
+            offset = log_class[some] if mask is None else log_class[some] + mask
+            out = posterior[some]
+            evidence = sweep_block(block, prior, table, offset, truths, counts, out)
+            return np.array([evidence]), truths, counts
+
+        blocks = cut_cells(self.annotations.cells, table.size)
+        evidence, truths, counts = add_up(in_order(one, blocks, self.n_threads))
+        by_worker = self._weigh_all(self._every.spread(counts))
+        return Sweep(float(evidence[0]), truths, by_worker, posterior)
 
     def count(self, posterior: Floats) -> Floats:
         """Expected label counts under a posterior, ``counts[worker, truth, label]``."""
         sizes = self.n_workers, self.n_classes
-        return count(self.annotations.cells, posterior, *sizes, n_threads=self.n_threads)
+        counts = count(self.annotations.cells, posterior, *sizes, n_threads=self.n_threads)
+        return self._weigh_all(counts)
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
         own = self.annotations.weight
@@ -129,19 +109,49 @@ class MemoryEngine:
     def collect(self) -> tuple[Annotations, Ints | None]:
         return self.annotations, self.gold
 
-    def _mask(self, n_truths: int) -> Floats | None:
-        """Log of 0 for every truth that gold rules out, of each task."""
-        if n_truths not in self._masks:
-            mask = gold_mask(self.gold, self.n_classes)
-            if mask is not None and n_truths != self.n_classes:
-                mask = np.repeat(mask, n_truths // self.n_classes, axis=1)
-            self._masks[n_truths] = mask
-        return self._masks[n_truths]
+    @cached_property
+    def _every(self) -> Pairs:
+        return Pairs.all_of(self.n_workers, self.n_classes)
+
+    @cached_property
+    def _codes(self) -> Ints | None:
+        """The gold classes as the compiled loops take them; None if there is none."""
+        if self.gold is None or not (self.gold >= 0).any():
+            return None
+        return np.ascontiguousarray(self.gold, dtype=np.int32)
+
+    def _weigh_all(self, table: Floats) -> Floats:
+        """As :meth:`_weigh`, of a table of all pairs, (worker, truth, label)."""
+        return table
+
+    def _cut(self, table_size: int) -> list[Edges]:
+        return cut_cells(self.annotations.pair_cells, table_size)
+
+    def _load(self, edges: Edges) -> Block:
+        return self._block(edges, self.annotations.pair_cells)
+
+    def _block(self, edges: Edges, cells: Cells) -> Block:
+        start, stop = edges
+        gold = None if self._codes is None else self._codes[start:stop]
+        some = Cells(cells.indptr[start : stop + 1], cells.code, cells.value)
+        return Block(some, self.pairs.label, gold, self.n_classes)
+
+    def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
+        posterior = np.empty((self.n_tasks, self.n_classes))
+
+        def one(edges: Edges) -> None:
+            work(edges, posterior[slice(*edges)])
+
+        for _ in in_order(one, self._cut(0), self.n_threads):
+            pass
+        return posterior
 
 
-def engine_for(annotations: Annotations, gold: Ints | None = None) -> Engine:
+def engine_for(
+    annotations: Annotations, gold: Ints | None = None, n_threads: int | None = None
+) -> Engine:
     """The engine that suits the annotations."""
-    return MemoryEngine(annotations, gold)
+    return MemoryEngine(annotations, gold, n_threads)
 
 
 def count_labels(annotations: Annotations, posterior: Floats, row: Ints | None = None) -> Floats:
@@ -170,78 +180,6 @@ def pooled_confusion(annotations: Annotations, posterior: Floats, pooling: float
     return normalize(counts + pooling * crowd)
 
 
-@dataclass(frozen=True)
-class Tables:
-    """What every block of a sweep reads, and the posterior that it writes."""
-
-    cells: Cells
-    log_prior: Floats  # (truth,)
-    log_label: Floats  # (worker and label, truth)
-    offset: Floats | None  # (task, truth): added to each task's log joint
-    posterior: Floats  # (task, truth), empty unless it is kept
-    hard: bool
-
-
-def sweep(
-    cells: Cells,
-    log_prior: Floats,
-    log_confusion: Floats,
-    offset: Floats | None = None,
-    *,
-    hard: bool = False,
-    counting: bool = True,
-    keep: bool = False,
-    n_threads: int | None = None,
-) -> Sweep:
-    """One E-step and its counts, and the posterior if it is kept; see :class:`Engine`.
-
-    ``offset`` is added to each task's log joint, (task, truth); ``-inf`` rules a truth out.
-    """
-    n_workers, n_truths, n_labels = log_confusion.shape
-    table = np.ascontiguousarray(log_confusion.swapaxes(1, 2)).reshape(-1, n_truths)
-    posterior = np.empty((cells.n_tasks if keep else 0, n_truths))
-    if offset is not None:
-        offset = np.ascontiguousarray(offset, dtype=np.float64)
-    prior = np.ascontiguousarray(log_prior, dtype=np.float64)
-    tables = Tables(cells, prior, table, offset, posterior, hard)
-    blocks = block_edges(cells, table.size if counting else 0)
-    sums = [(np.zeros(n_truths), np.zeros_like(table if counting else table[:0])) for _ in blocks]
-
-    def work(number: int) -> float:
-        return sweep_block(tables, *sums[number], *blocks[number])
-
-    evidence = sum(_each(work, len(blocks), n_threads))
-    truths, counts = (sum(parts[1:], start=parts[0]) for parts in zip(*sums, strict=True))
-    by_worker = counts.reshape(n_workers if counting else 0, n_labels, n_truths).swapaxes(1, 2)
-    return Sweep(evidence, truths, by_worker, posterior)
-
-
-def sweep_block(tables: Tables, truths: Floats, counts: Floats, start: int, stop: int) -> float:
-    """Sweep the tasks from ``start`` to ``stop``: add to the sums, return the evidence."""
-    cells, prior, table = tables.cells, tables.log_prior, tables.log_label
-    offset, posterior, hard = tables.offset, tables.posterior, tables.hard
-    if compiled.native:
-        columns = (cells.indptr, cells.code, cells.value, prior, table, offset)
-        return float(
-            compiled.native.em_pass(*columns, posterior, truths, counts, start, stop, hard)
-        )
-    block = cells.matrix(start, stop, len(table))
-    joint = block @ table + prior  # (task, truth)
-    if offset is not None:
-        joint += offset[start:stop]
-    top = joint.max(axis=1, keepdims=True)
-    np.subtract(joint, top, out=joint)
-    share = (joint >= -TIE).astype(np.float64) if hard else np.exp(joint)
-    total = share.sum(axis=1, keepdims=True)
-    share /= total
-    truths += share.sum(axis=0)
-    if len(posterior):
-        posterior[start:stop] = share
-    if len(counts):
-        counts += block.T @ share
-    return float(top.sum() + (0.0 if hard else np.log(total).sum()))
-
-
 def count(
     cells: Cells,
     posterior: Floats,
@@ -251,47 +189,25 @@ def count(
     n_threads: int | None = None,
 ) -> Floats:
     """Count labels per worker and truth, ``(worker, truth, label)``. Adds up over blocks."""
-    n_truths = posterior.shape[1]
     posterior = np.ascontiguousarray(posterior, dtype=np.float64)
-    shape = (n_workers * n_labels, n_truths)
-    blocks = block_edges(cells, shape[0] * n_truths)
-    sums = [np.zeros(shape) for _ in blocks]
+    shape = n_workers * n_labels, posterior.shape[1]
 
-    def work(number: int) -> None:
-        start, stop = blocks[number]
-        if compiled.native:
-            columns = (cells.indptr, cells.code, cells.value)
-            compiled.native.count(*columns, posterior, sums[number], start, stop, n_truths)
-        else:
-            block = cells.matrix(start, stop, shape[0])
-            sums[number] += block.T @ posterior[start:stop]
+    def one(edges: Edges) -> Parts:
+        start, stop = edges
+        some = Cells(cells.indptr[start : stop + 1], cells.code, cells.value)
+        counts = np.zeros(shape)
+        count_block(Block(some, cells.code[:0], None, n_labels), posterior[start:stop], counts)
+        return (counts,)
 
-    _each(work, len(blocks), n_threads)
-    counts = sum(sums[1:], start=sums[0])
-    return counts.reshape(n_workers, n_labels, n_truths).swapaxes(1, 2)
+    blocks = cut_cells(cells, shape[0] * shape[1])
+    (counts,) = add_up(in_order(one, blocks, n_threads))
+    return counts.reshape(n_workers, n_labels, -1).swapaxes(1, 2)
 
 
-def block_edges(cells: Cells, table_size: int) -> list[tuple[int, int]]:
-    """Cut the tasks into blocks of about as many cells.
+def cut_cells(cells: Cells, table_size: int) -> list[Edges]:
+    """Blocks of tasks with about as many cells; see :func:`cut_tasks`."""
 
-    The cut depends on the data alone, never on the number of cores, so that sums are
-    added in one order and results are the same everywhere.
-    """
-    n_cells = len(cells.code)
-    worth = n_cells // max(CELLS_PER_BLOCK, 4 * table_size)
-    n_blocks = min(1 << (max(worth, 1).bit_length() - 1), MOST_BLOCKS)  # a power of two
-    if n_blocks == 1:
-        return [(0, cells.n_tasks)]
-    targets = np.linspace(0, n_cells, n_blocks + 1)[1:-1]
-    edges = [0, *np.searchsorted(cells.indptr, targets), cells.n_tasks]
-    return [(int(start), int(stop)) for start, stop in pairwise(edges)]
+    def find(cell: Array) -> Ints:
+        return np.searchsorted(cells.indptr, cell)
 
-
-def _each(work: Callable[[int], Result], n: int, n_threads: int | None) -> list[Result]:
-    """``[work(0), …, work(n - 1)]``, in threads when there is more than one."""
-    if n_threads is None and n > 1:  # asking takes as long as a small sweep
-        n_threads = os.cpu_count()
-    if n == 1 or n_threads in (None, 1):
-        return [work(number) for number in range(n)]
-    with ThreadPoolExecutor(min(n, n_threads)) as pool:
-        return list(pool.map(work, range(n)))
+    return cut_tasks(cells.n_tasks, len(cells.code), find, table_size)

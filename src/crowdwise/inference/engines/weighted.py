@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from crowdwise.annotations import Annotations
-from crowdwise.inference.engines.engine import Spread, Sums, Sweep
+from crowdwise.inference.engines.engine import CoinSums, PairSums, Spread
 from crowdwise.inference.engines.memory import MemoryEngine
 from crowdwise.inference.simplex import clamp
 from crowdwise.typing import Floats, Ints
@@ -25,25 +25,17 @@ class WeightedEngine(MemoryEngine):
     weights: Floats = field(default_factory=lambda: np.ones(0))
     begin: Floats | None = None  # (task, class): where to begin, instead of the shares
 
-    def tally_votes(self, spread: Spread | None = None) -> Sums:
+    def tally_pairs(self, spread: Spread | None = None) -> PairSums:
         shares = clamp(self.shares() if self.begin is None else self.begin, self.gold)
         posterior = shares if spread is None else spread(shares)
         # Quicker than a sum where rows are short.
-        return Sums(0.0, np.ones(self.n_tasks) @ posterior, self.count(posterior))
+        truths = np.ones(self.n_tasks) @ posterior
+        return PairSums(0.0, truths, self.pairs.take(self.count(posterior)))
 
-    def sweep(self, log_prior: Floats, log_confusion: Floats, *, hard: bool = False) -> Sums:
-        found = super().sweep(log_prior, self._weigh(log_confusion), hard=hard)
-        return replace(found, counts=self._weigh(found.counts))
-
-    def posterior(self, log_prior: Floats, log_confusion: Floats) -> Floats:
-        return super().posterior(log_prior, self._weigh(log_confusion))
-
-    def expect(self, log_class: Floats, log_confusion: Floats) -> Sweep:
-        found = super().expect(log_class, self._weigh(log_confusion))
-        return replace(found, counts=self._weigh(found.counts))
-
-    def count(self, posterior: Floats) -> Floats:
-        return self._weigh(super().count(posterior))
+    def tally_coins(self) -> CoinSums:
+        found, pairs = self.tally_pairs(), self.pairs
+        right = pairs.add_up(found.counts[np.arange(len(pairs)), pairs.label])
+        return CoinSums(0.0, found.truths, right, pairs.add_up(found.counts.sum(axis=1)))
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
         both = self.weights if weights is None else weights * self.weights
@@ -58,5 +50,9 @@ class WeightedEngine(MemoryEngine):
             own = own * self.annotations.weight
         return replace(self.annotations, weight=own), self.gold
 
-    def _weigh(self, table: Floats) -> Floats:
+    def _weigh(self, rows: Floats) -> Floats:
+        weight = self.weights[self.pairs.worker]
+        return rows * (weight if rows.ndim == 1 else weight[:, None])
+
+    def _weigh_all(self, table: Floats) -> Floats:
         return table * self.weights[:, None, None]
