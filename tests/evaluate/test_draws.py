@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise.evaluate.draws import draw_crowds, draw_truths, matrix_prior
+from crowdwise.annotations import Annotations
+from crowdwise.evaluate.draws import (
+    CrowdDraws,
+    draw_crowds,
+    draw_truths,
+    matrix_prior,
+    sample_tasks,
+)
 from crowdwise.simulate import confused_crowd
 
 GOOD = [[0.9, 0.1], [0.2, 0.8]]
@@ -22,7 +29,7 @@ def test_draws_surround_what_they_were_drawn_from(crowd):
     assert_allclose(drawn.confusion.mean(axis=0), crowd.confusion, atol=0.12)
     assert_allclose(drawn.shares.mean(axis=0), [0.7, 0.3], atol=0.06)
     assert_allclose(
-        drawn.accuracy, np.einsum("swkk,sk->sw", drawn.confusion, drawn.shares), rtol=1e-9
+        drawn.accuracy, np.einsum("swkk,sk->sw", drawn.confusion, drawn.shares), rtol=1e-6
     )
     for name, truth in (("confusion", crowd.confusion), ("shares", [0.7, 0.3])):
         low, high = drawn.interval(name)
@@ -60,3 +67,40 @@ def test_the_prior_is_as_accurate_as_the_crowd(crowd):
     right = np.mean(crowd.truth[crowd.annotations.task] == crowd.annotations.label)
     assert_allclose(prior.sum(), 6.0)
     assert_allclose(np.diag(prior), 3.0 * right)
+
+
+def test_bounds_hold_a_new_draw_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    some = rng.random((39, 4000))  # (draw, quantity)
+    drawn = CrowdDraws(some, some, some[:, 0], None)
+    low, high = drawn.interval("accuracy", 0.9)
+    assert_allclose(np.mean((low <= (new := rng.random(4000))) & (new <= high)), 0.9, atol=0.01)
+
+
+def test_right_is_the_share_of_labels_that_are_the_drawn_truths(crowd):
+    votes, posterior = crowd.annotations, np.eye(2)[crowd.truth]
+    assert_array_equal(draw_crowds(votes, posterior, crowd.truth).right, 1.0)
+    half = draw_crowds(votes, np.full((400, 2), [0.501, 0.499])).right
+    assert_allclose(half[:120], 0.5, atol=0.1)  # as the posterior says
+    unlabeled = Annotations.from_codes(
+        votes.task, votes.worker, votes.label, tasks=np.arange(500), classes=votes.classes
+    )
+    more = draw_crowds(unlabeled, np.vstack([posterior, np.full((100, 2), 0.5)]), None)
+    assert more.right.max() > 0.97  # tasks without labels do not count
+
+
+def test_a_chain_of_few_annotations_makes_more_steps():
+    def correlation(n_tasks):
+        few = confused_crowd(np.array([GOOD] * 3), n_tasks, 2, random_state=0).annotations
+        chain = draw_crowds(few, few.shares()).accuracy[120:, 0]
+        return np.corrcoef(chain[1:], chain[:-1])[0, 1]
+
+    assert correlation(200) < 0.75
+
+
+def test_tasks_are_sampled_where_there_are_many(crowd):
+    votes = crowd.annotations
+    assert_array_equal(sample_tasks(votes, 2000, 0), np.arange(400))
+    some = sample_tasks(votes, 1000, 0)
+    assert len(np.unique(some)) == 200
+    assert (np.diff(some) > 0).all()

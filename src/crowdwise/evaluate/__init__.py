@@ -16,6 +16,7 @@ from crowdwise.evaluate.certainty import certainty
 from crowdwise.evaluate.cohen import cohen_kappa, cohen_kappa_matrix
 from crowdwise.evaluate.comparison import Comparison, compare_methods
 from crowdwise.evaluate.dependence import Dependence, dependence
+from crowdwise.evaluate.doubt import Uncertainty, uncertainty
 from crowdwise.evaluate.gold_estimate import GoldEstimate, estimate
 from crowdwise.evaluate.imbalance import balanced_threshold, rebalance
 from crowdwise.evaluate.intervals import Estimate, bootstrap, credible, wilson
@@ -38,6 +39,7 @@ __all__ = [
     "Estimate",
     "GoldEstimate",
     "Replacement",
+    "Uncertainty",
     "accuracy",
     "agreement",
     "balanced_accuracy",
@@ -65,6 +67,7 @@ __all__ = [
     "reliability_table",
     "replaceable",
     "score",
+    "uncertainty",
     "wilson",
     "worker_quality",
 ]

@@ -12,8 +12,9 @@ from crowdwise.annotations import Annotations
 from crowdwise.inference import MemoryEngine, normalize, one_hot
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
-MOST, FEWEST, WORK = 240, 60, 120_000_000  # draws, and annotations times draws that they may take
-BURN = 40  # steps of the chain before its first draw
+MOST, FEWEST, WORK = 240, 60, 12_000_000  # draws, and annotations times draws that they may take
+BURN = 40  # draws of the chain that are thrown away
+APART, EASY = 5, 6_000  # steps between two draws, where there are at most so many annotations
 PRIOR = 6.0  # labels that the prior of a whole confusion matrix is worth
 
 
@@ -23,12 +24,18 @@ class CrowdDraws:
 
     accuracy: Floats  # (draw, worker): P(right) on a task drawn from the class shares
     shares: Floats  # (draw, class)
-    confusion: Floats | None  # (draw, worker, truth, label), if asked for
+    right: Floats  # (draw,): share of the labeled tasks whose most probable class is true
+    confusion: Array | None  # (draw, worker, truth, label), if asked for
 
     def interval(self, name: str, confidence: float = 0.95) -> tuple[Array, Array]:
-        """Bounds of ``accuracy``, ``shares`` or ``confusion`` that hold so often."""
+        """Bounds of one of the above that hold so often.
+
+        A new draw is below the k-th of n with probability k / (n + 1), and levels are those:
+        numpy's own quantiles lie inside, and cover 92 % rather than 95 % with 60 draws.
+        """
         tail = (1.0 - confidence) / 2
-        low, high = np.quantile(getattr(self, name), [tail, 1.0 - tail], axis=0)
+        levels = [tail, 1.0 - tail]
+        low, high = np.quantile(getattr(self, name), levels, axis=0, method="weibull")
         return low, high
 
 
@@ -64,14 +71,17 @@ def draw_crowds(
     n_draws = int(np.clip(WORK // max(data.n_annotations, 1), FEWEST, MOST))
     engine = MemoryEngine(data, gold)
     prior = matrix_prior(data, posterior)
-    accuracy, shares, matrices = [], [], []
-    for matrix, share in _draws(engine, posterior, prior, n_draws // 2, rng):
+    labeled = np.flatnonzero(data.redundancy > 0)
+    label = posterior[labeled].argmax(axis=1)
+    accuracy, shares, right, matrices = [], [], [], []
+    for truths, matrix, share in _draws(engine, posterior, prior, n_draws // 2, rng):
         accuracy.append(np.einsum("wkk,k->w", matrix, share))
         shares.append(share)
+        right.append(truths[labeled, label].mean())
         if confusion:
-            matrices.append(matrix)
+            matrices.append(matrix.astype(np.float32))
     kept = np.array(matrices) if confusion else None
-    return CrowdDraws(np.array(accuracy), np.array(shares), kept)
+    return CrowdDraws(np.array(accuracy), np.array(shares), np.array(right), kept)
 
 
 def matrix_prior(data: Annotations, posterior: Floats) -> Floats:
@@ -85,15 +95,22 @@ def matrix_prior(data: Annotations, posterior: Floats) -> Floats:
 
 def _draws(
     engine: MemoryEngine, posterior: Floats, pseudo: Floats, n_each: int, rng: np.random.Generator
-) -> Iterator[tuple[Floats, Floats]]:
-    """Confusion matrices and class shares, of both kinds."""
+) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Truths, confusion matrices and class shares, of both kinds.
+
+    With few workers the chain is slow: their matrices and the truths hold each other in place.
+    It then makes several steps from one draw to the next, which cost little there.
+    """
     for _ in range(n_each):
-        yield draw_workers(engine, draw_truths(posterior, rng), pseudo, rng)
-    for step in range(BURN + n_each):
-        confusion, prior = draw_workers(engine, draw_truths(posterior, rng), pseudo, rng)
+        truths = draw_truths(posterior, rng)
+        yield truths, *draw_workers(engine, truths, pseudo, rng)
+    apart = int(np.clip(APART * EASY // max(engine.annotations.n_annotations, 1), 1, APART))
+    for step in range(1, apart * (BURN + n_each) + 1):
+        truths = draw_truths(posterior, rng)
+        confusion, prior = draw_workers(engine, truths, pseudo, rng)
         posterior = engine.posterior(np.log(prior), np.log(confusion))
-        if step >= BURN:
-            yield confusion, prior
+        if step > apart * BURN and step % apart == 0:
+            yield truths, confusion, prior
 
 
 def draw_truths(posterior: Floats, rng: np.random.Generator) -> Floats:
@@ -111,3 +128,11 @@ def draw_workers(
     shares = rng.dirichlet(truths.sum(axis=0) + 1.0)
     tiny = np.finfo(np.float64).tiny
     return np.maximum(normalize(rows), tiny), np.maximum(shares, tiny)
+
+
+def sample_tasks(data: Annotations, most: int, random_state: RandomState) -> Ints:
+    """Rows of all tasks, or of random ones with about ``most`` annotations."""
+    if data.n_annotations <= most:
+        return np.arange(data.n_tasks)
+    n_tasks = max(int(data.n_tasks * most / data.n_annotations), 1)
+    return np.sort(check_random_state(random_state).permutation(data.n_tasks)[:n_tasks])

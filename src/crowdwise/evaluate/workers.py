@@ -5,18 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.aggregate import DEFAULT, BayesBag, DawidSkene
+from crowdwise.aggregate import BayesBag, DawidSkene
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import as_names, locate
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.evaluate.doubt import share_right
 from crowdwise.evaluate.draws import draw_crowds
 from crowdwise.evaluate.intervals import check_interval, credible, wilson
 from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
+from crowdwise.evaluate.model_posterior import model_posterior
 from crowdwise.evaluate.worker_skill import measure_signal, measure_skill
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_gold
@@ -106,7 +105,7 @@ def worker_quality(
     check_interval(0, significance)
     data = once_per_worker(annotations)
     known = None if gold is None else as_gold(gold, data)
-    posterior = clamp(_posterior(data, model, gold), known)
+    posterior = clamp(model_posterior(data, model, gold), known)
     shared = data.redundancy[data.task] > 1
     sharp = clamp(_single_model(data, model, gold, posterior), known)
     skill = measure_skill(LeaveOneOut.of(data, sharp, known), shared)
@@ -141,9 +140,7 @@ def accuracy_by_worker(
     data: Annotations, posterior: Floats, gold: Ints | None, settings: Draws
 ) -> tuple[Floats, Array, Array]:
     """Expected share of correct labels, with bounds that allow for doubt about all truths."""
-    n = np.bincount(data.worker, minlength=data.n_workers)
-    right = np.bincount(data.worker, posterior[data.task, data.label], minlength=data.n_workers)
-    share = np.divide(right, n, out=np.full(len(n), np.nan), where=n > 0)
+    share = share_right(data, posterior)
     if not data.n_annotations:
         return share, share, share
     drawn = draw_crowds(data, posterior, gold, random_state=settings.random_state)
@@ -201,31 +198,6 @@ def flag_workers(
     words = np.select(list(cases.values()), list(cases), default="").astype(object)
     words[(words == "") & unproven] = "too few labels to say"
     return words
-
-
-def _posterior(
-    data: Annotations, model: Aggregator | pd.DataFrame | None, gold: GoldLike
-) -> Floats:
-    """P(truth) of each task according to a model, in the order of the annotations."""
-    if not data.n_annotations:
-        return data.shares()
-    if model is None:
-        return DEFAULT().fit(data, gold).posterior_
-    if not isinstance(model, pd.DataFrame):
-        fitted = hasattr(model, "posterior_")
-        model = (model if fitted else clone(model).fit(data, gold)).probas_
-    row = locate(as_names(model.index), data.tasks)
-    column = locate(as_names(model.columns), data.classes)
-    if (row < 0).any() or (column < 0).any():
-        raise AnnotationError(
-            explain(
-                f"The model does not know {int((row < 0).sum()):,} of {data.n_tasks:,} tasks and "
-                f"{int((column < 0).sum())} of {data.n_classes} classes.",
-                expected="a model fitted to the same annotations",
-                fix="fit it to these annotations, or leave model out",
-            )
-        )
-    return model.to_numpy(dtype=np.float64)[np.ix_(row, column)]
 
 
 def _single_model(

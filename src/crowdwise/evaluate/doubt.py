@@ -1,0 +1,180 @@
+"""How far everything that is inferred from labels may be off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.annotations import Annotations
+from crowdwise.base import Aggregator
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.evaluate.draws import CrowdDraws, draw_crowds, sample_tasks
+from crowdwise.evaluate.intervals import Estimate, check_interval
+from crowdwise.evaluate.label_counts import once_per_worker
+from crowdwise.evaluate.model_posterior import model_posterior
+from crowdwise.inference import clamp, normalize, pooled_confusion
+from crowdwise.io import as_gold
+from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, RandomState
+
+MOST_CELLS = 200_000_000  # entries of confusion matrices, over all draws
+ENOUGH = 20_000  # annotations from which the accuracy of labels is told well
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """What labels tell, with intervals; see :func:`uncertainty`.
+
+    Attributes
+    ----------
+    accuracy : Estimate
+        Expected share of the inferred labels that are right.
+    shares : DataFrame
+        By class: value, low, high of its share of the tasks.
+    workers : DataFrame
+        By worker: value, low, high of the probability of being right.
+    confusion : DataFrame or None
+        By worker, truth and label: value, low, high of P(label | truth), if asked for.
+    """
+
+    accuracy: Estimate
+    shares: pd.DataFrame
+    workers: pd.DataFrame
+    confusion: pd.DataFrame | None
+
+
+def uncertainty(
+    annotations: AnnotationsLike,
+    model: Aggregator | pd.DataFrame | None = None,
+    gold: GoldLike = None,
+    *,
+    confusion: bool = False,
+    confidence: float = 0.95,
+    random_state: RandomState = 0,
+) -> Uncertainty:
+    """Bound the accuracy of labels and workers, class shares and confusion matrices.
+
+    Half of the draws behind the intervals take the truths from the model's posterior; the
+    others come from a chain in which doubt about workers enters the truths, as if workers
+    erred independently. An interval spans both: where they differ, labels alone do not tell
+    which is right. Errors that all workers share are in neither (``crowdwise bench coverage``
+    measures how often the intervals hold).
+
+    Parameters
+    ----------
+    annotations : Annotations, frame, array, dict or path
+        A worker who labels a task twice counts once, with the last label.
+    model : fitted aggregator or frame of probabilities, optional
+        What the labels come from; by default, :data:`crowdwise.aggregate.DEFAULT` is fitted.
+    gold : mapping, Series, frame or array, optional
+        Known truths of some tasks.
+    confusion : bool, default=False
+        Whether to bound every entry of the confusion matrices, too.
+    confidence : float, default=0.95
+        How often the intervals should cover the true value.
+    random_state : int or RandomState, default=0
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> from crowdwise.simulate import simulate_crowd
+    >>> votes = simulate_crowd(300, 12, 2, 5, random_state=0).annotations
+    >>> found = uncertainty(votes)
+    >>> found.accuracy.low < found.accuracy.value < found.accuracy.high
+    True
+    >>> found.shares.columns.tolist()
+    ['value', 'low', 'high']
+    """
+    check_interval(0, confidence)
+    data = once_per_worker(annotations)
+    if not data.n_annotations:
+        raise AnnotationError(explain("There are no annotations.", expected="one or more"))
+    known = None if gold is None else as_gold(gold, data)
+    posterior = clamp(model_posterior(data, model, gold), known)
+    if confusion:
+        refuse_large(data)
+    drawn = draw_crowds(data, posterior, known, confusion=confusion, random_state=random_state)
+    n_tasks = int((data.redundancy > 0).sum())
+    tables = matrices(data, posterior, drawn, confidence) if confusion else None
+    return Uncertainty(
+        expect_accuracy(data, posterior, drawn, confidence, n_tasks),
+        frame(
+            normalize(posterior.sum(axis=0)),
+            *drawn.interval("shares", confidence),
+            pd.Index(data.classes, name="class", tupleize_cols=False),
+        ),
+        frame(
+            share_right(data, posterior),
+            *drawn.interval("accuracy", confidence),
+            pd.Index(data.workers, name="worker", tupleize_cols=False),
+        ),
+        tables,
+    )
+
+
+def label_accuracy(
+    annotations: Annotations,
+    posterior: Floats,
+    gold: Ints | None = None,
+    *,
+    confidence: float = 0.95,
+    random_state: RandomState = 0,
+) -> Estimate:
+    """Expected share of right labels alone; from some of the tasks where there are many."""
+    data = once_per_worker(annotations)
+    rows = sample_tasks(data, ENOUGH, random_state)
+    some = data if len(rows) == data.n_tasks else data[rows]
+    drawn = draw_crowds(
+        some,
+        posterior[rows],
+        None if gold is None else gold[rows],
+        random_state=random_state,
+    )
+    n_tasks = int((data.redundancy > 0).sum())
+    return expect_accuracy(data, posterior, drawn, confidence, n_tasks)
+
+
+def expect_accuracy(
+    data: Annotations, posterior: Floats, drawn: CrowdDraws, confidence: float, n_tasks: int
+) -> Estimate:
+    value = float(posterior[data.redundancy > 0].max(axis=1).mean())
+    low, high = (float(end) for end in drawn.interval("right", confidence))
+    return Estimate(value, min(low, value), max(high, value), n_tasks)
+
+
+def share_right(data: Annotations, posterior: Floats) -> Floats:
+    """Expected share of each worker's labels that are right, NaN without labels."""
+    n = np.bincount(data.worker, minlength=data.n_workers)
+    right = np.bincount(data.worker, posterior[data.task, data.label], minlength=data.n_workers)
+    return np.divide(right, n, out=np.full(len(n), np.nan), where=n > 0)
+
+
+def frame(value: Floats, low: Array, high: Array, index: pd.Index) -> pd.DataFrame:
+    """Values and bounds that include them."""
+    columns = {"value": value, "low": np.fmin(low, value), "high": np.fmax(high, value)}
+    return pd.DataFrame(columns, index=index)
+
+
+def matrices(
+    data: Annotations, posterior: Floats, drawn: CrowdDraws, confidence: float
+) -> pd.DataFrame:
+    """P(label | truth) of every worker, one row per entry."""
+    index = pd.MultiIndex.from_product(
+        [data.workers, data.classes, data.classes], names=["worker", "truth", "label"]
+    )
+    low, high = drawn.interval("confusion", confidence)
+    value = pooled_confusion(data, posterior)
+    return frame(value.reshape(-1), low.reshape(-1), high.reshape(-1), index)
+
+
+def refuse_large(data: Annotations) -> None:
+    cells = data.n_workers * data.n_classes**2
+    if cells * 60 > MOST_CELLS:
+        raise ParameterError(
+            explain(
+                f"The confusion matrices have {cells:,} entries, too many to draw often.",
+                expected=f"{MOST_CELLS // 60:,} or fewer",
+                fix="select some of the workers, or leave confusion out",
+            )
+        )
