@@ -40,7 +40,7 @@ def read_panel(name: str, cut: float | None, scores: bool) -> tuple[Annotations,
         raise FileError(explain(what, expected=f"the folder {name} in ${PLACE}"))
     table = next(folder.glob("scores.csv*"))
     frame = pd.read_csv(table).dropna(subset="score").rename(columns={"score": "label"})
-    votes = Annotations.from_frame(frame).with_scores(cut)
+    votes = Annotations.from_frame(frame, missing=None).with_scores(cut)
     if not scores:
         votes = Annotations.from_codes(
             votes.task,

@@ -73,6 +73,12 @@ def doccano_old_spans(pen: Pen) -> Any:
     return sized(pen, lambda k: {"id": k, "text": "Ann sat", "label": [[0, 3, "PER"]]})
 
 
+def pandas(pen: Pen) -> Any:
+    rows = sized(pen, lambda k: [f"t{k}", "ann", "yes"])
+    own = {"columns": ["task", "worker", "label"], "index": [*range(len(rows))], "data": rows}
+    return pen.pick([own, {"schema": {"pandas_version": "1.4.0"}, "data": [{"task": "t1"}]}])
+
+
 JSON: dict[str, tuple[Callable[[Pen], Any], str]] = {
     "appen_json": (appen_json, "Appen's JSON report"),
     "argilla_legacy": (argilla_legacy, "Argilla 1"),
@@ -84,6 +90,7 @@ JSON: dict[str, tuple[Callable[[Pen], Any], str]] = {
     "label_studio_spans": (label_studio_spans, "marks parts of a task"),
     "labelbox_v1": (labelbox_v1, "Labelbox"),
     "labelme": (lambda _: {"version": "5", "shapes": [], "imagePath": "x"}, "a LabelMe file"),
+    "pandas": (pandas, "a frame that pandas wrote"),
     "prodigy_spans": (prodigy_spans, "marks inside the tasks"),
     "scale": (scale, "Scale AI"),
     "unnamed": (unnamed, "votes without names"),

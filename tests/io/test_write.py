@@ -94,7 +94,7 @@ names = st.text(letters, min_size=1, max_size=4)
 )
 @pytest.mark.filterwarnings("ignore:Labels .* are taken as missing when they are read back")
 def test_any_names_read_back(triples, labels, kind):
-    annotations = Annotations.from_dict(labels)
+    annotations = Annotations.from_dict(labels, missing=None)
     stream = io.BytesIO()
     write_annotations(stream, annotations, kind)
     stream.seek(0)

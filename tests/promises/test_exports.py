@@ -154,6 +154,9 @@ BOXES = [{"id": 1, "image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "area"
         {"info": {}, "images": [{"id": 1}], "annotations": BOXES, "categories": [{"id": 2}] * 2},
         {"images": [{"id": 1}], "annotations": BOXES, "categories": [{"id": 2}]},
         BOXES,
+        {"images": [{"id": 1}], "annotations": [{"image_id": 1, "caption": "a cat"}]},
+        {"images": [{"id": 1}], "annotations": [{"image_id": 1, "caption": "a"}] * 2},
+        [{"id": 5, "image_id": 1, "caption": "a cat"}],
     ],
 )
 def test_promise_05_coco_is_refused_by_name(value):
@@ -192,16 +195,30 @@ def test_promise_05_tuples_of_numbers_are_triples(triples):
     assert triples(as_annotations(rows)) == rows
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_promise_05_numbers_in_order_are_triples(order, triples):
+    rows = sorted([[k // 2, k % 2, k % 2] for k in range(8)], key=lambda r: [r[i] for i in order])
+    assert sorted(triples(read(rows))) == sorted(map(tuple, rows))
+    assert "each row taken for a task, a worker and a label" in read(rows).notes
+
+
 @pytest.mark.parametrize(
     "rows", [[["a", "b", "a"], ["b", "b", "a"]], [[0, 1, -1], [1, 0, 1]], [[1, None, 2]]]
 )
 def test_promise_05_labels_of_three_workers_stay_a_matrix(rows):
     assert as_annotations(rows).shape == (len(rows), 3)
     assert read(rows).shape == (len(rows), 3)
+    assert "each row taken for a task, with 3 labels" in read(rows).notes
 
 
 @pytest.mark.parametrize(
-    "rows", [[["a", "b", "c"]], [[k // 2, k % 2, k % 2] for k in range(8)], [(0, 1, 1), (0, 1, 0)]]
+    "rows",
+    [
+        [["a", "b", "c"]],
+        [[k // 2, k % 2, k % 2] for k in (3, 0, 2, 1, 5, 7)],
+        [*[[k // 2, k % 2, k % 2] for k in range(8)], [0, 0, 1]],
+        [(0, 1, 1), (0, 1, 0)],
+    ],
 )
 def test_promise_05_rows_that_may_be_either_are_refused(rows):
     with pytest.raises(FormatError, match=r"may hold \(task, worker, label\)(.|\n)*first row"):
@@ -340,6 +357,51 @@ def test_promise_05_a_frame_in_json_is_a_table(tmp_path, orient):
     path = tmp_path / "votes.json"
     frame.to_json(path, orient=orient)
     assert cw.read(path).to_dict() == {"t1": {"w1": "pos", "w2": "neg"}, "t2": {"w1": "pos"}}
+
+
+WIDE = pd.DataFrame({"ann": list("xyxy"), "bob": list("xxxy")})
+
+
+@pytest.mark.parametrize("orient", ["columns", "index"])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        WIDE,
+        WIDE.set_axis(["rater_1", "rater_2"], axis=1).set_axis(list("pqrs")),
+        WIDE.set_axis(["item1", "item2", "item3", "item4"]),
+    ],
+)
+def test_promise_05_a_wide_frame_in_json_has_its_tasks(frame, orient):
+    value = json.loads(frame.to_json(orient=orient))
+    taken = read(value)
+    assert list(map(str, taken.tasks)) == list(map(str, frame.index))
+    assert taken.workers.tolist() == list(frame.columns)
+    assert any(f"{'work' if orient == 'columns' else 'task'}" in n[:4] for n in taken.notes)
+    if orient == "columns":
+        with pytest.warns(UserWarning, match="Workers from the outer names"):
+            assert as_annotations(value).shape == (4, 2)
+
+
+def test_promise_05_a_wide_frame_that_may_be_either_way_is_refused():
+    frame = pd.DataFrame({name: list("xyzxyzxyzxyz") for name in "ab"}, list("cdefghijklmn"))
+    value = json.loads(frame.to_json())
+    for use in (read, as_annotations):
+        with pytest.raises(FormatError, match=r"may hold \{task(.|\n)*orient='records'"):
+            use(value)
+    assert read(json.loads(frame.to_json(orient="index"))).shape == (12, 2)
+    assert cw.read(value, "nested").shape == (2, 12)
+    del value["a"]["c"]  # pandas would write a gap as null
+    assert read(value).shape == (2, 12)
+
+
+@pytest.mark.parametrize("orient", ["split", "table"])
+@pytest.mark.parametrize("size", [3, 4])
+def test_promise_05_other_frames_in_json_are_refused_by_name(orient, size):
+    rows = [["t1", "w1", "pos"], ["t1", "w2", "neg"], ["t2", "w1", "pos"], ["t3", "w1", "pos"]]
+    frame = pd.DataFrame(rows[:size], columns=["task", "worker", "label"])
+    message = refusal(json.loads(frame.to_json(orient=orient)))
+    assert "a frame that pandas wrote with orient='split' or 'table'" in message
+    assert "orient='records'" in message
 
 
 @pytest.mark.parametrize("orient", ["dict", "index"])

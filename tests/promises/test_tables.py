@@ -20,7 +20,7 @@ from crowdwise import Annotations, memory
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.cli import main
 from crowdwise.embed import RLL
-from crowdwise.errors import AnnotationError, FileError
+from crowdwise.errors import AnnotationError, FileError, ParameterError
 from crowdwise.evaluate import reliability_table, score, worker_quality
 from crowdwise.io import write_annotations
 from crowdwise.io.features import read_features, write_features
@@ -324,10 +324,10 @@ class TestMissingWords:
         with pytest.warns(UserWarning, match="Labels taken as missing: 'nan' 1"):
             model = MajorityVote().fit(frame)
         assert model.classes_.tolist() == ["x", "y"]
-        assert Annotations.from_frame(frame).classes.tolist() == ["nan", "x", "y"]
+        assert Annotations.from_frame(frame, missing=None).n_classes == 3
 
     def test_promise_06_a_class_that_reads_as_missing_is_said_when_written(self, tmp_path):
-        votes = Annotations.from_dict({1: {"a": "None", "b": "x"}})
+        votes = Annotations.from_dict({1: {"a": "None", "b": "x"}}, missing=None)
         for name in ("v.csv", "v.json", "v.parquet"):
             with pytest.warns(UserWarning, match="'None' are taken as missing when they are read"):
                 write_annotations(tmp_path / name, votes)
@@ -513,3 +513,34 @@ def test_promise_16_memory_that_is_left(tmp_path, monkeypatch):
     (own / "memory.max").write_text("500000\n")
     (own / "memory.stat").write_text("anon 1\ninactive_file 100000\n")
     assert memory.available_memory() == 200_000
+
+
+def test_promise_06_one_rule_for_every_way_in():
+    frame = pd.DataFrame({"task": [1, 1, 2], "worker": list("aba"), "label": [10, "NA", 2]})
+    frame["gold"] = ["NA", "NA", 2]
+    ways = {
+        Annotations.from_frame: frame,
+        Annotations.from_dict: {1: {"a": 10, "b": "NA"}, 2: {"a": 2}},
+        Annotations.from_matrix: [[10, " NA"], [2, None]],
+    }
+    for build, data in ways.items():
+        with pytest.warns(UserWarning, match=r"Labels taken as missing: 'NA' 1 \(missing=None"):
+            built = build(data)
+        assert built.classes.tolist() == [2, 10]
+        assert built.to_matrix().to_numpy()[:, 0].tolist() == [10, 2]
+        assert "rows without a label left out: 1" in built.notes
+        assert build(data, missing=None).n_classes == 3
+        assert build(data, classes=[2, 10, "NA", " NA"]).n_annotations == 3
+        assert build(data, missing=[2]).n_annotations == 2
+    with pytest.warns(UserWarning, match="aken as missing: 'NA' 1") as seen:
+        built = Annotations.from_frame(frame, gold="gold")
+    assert [str(one.message)[:6] for one in seen] == ["Labels", "Truths"]
+    assert built.gold_labels.to_dict() == {2: 2}
+
+
+def test_promise_06_a_column_is_given_by_name():
+    frame = pd.DataFrame({"task": [1, 2], "worker": list("ab"), "label": [0, 1]})
+    for use in (Annotations.from_frame, crowdwise.read):
+        for role in ("task", "label", "gold"):
+            with pytest.raises(ParameterError, match=f"{role} is a Series, not the name of a col"):
+                use(frame, **{role: frame["label"]})

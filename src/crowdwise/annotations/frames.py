@@ -13,7 +13,7 @@ from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.grouping import Aside, group_by_task
 from crowdwise.annotations.names import as_names, encode, locate, note_spaces, show_cell
 from crowdwise.annotations.truth_names import is_scale, note_unseen_truths, part_together
-from crowdwise.errors import AnnotationError, explain, plural
+from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names
 
 MOST_COLUMNS = 20  # columns named in an error
@@ -181,6 +181,20 @@ def refuse_absent(roles: Mapping[str, str], columns: Iterable[object], where: st
                     f"{where} has no column {name!r} for the {role}.",
                     found=", ".join(shorten_columns(names)) or "no columns",
                     fix=f"check the spelling of {role}={name!r}",
+                )
+            )
+
+
+def refuse_values(roles: Mapping[str, object]) -> None:
+    """Refuse a column itself where its name is asked for."""
+    for role, name in roles.items():
+        if name is not None and not isinstance(name, str) and hasattr(name, "__len__"):
+            more = "; truths of tasks go to fit(gold=…)" if role == "gold" else ""
+            raise ParameterError(
+                explain(
+                    f"{role} is a {type(name).__name__}, not the name of a column.",
+                    expected=f"text such as {role}={role!r}",
+                    fix=f"add it to the frame as a column, and name that{more}",
                 )
             )
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from crowdwise.annotations import frames, judges, parts, wide
 from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.grouping import freeze, group_by_task
+from crowdwise.annotations.missing import leave_out_missing, warn_missing
 from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Ints, Names, RandomState
@@ -118,6 +119,7 @@ class Annotations(Columns):
         workers: Names | None = None,
         classes: Names | None = None,
         repeats: str = "all",
+        missing: Any = "auto",
         where: str = "The frame",
         notes: tuple[str, ...] = (),
     ) -> Self:
@@ -141,6 +143,10 @@ class Annotations(Columns):
             sorted labels.
         repeats : {"all", "first", "last", "majority"}, default="all"
             What to keep when a worker labels a task more than once.
+        missing : value or list of values, default="auto"
+            Labels and truths that mean "no label", beside empty cells: by default the text NA,
+            nan, None, null and the like, unless ``classes`` names it, and a warning counts them.
+            None keeps all text as labels.
         where : str
             What to call the frame in errors.
         notes : tuple of str
@@ -152,12 +158,12 @@ class Annotations(Columns):
         roles = {"task": task, "worker": worker, "label": label}
         extra = {"weight": weight, "time": time, "gold": gold, "score": score}
         roles |= {role: name for role, name in extra.items() if name is not None}
-        built = cls.from_columns(
-            frames.columns_from_frame(
-                frame, roles, soft=soft, tasks=tasks, workers=workers, classes=classes,
-                where=where, notes=notes,
-            )
+        frames.refuse_values(roles)
+        columns = frames.columns_from_frame(
+            frame, roles, soft=soft, tasks=tasks, workers=workers, classes=classes,
+            where=where, notes=notes,
         )  # fmt: skip
+        built = cls._leave_out(columns, missing, classes)
         return built if repeats == "all" else built.without_repeats(repeats)
 
     @classmethod
@@ -172,13 +178,15 @@ class Annotations(Columns):
     ) -> Self:
         """Build from a wide table, one row per task and one column per worker.
 
-        ``missing="auto"`` takes NaN, None and -1 for "no label"; give another value, or a
-        list of values, to mean only those. A frame's index and columns name the tasks and
-        workers; otherwise ``tasks=``, ``workers=`` and ``classes=`` do.
+        ``missing="auto"`` takes NaN, None, -1 and text such as NA for "no label", as in
+        :meth:`from_frame`; give another value, or a list of values, to mean only those. A
+        frame's index and columns name the tasks and workers; otherwise ``tasks=``,
+        ``workers=`` and ``classes=`` do.
         """
-        return cls.from_columns(
-            wide.columns_from_matrix(matrix, missing, tasks=tasks, workers=workers, classes=classes)
+        columns = wide.columns_from_matrix(
+            matrix, missing, tasks=tasks, workers=workers, classes=classes
         )
+        return cls._leave_out(columns, missing, classes)
 
     @classmethod
     def from_snorkel(cls, matrix: Any, cardinality: int | None = None) -> Self:
@@ -191,11 +199,24 @@ class Annotations(Columns):
         cls,
         labels: wide.Nested,
         *,
+        missing: Any = "auto",
         classes: Names | None = None,
         workers: Names | None = None,
     ) -> Self:
-        """Build from ``{task: {worker: label}}``; tasks keep the dict's order."""
-        return cls.from_columns(wide.columns_from_dict(labels, classes=classes, workers=workers))
+        """Build from ``{task: {worker: label}}``; tasks keep the dict's order.
+
+        ``missing`` are labels that mean "no label", as in :meth:`from_frame`.
+        """
+        columns = wide.columns_from_dict(labels, classes=classes, workers=workers)
+        return cls._leave_out(columns, missing, classes)
+
+    @classmethod
+    def _leave_out(cls, columns: Columns, missing: Any, classes: Names | None) -> Self:
+        """The columns less labels that mean "no label"; a warning counts words among them."""
+        kept = leave_out_missing(columns, missing, classes)
+        if kept is not columns:
+            warn_missing(kept.notes, 3)
+        return cls.from_columns(kept)
 
     # -- what they hold ----------------------------------------------------------------
 

@@ -163,6 +163,8 @@ def _as_grid(matrix: Any) -> tuple[Array, Names | None, Names | None, Array | No
         return own.to_numpy(), None, frame.columns, find_scale(own)
     try:
         values = unmask(matrix)
+        if values.dtype.kind == "U" and isinstance(matrix, list | tuple):
+            values = np.array(matrix, dtype=object)  # 1 beside text stays a number
     except ValueError:  # rows of different lengths
         values = np.empty(0)
     if values.ndim != 2:

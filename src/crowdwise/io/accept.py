@@ -13,13 +13,13 @@ import pandas as pd
 from crowdwise import memory
 from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.annotations.frames import as_narwhals
+from crowdwise.annotations.missing import leave_out_missing, warn_missing
 from crowdwise.annotations.names import locate
+from crowdwise.annotations.wide import Nested, columns_from_dict, columns_from_matrix
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.inference.engines.engine import CELL
-from crowdwise.io.build import LongTable, build_annotations
-from crowdwise.io.reader import DEFAULTS, read, read_frame
-from crowdwise.io.triples import find_records, find_rows
-from crowdwise.io.values import TAKEN, is_word
+from crowdwise.io.reader import read, read_frame
+from crowdwise.io.triples import find_records, find_rows, orient_labels
 from crowdwise.typing import AnnotationsLike, Array, Ints
 
 
@@ -33,9 +33,7 @@ def as_annotations(data: AnnotationsLike) -> Annotations:
     if isinstance(data, Annotations):
         return data
     found = _accept(data)
-    for note in found.notes:
-        if TAKEN in note:
-            warnings.warn(f"{note[0].upper()}{note[1:]}.", stacklevel=3)
+    warn_missing(found.notes, 3)
     return found
 
 
@@ -61,14 +59,14 @@ def _accept(data: AnnotationsLike) -> Annotations:
         return read(data)
     if isinstance(data, Mapping) and not hasattr(data, "columns"):
         records = find_records(data)
-        return _drop_words(Annotations.from_dict(data)) if records is None else read(records)
+        return _accept_nested(data) if records is None else read(records)
     if isinstance(data, pd.DataFrame) and isinstance(data.columns, pd.RangeIndex):
-        return _drop_words(Annotations.from_matrix(data))  # unnamed columns are those of an array
+        return _accept_matrix(data)  # unnamed columns are those of an array
     if isinstance(data, pd.DataFrame) or as_narwhals(data) is not None:
         return read_frame(data)
     if isinstance(data, Sequence | np.ndarray) or hasattr(data, "toarray"):
         rows = find_rows(data, "The list") if isinstance(data, list | tuple) else None
-        return _drop_words(Annotations.from_matrix(data)) if rows is None else read(rows)
+        return _accept_matrix(data) if rows is None else read(rows)
     raise AnnotationError(
         explain(
             f"A {type(data).__name__} cannot be read as annotations.",
@@ -78,11 +76,18 @@ def _accept(data: AnnotationsLike) -> Annotations:
     )
 
 
-def _drop_words(annotations: Annotations) -> Annotations:
-    """The annotations less labels such as NA, which a note counts."""
-    if not any(map(is_word, annotations.classes)):
-        return annotations
-    return build_annotations(LongTable.from_annotations(annotations), DEFAULTS, {}, "all", "labels")
+def _accept_nested(data: Nested) -> Annotations:
+    """A dict of dicts; a warning says if workers were outside, as in that of a wide frame."""
+    if all(isinstance(labels, Mapping) for labels in data.values()):
+        own, note = orient_labels(data, "The dict")
+        if own is not data:
+            warnings.warn(f"{note[0].upper()}{note[1:]}, as in a wide frame's.", stacklevel=5)
+        data = own
+    return Annotations.from_columns(leave_out_missing(columns_from_dict(data), "auto"))
+
+
+def _accept_matrix(data: object) -> Annotations:
+    return Annotations.from_columns(leave_out_missing(columns_from_matrix(data), "auto"))
 
 
 def align_to_model(

@@ -11,6 +11,7 @@ import pandas as pd
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, shorten_columns, to_floats
 from crowdwise.annotations.grouping import Aside, count_aside, join_notes
+from crowdwise.annotations.missing import note_words
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.values import (
@@ -20,7 +21,6 @@ from crowdwise.io.values import (
     encode_values,
     map_values,
     note_names,
-    note_words,
     parse_numbers,
 )
 from crowdwise.typing import Array, Names
@@ -119,6 +119,7 @@ def build_annotations(
         workers=declared.get("workers"),
         classes=declared.get("classes"),
         repeats=repeats,
+        missing=None,  # what is missing is so already
         where=where,
         notes=long.notes,
     )

@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 
 from crowdwise import progress
+from crowdwise.annotations.missing import WORDS
 from crowdwise.errors import FileError, FormatError, explain
-from crowdwise.io.values import WORDS, Cell
+from crowdwise.io.values import Cell
 from crowdwise.memory import refuse_too_large
 from crowdwise.typing import Array
 
@@ -143,6 +144,7 @@ class ReadOptions:
     missing: Cell = "auto"
     rejected: bool = False
     words: frozenset[str] = WORDS  # text that means "no label"
+    named: bool = False  # whether the caller named the format
 
     @property
     def asked(self) -> str | None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import as_narwhals
+from crowdwise.annotations.missing import find_words, note_words
 from crowdwise.annotations.names import as_names, locate, unmask
 from crowdwise.annotations.truth_names import compare_classes, note_unseen_truths
 from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
@@ -25,9 +26,7 @@ from crowdwise.io.truths import (
 from crowdwise.io.values import (
     blank_words,
     encode_values,
-    find_words,
     is_whole,
-    note_words,
     parse_names,
     parse_whole,
 )

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 
+from crowdwise.annotations.missing import is_word
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import explain, listing
-from crowdwise.io.values import is_word
 from crowdwise.typing import Array, Names
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from crowdwise.annotations import Annotations
+from crowdwise.annotations.frames import refuse_values
+from crowdwise.annotations.missing import find_words, list_missing
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 from crowdwise.io.build import LongTable, build_annotations, join_tables
 from crowdwise.io.document import Document, Matrix, ReadOptions, Table
@@ -20,7 +22,7 @@ from crowdwise.io.frames import as_pandas, from_pandas
 from crowdwise.io.open import CONTAINERS, find_files, open_document
 from crowdwise.io.recognize import MALFORMED, REQUIRED, Format, recognize_format
 from crowdwise.io.typed_files import parse_value
-from crowdwise.io.values import Cell, find_words, is_whole, parse_whole
+from crowdwise.io.values import Cell, is_whole, parse_whole
 from crowdwise.typing import Names
 
 BY_NAME = {form.name: form for form in FORMATS}
@@ -81,12 +83,14 @@ def read(
     tasks, workers, classes : array-like, optional
         All names, in the order wanted; any other name is refused.
     """
+    roles = {"task": task, "worker": worker, "label": label, "weight": weight, "time": time}
+    refuse_values({**roles, "gold": gold, "question": question})
     unlabeled = _list_missing(missing)
     words = find_words(unlabeled, [] if classes is None else classes)
-    options = ReadOptions(
-        task, worker, label, weight, time, gold, question, unlabeled, rejected, words
-    )
     form, container = _find_format(format)
+    options = ReadOptions(
+        task, worker, label, weight, time, gold, question, unlabeled, rejected, words, bool(form)
+    )
     documents = _choose_array(_open_all(path, container), question)
     form = form or _guess_format(documents[0], options)
     names = {"tasks": tasks, "workers": workers, "classes": classes}
@@ -116,7 +120,7 @@ def _list_missing(missing: Cell) -> Cell:
     """The values that mean "no label", text for numbers included; "auto" as it is."""
     if isinstance(missing, str) and missing == "auto":
         return missing
-    values = list(missing) if isinstance(missing, list | tuple | set) else [missing]
+    values = list_missing(missing)
     return values + [parse_whole(value) for value in values if is_whole(value)]
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 
 from crowdwise.annotations.names import is_hashable
-from crowdwise.errors import FormatError, explain
-from crowdwise.io.recognize import REQUIRED, recognize_columns
+from crowdwise.annotations.wide import Nested
+from crowdwise.errors import FormatError, explain, listing
+from crowdwise.io.recognize import REQUIRED, SYNONYMS, normalize_name, recognize_columns
 
 Rows = Sequence[Sequence[Any]]
+SURE = 6  # rows; in fewer, the labels of three workers may look like anything
+MANY = 10  # more workers than tasks, all of whom label every task, are doubted from here on
 
 
 def find_rows(rows: Sequence[Any], where: str) -> list[Mapping[str, Any]] | None:
@@ -19,7 +23,7 @@ def find_rows(rows: Sequence[Any], where: str) -> list[Mapping[str, Any]] | None
 
     Its first row may name the columns. Without names, three cells a row are a task, a worker
     and a label if no column shares a value with another, as the columns of a table of labels
-    do, or if the rows are tuples that name each (task, worker) once.
+    do, or if they name each (task, worker) once and are tuples or in order of either.
     """
     if not rows or not all(isinstance(row, list | tuple) for row in rows):
         return None
@@ -65,8 +69,10 @@ def _are_triples(rows: Rows, where: str) -> bool:
         return True
     if tuples and once and len(tasks) < len(rows):
         return True
-    doubtful = apart or tuples or (once and len(rows) > 3 and len(tasks) >= 2 * len(labels))
-    if doubtful and -1 not in cells:
+    if once and len(rows) >= SURE and -1 not in cells and _are_sorted(rows):
+        return True
+    many = len(rows) >= SURE and (once or len(tasks) >= 2 * len(labels))
+    if (apart or tuples or many) and -1 not in cells:
         raise FormatError(
             explain(
                 f"{where} may hold (task, worker, label) in each row, or the labels of three"
@@ -78,3 +84,50 @@ def _are_triples(rows: Rows, where: str) -> bool:
             )
         )
     return False
+
+
+def _are_sorted(rows: Rows) -> bool:
+    """Whether rows are in order of their first and second cells, or of the second and first."""
+    pairs = [(row[0], row[1]) for row in rows]
+    try:
+        return any(
+            all(a < b for a, b in pairwise(way)) for way in (pairs, [(w, t) for t, w in pairs])
+        )
+    except TypeError:  # numbers beside text
+        return False
+
+
+def orient_labels(value: Mapping[Any, Mapping[Any, Any]], where: str) -> tuple[Nested, str]:
+    """``{task: {worker: label}}``, and a note; pandas writes a wide frame the other way round.
+
+    Which way it is shows in a full table only: by its names, or by numbers of rows.
+    """
+    outer, inner = list(value), list(next(iter(value.values()), {}))
+    note = f"tasks from the outer names ({listing(outer, 2)}), workers from the inner"
+    full = all(list(part) == inner for part in value.values())
+    if not full or _sounds_like(outer, "task") or _sounds_like(inner, "worker"):
+        return value, note
+    counted = list(map(str, inner)) == list(map(str, range(len(inner)))) and not all(
+        str(name).isdigit() for name in outer
+    )
+    longer = len(inner) > len(outer)
+    if _sounds_like(outer, "worker") or _sounds_like(inner, "task") or (counted and longer):
+        turned = {task: {worker: value[worker][task] for worker in outer} for task in inner}
+        return turned, f"workers from the outer names ({listing(outer, 2)}), tasks from the inner"
+    if longer and len(inner) > MANY:
+        raise FormatError(
+            explain(
+                f"{where} may hold {{task: {{worker: label}}}} or {{worker: {{task: label}}}}.",
+                found=f"{len(outer):,} names, each with the same {len(inner):,} names inside",
+                expected="names that tell tasks from workers, such as task_1 and worker_1",
+                fix="if the outer names are tasks, name the format: nested; of a frame, write "
+                "frame.reset_index().to_json(orient='records')",
+            )
+        )
+    return value, note
+
+
+def _sounds_like(names: Sequence[Any], role: str) -> bool:
+    """Whether all names are a word for this role and a number, such as ``rater_1``."""
+    stems = {normalize_name(str(name).rstrip("0123456789")) for name in names}
+    return len(names) > 1 and stems <= set(SYNONYMS[role])

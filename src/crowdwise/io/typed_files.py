@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.errors import FormatError, MissingExtraError, explain
+from crowdwise.annotations.missing import is_word
+from crowdwise.errors import FormatError, MissingExtraError, explain, plural
 from crowdwise.io.document import (
     SAMPLE,
     Document,
@@ -26,7 +27,7 @@ from crowdwise.io.document import (
     to_records,
 )
 from crowdwise.io.triples import find_records, find_rows
-from crowdwise.io.values import Cell, is_word
+from crowdwise.io.values import Cell
 from crowdwise.memory import refuse_too_large, show_bytes
 from crowdwise.typing import Array
 
@@ -36,10 +37,7 @@ def parse_value(value: Cell, name: str, stem: str) -> Document:
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return RecordTable(value, name, stem)
     if isinstance(value, list) and value and all(isinstance(row, list | tuple) for row in value):
-        rows = find_rows(value, name)
-        if rows is not None:
-            return RecordTable(rows, name, stem)
-        return Matrix(_as_grid(value, name), name, stem)
+        return _parse_rows(value, name, stem)
     if isinstance(value, dict) and value:
         return _parse_object(value, name, stem)
     raise FormatError(
@@ -48,6 +46,20 @@ def parse_value(value: Cell, name: str, stem: str) -> Document:
             expected="a list of objects, or an object of objects such as {task: {worker: label}}",
         )
     )
+
+
+def _parse_rows(value: list[Sequence[Cell]], name: str, stem: str) -> Document:
+    """Triples or a table of labels; a note says which, where rows have no titles."""
+    rows = find_rows(value, name)
+    if rows is None:
+        matrix = Matrix(_as_grid(value, name), name, stem)
+        n_workers = matrix.array.shape[1]
+        matrix.notes = (f"each row taken for a task, with {plural(n_workers, 'label')}",)
+        return matrix
+    table = RecordTable(rows, name, stem)
+    if len(rows) == len(value):
+        table.notes = ("each row taken for a task, a worker and a label",)
+    return table
 
 
 class ParquetTable(Table):

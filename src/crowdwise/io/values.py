@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from crowdwise.annotations.missing import WORDS, is_word
 from crowdwise.annotations.names import is_hashable, part_booleans
 from crowdwise.errors import FormatError, explain
 from crowdwise.typing import Array
@@ -26,16 +27,6 @@ from crowdwise.typing import Array
 Cell: TypeAlias = Any  # whatever JSON allows in a field
 SCALARS = (str, int, float, bool, np.generic, pd.Timestamp, type(None), type(pd.NA))
 is_whole_number = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?").fullmatch
-
-# What pandas, R, SQL, Python and spreadsheets write where there is nothing.
-WORDS = frozenset(
-    {
-        "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan", "NaT",
-        "None", "NULL", "Null", "null", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
-        "#NULL!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#DIV/0!",
-    }
-)  # fmt: skip
-TAKEN = "taken as missing"  # in every note about such words
 
 SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four: the same signs in full width
 FIRST = f"'{SIGNS}"
@@ -131,18 +122,6 @@ def parse_names(names: Sequence[Any]) -> list[Any]:
     return [parse_whole(name) for name in names] if all(map(is_whole, names)) else list(names)
 
 
-def is_word(cell: Any, words: frozenset[str] = WORDS) -> bool:
-    """Whether a cell is one of these words, with spaces around it or not."""
-    return isinstance(cell, str) and cell.strip() in words
-
-
-def find_words(missing: Any, classes: Iterable[object] = ()) -> frozenset[str]:
-    """The words that mean "no label": those given, or the usual ones that are not classes."""
-    if isinstance(missing, str) and missing == "auto":
-        return WORDS - {name for name in classes if isinstance(name, str)}
-    return frozenset(value.strip() for value in missing if isinstance(value, str))
-
-
 def blank_words(column: pd.Series, words: frozenset[str]) -> tuple[pd.Series, Counter[str]]:
     """A column without these words, and how often each was there; it must be a categorical."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
@@ -170,15 +149,6 @@ def note_names(column: pd.Series, role: str) -> tuple[str, ...]:
     found = column[column.isin(WORDS)].astype(object).value_counts()
     shown = ", ".join(f"{name!r} {times:,}" for name, times in found.items())
     return (f"{role}s with names like that of a missing value: {shown}",) if shown else ()
-
-
-def note_words(found: Counter[str], what: str = "labels") -> tuple[str, ...]:
-    """A note that says how many of which words were taken as missing, and how to keep them."""
-    if not found:
-        return ()
-    shown = ", ".join(f"{word!r} {times:,}" for word, times in found.most_common())
-    how = "missing=None in Python and --missing '' in a shell keep them"
-    return (f"{what} {TAKEN}: {shown} ({how})",)
 
 
 def guard(text: str) -> str:

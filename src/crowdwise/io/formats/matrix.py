@@ -1,6 +1,7 @@
 """A label matrix, one row per task and one column per worker: .npy, Snorkel's, plain text."""
 
 from crowdwise.annotations import Annotations
+from crowdwise.annotations.wide import columns_from_matrix
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import Matrix, ReadOptions
@@ -18,7 +19,7 @@ def parse(document: Matrix, options: ReadOptions) -> LongTable:
                 expected="two dimensions: rows are tasks, columns are workers",
             )
         )
-    built = Annotations.from_matrix(array, options.missing)
+    built = Annotations.from_columns(columns_from_matrix(array, options.missing))
     warn_strangers(built, document.name)
     return LongTable.from_annotations(built)
 

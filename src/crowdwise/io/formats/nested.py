@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from crowdwise.annotations.wide import Nested
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Tree
 from crowdwise.io.formats.collect import Collector
 from crowdwise.io.recognize import Format
+from crowdwise.io.triples import orient_labels
 
 
 def matches(document: Tree) -> bool:
@@ -18,7 +20,7 @@ def matches(document: Tree) -> bool:
     )
 
 
-def parse(document: Tree, _: ReadOptions) -> LongTable:
+def parse(document: Tree, options: ReadOptions) -> LongTable:
     """One row for each pair; tasks keep their order, and may have no label at all."""
     rows = Collector(document.name)
     for task, labels in document.value.items():
@@ -29,10 +31,15 @@ def parse(document: Tree, _: ReadOptions) -> LongTable:
                     expected="{task: {worker: label}}",
                 )
             )
+    value: Nested = document.value
+    note = "tasks from the outer names, workers from the inner"
+    if not options.named:
+        value, note = orient_labels(value, document.name)
+    for task, labels in value.items():
         for worker, label in labels.items():
             rows.add(task, worker, label)
     long = rows.to_long(untyped=("task", "worker"))
-    return replace(long, names={"tasks": list(document.value)})
+    return replace(long, names={"tasks": list(value)}, notes=(*long.notes, note))
 
 
 FORMAT = Format("nested", __doc__, Tree, parse, matches=matches)

@@ -59,18 +59,28 @@ def _has_keys(*names: str) -> Callable[[Tree], bool]:
 
 
 BOXES = "boxes and outlines in images, not labels of whole tasks, and nobody's name"
-COCO = refuse("a COCO file", BOXES, f"if each box is a task, {ROWS}")
+MARKS = "boxes, outlines or captions of images, not labels of whole tasks, and nobody's name"
+COCO = refuse("a COCO file", MARKS, f"if each of them is a task, {ROWS}")
+
+PANDAS = refuse(
+    "a frame that pandas wrote with orient='split' or 'table'",
+    "titles, row names and cells apart from each other",
+    "write it with frame.reset_index().to_json(orient='records')",
+)
 
 REFUSED: tuple[Format[Any], ...] = (
-    Format("coco", "COCO", Tree, COCO, matches=_has_keys("images", "annotations", "categories")),
-    Format("coco", "COCO", Tree, COCO, matches=_has_keys("images", "annotations", "info")),
+    Format("pandas", "pandas", Tree, PANDAS, matches=_has_keys("columns", "index", "data")),
+    Format("pandas", "pandas", Tree, PANDAS, matches=_has_keys("schema", "data")),
+    Format("pandas", "pandas", RecordTable, PANDAS, marks=({"columns", "index", "data"},)),
+    Format("coco", "COCO", Tree, COCO, matches=_has_keys("images", "annotations")),
     Format(
         "coco",
         "COCO",
         RecordTable,
         COCO,
         marks=(
-            {"images", "annotations", "categories"},
+            {"images", "annotations"},
+            {"image_id", "caption"},
             {"image_id", "category_id", "bbox"},
             {"image_id", "category_id", "segmentation"},
         ),

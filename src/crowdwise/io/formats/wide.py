@@ -11,7 +11,8 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.wide import find_scale
+from crowdwise.annotations.missing import is_word, note_words
+from crowdwise.annotations.wide import columns_from_matrix, find_scale
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table
@@ -22,7 +23,7 @@ from crowdwise.io.recognize import (
     recognize_columns,
     require_columns,
 )
-from crowdwise.io.values import blank_words, encode_column, is_word, note_words, parse_numbers
+from crowdwise.io.values import blank_words, encode_column, parse_numbers
 
 UNNAMED = ("", "Unnamed: 0", "index")
 MOST_NAMES = 20  # of columns, in a note
@@ -80,7 +81,8 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
         own = _take_columns(document, frame, [task], "task")[0][0]
     titles = dict(zip(document.columns, document.titles, strict=True))
     names = [titles[worker] for worker in workers]
-    built = Annotations.from_matrix(grid, options.missing, tasks=own, workers=names)
+    columns = columns_from_matrix(grid, options.missing, tasks=own, workers=names)
+    built = Annotations.from_columns(columns)  # words are missing already, or asked for
     if options.worker is None:
         warn_strangers(built, document.name)
     notes = (*_note_columns(document, workers, task, gold), *note_words(words))

@@ -1,0 +1,89 @@
+"""Labels that are none: words such as NA and None, or values that the caller names."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crowdwise.annotations.columns import Table
+from crowdwise.annotations.grouping import Aside, freeze, join_notes
+from crowdwise.annotations.judges import drop_labels
+from crowdwise.annotations.names import as_names, encode
+from crowdwise.typing import Ints, Names
+
+# What pandas, R, SQL, Python and spreadsheets write where there is nothing.
+WORDS = frozenset(
+    {
+        "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan", "NaT",
+        "None", "NULL", "Null", "null", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+        "#NULL!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#DIV/0!",
+    }
+)  # fmt: skip
+TAKEN = "taken as missing"  # in every note about such words
+
+
+def is_word(cell: Any, words: frozenset[str] = WORDS) -> bool:
+    """Whether a cell is one of these words, with spaces around it or not."""
+    return isinstance(cell, str) and cell.strip() in words
+
+
+def find_words(missing: Any, classes: Iterable[object] = ()) -> frozenset[str]:
+    """The words that mean "no label": those given, or the usual ones that are not classes."""
+    if isinstance(missing, str) and missing == "auto":
+        return WORDS - {name for name in classes if isinstance(name, str)}
+    return frozenset(value.strip() for value in list_missing(missing) if isinstance(value, str))
+
+
+def list_missing(missing: Any) -> list[Any]:
+    """The values that mean "no label"."""
+    return list(missing) if isinstance(missing, list | tuple | set | frozenset) else [missing]
+
+
+def note_words(found: Counter[str], what: str = "labels") -> tuple[str, ...]:
+    """A note that says how many of which words were taken as missing, and how to keep them."""
+    if not found:
+        return ()
+    shown = ", ".join(f"{word!r} {times:,}" for word, times in found.most_common())
+    how = "missing=None in Python and --missing '' in a shell keep them"
+    return (f"{what} {TAKEN}: {shown} ({how})",)
+
+
+def leave_out_missing(table: Table, missing: Any, classes: Names | None = None) -> Table:
+    """The table less labels and truths that mean "no label"; a note counts words among them."""
+    words = find_words(missing, [] if classes is None else list(classes))
+    auto = isinstance(missing, str) and missing == "auto"
+    values = [] if auto else [value for value in list_missing(missing) if value is not None]
+    names = table.classes.tolist()
+    out = np.array([is_word(name, words) or name in values for name in names], dtype=bool)
+    if not out.any() or table.soft is not None:
+        return table
+    notes: list[str] = [Aside("rows without a label left out", int(out[table.label].sum()))]
+    for what, codes in (("labels", table.label), ("truths", table.gold)):
+        notes += note_words(_count_words(codes, names), what) if auto and codes is not None else ()
+    columns = {**drop_labels(table, out), "declined": table.declined}
+    own = as_names(columns["classes"].tolist())
+    if classes is None and len(own) and own.dtype != object:  # numbers, once text is gone
+        columns["classes"], rank = encode(own, "label")
+        columns["label"] = rank[columns["label"]]
+        columns["gold"] = None if table.gold is None else np.append(rank, -1)[columns["gold"]]
+    return replace(table, **freeze(columns), notes=join_notes((*table.notes, *notes)))
+
+
+def _count_words(codes: Ints, names: list[Any]) -> Counter[str]:
+    times = np.bincount(codes[codes >= 0], minlength=len(names))
+    found: Counter[str] = Counter()
+    for name, n in zip(names, times.tolist(), strict=True):
+        found.update({name.strip(): n} if is_word(name) and n else {})
+    return found
+
+
+def warn_missing(notes: Iterable[str], stacklevel: int) -> None:
+    """Warn about words that were taken as missing."""
+    for note in notes:
+        if TAKEN in note:
+            warnings.warn(f"{note[0].upper()}{note[1:]}.", stacklevel=stacklevel + 1)
