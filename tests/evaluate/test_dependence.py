@@ -82,6 +82,18 @@ def test_clusters_redundant_judges_and_families():
     assert found.families["correlation"].iloc[:2].min() > 0.3
 
 
+def test_clusters_stand_for_families_that_are_not_named(monkeypatch):
+    labels, truth = simulate("block", 2000, 1)
+    found = dependence(labels, truth)
+    assert found.families.index.tolist() == ["cluster 1", "cluster 2", "a new family"]
+    assert found.families["n_judges"].tolist() == [4, 4, 0]
+    assert found.families["adds"].idxmax() == "a new family"
+    monkeypatch.setattr("crowdwise.inference.ratings.CELLS_AT_ONCE", 100)  # blocks cut groups
+    pieces = dependence(np.repeat(labels, 2, axis=0), np.repeat(truth, 2))
+    assert_allclose(pieces.pairs["correlation"], found.pairs["correlation"])
+    assert (pieces.pairs["n_tasks"] == 4000).all()
+
+
 def test_pairs_have_the_correlation_planted_and_intervals_that_cover():
     pairs = dependence(*simulate("block", 1000, 2)).pairs.set_index(["first", "second"])
     wide = dependence(*simulate("block", 100_000, 3), n_resamples=0).pairs["correlation"]

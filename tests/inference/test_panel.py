@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from crowdwise.inference.averaged_logits import average_priors, fit_mode
 from crowdwise.inference.factors import fit_factors, rotate_quartimax, weigh_judges
-from crowdwise.inference.ratings import Correlations, Ratings, multiply
+from crowdwise.inference.ratings import Correlations, Ratings, dense_blocks
 from crowdwise.inference.steepness import Votes, match_mean, measure_overlap
 
 
@@ -39,14 +39,18 @@ def test_correlations_use_common_tasks_alone():
     assert np.linalg.eigvalsh(found.shrink())[0] > 0
 
 
-def test_blocks_of_a_product_add_up(monkeypatch):
+def test_blocks_hold_the_table_and_what_was_seen(monkeypatch):
     from crowdwise.inference import ratings
 
     rng = np.random.default_rng(1)
-    dense = rng.normal(size=(37, 5)) * (rng.random((37, 5)) < 0.5)
-    table = table_of(dense, dense != 0).table()
+    dense, seen = rng.normal(size=(37, 5)), rng.random((37, 5)) < 0.5
+    seen[10:20] = True
     monkeypatch.setattr(ratings, "CELLS_AT_ONCE", 20)
-    assert_allclose(multiply(table, table), dense.T @ dense)
+    blocks = list(dense_blocks(table_of(dense, seen).table()))
+    assert len(blocks) == 10
+    assert_allclose(np.concatenate([value for _, value, _ in blocks]), np.where(seen, dense, 0.0))
+    assert_allclose(np.concatenate([there for _, _, there in blocks]), seen)
+    assert np.concatenate([np.arange(37)[rows] for rows, _, _ in blocks]).tolist() == [*range(37)]
 
 
 def test_factors_of_greatest_likelihood():

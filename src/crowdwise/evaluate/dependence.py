@@ -56,9 +56,9 @@ class Dependence:
         chance, in standard deviations of its errors), worth (the share of what the panel can
         tell that would be lost without it), and whether it is redundant.
     families : DataFrame
-        By family: its judges, the mean correlation of errors within it, and what one more judge
-        like them would add to the effective number; less than 0 if it would dilute the others.
-        The last row is a new family.
+        By family, or by cluster where no families are known: its judges, the mean correlation of
+        errors within it, and what one more judge like them would add to the effective number;
+        less than 0 if it would dilute the others. The last row is a new family.
     note : str
         What the figures rest on, and what they can miss.
     """
@@ -139,7 +139,10 @@ def dependence(
     number = Estimate(number.value, number.low, number.high, errors.n_tasks, note)
     pairs = errors.list_pairs(votes.workers, confidence if truth is not None else None)
     judges = describe_judges(votes, errors, found, family)
-    return Dependence(number, pairs, judges, describe_families(found, family), note)
+    kinds = family
+    if votes.about_workers is None or "family" not in votes.about_workers:
+        kinds = "cluster " + (judges["cluster"] + 1).astype(str)
+    return Dependence(number, pairs, judges, describe_families(found, kinds), note)
 
 
 def check_size(votes: Annotations) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,8 @@ from scipy.special import ndtri
 
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate.intervals import NAN, Estimate, bootstrap
-from crowdwise.inference.ratings import Correlations
-from crowdwise.typing import Array, Floats
+from crowdwise.inference.ratings import Correlations, dense_blocks
+from crowdwise.typing import Array, Floats, Ints
 
 MOST_GROUPS, MOST_CELLS = 1000, 20_000_000  # of tasks that are resampled together
 
@@ -37,17 +37,19 @@ class Errors:
         group = rng.permutation(len(used)) * n_groups // len(used)
         order = np.argsort(group, kind="stable")
         ends = np.searchsorted(group[order], np.arange(n_groups + 1))
-        seen, proba = table_of(votes, np.ones(votes.n_annotations))[used][order], proba[used][order]
+        proba = proba[used][order]
         product = np.zeros((n_groups, n_judges, n_judges))
         common, means = np.zeros_like(product), np.zeros((votes.n_classes, n_judges))
+        seen = table_of(votes, np.ones(votes.n_annotations))[used][order]
         for k, weight in enumerate(proba.T):
-            rating = table_of(votes, rate_class(votes, k))[used][order]
-            means[k] = (rating.T @ weight) / np.maximum(seen.T @ weight, 1e-300)
-            for g, (start, end) in enumerate(pairwise(ends)):
-                here = seen[start:end].toarray()
-                error = rating[start:end].toarray() - here * means[k]
-                product[g] += (error * weight[start:end, None]).T @ error
-                common[g] += (here * weight[start:end, None]).T @ here
+            table = table_of(votes, rate_class(votes, k))[used][order]
+            means[k] = (table.T @ weight) / np.maximum(seen.T @ weight, 1e-300)
+            for rows, rating, here in dense_blocks(table):
+                error = rating - here * means[k]
+                by_error, by_seen = error * weight[rows, None], here * weight[rows, None]
+                for g, part in parts_of(rows, ends):
+                    product[g] += by_error[part].T @ error[part]
+                    common[g] += by_seen[part].T @ here[part]
         scored = votes.score is not None
         skill = means[-1] - means[0] if scored else means.mean(axis=0) - 1 / votes.n_classes
         return cls(product, common, skill, len(used))
@@ -104,6 +106,14 @@ class Errors:
                 "n_tasks": common[first, second].round().astype(int),
             }
         )
+
+
+def parts_of(rows: slice, ends: Ints) -> Iterator[tuple[int, slice]]:
+    """Groups of rows that have some in a block, and which rows of the block those are."""
+    first, last = np.searchsorted(ends, [rows.start, rows.stop - 1], side="right") - 1
+    for g in range(first, last + 1):
+        start, stop = max(ends[g], rows.start), min(ends[g + 1], rows.stop)
+        yield g, slice(start - rows.start, stop - rows.start)
 
 
 def table_of(votes: Annotations, value: Floats) -> csr_array:

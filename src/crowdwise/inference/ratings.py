@@ -6,6 +6,7 @@ Ratings are standardized for each judge, and a judge who did not rate a task say
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from crowdwise.inference.rows import sum_by_group
 from crowdwise.typing import Array, Floats, Ints
 
 CLONES = 0.95  # judges who correlate more are one judge under several names
-CELLS_AT_ONCE = 1 << 20
+CELLS_AT_ONCE = 1 << 18
 FEW = 30  # common tasks below which only identical ratings make clones of two judges
 USUAL = 20.0  # common tasks that the panel's mean correlation is worth
 LEAST_NOISE = 0.02  # of a judge's variance
@@ -26,7 +27,7 @@ LEAST_NOISE = 0.02  # of a judge's variance
 class Ratings:
     """One number for each task and judge, repeats averaged."""
 
-    task: Ints
+    task: Ints  # in rising order
     worker: Ints
     value: Floats  # (pair, column)
     shape: tuple[int, int]
@@ -80,8 +81,9 @@ class Ratings:
 
     def table(self, column: int = 0) -> csr_array:
         """Tasks x judges; 0 where there is no rating."""
-        value = self.value[:, column]
-        return csr_array((value, (self.task, self.worker)), shape=self.shape)
+        ends = np.cumsum(np.bincount(self.task, minlength=self.shape[0]))
+        value = np.ascontiguousarray(self.value[:, column])
+        return csr_array((value, self.worker, np.append(0, ends)), shape=self.shape)
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,11 @@ class Correlations:
 
     @classmethod
     def of(cls, ratings: Ratings) -> Correlations:
-        table = ratings.table()
-        seen, square = table.copy(), table.copy()
-        seen.data, square.data = np.ones(len(table.data)), table.data**2
-        n_common, product = multiply(seen, seen), multiply(table, table)
-        own = multiply(square, seen)  # squares of a judge on the tasks of another
+        n_common, product, own = np.zeros((3, ratings.shape[1], ratings.shape[1]))
+        for _, value, seen in dense_blocks(ratings.table()):
+            product += value.T @ value
+            n_common += seen.T @ seen
+            own += (value**2).T @ seen  # squares of a judge on the tasks of another
         scale = np.sqrt(own * own.T)
         value = np.divide(product, scale, out=np.zeros_like(scale), where=scale > 1e-12)
         np.fill_diagonal(value, 1.0)
@@ -127,14 +129,19 @@ class Correlations:
         return number_parts(identical | alike)
 
 
-def multiply(left: csr_array, right: csr_array) -> Floats:
-    """``left.T @ right`` of tables of tasks x judges, as dense blocks of tasks."""
-    found = np.zeros((left.shape[1], right.shape[1]))
-    size = max(CELLS_AT_ONCE // max(left.shape[1], 1), 1)
-    for start in range(0, left.shape[0], size):
-        a, b = (table[start : start + size].toarray() for table in (left, right))
-        found += a.T @ b
-    return found
+def dense_blocks(table: csr_array) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Blocks of rows, their values, and 1 where there is one."""
+    size = max(CELLS_AT_ONCE // max(table.shape[1], 1), 1)
+    for start in range(0, table.shape[0], size):
+        rows = slice(start, min(start + size, table.shape[0]))
+        first, last = table.indptr[rows.start], table.indptr[rows.stop]
+        place = table.indices[first:last], table.indptr[rows.start : rows.stop + 1] - first
+        shape = (rows.stop - rows.start, table.shape[1])
+        value = csr_array((table.data[first:last], *place), shape=shape).toarray()
+        if last - first == value.size:
+            yield rows, value, np.ones(shape)
+        else:
+            yield rows, value, csr_array((np.ones(last - first), *place), shape=shape).toarray()
 
 
 def is_distinct(code: Ints, most: int) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from crowdwise.inference.ratings import multiply
+from crowdwise.inference.ratings import dense_blocks
 from crowdwise.inference.rows import sum_by_group
 from crowdwise.typing import Floats, Ints
 
@@ -97,27 +97,29 @@ def measure_overlap(votes: csr_array, proba: Floats, family: Ints) -> float:
     the two halves of one distribution. ``votes`` are standardized, (task, judge).
     """
     between = family[:, None] != family[None, :]
-    whole = float(covariance(votes, np.ones(len(proba)))[between].sum())
-    if whole <= 0:
+    whole, above = np.zeros((2, len(family), len(family)))
+    for rows, value, _ in dense_blocks(votes):
+        whole += value.T @ value
+        above += value.T @ (value * proba[rows, None])
+    covered = float(covariance(whole, votes.T @ np.ones(len(proba)), len(proba))[between].sum())
+    if covered <= 0:
         return 1.0
-    sides = (proba, 1.0 - proba)
-    within = sum(side.mean() * covariance(votes, side)[between].sum() for side in sides)
-    return float(np.clip(within / whole / CONTINUUM, 0.0, 1.0))
+    sides = (above, proba), (whole - above, 1.0 - proba)
+    within = 0.0
+    for product, side in sides:
+        left = covariance(product, votes.T @ side, float(side.sum()))
+        within += float(side.mean() * left[between].sum())
+    return float(np.clip(within / covered / CONTINUUM, 0.0, 1.0))
 
 
-def covariance(table: csr_array, weight: Floats) -> Floats:
-    """Weighted covariance of the columns."""
-    share = weight / max(float(weight.sum()), 1e-300)
-    mean = table.T @ share
-    scaled = table.copy()
-    scaled.data = scaled.data * np.repeat(share, np.diff(table.indptr))
-    return multiply(table, scaled) - np.outer(mean, mean)
+def covariance(product: Floats, total: Floats, weight: float) -> Floats:
+    """Covariance of columns from weighted sums of their products, and of themselves."""
+    weight = max(weight, 1e-300)
+    return product / weight - np.outer(total, total) / weight**2
 
 
 def match_mean(logit: Floats, target: float) -> float:
     """What to add to logits so that their mean probability is ``target``."""
     low, high = -60.0 - float(logit.max()), 60.0 - float(logit.min())
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expit(logit + middle).mean() < target else (low, middle)
-    return (low + high) / 2
+    found: float = brentq(lambda shift: expit(logit + shift).mean() - target, low, high, xtol=1e-13)
+    return found
