@@ -78,8 +78,10 @@ def _encode_columns(
         every, label, gold = _encode_gold(columns["gold"], *known, keep=keep)
         notes += note_unseen_truths(every[gold[gold >= 0]], class_names)
         class_names = every
+    declined = None
     if dropped.any():
         notes = (*notes, Aside("rows without a label left out", int(dropped.sum())))
+        declined = _find_declined(task, worker, label)
     grouped = group_by_task(
         task,
         worker,
@@ -92,9 +94,19 @@ def _encode_columns(
         score=_parse_scores(columns["score"], label, where) if "score" in columns else None,
         soft=shares,
         gold=gold,
+        declined=declined,
         notes=notes,
     )
     return Columns(**grouped)
+
+
+def _find_declined(task: Ints, worker: Ints, label: Ints) -> Ints | None:
+    """Tasks and workers who have a row and no label on any: asked, and declined."""
+    named = (task >= 0) & (worker >= 0)
+    pairs = pd.DataFrame({"task": task[named], "worker": worker[named], "label": label[named]})
+    most = pairs.groupby(["task", "worker"])["label"].max()
+    found = most.index[most < 0]
+    return found.to_frame().to_numpy(dtype=np.int32) if len(found) else None
 
 
 def _encode_labels(

@@ -128,8 +128,8 @@ class Annotations(Columns):
         Parameters
         ----------
         frame : pandas, polars or Arrow frame
-            A row without a label is not an annotation; with only a task and a truth it gives
-            the truth of a task that may have no annotation at all.
+            A row without a label is not an annotation: its worker ``declined``. With only a task
+            and a truth it gives the truth of a task that may have no annotation at all.
         task, worker, label : str
             Names of the columns.
         weight, time, gold, score : str, optional

@@ -22,6 +22,7 @@ COMMANDS = (
     "aggregate",
     "workers",
     "agreement",
+    "judges",
     "report",
     "convert",
     "datasets",
@@ -41,6 +42,7 @@ EXAMPLES = """examples:
   crowdwise aggregate votes.csv -o labels.csv    one label per task
   crowdwise workers votes.csv                    who is good, who is not
   crowdwise agreement votes.csv                  how much workers agree
+  crowdwise judges scores.csv --gold gold.csv    what a panel of LLM judges is worth
   crowdwise aggregate --help                     more about a command"""
 
 

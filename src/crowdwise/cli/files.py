@@ -12,7 +12,7 @@ from typing import IO
 from crowdwise.errors import ParameterError, explain
 
 # Flags and arguments that name files to read, and files to write.
-READ = ("annotations", "features", "gold", "gold_file", "truth", "model")
+READ = ("annotations", "features", "gold", "gold_file", "truth", "model", "workers", "prices")
 WRITTEN = ("output", "saved")
 Identity = tuple[int, int]  # of a file, whatever it is called: its device and its number there
 

@@ -57,6 +57,8 @@ def add_input_options(parser: ArgumentParser) -> None:
         group.add_argument(f"--{role}", metavar="COLUMN", help=text)
     group.add_argument("--question", metavar="NAME", help="which question of an export to read")
     group.add_argument("--gold-file", metavar="FILE", help="table of tasks and true labels")
+    text = "table of workers: their family, kind or price"
+    group.add_argument("--workers", metavar="FILE", help=text)
     group.add_argument("--classes", metavar="A,B,…", help="all classes, in this order")
     group.add_argument(
         "--missing",
@@ -79,6 +81,7 @@ def read_input(args: Namespace) -> "Annotations":
     from crowdwise.io.gold import add_gold_file
     from crowdwise.io.reader import read
     from crowdwise.io.values import parse_names
+    from crowdwise.io.workers import add_worker_file
 
     source: Any = sys.stdin.buffer if args.annotations == "-" else args.annotations
     options = {name: getattr(args, name) for name in (*COLUMNS, "question", "repeats", "rejected")}
@@ -91,6 +94,8 @@ def read_input(args: Namespace) -> "Annotations":
     annotations = read(source, args.format, **options)
     if args.gold_file is not None:
         annotations = add_gold_file(annotations, args.gold_file)
+    if args.workers is not None:
+        annotations = add_worker_file(annotations, args.workers)
     for note in (str(annotations).strip("<>"), *annotations.notes):
         say(args, note)
     if annotations.n_repeats:

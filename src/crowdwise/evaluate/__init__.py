@@ -1,5 +1,6 @@
 """Agreement, accuracy, calibration and worker quality, with intervals on all of them."""
 
+from crowdwise.evaluate.advice import advise
 from crowdwise.evaluate.agreement import (
     agreement,
     fleiss_kappa,
@@ -20,6 +21,7 @@ from crowdwise.evaluate.doubt import Uncertainty, uncertainty
 from crowdwise.evaluate.gold_estimate import GoldEstimate, estimate
 from crowdwise.evaluate.imbalance import balanced_threshold, rebalance
 from crowdwise.evaluate.intervals import Estimate, bootstrap, credible, wilson
+from crowdwise.evaluate.panel_assessment import PanelAssessment, assess_panel
 from crowdwise.evaluate.replacement import Replacement, replaceable
 from crowdwise.evaluate.scores import (
     accuracy,
@@ -38,10 +40,13 @@ __all__ = [
     "Dependence",
     "Estimate",
     "GoldEstimate",
+    "PanelAssessment",
     "Replacement",
     "Uncertainty",
     "accuracy",
+    "advise",
     "agreement",
+    "assess_panel",
     "balanced_accuracy",
     "balanced_threshold",
     "bootstrap",

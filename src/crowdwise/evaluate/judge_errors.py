@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
+from scipy.stats import t
 
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate.intervals import NAN, Estimate, bootstrap
@@ -77,8 +78,9 @@ class Errors:
         rows = np.concatenate(
             [self.product.reshape(n_groups, -1), self.common.reshape(n_groups, -1)], axis=1
         )
+        level = widen(confidence, self.n_tasks)
         low, high = bootstrap(
-            rows, share, n_resamples=n_resamples, confidence=confidence, random_state=rng
+            rows, share, n_resamples=n_resamples, confidence=level, random_state=rng
         )
         found = float(share(rows.sum(axis=0, keepdims=True))[0])
         value, low, high = (1 / max(one, 1 / n_judges) for one in (found, high, low))
@@ -106,6 +108,16 @@ class Errors:
                 "n_tasks": common[first, second].round().astype(int),
             }
         )
+
+
+def widen(confidence: float, n: int) -> float:
+    """The level at which resamples of few tasks are as wide as intervals of Student's t.
+
+    Hesterberg (2015). What teachers should know about the bootstrap. The American Statistician
+    69(4). doi:10.1080/00031305.2015.1089789
+    """
+    quantile = np.sqrt(n / (n - 1)) * t.ppf(0.5 + confidence / 2, n - 1)
+    return float(2 * ndtr(quantile) - 1)
 
 
 def parts_of(rows: slice, ends: Ints) -> Iterator[tuple[int, slice]]:

@@ -13,6 +13,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.missing import find_words, note_words
 from crowdwise.annotations.names import as_names, locate, unmask
+from crowdwise.annotations.order import as_numbers
 from crowdwise.annotations.truth_names import compare_classes, note_unseen_truths
 from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
 from crowdwise.io.document import Document, Table, Tree
@@ -117,6 +118,45 @@ def add_gold_file(
     Names are compared as text, in which 1.0 and true are 1. Truths of tasks that are not in
     ``annotations`` are ignored; labels that no worker gave are added to the classes.
     """
+    name, place, truths, notes = _read_known(annotations, path, task, label)
+    classes = _list_classes(annotations, truths)
+    code = _locate_text(classes, truths)
+    true = as_names([classes[own] for own in code])
+    find_repeats(annotations.tasks[place], true, name)
+    gold = np.full(annotations.n_tasks, -1, dtype=np.int32)
+    gold[place] = code
+    note = f"gold of {plural(int((gold >= 0).sum()), 'task')} from {name}"
+    unseen = note_unseen_truths(true, annotations.classes)
+    return _replace_gold(annotations, classes, gold, (note, *notes, *unseen))
+
+
+def read_truths(
+    annotations: Annotations,
+    path: str | PathLike[str],
+    *,
+    task: str | None = None,
+    label: str | None = None,
+) -> pd.Series:
+    """The truths in a file by task: classes where all of them are, else numbers or text as given.
+
+    Unlike :func:`add_gold_file` it leaves the classes alone, so that a truth may be a number such
+    as people's mean rating.
+    """
+    name, place, truths, _ = _read_known(annotations, path, task, label)
+    classes = annotations.classes.tolist()
+    code = _locate_text(classes, truths)
+    values = [classes[own] for own in code] if (code >= 0).all() else truths.tolist()
+    if (code < 0).any() and (numbers := as_numbers(as_names(values))) is not None:
+        values = numbers.tolist()
+    repeated = find_repeats(annotations.tasks[place], as_names(values), name)
+    index = pd.Index(annotations.tasks[place], name="task", tupleize_cols=False)
+    return pd.Series(values, index)[~repeated]
+
+
+def _read_known(
+    annotations: Annotations, path: str | PathLike[str], task: str | None, label: str | None
+) -> tuple[str, Ints, pd.Categorical, tuple[str, ...]]:
+    """The file's name, numbers of tasks, their truths, and notes on truths that are missing."""
     document = open_document(find_files(path)[0])
     tasks, truths = _read_pairs(document, task, label)
     column, words = blank_words(pd.Series(truths), find_words("auto", annotations.classes))
@@ -127,16 +167,8 @@ def add_gold_file(
     if not known.any():
         fact = f"No truth in {document.name} is for a task of the annotations."
         raise explain_no_shared_task(fact, np.asarray(tasks[given].unique()), annotations.tasks)
-    place, truths = place[known], truths[known].remove_unused_categories()
-    classes = _list_classes(annotations, truths)
-    code = _locate_text(classes, truths)
-    true = as_names([classes[own] for own in code])
-    find_repeats(annotations.tasks[place], true, document.name)
-    gold = np.full(annotations.n_tasks, -1, dtype=np.int32)
-    gold[place] = code
-    note = f"gold of {plural(int((gold >= 0).sum()), 'task')} from {document.name}"
-    unseen = note_unseen_truths(true, annotations.classes)
-    return _replace_gold(annotations, classes, gold, (note, *note_words(words, "truths"), *unseen))
+    kept = truths[known].remove_unused_categories()
+    return document.name, place[known], kept, note_words(words, "truths")
 
 
 def _read_pairs(
