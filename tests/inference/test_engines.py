@@ -22,9 +22,12 @@ class TwoPlaces:
     def __init__(self, annotations, gold=None, n_threads=None, cut=0.3):
         at = int(cut * annotations.n_tasks)
         parts = slice(0, at), slice(at, None)
-        self.engines = [
-            MemoryEngine(annotations[part], None if gold is None else gold[part]) for part in parts
-        ]
+        some = [annotations[part] for part in parts]
+        self.pairs, self.n_threads = annotations.pairs, n_threads
+        for part in some:
+            vars(part)["pairs"] = self.pairs  # tables are the same everywhere
+        golds = [None if gold is None else gold[part] for part in parts]
+        self.engines = [MemoryEngine(*both) for both in zip(some, golds, strict=True)]
         self.workers, self.n_tasks = annotations.workers, annotations.n_tasks
         self.n_workers, self.n_classes = annotations.n_workers, annotations.n_classes
 
@@ -40,6 +43,17 @@ class TwoPlaces:
             engine.sweep(log_prior, log_confusion, hard=hard) for engine in self.engines
         )
         return first + second
+
+    def tally_pairs(self, spread=None):
+        first, second = (engine.tally_pairs(spread) for engine in self.engines)
+        return first + second
+
+    def sweep_pairs(self, log_prior, table, *, hard=False):
+        first, second = (engine.sweep_pairs(log_prior, table, hard=hard) for engine in self.engines)
+        return first + second
+
+    def pair_posterior(self, log_prior, table):
+        return self._stack(engine.pair_posterior(log_prior, table) for engine in self.engines)
 
     def tally_coins(self):
         first, second = (engine.tally_coins() for engine in self.engines)

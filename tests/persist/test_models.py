@@ -417,7 +417,7 @@ def test_sizes_that_a_file_claims_take_no_memory(crowd, path):
     "change",
     [
         reshape("posterior_", (30, 3)),
-        reshape("confusion_", (3, 2, 2)),
+        reshape("belief_.counts", (3, 2)),
         reshape("prior_", 3),
         assign(["params", "max_iter"], -1),
         assign(["params", "history"], {"kind": "record", "name": "History"}),

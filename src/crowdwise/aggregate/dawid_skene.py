@@ -1,23 +1,16 @@
 """Dawid-Skene: one confusion matrix per worker, fitted by EM."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations.names import locate
-from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
-from crowdwise.inference import (
-    Engine,
-    divergence,
-    expected_log,
-    fixed_prior,
-    normalize,
-    pool_counts,
-    until_converged,
-    worker_prior,
-)
+from crowdwise.base import THREADS, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base.pair_model import make_whole
+from crowdwise.inference import Engine, fixed_prior, normalize, until_converged, worker_prior
+from crowdwise.inference.pair_belief import PairBelief
 from crowdwise.typing import Array, Floats
 
 
@@ -40,7 +33,7 @@ class WorkerHistory:
         return counts
 
 
-class DawidSkene(ConfusionModel):
+class DawidSkene(PairModel):
     """Infer truths with a full confusion matrix for every worker.
 
     Worker ``w``, shown a task of true class ``k``, gives label ``l`` with probability
@@ -151,46 +144,33 @@ class DawidSkene(ConfusionModel):
         self.tol = tol
         self.n_jobs = n_jobs
 
+    @property
+    def history_(self) -> WorkerHistory:
+        check_is_fitted(self)
+        return WorkerHistory(self.workers_, self.classes_, make_whole(self.seen_))
+
     def _fit(self, engine: Engine) -> Floats:
-        step = engine.tally_votes()
+        step = engine.tally_pairs()
         smoothing = worker_prior(self.smoothing, engine.n_classes)
         fixed = fixed_prior(self.class_prior, engine.n_classes)
         smooth = float(np.asarray(self.smoothing).mean()) if fixed is None else 0.0
-        earlier = 0.0 if self.history is None else self._past(self.history)
+        earlier = None if self.history is None else self._past(self.history)
         for em in until_converged(self.max_iter, self.tol):
             self.prior_ = normalize(step.truths + smooth) if fixed is None else fixed
-            pseudo = self._pseudo_counts(step.counts, smoothing) + earlier
-            self.counts_ = step.counts + pseudo
-            log_prior, log_confusion = np.log(self.prior_), self._log_confusion()
-            step = engine.sweep(log_prior, log_confusion)
-            belief = smooth * log_prior.sum() + self._log_belief(pseudo, log_confusion)
-            em.record(step.evidence + belief)
-        self.confusion_ = normalize(self.counts_)
+            self.belief_ = PairBelief(engine.pairs, step.counts, smoothing, earlier)
+            if self.pooling:
+                crowd = normalize(self.belief_.crowd() + smoothing)
+                self.belief_ = replace(self.belief_, pseudo=self.pooling * crowd)
+            log_prior, (table, belief) = np.log(self.prior_), self._tables(engine)
+            step = engine.sweep_pairs(log_prior, table)
+            em.record(step.evidence + smooth * log_prior.sum() + belief)
+        self.seen_ = replace(self.belief_, counts=step.counts, pseudo=0.0 * smoothing)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
-        self.history_ = WorkerHistory(self.workers_, self.classes_, step.counts + earlier)
         return self._posterior(engine)
 
-    def _pseudo_counts(self, counts: Floats, smoothing: Floats) -> Floats:
-        """What is added to the counts of each worker's (truth, label)."""
-        if not self.pooling:
-            return smoothing
-        return pool_counts(counts, smoothing, self.pooling)
-
-    def _log_confusion(self) -> Floats:
-        return expected_log(self.counts_) if self.pooling else np.log(normalize(self.counts_))
-
-    def _log_belief(self, pseudo: Floats, log_confusion: Floats) -> float:
-        """What the prior of the matrices adds to the objective."""
-        if self.pooling:
-            return -divergence(self.counts_, pseudo, log_confusion)
-        return float((pseudo * log_confusion).sum())
-
-    def _posterior(self, engine: Engine) -> Floats:
-        by_counts = expected_log(self.counts_) if self.pooling else np.log(self.confusion_)
-        return engine.posterior(np.log(self.prior_), by_counts)
-
-    def _worker_rows(self) -> Mapping[str, Floats]:
-        return {"confusion_": self.confusion_, "counts_": self.counts_}
+    @property
+    def _averages(self) -> bool:
+        return bool(self.pooling)
 
     def _past(self, history: WorkerHistory) -> Floats:
         return history.of(self.workers_, self.classes_)

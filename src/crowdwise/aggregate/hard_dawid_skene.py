@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.annotations import tied
-from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, PairModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     Posterior,
@@ -16,12 +16,13 @@ from crowdwise.inference import (
     share_best,
     until_converged,
 )
+from crowdwise.inference.pair_belief import PairBelief
 from crowdwise.typing import Floats
 
 SETTLED = 5e-3  # class shares that move by less than this, in sum, end the soft phase
 
 
-class HardDawidSkene(ConfusionModel):
+class HardDawidSkene(PairModel):
     """Infer truths with confusion matrices that are counted from decided labels.
 
     The model is that of :class:`DawidSkene`, but every step first decides on one label per
@@ -130,18 +131,21 @@ class HardDawidSkene(ConfusionModel):
         fixed, hard = fixed_prior(self.class_prior, engine.n_classes), not self.hybrid
         pseudo = as_confusion_counts(self.smoothing, engine.n_classes)
         smooth = float(pseudo.mean()) if fixed is None else 0.0
-        last = engine.tally_votes(partial(decide, ties=self.ties) if hard else None)
+        last = engine.tally_pairs(partial(decide, ties=self.ties) if hard else None)
         for em in until_converged(self.max_iter, self.tol):
             self.prior_ = normalize(last.truths + smooth) if fixed is None else fixed
-            self.confusion_ = normalize(last.counts + pseudo)
-            log_prior, log_confusion = np.log(self.prior_), np.log(self.confusion_)
-            step = engine.sweep(log_prior, log_confusion, hard=hard)
-            penalty = smooth * log_prior.sum() + (pseudo * log_confusion).sum()
-            em.record(step.evidence + penalty)
+            self.belief_ = PairBelief(engine.pairs, last.counts, pseudo)
+            log_prior, (table, belief) = np.log(self.prior_), self._tables(engine)
+            step = engine.sweep_pairs(log_prior, table, hard=hard)
+            em.record(step.evidence + smooth * log_prior.sum() + belief)
             moved = np.abs(normalize(step.truths) - normalize(last.truths)).sum()
             hard, last = hard or moved <= SETTLED, step
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)
+
+    @property
+    def _averages(self) -> bool:
+        return False
 
 
 def decide(posterior: Floats, ties: str) -> Floats:

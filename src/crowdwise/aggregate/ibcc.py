@@ -1,11 +1,9 @@
 """IBCC: Bayesian Dawid-Skene, with a distribution over every confusion matrix."""
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, PairModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     divergence,
@@ -15,10 +13,11 @@ from crowdwise.inference import (
     until_converged,
     worker_prior,
 )
+from crowdwise.inference.pair_belief import PairBelief
 from crowdwise.typing import Floats
 
 
-class IBCC(ConfusionModel):
+class IBCC(PairModel):
     """Infer truths with a distribution over every worker's confusion matrix.
 
     As in Dawid-Skene, worker ``w`` gives a task of true class ``k`` the label ``l`` with
@@ -124,23 +123,21 @@ class IBCC(ConfusionModel):
 
     def _fit(self, engine: Engine) -> Floats:
         fixed, smooth = fixed_prior(self.class_prior, engine.n_classes), self.class_smoothing
-        pseudo, step = worker_prior(self.smoothing, engine.n_classes), engine.tally_votes()
+        pseudo, step = worker_prior(self.smoothing, engine.n_classes), engine.tally_pairs()
         for em in until_converged(self.max_iter, self.tol, name="IBCC"):
-            truths, self.counts_ = step.truths + smooth, step.counts + pseudo
+            truths = step.truths + smooth
+            self.belief_ = PairBelief(engine.pairs, step.counts, pseudo)
             self.prior_ = normalize(truths) if fixed is None else fixed
             self.log_prior_ = expected_log(truths) if fixed is None else np.log(fixed)
-            log_confusion = expected_log(self.counts_)
-            step = engine.sweep(self.log_prior_, log_confusion)
-            bound = step.evidence - divergence(self.counts_, pseudo, log_confusion)
+            table, belief = self._tables(engine)
+            step = engine.sweep_pairs(self.log_prior_, table)
+            bound = step.evidence + belief
             if fixed is None:
                 bound -= divergence(truths, np.full(engine.n_classes, smooth))
             em.record(bound)
-        self.confusion_ = normalize(self.counts_)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)
 
-    def _posterior(self, engine: Engine) -> Floats:
-        return engine.posterior(self.log_prior_, expected_log(self.counts_))
-
-    def _worker_rows(self) -> Mapping[str, Floats]:
-        return {"confusion_": self.confusion_, "counts_": self.counts_}
+    @property
+    def _log_prior(self) -> Floats:
+        return self.log_prior_

@@ -14,6 +14,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.base import THREADS, Aggregator, Traits, at_least, by_worker, more_than, one_of
 from crowdwise.inference import (
     Engine,
+    Posterior,
     Run,
     best_of,
     divergence,
@@ -22,7 +23,7 @@ from crowdwise.inference import (
     positive_pair,
     until_converged,
 )
-from crowdwise.inference.engines.engine import CELL
+from crowdwise.inference.engines.engine import CELL, CoinSums
 from crowdwise.typing import Floats, RandomState
 
 
@@ -167,7 +168,7 @@ class MACE(Aggregator):
         known = self.skills_.to_numpy()[:, None, None]
         return known * np.eye(len(self.classes_)) + (1.0 - known) * self.spam_[:, None]
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         rng = check_random_state(self.random_state)
         labeled = engine.labels_per_worker() > 0  # nobody else draws a random number
 
@@ -186,11 +187,11 @@ class MACE(Aggregator):
         """EM from one start."""
         prior, log_classes = self._prior(engine.n_classes), even(engine.n_classes)
         rates = log_rates(start, variational=False)
-        step = engine.sweep(log_classes, log_confusion(rates))
+        step = engine.sweep_coins(log_classes, *log_chances(rates))
         for em in until_converged(self.max_iter, self.tol, name="MACE"):
-            counts = expected_counts(step.counts, rates).plus(prior)
+            counts = expected_counts(step, rates).plus(prior)
             rates = log_rates(counts, variational=self.inference == "vb")
-            step = engine.sweep(log_classes, log_confusion(rates))
+            step = engine.sweep_coins(log_classes, *log_chances(rates))
             em.record(step.evidence - self._penalty(counts, rates, prior))
         return Run(counts, em.objective)
 
@@ -208,13 +209,13 @@ class MACE(Aggregator):
             return -float((prior.knowing * rates.knowing).sum() + (prior.spam * rates.spam).sum())
         return divergence(counts.knowing, prior.knowing) + divergence(counts.spam, prior.spam)
 
-    def _posterior(self, engine: Engine) -> Floats:
+    def _posterior(self, engine: Engine) -> Posterior:
         counts = WorkerCounts(self.knowing_counts_, self.spam_counts_)
-        table = log_confusion(log_rates(counts, variational=self.inference == "vb"))
-        return engine.posterior(even(engine.n_classes), table)
+        rates = log_rates(counts, variational=self.inference == "vb")
+        return engine.coin_posterior(even(engine.n_classes), *log_chances(rates))
 
     def _memory(self, data: Annotations) -> int:
-        return super()._memory(data) + CELL * data.n_workers * data.n_classes**2
+        return super()._memory(data) + CELL * data.n_workers * data.n_classes
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"knowing_counts_": self.knowing_counts_, "spam_counts_": self.spam_counts_}
@@ -232,18 +233,18 @@ def log_rates(counts: WorkerCounts, *, variational: bool) -> WorkerCounts:
     return WorkerCounts(np.log(normalize(counts.knowing)), np.log(normalize(counts.spam)))
 
 
-def log_confusion(rates: WorkerCounts) -> Floats:
-    """Log P(label | truth) = log(knows [label = truth] + (1 - knows) spam[label])."""
-    made_up = rates.knowing[:, 1:] + rates.spam  # (worker, label)
-    right = np.logaddexp(rates.knowing[:, :1], made_up)
-    same = np.eye(made_up.shape[1], dtype=bool)
-    return np.where(same, right[:, None], made_up[:, None])  # (worker, truth, label)
+def log_chances(rates: WorkerCounts) -> tuple[Floats, Floats]:
+    """Log P(label | truth) where they are the same, and where they are not, (worker, label).
 
-
-def expected_counts(counts: Floats, rates: WorkerCounts) -> WorkerCounts:
-    """E-step: what was known, and what was made up, from counts[worker, truth, label]."""
+    That is log(knows [label = truth] + (1 - knows) spam[label]).
+    """
     made_up = rates.knowing[:, 1:] + rates.spam
-    knew = np.exp(rates.knowing[:, :1] - np.logaddexp(rates.knowing[:, :1], made_up))
-    known = np.einsum("wll->wl", counts) * knew  # only a right label can have been known
-    spam = np.maximum(counts.sum(axis=1) - known, 0.0)
+    return np.logaddexp(rates.knowing[:, :1], made_up), made_up
+
+
+def expected_counts(sums: CoinSums, rates: WorkerCounts) -> WorkerCounts:
+    """E-step: what was known, and what was made up, from counts by worker and label."""
+    right, _ = log_chances(rates)
+    known = sums.right * np.exp(rates.knowing[:, :1] - right)  # only if right can it be known
+    spam = np.maximum(sums.given - known, 0.0)
     return WorkerCounts(np.stack([known.sum(axis=1), spam.sum(axis=1)], axis=1), spam)

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, by_worker, more_than, one_of
-from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.base.confusion_model import refuse_matrices
+from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import (
     Engine,
     Posterior,
@@ -19,7 +20,6 @@ from crowdwise.inference import (
     until_converged,
 )
 from crowdwise.inference.engines import CoinSums
-from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.typing import Floats
 
 
@@ -118,10 +118,7 @@ class OneCoin(ConfusionModel):
     def confusion_(self) -> Floats:  # type: ignore[override]  # made when asked for: it may be huge
         check_is_fitted(self)
         n_workers, n_classes = len(self.accuracy_), len(self.classes_)
-        if (needed := 8 * n_workers * n_classes**2) > LARGE:
-            size = f"{n_workers:,} matrices of {n_classes:,} x {n_classes:,}"
-            fix = "use accuracy_, from which they follow"
-            refuse_too_large("confusion_", needed, size, fix, AnnotationError)
+        refuse_matrices(n_workers, n_classes, "use accuracy_, from which they follow")
         return one_coin_confusion(self.accuracy_, n_classes)
 
     @property

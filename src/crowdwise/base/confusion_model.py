@@ -8,8 +8,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator, by_worker
+from crowdwise.errors import AnnotationError
 from crowdwise.inference.engines.engine import CELL, Engine, Posterior
 from crowdwise.inference.simplex import log_of
+from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.typing import Floats
 
 
@@ -34,3 +36,10 @@ class ConfusionModel(Aggregator):
 
     def _memory(self, data: Annotations) -> int:
         return super()._memory(data) + CELL * data.n_workers * data.n_classes**2
+
+
+def refuse_matrices(n_workers: int, n_classes: int, fix: str) -> None:
+    """Refuse to make a matrix for every worker where they would not fit into memory."""
+    if (needed := 8 * n_workers * n_classes**2) > LARGE:
+        size = f"{n_workers:,} matrices of {n_classes:,} x {n_classes:,}"
+        refuse_too_large("confusion_", needed, size, fix, AnnotationError)

@@ -22,6 +22,8 @@ PARTS: Mapping[str, str] = {
     "History": "crowdwise.nets.loop",
     "LogisticRegression": "sklearn.linear_model",
     "MLP": "crowdwise.nets.modules",
+    "PairBelief": "crowdwise.inference.pair_belief",
+    "Pairs": "crowdwise.annotations.cells",
     "Pipeline": "sklearn.pipeline",
     "Search": "crowdwise.learn.search",
     "StandardScaler": "sklearn.preprocessing",

@@ -53,6 +53,9 @@ def refuse_misfits(model: Model) -> None:
             found = np.shape(vars(model)[name])
             if (found if name in model._axes else found[:1]) != expected:
                 raise FormatError(f"{name} has the shape {found}, its names {expected}.")
+    for value in vars(model).values():
+        if hasattr(value, "refuse_misfits"):  # a part that knows its own sizes
+            value.refuse_misfits(len(vars(model)["workers_"]), len(vars(model)["classes_"]))
     inner = getattr(model, "_inner", tuple)
     for other in inner():
         refuse_misfits(other)

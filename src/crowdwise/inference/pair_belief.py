@@ -1,0 +1,167 @@
+"""Confusion matrices as counts of the (worker, label) pairs that occur."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import digamma, gammaln, xlogy
+
+from crowdwise.annotations import Pairs
+from crowdwise.errors import FormatError
+from crowdwise.inference.engines.blocks import Parts, add_up, in_order
+from crowdwise.typing import Floats, Ints
+
+CELLS_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class PairBelief:
+    """Label counts of each worker and truth, pseudo-counts apart.
+
+    Only pairs of worker and label that occur have a row: for all others the counts are the
+    pseudo-counts, and what they add up to has a closed form. So work and memory go by the
+    annotations, however many classes there are.
+    """
+
+    pairs: Pairs
+    counts: Floats  # (pair, truth): expected label counts
+    pseudo: Floats  # (truth, label): added to those of every worker
+    earlier: Floats | None = None  # (worker, truth, label): of other tasks
+    stranger: Floats | None = None  # (truth, label): all counts of a worker after the last
+
+    def refuse_misfits(self, n_workers: int, n_classes: int) -> None:
+        """Refuse sizes or numbers, such as those of a damaged file, that cannot be."""
+        pairs, n_truths = self.pairs, len(self.pseudo)
+        expected = (len(pairs), n_truths), (n_truths, pairs.n_classes), len(pairs.worker)
+        found = np.shape(self.counts), np.shape(self.pseudo), len(pairs.label)
+        if found != expected or (pairs.n_workers, pairs.n_classes) != (n_workers, n_classes):
+            raise FormatError(f"Counts of pairs have the sizes {found}, not {expected}.")
+        code = pairs.code
+        if (np.diff(code) <= 0).any() or code.min(initial=0) < 0:
+            raise FormatError("Pairs of worker and label are not in rising order.")
+        if code.max(initial=0) >= max(n_workers * n_classes, 1):
+            raise FormatError("Pairs name workers that are not there.")
+        if self.counts.min(initial=0.0) < 0 or self.pseudo.min(initial=0.0) < 0:
+            raise FormatError("Counts of pairs are below 0.")
+
+    @cached_property
+    def total(self) -> Floats:
+        """All counts of each worker and truth, (worker, truth)."""
+        return self.pairs.add_up(self.counts) + self._prior_total
+
+    @cached_property
+    def _prior_total(self) -> Floats:
+        total = self.pseudo.sum(axis=1)
+        return total[None] if self.earlier is None else total + self.earlier.sum(axis=2)
+
+    def log_mean(self, n_threads: int | None = None) -> tuple[Floats, float]:
+        """Log P(label | truth) of each pair, and the log-prior of all, up to a constant."""
+        log_total, table = np.log(self.total), np.empty_like(self.counts)
+
+        def one(some: slice) -> Parts:
+            prior = self._prior_rows(self.pairs.worker[some], self.pairs.label[some])
+            log = np.log(self.counts[some] + prior)
+            np.subtract(log, log_total[self.pairs.worker[some]], out=table[some])
+            return (np.array([np.vdot(prior, log)]),)
+
+        (inner,) = add_up(in_order(one, list(self._parts()), n_threads))
+        return table, float(inner[0] + self._unseen() - (self._prior_total * log_total).sum())
+
+    def expected_log(self, n_threads: int | None = None) -> tuple[Floats, float]:
+        """E[log P(label | truth)] of each pair, and the divergence from the prior of all."""
+        log_total, table = digamma(self.total), np.empty_like(self.counts)
+
+        def one(some: slice) -> Parts:
+            worker = self.pairs.worker[some]
+            prior = self._prior_rows(worker, self.pairs.label[some])
+            counts = self.counts[some] + prior
+            np.subtract(digamma(counts), log_total[worker], out=table[some])
+            gain = np.vdot(self.counts[some], table[some])
+            return (np.array([gain + (gammaln(prior) - gammaln(counts)).sum()]),)
+
+        (inner,) = add_up(in_order(one, list(self._parts()), n_threads))
+        return table, float(inner[0] + (gammaln(self.total) - gammaln(self._prior_total)).sum())
+
+    def all_counts(self) -> Floats:
+        """Counts and pseudo-counts, (worker, truth, label)."""
+        counts = self.pairs.spread(self.counts) + self.pseudo
+        return counts if self.earlier is None else counts + self.earlier
+
+    def diagonal(self) -> Floats:
+        """P(label = truth | truth) of each worker, (worker, truth)."""
+        n_classes = self.pairs.n_classes
+        worker, label = (part.ravel() for part in np.indices((self.pairs.n_workers, n_classes)))
+        right = self._rows(worker, label)[np.arange(len(label)), label]
+        return right.reshape(-1, n_classes) / self.total
+
+    def crowd(self) -> Floats:
+        """Counts of all workers together, (truth, label)."""
+        return self._by_label(self.counts).T
+
+    def mean_counts(self) -> Floats:
+        """Mean of the counts of all workers, (truth, label)."""
+        mean = self.crowd() / self.pairs.n_workers + self.pseudo
+        return mean if self.earlier is None else mean + self.earlier.mean(axis=0)
+
+    def mean_shares(self) -> Floats:
+        """Mean P(label | truth) of all workers, (truth, label)."""
+        if self.earlier is not None:
+            counts = self.all_counts()
+            return np.asarray((counts / self.total[:, :, None]).mean(axis=0))
+        odds, worker = 1.0 / self.total, self.pairs.worker
+        added = self._by_label(self.counts * odds[worker]).T
+        return (added + self.pseudo * odds.sum(axis=0)[:, None]) / self.pairs.n_workers
+
+    def with_stranger(self, counts: Floats) -> Self:
+        """The same, with one worker more."""
+        return replace(self, stranger=counts)
+
+    def of(self, pairs: Pairs, *, expected: bool) -> Floats:
+        """The table of other pairs: log P(label | truth), or what is expected of it."""
+        if pairs is self.pairs:
+            return self.expected_log()[0] if expected else self.log_mean()[0]
+        log = digamma if expected else np.log
+        known = pairs.worker < self.pairs.n_workers
+        worker = np.where(known, pairs.worker, 0)
+        table: Floats = log(self._rows(worker, pairs.label)) - log(self.total)[worker]
+        if self.stranger is not None:
+            new = log(self.stranger) - log(self.stranger.sum(axis=1, keepdims=True))
+            table[~known] = new.T[pairs.label[~known]]
+        return table
+
+    def _rows(self, worker: Ints, label: Ints) -> Floats:
+        """All counts of some pairs, which need not have a row, (…, truth)."""
+        rows, own = self._prior_rows(worker, label), self.pairs.code
+        wanted = worker.astype(np.int64) * self.pairs.n_classes + label
+        place = np.minimum(np.searchsorted(own, wanted), max(len(own) - 1, 0))
+        there = np.flatnonzero(own[place] == wanted)
+        rows[there] += self.counts[place[there]]
+        return rows
+
+    def _prior_rows(self, worker: Ints, label: Ints) -> Floats:
+        rows = self.pseudo.T[label]
+        return rows if self.earlier is None else rows + self.earlier[worker, :, label]
+
+    def _by_label(self, rows: Floats) -> Floats:
+        """Sum of the rows of each label, (label, truth)."""
+        label = self.pairs.label
+        shape = self.pairs.n_classes, len(label)
+        return csr_array((np.ones(len(label)), (label, np.arange(len(label)))), shape=shape) @ rows
+
+    def _unseen(self) -> float:
+        """Sum of p log p over the pseudo-counts of pairs without a row."""
+        if self.earlier is not None:
+            every = self.earlier + self.pseudo
+            seen = every[self.pairs.worker, :, self.pairs.label]
+            return float(xlogy(every, every).sum() - xlogy(seen, seen).sum())
+        times = np.bincount(self.pairs.label, minlength=self.pairs.n_classes)
+        return float(xlogy(self.pseudo, self.pseudo).sum(axis=0) @ (self.pairs.n_workers - times))
+
+    def _parts(self) -> Iterator[slice]:
+        size = max(CELLS_AT_ONCE // max(self.counts.shape[1], 1), 1)
+        return (slice(i, i + size) for i in range(0, max(len(self.pairs), 1), size))
