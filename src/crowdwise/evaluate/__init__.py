@@ -20,6 +20,7 @@ from crowdwise.evaluate.dependence import Dependence, dependence
 from crowdwise.evaluate.doubt import Uncertainty, uncertainty
 from crowdwise.evaluate.gold_estimate import GoldEstimate, estimate
 from crowdwise.evaluate.imbalance import balanced_threshold, rebalance
+from crowdwise.evaluate.independence import Independence, check_independence
 from crowdwise.evaluate.intervals import Estimate, bootstrap, credible, wilson
 from crowdwise.evaluate.panel_assessment import PanelAssessment, assess_panel
 from crowdwise.evaluate.replacement import Replacement, replaceable
@@ -40,6 +41,7 @@ __all__ = [
     "Dependence",
     "Estimate",
     "GoldEstimate",
+    "Independence",
     "PanelAssessment",
     "Replacement",
     "Uncertainty",
@@ -52,6 +54,7 @@ __all__ = [
     "bootstrap",
     "brier_score",
     "certainty",
+    "check_independence",
     "class_f1",
     "class_recall",
     "cohen_kappa",

@@ -30,8 +30,9 @@ RIDGE = 0.02  # of a judge's variance, so that copies can be told from nothing
 LITTLE = 0.01  # of what the panel can tell, that it may lose with its redundant judges
 KNOWN = "Errors are those against the truths given."
 GUESSED = (
-    "Without truths, the panel's posterior stands for them, and mistakes that most judges share "
-    "count as right. The effective number was 3 to 7 % too high on a real panel of eight families, "
+    "Without truths, the panel's posterior stands for them. Errors that some judges share against "
+    "the others are seen; mistakes that most judges share count as right, and are not. "
+    "The effective number was 3 to 7 % too high on a real panel of eight families, "
     "and 6 to 36 % too low in simulated panels of eight judges, most where one block held half of "
     "them. There is no interval; gold labels give one."
 )
