@@ -1,4 +1,5 @@
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,8 +72,7 @@ def test_the_statistic_equals_plain_loops():
 def test_crowds_are_drawn_from_the_model():
     confusion = np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
     votes = confused_crowd(confusion, 4000, 3, prior=[0.8, 0.2], random_state=0).annotations
-    model = DawidSkene()
-    model.prior_, model.confusion_ = np.array([0.8, 0.2]), confusion
+    model = SimpleNamespace(prior_=np.array([0.8, 0.2]), confusion_=confusion)
     rng = np.random.RandomState(0)
     drawn = draw_crowd(votes, model, None, rng)
     assert_allclose((drawn.label == 0).mean(), 0.8 * 0.9 + 0.2 * 0.3, atol=0.01)
