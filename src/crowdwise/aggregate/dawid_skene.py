@@ -7,9 +7,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations.names import locate
-from crowdwise.base import THREADS, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, LiveModel, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base.live import believe
 from crowdwise.base.pair_model import make_whole
-from crowdwise.inference import Engine, fixed_prior, normalize, until_converged, worker_prior
+from crowdwise.inference import (
+    Engine,
+    Sums,
+    fixed_prior,
+    normalize,
+    until_converged,
+    worker_prior,
+)
 from crowdwise.inference.pair_belief import PairBelief
 from crowdwise.typing import Array, Floats
 
@@ -33,7 +41,7 @@ class WorkerHistory:
         return counts
 
 
-class DawidSkene(PairModel):
+class DawidSkene(LiveModel, PairModel):
     """Infer truths with a full confusion matrix for every worker.
 
     Worker ``w``, shown a task of true class ``k``, gives label ``l`` with probability
@@ -115,6 +123,7 @@ class DawidSkene(PairModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True)
+    _growth = 1.005  # EM ends in one of several places, by its start
     _parameter_constraints = {
         "smoothing": [more_than(0.0), "array-like"],
         "pooling": [at_least(0.0)],
@@ -167,6 +176,16 @@ class DawidSkene(PairModel):
         self.seen_ = replace(self.belief_, counts=step.counts, pseudo=0.0 * smoothing)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)
+
+    def _learn(self, sums: Sums, crowd: Floats) -> None:
+        smoothing = worker_prior(self.smoothing, len(crowd))
+        fixed = fixed_prior(self.class_prior, len(crowd))
+        smooth = float(np.asarray(self.smoothing).mean())
+        self.prior_ = normalize(sums.truths + smooth) if fixed is None else fixed
+        pseudo = self.pooling * normalize(crowd + smoothing) if self.pooling else smoothing
+        earlier = None if self.history is None else self._past(self.history)
+        self.belief_ = believe(sums.counts, pseudo, earlier)
+        self.seen_ = replace(self.belief_, pseudo=0.0 * smoothing)
 
     @property
     def _averages(self) -> bool:

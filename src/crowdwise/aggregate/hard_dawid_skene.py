@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.annotations import tied
-from crowdwise.base import THREADS, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, LiveModel, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base.live import believe
 from crowdwise.inference import (
     Engine,
+    MemoryEngine,
     Posterior,
+    Sums,
     as_confusion_counts,
     fixed_prior,
     normalize,
@@ -22,7 +25,7 @@ from crowdwise.typing import Floats
 SETTLED = 5e-3  # class shares that move by less than this, in sum, end the soft phase
 
 
-class HardDawidSkene(PairModel):
+class HardDawidSkene(LiveModel, PairModel):
     """Infer truths with confusion matrices that are counted from decided labels.
 
     The model is that of :class:`DawidSkene`, but every step first decides on one label per
@@ -98,6 +101,7 @@ class HardDawidSkene(PairModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True)
+    _growth = 1.005  # EM ends in one of several places, by its start
     _parameter_constraints = {
         "hybrid": ["boolean"],
         "smoothing": [more_than(0.0), "array-like"],
@@ -142,6 +146,15 @@ class HardDawidSkene(PairModel):
             hard, last = hard or moved <= SETTLED, step
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)
+
+    def _learn(self, sums: Sums, crowd: Floats) -> None:
+        fixed = fixed_prior(self.class_prior, len(crowd))
+        pseudo = as_confusion_counts(self.smoothing, len(crowd))
+        self.prior_ = normalize(sums.truths + pseudo.mean()) if fixed is None else fixed
+        self.belief_ = believe(sums.counts, pseudo)
+
+    def _counted(self, engine: MemoryEngine, posterior: Floats) -> Floats:
+        return share_best(posterior)
 
     @property
     def _averages(self) -> bool:

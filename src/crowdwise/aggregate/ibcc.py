@@ -3,9 +3,11 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.base import THREADS, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base import THREADS, LiveModel, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base.live import believe
 from crowdwise.inference import (
     Engine,
+    Sums,
     divergence,
     expected_log,
     fixed_prior,
@@ -17,7 +19,7 @@ from crowdwise.inference.pair_belief import PairBelief
 from crowdwise.typing import Floats
 
 
-class IBCC(PairModel):
+class IBCC(LiveModel, PairModel):
     """Infer truths with a distribution over every worker's confusion matrix.
 
     As in Dawid-Skene, worker ``w`` gives a task of true class ``k`` the label ``l`` with
@@ -125,10 +127,8 @@ class IBCC(PairModel):
         fixed, smooth = fixed_prior(self.class_prior, engine.n_classes), self.class_smoothing
         pseudo, step = worker_prior(self.smoothing, engine.n_classes), engine.tally_pairs()
         for em in until_converged(self.max_iter, self.tol, name="IBCC"):
-            truths = step.truths + smooth
+            truths = self._take_truths(step.truths)
             self.belief_ = PairBelief(engine.pairs, step.counts, pseudo)
-            self.prior_ = normalize(truths) if fixed is None else fixed
-            self.log_prior_ = expected_log(truths) if fixed is None else np.log(fixed)
             table, belief = self._tables(engine)
             step = engine.sweep_pairs(self.log_prior_, table)
             bound = step.evidence + belief
@@ -137,6 +137,17 @@ class IBCC(PairModel):
             em.record(bound)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)
+
+    def _learn(self, sums: Sums, crowd: Floats) -> None:
+        self._take_truths(sums.truths)
+        self.belief_ = believe(sums.counts, worker_prior(self.smoothing, len(crowd)))
+
+    def _take_truths(self, truths: Floats) -> Floats:
+        """Set the belief about the classes; returns their counts, pseudo-counts included."""
+        fixed, counts = fixed_prior(self.class_prior, len(truths)), truths + self.class_smoothing
+        self.prior_ = normalize(counts) if fixed is None else fixed
+        self.log_prior_ = expected_log(counts) if fixed is None else np.log(fixed)
+        return counts
 
     @property
     def _log_prior(self) -> Floats:

@@ -1,20 +1,21 @@
 """Majority vote: the label most workers gave."""
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crowdwise.annotations import TIE, tied
-from crowdwise.base import Aggregator, Traits, one_of
+from crowdwise.annotations import TIE, Annotations, tied
+from crowdwise.base import LiveModel, Traits, one_of
 from crowdwise.errors import ParameterError, explain, listing
-from crowdwise.inference import CompactPosterior, Engine, Posterior
+from crowdwise.inference import CompactPosterior, Engine, Posterior, Sums
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
 
-class MajorityVote(Aggregator):
+class MajorityVote(LiveModel):
     """Infer truths by counting labels.
 
     Every worker counts the same, or by ``weights``; nothing is learned. The probability of
@@ -86,6 +87,12 @@ class MajorityVote(Aggregator):
     def _posterior(self, engine: Engine) -> Posterior:
         weights = None if self.weights is None else weights_of(self.weights, engine.workers)
         return engine.shares(weights, soft=self.voting == "soft")
+
+    def _learn(self, sums: Sums, crowd: Floats) -> None:
+        """Nothing is learned."""
+
+    def _taken(self, votes: Annotations) -> Annotations:
+        return votes if self.voting == "soft" else replace(votes, soft=None)
 
     def _choose(self, posterior: Posterior) -> Ints:
         if self.ties == "first":

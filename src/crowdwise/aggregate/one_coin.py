@@ -7,12 +7,23 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, by_worker, more_than, one_of
+from crowdwise.base import (
+    THREADS,
+    ConfusionModel,
+    LiveModel,
+    Traits,
+    at_least,
+    by_worker,
+    more_than,
+    one_of,
+)
 from crowdwise.base.confusion_model import refuse_matrices
+from crowdwise.base.live import as_coins
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import (
     Engine,
     Posterior,
+    Sums,
     fixed_prior,
     log_of,
     normalize,
@@ -23,7 +34,7 @@ from crowdwise.inference.engines import CoinSums
 from crowdwise.typing import Floats
 
 
-class OneCoin(ConfusionModel):
+class OneCoin(LiveModel, ConfusionModel):
     """Infer truths with one accuracy per worker.
 
     Worker ``w`` is right with probability ``accuracy_[w]``, whatever the truth, and errs
@@ -91,6 +102,7 @@ class OneCoin(ConfusionModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True, compact=True)
+    _growth = 1.005  # EM ends in one of several places, by its start
     _parameter_constraints = {
         "smoothing": [more_than(0.0), "array-like"],
         "class_prior": [one_of("estimate", "uniform"), "array-like"],
@@ -140,6 +152,11 @@ class OneCoin(ConfusionModel):
             truths, accuracy = step.truths, accuracy_of(step, pseudo)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)
+
+    def _learn(self, sums: Sums, crowd: Floats) -> None:
+        pseudo, fixed = right_and_wrong(self.smoothing), fixed_prior(self.class_prior, len(crowd))
+        self.accuracy_ = accuracy_of(as_coins(sums), pseudo)
+        self.prior_ = normalize(sums.truths + pseudo.mean()) if fixed is None else fixed
 
     def _start(self, engine: Engine, pseudo: Floats) -> tuple[Floats, Floats]:
         """Expected number of tasks of each truth, and the accuracies, to begin with."""

@@ -1,11 +1,14 @@
 """Wawa: worker agreement with aggregate, then a weighted vote."""
 
-from crowdwise.base import RepeatedVote, at_least
+from crowdwise.base import LiveModel, RepeatedVote, at_least
+from crowdwise.base.live import as_coins
 from crowdwise.base.weighted_vote import agreement_rate
+from crowdwise.errors import ParameterError, explain
+from crowdwise.inference import MemoryEngine, Sums, clamp, share_best
 from crowdwise.typing import Floats
 
 
-class Wawa(RepeatedVote):
+class Wawa(LiveModel, RepeatedVote):
     """Infer truths by a vote in which workers count by their agreement with the majority.
 
     A majority vote gives first labels, the share of a worker's labels that agree with them
@@ -59,3 +62,17 @@ class Wawa(RepeatedVote):
 
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
         return agreement_rate(agreed, given)
+
+    def _learn(self, sums: Sums, crowd: Floats) -> None:
+        if self.max_iter > 1:
+            raise ParameterError(
+                explain(
+                    f"Wawa(max_iter={self.max_iter}) cannot be updated: only one round can.",
+                    fix="use max_iter=1, or fit again",
+                )
+            )
+        coins = as_coins(sums)
+        self.weights_ = self.agreement_ = agreement_rate(coins.right, coins.given)
+
+    def _counted(self, engine: MemoryEngine, posterior: Floats) -> Floats:
+        return share_best(clamp(engine.shares(), engine.gold))

@@ -4,6 +4,7 @@ from crowdwise.base.aggregator import Aggregator, Traits, by_worker
 from crowdwise.base.confusion_model import ConfusionModel
 from crowdwise.base.embedder import Embedder
 from crowdwise.base.learner import Learner, LearnerTraits
+from crowdwise.base.live import LiveModel
 from crowdwise.base.pair_model import PairModel
 from crowdwise.base.params import THREADS, at_least, between, checks_params, more_than, one_of
 from crowdwise.base.weighted_vote import RepeatedVote, WeightedVote
@@ -15,6 +16,7 @@ __all__ = [
     "Embedder",
     "Learner",
     "LearnerTraits",
+    "LiveModel",
     "PairModel",
     "RepeatedVote",
     "Traits",

@@ -1,0 +1,288 @@
+"""A crowd whose labels keep arriving: what is known of each task, and the sums over all.
+
+Each label goes to the end of a column and is linked to the label before it of the same task. A
+*visit* judges some tasks again under the present sums and moves the sums by what has changed, as
+in the incremental EM of Neal and Hinton (1998). Tasks with new labels are visited at once, all
+others in turn, until a whole round of visits moves nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from crowdwise.annotations import Annotations
+from crowdwise.errors import FormatError
+from crowdwise.inference.engines.engine import Sums
+from crowdwise.inference.engines.memory import MemoryEngine
+from crowdwise.inference.growing import Growing, NameBook, number_repeats
+from crowdwise.typing import Array, Floats, Ints
+
+BLOCK = 1 << 12  # labels of a visit, about
+STILL = 1e-6  # a visit that moves every probability by less has moved nothing
+
+
+class Judge(Protocol):
+    """A method's view of some tasks: their posterior, and what is counted of them."""
+
+    def __call__(self, engine: MemoryEngine, sums: Sums, crowd: Floats) -> tuple[Floats, Floats]:
+        """From the sums of the engine's workers, and the counts of all workers together."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """All that a live crowd has to remember, for a file: labels in order, and where it stands."""
+
+    task: Ints  # of each label, in the order of arrival; as the next three
+    worker: Ints
+    label: Ints
+    weight: Floats
+    gold: Ints  # of each task, -1 for none
+    posterior: Floats  # (task, class); as the next one
+    counted: Floats
+    memory: float  # 0 for all
+    begun: int  # labels at the last beginning
+
+    def __post_init__(self) -> None:
+        n_tasks, n_cells = len(self.gold), len(self.task)
+        sizes = {len(column) for column in (self.worker, self.label, self.weight)}
+        shape = self.posterior.shape
+        if sizes != {n_cells} or len(shape) != 2 or shape[0] != n_tasks:
+            raise FormatError("The columns of the ledger differ in length.")
+        if self.counted.shape != shape or not n_cells or self.memory < 0:
+            raise FormatError("The ledger's numbers do not fit each other.")
+        for codes, n in ((self.task, n_tasks), (self.label, shape[1]), (self.worker, n_cells)):
+            if codes.min() < 0 or codes.max() >= n:
+                raise FormatError("The ledger names a task, worker or label that is not there.")
+
+
+class LiveCrowd:
+    """Labels that arrive one by one or in batches, and the sums that a method keeps of them."""
+
+    def __init__(self, tasks: Array, workers: Array, classes: Array, memory: float = 0.0) -> None:
+        self.tasks, self.workers, self.classes = map(NameBook, (tasks, workers, classes))
+        self.memory, self.begun = memory, 0
+        self.cursor, self.still = 0, 0  # where the round is, and tasks since something moved
+        n_tasks, n_workers, k = len(tasks), len(workers), len(classes)
+        self.task, self.worker, self.label = (Growing(np.zeros(0, np.int64)) for _ in range(3))
+        self.weight, self.before = Growing(np.zeros(0)), Growing(np.zeros(0, np.int64))
+        self.rank = Growing(np.zeros(0, np.int64))  # the how-manieth of its worker
+        self.last = Growing(np.full(n_tasks, -1, np.int64))
+        self.size = Growing(np.zeros(n_tasks, np.int64))
+        self.gold = Growing(np.full(n_tasks, -1, np.int64))
+        self.posterior, self.counted = (Growing(np.zeros((n_tasks, k))) for _ in range(2))
+        self.given = Growing(np.zeros(n_workers, np.int64))
+        self.counts = Growing(np.zeros((n_workers, k, k)))
+        self.truths = np.zeros(k)
+        self.shown: Floats | None = None  # the posterior that a model shows
+
+    @classmethod
+    def reopen(cls, ledger: Ledger, tasks: Array, workers: Array, classes: Array) -> LiveCrowd:
+        """Continue where a ledger ends."""
+        live = cls(tasks, workers, classes, ledger.memory)
+        if ledger.posterior.shape != (len(tasks), len(classes)):
+            raise FormatError("The ledger does not fit the names of the model.")
+        live._link(ledger.task, ledger.worker, ledger.label, ledger.weight)
+        live.gold.view[:], live.begun = ledger.gold, ledger.begun
+        live.posterior.view[:] = ledger.posterior
+        live.recount(ledger.counted)
+        return live
+
+    def close(self) -> Ledger:
+        """What a file has to hold."""
+        names = ("task", "worker", "label", "weight", "gold", "posterior", "counted")
+        columns = {name: getattr(self, name).view.copy() for name in names}
+        return Ledger(memory=float(self.memory), begun=self.begun, **columns)
+
+    def show_posterior(self) -> Floats:
+        """A view of the posterior that nobody can write to."""
+        self.shown = self.posterior.view
+        self.shown.flags.writeable = False
+        return self.shown
+
+    @property
+    def n_labels(self) -> int:
+        return self.task.n
+
+    # -- labels in ---------------------------------------------------------------------
+
+    def add(self, votes: Annotations, gold: Ints | None) -> Ints:
+        """Take new labels, and truths by our numbers; returns the numbers of their tasks."""
+        known = votes.redundancy > 0 if gold is None else (votes.redundancy > 0) | (gold >= 0)
+        place = np.full(votes.n_tasks, -1, np.int64)
+        place[known] = self.tasks.enroll(votes.tasks[known])
+        who = np.unique(votes.worker)
+        workers = np.full(votes.n_workers, -1, np.int64)
+        workers[who] = self.workers.enroll(votes.workers[who])
+        classes = self.classes.enroll(votes.classes)
+        self._make_room()
+        cells = votes.cells
+        worker, label = np.divmod(cells.code, max(votes.n_classes, 1))
+        task = np.repeat(np.arange(votes.n_tasks), np.diff(cells.indptr))
+        weight = np.ones(len(task)) if cells.value is None else cells.value
+        order = self._order(votes)
+        task, worker, label = place[task], workers[worker], classes[label]
+        self._link(task[order], worker[order], label[order], weight[order])
+        if gold is not None:
+            told = gold >= 0
+            self.gold.view[place[told]] = gold[told]
+        self.still = 0
+        return np.unique(place[known])
+
+    def _order(self, votes: Annotations) -> Ints:
+        """In which order the cells came: by time where it is known, else by task."""
+        n_cells = len(votes.cells.code)
+        if votes.time is None:
+            return np.arange(n_cells)
+        each = n_cells // max(votes.n_annotations, 1)
+        first = np.argsort(votes.time, kind="stable") * each
+        return (first[:, None] + np.arange(each)).ravel()
+
+    def _make_room(self) -> None:
+        """Rows for new tasks and workers, columns for new classes."""
+        pad = len(self.classes) - len(self.truths)
+        if pad:
+            for table in (self.posterior, self.counted, self.counts):
+                table.widen(pad)
+            self.truths = np.pad(self.truths, (0, pad))
+        for column, value in ((self.last, -1), (self.size, 0), (self.gold, -1)):
+            column.extend(len(self.tasks), value)
+        for column in (self.posterior, self.counted):
+            column.extend(len(self.tasks))
+        for column in (self.given, self.counts):
+            column.extend(len(self.workers))
+
+    def _link(self, task: Ints, worker: Ints, label: Ints, weight: Floats) -> None:
+        """Append labels, each linked to the one before it of its task."""
+        first = self.n_labels
+        number = np.arange(first, first + len(task))
+        before, turn = number_repeats(task)
+        linked = np.where(before >= 0, before + first, self.last.view[task])
+        _, nth = number_repeats(worker)
+        rank = self.given.view[worker] + nth
+        added = np.bincount(worker, minlength=len(self.workers))
+        if self.memory:
+            self.counts.view[:] *= self.fade(added)[:, None, None]
+        self.given.view[:] += added
+        self.last.view[task] = number  # the last of several is the one that stays
+        np.maximum.at(self.size.view, task, self.size.view[task] + turn + 1)
+        columns = (self.task, self.worker, self.label, self.weight, self.before, self.rank)
+        for column, values in zip(
+            columns, (task, worker, label, weight, linked, rank), strict=True
+        ):
+            column.append(values)
+        # Visits move the sums by what has changed: new labels count for what was known before.
+        value = weight * self.fade(self.given.view[worker] - 1 - rank)
+        share = value[:, None] * self.counted.view[task]
+        np.add.at(self.counts.view.swapaxes(1, 2), (worker, label), share)
+
+    def fade(self, age: Ints) -> Floats:
+        """How much a label counts after so many later ones of its worker."""
+        return np.exp(-age / self.memory) if self.memory else np.ones(len(age))
+
+    # -- judgments ---------------------------------------------------------------------
+
+    def gather(self, tasks: Ints) -> tuple[Annotations, Ints, Ints]:
+        """The labels of these tasks, the numbers of their workers, and those of the labels."""
+        at, owner, found, owners = self.last.view[tasks], np.arange(len(tasks)), [], []
+        while len(at):
+            there = at >= 0
+            at, owner = at[there], owner[there]
+            found.append(at)
+            owners.append(owner)
+            at = self.before.view[at]
+        cell, owner = np.concatenate(found), np.concatenate(owners)
+        order = np.argsort(owner, kind="stable")
+        cell = cell[order]
+        rows, worker = np.unique(self.worker.view[cell], return_inverse=True)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(tasks)))])
+        votes = Annotations(
+            tasks=tasks,
+            workers=self.workers.names.view[rows],
+            classes=self.classes.names.view,
+            indptr=indptr.astype(np.int64),
+            worker=worker.astype(np.int32),
+            label=self.label.view[cell].astype(np.int32),
+            weight=self.weight.view[cell],
+        )
+        return votes, rows, cell
+
+    def engine(self) -> MemoryEngine:
+        """All labels so far."""
+        votes, rows, _ = self.gather(np.arange(len(self.tasks)))
+        tasks, workers = self.tasks.names.view, self.workers.names.view
+        worker = rows[votes.worker].astype(np.int32)
+        votes = replace(votes, tasks=tasks, workers=workers, worker=worker)
+        return MemoryEngine(votes, self._gold_of(np.arange(len(self.tasks))))
+
+    def _gold_of(self, tasks: Ints) -> Ints | None:
+        gold = self.gold.view[tasks]
+        return gold if (gold >= 0).any() else None
+
+    def recount(self, counted: Floats) -> None:
+        """Sum up anew what is counted of every task."""
+        votes, rows, cell = self.gather(np.arange(len(self.tasks)))
+        self.counted.view[:] = counted
+        self.truths = counted.sum(axis=0)
+        self.counts.view[:] = 0.0
+        self.counts.view[rows] = self._count(votes, rows, cell, counted)
+
+    def begin(self, posterior: Floats, counted: Floats) -> None:
+        """Take over what a whole fit has found."""
+        self.posterior.view[:] = posterior
+        self.recount(counted)
+        self.begun, self.still = self.n_labels, 0 if self.memory else len(self.tasks)
+
+    def is_due(self, growth: float) -> bool:
+        """Whether there are so many times more labels that beginning anew may lead elsewhere."""
+        if self.memory and self.begun and int(self.given.view.max(initial=0)) > self.memory:
+            return False  # old tasks were judged by what their workers were like at the time
+        return self.n_labels >= growth * self.begun
+
+    def visit(self, tasks: Ints, judge: Judge) -> None:
+        """Judge some tasks again, and move the sums by what has changed."""
+        votes, rows, cell = self.gather(tasks)
+        sums = Sums(0.0, self.truths, self.counts.view[rows])
+        engine = MemoryEngine(votes, self._gold_of(tasks), 1)
+        posterior, counted = judge(engine, sums, self.counts.view.sum(axis=0))
+        change = counted - self.counted.view[tasks]
+        moved = np.abs(posterior - self.posterior.view[tasks]).max(initial=0.0)
+        self.posterior.view[tasks], self.counted.view[tasks] = posterior, counted
+        self.truths = np.maximum(self.truths + change.sum(axis=0), 0.0)
+        new = self.counts.view[rows] + self._count(votes, rows, cell, change)
+        self.counts.view[rows] = np.maximum(new, 0.0)  # rounding may leave less than nothing
+        self.still = self.still + len(tasks) if moved < STILL else 0
+
+    def _count(self, votes: Annotations, rows: Ints, cell: Ints, counted: Floats) -> Floats:
+        if self.memory:
+            age = self.given.view[rows][votes.worker] - 1 - self.rank.view[cell]
+            votes = replace(votes, weight=self.weight.view[cell] * self.fade(age))
+        return MemoryEngine(votes, None, 1).count(counted)
+
+    def settle(self, judge: Judge, work: int) -> None:
+        """Visit tasks in turn until a round moves nothing, or so many labels were looked at."""
+        while work > 0 and self.still < len(self.tasks):
+            tasks = self._next_block()
+            looked = int(self.size.view[tasks].sum())
+            work -= max(looked, len(tasks), 1)
+            recent = tasks if not self.memory else tasks[self._is_recent(tasks)]
+            if len(recent):
+                self.visit(recent, judge)
+            if len(recent) < len(tasks):
+                self.still += len(tasks) - len(recent)
+
+    def _next_block(self) -> Ints:
+        ends = self.size.view[self.cursor : self.cursor + BLOCK].cumsum()
+        stop = self.cursor + max(int(np.searchsorted(ends, BLOCK, side="right")), 1)
+        tasks = np.arange(self.cursor, min(stop, len(self.tasks)))
+        self.cursor = 0 if stop >= len(self.tasks) else stop
+        return tasks
+
+    def _is_recent(self, tasks: Ints) -> Array:
+        """Which tasks have a label that is not forgotten yet."""
+        last = self.last.view[tasks]
+        age = self.given.view[self.worker.view[last]] - self.rank.view[last]
+        return (last >= 0) & (age <= 2 * self.memory)
