@@ -65,8 +65,8 @@ INLINE int64_t gather(const Block *a, int64_t task, double *row, int32_t *named,
     return n;
 }
 
-static void count_votes(const Block *a, double *truths, double *counts, int whole, int empty,
-                        double *row, int32_t *named)
+static void count_votes(const Block *a, double *truths, double *counts, int whole, double *row,
+                        int32_t *named)
 {
     const int64_t k = a->k;
     for (int64_t task = a->start; task < a->stop; task++) {
@@ -81,7 +81,7 @@ static void count_votes(const Block *a, double *truths, double *counts, int whol
             n = 1;
         } else if (total > 0.0) {
             for (int64_t j = 0; j < n; j++) row[named[j]] /= total;
-        } else if (empty) {
+        } else {
             for (int64_t c = 0; c < k; c++) truths[c] += 1.0 / (double)k;
         }
         for (int64_t j = 0; j < n; j++) truths[named[j]] += row[named[j]];
@@ -99,17 +99,53 @@ static void count_votes(const Block *a, double *truths, double *counts, int whol
     }
 }
 
-/* vote_pass(indptr, code, value, label, gold, truths, counts, start, stop, k, whole, empty):
- * count as if each task's share of votes were its posterior. counts[code, truth] is added to;
- * unless `whole` counts[code], of right labels only. With `empty` a task without votes is
- * uniform, otherwise it does not count. */
+/* The same for a few classes, and whole counts: a task's row lives in registers. */
+INLINE void few_votes_over(const Block *a, double *restrict truths, double *restrict counts,
+                           const int64_t k)
+{
+    double one_hot[SMALL * SMALL] = { 0.0 }; /* added without a branch on the label */
+    for (int64_t c = 0; c < k; c++) one_hot[c * k + c] = 1.0;
+    for (int64_t task = a->start; task < a->stop; task++) {
+        const int64_t first = a->indptr[task], last = a->indptr[task + 1];
+        const int32_t gold = a->gold ? a->gold[task] : -1;
+        double row[SMALL] = { 0.0 }, total = 0.0;
+        for (int64_t i = first; i < last; i++)
+            add_to(row, one_hot + a->label[a->code[i]] * k, a->value, i, k);
+        for (int64_t c = 0; c < k; c++) total += row[c];
+        const double even = 1.0 / (double)k, scale = total > 0.0 ? 1.0 / total : 0.0;
+        if (gold >= 0)
+            for (int64_t c = 0; c < k; c++) row[c] = c == gold ? 1.0 : 0.0;
+        else if (total > 0.0)
+            for (int64_t c = 0; c < k; c++) row[c] *= scale;
+        else
+            for (int64_t c = 0; c < k; c++) row[c] = even;
+        for (int64_t c = 0; c < k; c++) truths[c] += row[c];
+        for (int64_t i = first; i < last; i++)
+            add_to(counts + (int64_t)a->code[i] * k, row, a->value, i, k);
+    }
+}
+
+MULTIVERSION static void count_few_votes(const Block *a, double *truths, double *counts)
+{
+    switch (a->k) {
+    case 2: few_votes_over(a, truths, counts, 2); break;
+    case 3: few_votes_over(a, truths, counts, 3); break;
+    case 4: few_votes_over(a, truths, counts, 4); break;
+    case 5: few_votes_over(a, truths, counts, 5); break;
+    default: few_votes_over(a, truths, counts, a->k);
+    }
+}
+
+/* vote_pass(indptr, code, value, label, gold, truths, counts, start, stop, k, whole): count as
+ * if each task's share of votes, uniform without any, were its posterior. counts[code, truth]
+ * is added to; unless `whole` counts[code], of right labels only. */
 PyObject *vote_pass(PyObject *self, PyObject *args)
 {
     Py_buffer b[7];
     long long start, stop, k;
-    int whole, empty;
-    if (!PyArg_ParseTuple(args, "y*y*z*y*z*w*w*LLLpp", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
-                          &b[6], &start, &stop, &k, &whole, &empty))
+    int whole;
+    if (!PyArg_ParseTuple(args, "y*y*z*y*z*w*w*LLLp", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+                          &b[6], &start, &stop, &k, &whole))
         return NULL;
     const Block block = { b[0].buf, b[1].buf, content(&b[2]), b[3].buf, content(&b[4]),
                           start, stop, k };
@@ -118,7 +154,8 @@ PyObject *vote_pass(PyObject *self, PyObject *args)
     const int fits = row && named;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS
-        count_votes(&block, b[5].buf, b[6].buf, whole, empty, row, named);
+        if (whole && k <= SMALL) count_few_votes(&block, b[5].buf, b[6].buf);
+        else count_votes(&block, b[5].buf, b[6].buf, whole, row, named);
         Py_END_ALLOW_THREADS
     }
     free(row);
@@ -201,7 +238,8 @@ MULTIVERSION static double run_coins(const Coins *a, double *joint)
     }
 }
 
-/* With very many classes: only those that a task was given differ from each other. */
+/* With very many classes: only those that a task was given differ from each other. Codes are
+ * workers, and `label` has an entry for each cell. Without `lift`, shares of votes. */
 static double run_few(const Coins *a, double *lift, int32_t *named, int32_t *slot)
 {
     const Block *at = &a->at;
@@ -213,16 +251,19 @@ static double run_few(const Coins *a, double *lift, int32_t *named, int32_t *slo
         double all_wrong = 0.0, top = 0.0, taken = 0.0, total = 0.0;
         if (first == last && gold < 0) continue;
         for (int64_t i = first; i < last; i++) {
-            const int32_t code = at->code[i], label = at->label[code];
+            const int32_t worker = at->code[i], label = at->label[i];
             const double value = at->value ? at->value[i] : 1.0;
             if (slot[label] < 0) { slot[label] = n; named[n] = label; lift[n++] = 0.0; }
-            lift[slot[label]] += value * a->lift[code];
-            all_wrong += value * a->wrong[code];
+            lift[slot[label]] += a->lift ? value * a->lift[worker] : value;
+            all_wrong += a->lift ? value * a->wrong[worker] : 0.0;
         }
         if (gold >= 0) {
             evidence += all_wrong + (slot[gold] >= 0 ? lift[slot[gold]] : 0.0) + log(a->prior[gold]);
             for (int32_t j = 0; j < n; j++) lift[j] = named[j] == gold;
             a->truths[gold] += 1.0;
+        } else if (!a->lift) {
+            for (int32_t j = 0; j < n; j++) total += lift[j];
+            for (int32_t j = 0; j < n; j++) a->truths[named[j]] += lift[j] /= total;
         } else {
             for (int32_t j = 0; j < n; j++) top = lift[j] > top ? lift[j] : top;
             for (int32_t j = 0; j < n; j++) {
@@ -240,10 +281,8 @@ static double run_few(const Coins *a, double *lift, int32_t *named, int32_t *slo
             rests += rest;
             evidence += all_wrong + top + log(total);
         }
-        for (int64_t i = first; i < last; i++) {
-            const int32_t code = at->code[i];
-            a->right[code] += (at->value ? at->value[i] : 1.0) * lift[slot[at->label[code]]];
-        }
+        for (int64_t i = first; i < last; i++)
+            a->right[at->code[i]] += (at->value ? at->value[i] : 1.0) * lift[slot[at->label[i]]];
         for (int32_t j = 0; j < n; j++) slot[named[j]] = -1;
     }
     for (int64_t c = 0; c < at->k; c++) a->truths[c] += rests * a->prior[c];
@@ -276,20 +315,20 @@ PyObject *coin_pass(PyObject *self, PyObject *args)
     return joint ? PyFloat_FromDouble(evidence) : PyErr_NoMemory();
 }
 
-/* few_pass(indptr, code, value, label, gold, prior, lift, wrong, truths, right, start, stop)
- * -> evidence. As coin_pass, where `prior` is no logarithm and tasks without labels do not
- * count; time and memory do not grow with tasks x classes. */
+/* few_pass(indptr, worker, value, label, gold, prior, lift, wrong, truths, right, start, stop)
+ * -> evidence. As coin_pass by worker, where `prior` is no logarithm and tasks without labels
+ * do not count; time and memory do not grow with tasks x classes. `lift` may be None: votes. */
 PyObject *few_pass(PyObject *self, PyObject *args)
 {
     Py_buffer b[10];
     long long start, stop;
-    if (!PyArg_ParseTuple(args, "y*y*z*y*z*y*y*y*w*w*LL", &b[0], &b[1], &b[2], &b[3], &b[4],
+    if (!PyArg_ParseTuple(args, "y*y*z*y*z*y*z*z*w*w*LL", &b[0], &b[1], &b[2], &b[3], &b[4],
                           &b[5], &b[6], &b[7], &b[8], &b[9], &start, &stop))
         return NULL;
     const int64_t k = b[5].len / (int64_t)sizeof(double);
     const Coins pass = {
         { b[0].buf, b[1].buf, content(&b[2]), b[3].buf, content(&b[4]), start, stop, k },
-        b[5].buf, b[6].buf, b[7].buf, NULL, b[8].buf, b[9].buf, 0,
+        b[5].buf, content(&b[6]), content(&b[7]), NULL, b[8].buf, b[9].buf, 0,
     };
     double *lift = malloc(k * sizeof(double)), evidence = 0.0;
     int32_t *named = malloc(k * sizeof(int32_t)), *slot = malloc(k * sizeof(int32_t));

@@ -131,3 +131,21 @@ def test_refuses_to_learn_from_nothing():
 def test_a_binary_method_refuses_three_classes():
     with pytest.raises(AnnotationError, match="two classes; these labels have 3"):
         KOS().fit([[0, 1], [1, 2]])
+
+
+def test_labels_are_made_once_and_cannot_be_changed_from_outside(votes_of_three):
+    model, calls = MajorityVote().fit(votes_of_three), []
+    choose = model._choose
+    model._choose = lambda posterior: calls.append(1) or choose(posterior)
+    first = model.labels_
+    first.iloc[0] = 9
+    assert model.labels_.iloc[0] != 9
+    assert len(calls) == 1
+    model.posterior_ = model.posterior_[:, ::-1]
+    assert model.labels_.iloc[0] != MajorityVote().fit(votes_of_three).labels_.iloc[0]
+    assert len(calls) == 2
+
+
+@pytest.fixture
+def votes_of_three():
+    return [[0, 0, 1], [1, 1, 1], [0, 0, 0]]

@@ -89,10 +89,8 @@ class Pairs:
         """Sum of the rows of each worker, (worker, truth) or (worker,)."""
         if self.whole:
             return rows.reshape(self.n_workers, self.n_classes, *rows.shape[1:]).sum(axis=1)
-        total = np.zeros((self.n_workers, *rows.shape[1:]))
-        there = np.diff(self.starts) > 0
-        if there.any():
-            total[there] = np.add.reduceat(rows, self.starts[:-1][there], axis=0)
+        parts = np.ones(len(self)), np.arange(len(self)), self.starts
+        total: Floats = csr_array(parts, shape=(self.n_workers, len(self))) @ rows
         return total
 
 

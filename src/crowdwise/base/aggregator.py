@@ -214,7 +214,11 @@ class Aggregator(Savable, BaseEstimator, ABC):
     @property
     def labels_(self) -> pd.Series:
         check_is_fitted(self)
-        return self._series(self.posterior_, self.tasks_)
+        made: tuple[Posterior, pd.Series] | None = vars(self).get("_labels")
+        if made is None or made[0] is not self.posterior_:
+            made = self.posterior_, self._series(self.posterior_, self.tasks_)
+            self.__dict__["_labels"] = made
+        return made[1].copy()
 
     @property
     def label_codes_(self) -> Ints:

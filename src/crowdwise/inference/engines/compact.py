@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from crowdwise import compiled
-from crowdwise.annotations import TIE
+from crowdwise.annotations import TIE, Cells
 from crowdwise.inference.compact import CompactPosterior
+from crowdwise.inference.engines.blocks import Parts, add_up, in_order
 from crowdwise.inference.engines.engine import CoinSums
-from crowdwise.inference.engines.kernels import Block, vote_block
-from crowdwise.inference.engines.memory import MemoryEngine
+from crowdwise.inference.engines.memory import MemoryEngine, cut_cells
+from crowdwise.inference.engines.sweeps import Edges
 from crowdwise.inference.rows import sum_by_group
 from crowdwise.typing import Floats, Ints
 
@@ -58,10 +59,10 @@ class CompactEngine(MemoryEngine):
         return self._normalized(votes, np.where(light, 0.0, -against))
 
     def tally_coins(self) -> CoinSums:
-        def work(block: Block, truths: Floats, right: Floats) -> None:
-            vote_block(block, truths, right, whole=False, empty=False)
-
-        return self._sum_coins(work)
+        if (loop := compiled.find("few_pass")) is not None:
+            return self._sweep_few(loop, np.ones(self.n_classes), None, None)
+        start = self.shares().clamp(self.gold)
+        return self._sums(0.0, start, start.at_pairs(self.named.task, self.named.label))
 
     def sweep_coins(
         self, log_prior: Floats, right: Floats, wrong: Floats, *, hard: bool = False
@@ -71,7 +72,7 @@ class CompactEngine(MemoryEngine):
             truths = sum_by_group(self.named.label, share, self.n_classes)
             return CoinSums(0.0, truths, self._by_worker(share[self.named.row]), self._given)
         if (loop := compiled.find("few_pass")) is not None:
-            return self._sweep_few(loop, np.exp(log_prior), right, wrong)
+            return self._sweep_few(loop, np.exp(log_prior), right - wrong, wrong)
         found, evidence = self._expect(log_prior, right, wrong)
         found = found.clamp(self.gold)
         return self._sums(evidence, found, found.at_pairs(self.named.task, self.named.label))
@@ -80,17 +81,33 @@ class CompactEngine(MemoryEngine):
         return self._expect(log_prior, right, wrong)[0].clamp(self.gold)
 
     def _sweep_few(
-        self, loop: Callable[..., float], prior: Floats, right: Floats, wrong: Floats
+        self,
+        loop: Callable[..., float],
+        prior: Floats,
+        lift: Floats | None,
+        wrong: Floats | None,
     ) -> CoinSums:
-        """The sums in compiled code."""
-        tables = self._coin_tables(right, wrong)
+        """The sums in compiled code; of votes where nothing is said of the workers."""
+        votes, weight = self.annotations, self._weight
+        columns = votes.indptr, votes.worker, weight, self._label, self._codes, prior, lift, wrong
 
-        def work(block: Block, truths: Floats, sums: Floats) -> float:
-            cells = block.cells
-            columns = (cells.indptr, cells.code, cells.value, block.label, block.gold, prior)
-            return loop(*columns, *tables, truths, sums, 0, cells.n_tasks)
+        def one(edges: Edges) -> Parts:
+            truths, right = np.zeros(self.n_classes), np.zeros(self.n_workers)
+            return np.array([loop(*columns, truths, right, *edges)]), truths, right
 
-        return self._sum_coins(work)
+        cells = Cells(votes.indptr, votes.worker, None)
+        blocks = cut_cells(cells, max(self.n_workers, self.n_classes))
+        evidence, truths, right = add_up(in_order(one, blocks, self.n_threads))
+        return CoinSums(0.0 if lift is None else float(evidence[0]), truths, right, self._given)
+
+    @cached_property
+    def _label(self) -> Ints:
+        return self.annotations.label.astype(np.int32, copy=False)
+
+    @cached_property
+    def _weight(self) -> Floats | None:
+        weight = self.annotations.weight
+        return None if weight is None else weight.astype(np.float64)
 
     def _expect(
         self, log_prior: Floats, right: Floats, wrong: Floats

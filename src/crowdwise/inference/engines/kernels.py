@@ -99,26 +99,19 @@ def count_block(block: Block, posterior: Floats, counts: Floats) -> None:
         counts += cells.matrix(0, cells.n_tasks, len(counts)).T @ posterior
 
 
-def vote_block(
-    block: Block, truths: Floats, counts: Floats, *, whole: bool = True, empty: bool = True
-) -> None:
-    """Count as if each task's share of labels were its posterior.
+def vote_block(block: Block, truths: Floats, counts: Floats, *, whole: bool = True) -> None:
+    """Count as if each task's share of labels were its posterior; uniform if it has none.
 
-    ``counts`` are of each code and truth; unless ``whole``, of each code and its own class. A
-    task without labels counts as uniform, or not at all unless ``empty``.
+    ``counts`` are of each code and truth; unless ``whole``, of each code and its own class.
     """
     cells = block.cells
     loop = compiled.find("vote_pass")
     if loop is not None:
         columns = (cells.indptr, cells.code, cells.value, block.label, block.gold)
-        sizes = 0, cells.n_tasks, block.n_classes
-        loop(*columns, truths, counts, *sizes, whole, empty)
+        loop(*columns, truths, counts, 0, cells.n_tasks, block.n_classes, whole)
         return
     shares = block.shares()
-    labeled = np.diff(cells.indptr) > 0 if block.gold is None else (block.gold >= 0)
-    if block.gold is not None:
-        labeled |= np.diff(cells.indptr) > 0
-    truths += shares.sum(axis=0) if empty else shares[labeled].sum(axis=0)
+    truths += shares.sum(axis=0)
     if whole:
         count_block(block, shares, counts)
     else:

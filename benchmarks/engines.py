@@ -1,0 +1,325 @@
+"""How near one machine is to its limit: ratios within one run, each measured in turn.
+
+python benchmarks/engines.py                     # writes benchmarks/results/engines.json and .md
+python benchmarks/engines.py --only sweep glad   # some of them, without writing
+
+What takes memory is measured in a process of its own. A machine may be busy with other things:
+times are those of the processor, of all threads together, and the least of several counts.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from crowds_of_size import PER_TASK, draw
+from results_files import provenance, save, table
+
+from crowdwise import Annotations, compiled
+from crowdwise.aggregate import GLAD, DawidSkene, MinimaxEntropy, OneCoin
+from crowdwise.inference import MemoryEngine, normalize
+from crowdwise.inference.engines.blocks import count_threads
+
+HERE = Path(__file__).parent
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Processor time of all threads: a busy machine stretches it far less than the clock's."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def in_turn(times: int, **works: Callable[[], object]) -> dict[str, float]:
+    """The least time of each, measured one after the other, several times."""
+    least = dict.fromkeys(works, np.inf)
+    for _ in range(times):
+        for name, work in works.items():
+            least[name] = min(least[name], seconds(work))
+    return least
+
+
+def crowd(n_workers: int, n_classes: int, n: int, seed: int = 0) -> Annotations:
+    """Five labels a task by workers whose activity falls as a power of their rank."""
+    rng = np.random.default_rng(seed)
+    edges = np.cumsum((1.0 + np.arange(n_workers)) ** -0.8)
+    task = np.repeat(np.arange(n // PER_TASK, dtype=np.int32), PER_TASK)
+    worker = np.searchsorted(edges / edges[-1], rng.random(len(task))).astype(np.int32)
+    truth = rng.integers(0, n_classes, n // PER_TASK)
+    right = rng.random(len(task)) < rng.uniform(0.45, 0.95, n_workers)[worker]
+    label = np.where(right, truth[task], rng.integers(0, n_classes, len(task)))
+    names = {"workers": np.arange(n_workers), "classes": np.arange(n_classes)}
+    return Annotations.from_codes(task, np.minimum(worker, n_workers - 1), label, **names)
+
+
+# -- against a loop in C -----------------------------------------------------------------------
+
+
+def build_yardstick(folder: Path) -> ctypes.CDLL:
+    library = folder / "yardstick.so"
+    source = HERE / "yardstick.c"
+    subprocess.run(
+        ["cc", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", source, "-o", library],
+        check=True,
+    )
+    return ctypes.CDLL(str(library))
+
+
+def run_yardstick(library: ctypes.CDLL, votes: Annotations, n_threads: int) -> Callable[[], None]:
+    """A step of Dawid-Skene as the least of C can do it."""
+    rng, code = np.random.default_rng(0), votes.cells.code
+    table_ = np.log(rng.dirichlet(np.ones(4), votes.n_workers * 4)).astype(np.float32)
+    prior = np.log(np.full(4, 0.25, dtype=np.float32))
+    edges = np.linspace(0, votes.n_tasks, n_threads + 1).astype(int)
+
+    def pointer(array: np.ndarray) -> ctypes.c_void_p:
+        return ctypes.c_void_p(array.ctypes.data)
+
+    def one(number: int) -> None:
+        counts, truths = np.zeros_like(table_), np.zeros(4)
+        some = (ctypes.c_int64(edges[number]), ctypes.c_int64(edges[number + 1]))
+        tables = (pointer(prior), pointer(table_), pointer(counts), pointer(truths))
+        library.step(pointer(code), *some, ctypes.c_int64(PER_TASK), *tables)
+
+    def work() -> None:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(one, range(n_threads)))
+
+    return work
+
+
+def measure_sweep(size: int = 10_000_000) -> list[dict]:
+    """A sweep and the start of a fit at 10^7."""
+    data, n_threads = draw(size), count_threads()
+    columns = data["task"], data["worker"], data["label"]
+    votes = Annotations.from_codes(*columns)
+    engine = MemoryEngine(votes)
+    rng = np.random.default_rng(0)
+    tables = np.log(np.full(4, 0.25)), np.log(rng.dirichlet(np.ones(4), (votes.n_workers, 4)))
+    rows = votes.pairs.take(tables[1])
+
+    def start() -> None:  # codes and votes, as a fit finds them
+        for name in ("cells", "pair_cells", "pairs"):
+            vars(votes).pop(name, None)
+        MemoryEngine(votes).tally_pairs()
+
+    with tempfile.TemporaryDirectory() as folder:
+        yardstick = run_yardstick(build_yardstick(Path(folder)), votes, n_threads)
+        least = in_turn(
+            7, c=yardstick, sweep=lambda: engine.sweep_pairs(tables[0], rows), start=start
+        )
+    nano = {name: value / size * 1e9 for name, value in least.items()}
+    return [
+        row(
+            "D&S sweep ÷ C yardstick at 10^7, same threads", least["sweep"] / least["c"], 1.6, nano
+        ),
+        row("start of a fit ÷ one sweep at 10^7", least["start"] / least["sweep"], 1.2, nano),
+    ]
+
+
+# -- against how it was done before ------------------------------------------------------------
+
+
+def former_dawid_skene(votes: Annotations, steps: int) -> None:
+    """Dawid-Skene with tables of all pairs, as it was: the tables of every step are whole."""
+    sizes, cells = (votes.n_workers, votes.n_classes), votes.cells
+    counts, truths = former_pass(cells, np.zeros(sizes[1]), np.zeros((*sizes, sizes[1])))
+    for _ in range(steps):
+        prior, confusion = normalize(truths + 0.01), normalize(counts + 0.01)
+        log_confusion = np.log(confusion)
+        counts, truths = former_pass(cells, np.log(prior), log_confusion)
+        float((0.01 * log_confusion).sum())
+    normalize(counts + 0.01), counts + 0.01  # confusion_ and counts_
+    former_pass(cells, np.log(prior), log_confusion)
+
+
+def former_pass(cells, log_prior, log_confusion) -> tuple[np.ndarray, np.ndarray]:
+    n_workers, k, _ = log_confusion.shape
+    rows = np.ascontiguousarray(log_confusion.swapaxes(1, 2)).reshape(-1, k)
+    truths, counts = np.zeros(k), np.zeros_like(rows)
+    columns = cells.indptr, cells.code, cells.value, log_prior, rows, None
+    nothing = np.zeros((0, k))
+    compiled.native.em_pass(*columns, nothing, truths, counts, 0, cells.n_tasks, False)
+    return counts.reshape(n_workers, k, k).swapaxes(1, 2), truths
+
+
+def measure_many_workers() -> list[dict]:
+    """10^5 workers x 10 classes, 10^6 annotations, 20 steps."""
+    ours, former = (once(f"workers-{which}") for which in ("now", "former"))
+    share = ours["seconds"] / former["seconds"], ours["extra_mb"] / former["extra_mb"]
+    notes = {"now": ours, "former": former}
+    what = "10^5 workers x 10 classes, 10^6 annotations: "
+    return [
+        row(what + "time ÷ with tables of all pairs", share[0], 0.45, notes),
+        row(what + "memory ÷ the same", share[1], 0.5, notes),
+    ]
+
+
+def measure_many_classes() -> list[dict]:
+    found = once("classes")
+    what = "10^5 workers x 100 classes, 2·10^5 annotations: extra memory, MB"
+    return [row(what, found["extra_mb"], 1000, found)]
+
+
+def measure_one_coin() -> list[dict]:
+    found = once("coins")
+    nano = found["seconds"] / count_threads() / 1e6 / 20 * 1e9  # all threads are busy
+    what = "one-coin 10^5 x 1,000 classes, 10^6 annotations: "
+    return [
+        row(what + "ns per annotation and step", nano, 30, found),
+        row(what + "extra memory, MB", found["extra_mb"], 200, found),
+    ]
+
+
+def measure_glad(size: int = 1_000_000) -> list[dict]:
+    """GLAD, and the same in plain numpy, which is how it was done before."""
+    data = draw(size)
+    votes = Annotations.from_codes(data["task"], data["worker"], data["label"])
+
+    def fit() -> None:
+        GLAD(max_iter=10, tol=0).fit(votes)
+
+    def plain() -> None:
+        native, compiled.native = compiled.native, None
+        try:
+            fit()
+        finally:
+            compiled.native = native
+
+    least = in_turn(3, now=fit, plain=plain)
+    nano = {name: value / size / 10 * 1e9 for name, value in least.items()}
+    return [row("GLAD ÷ as it was, at 10^6", least["now"] / least["plain"], 0.3, nano)]
+
+
+def measure_minimax() -> list[dict]:
+    found = once("minimax")
+    nano = found["seconds"] / 1e5 / 3 * 1e9
+    return [
+        row("MinimaxEntropy, ns per annotation and round (was 4,000 to 6,600)", nano, 500, found),
+        row("MinimaxEntropy, bytes an annotation", found["extra_mb"] * 10.0, 100, found),
+    ]
+
+
+def measure_reading(size: int = 10_000_000) -> list[dict]:
+    """Names of text in any order, to annotations; polars reads the columns as they are."""
+    from reading import write
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "votes.csv"
+        write(size, file)
+        ours = min(once("reading", str(file))["seconds"] for _ in range(2))
+        raw = min(once("polars", str(file))["seconds"] for _ in range(2))
+    notes = {"ours": ours, "polars": raw}
+    return [row(f"reading {size:.0e} CSV rows ÷ polars' raw read", ours / raw, 4.5, notes)]
+
+
+MEASURES = {
+    "sweep": measure_sweep,
+    "workers": measure_many_workers,
+    "classes": measure_many_classes,
+    "coins": measure_one_coin,
+    "glad": measure_glad,
+    "minimax": measure_minimax,
+    "reading": measure_reading,
+}
+
+
+# -- in a process of its own -------------------------------------------------------------------
+
+
+def fit_once(name: str) -> Callable[[], object]:
+    if name.startswith("workers"):
+        votes = crowd(100_000, 10, 1_000_000)
+        if name == "workers-former":
+            return lambda: former_dawid_skene(votes, 20)
+        return lambda: DawidSkene(max_iter=20, tol=0).fit(votes)
+    if name == "classes":
+        votes = crowd(100_000, 100, 200_000)
+        return lambda: DawidSkene(max_iter=5, tol=0).fit(votes)
+    if name == "coins":
+        votes = crowd(100_000, 1_000, 1_000_000)
+        return lambda: OneCoin(max_iter=20, tol=0).fit(votes)
+    data = draw(100_000)
+    votes = Annotations.from_codes(data["task"], data["worker"], data["label"])
+    return lambda: MinimaxEntropy(max_iter=3, tol=0).fit(votes)
+
+
+def read_once(name: str, file: str) -> Callable[[], object]:
+    if name == "polars":
+        import polars
+
+        return lambda: polars.read_csv(file)
+    from crowdwise.io import read
+
+    return lambda: read(file)
+
+
+def once(name: str, *file: str) -> dict[str, float]:
+    """Seconds and extra memory of one measurement, in another process."""
+    command = [sys.executable, __file__, "--once", name, *file]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def peak_mb() -> float:
+    """The most memory that this process has held since it was last asked to forget."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def measure_once(name: str, *file: str) -> dict[str, float]:
+    work = read_once(name, *file) if file else fit_once(name)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = peak_mb()
+    taken = seconds(work)
+    return {"seconds": taken, "extra_mb": peak_mb() - before}
+
+
+def row(what: str, value: float, at_most: float, notes: dict) -> dict:
+    return {"what": what, "value": value, "at_most": at_most, "notes": notes}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=MEASURES, help="some, without writing")
+    parser.add_argument("--once", nargs="+", help="one measurement, in this process")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if args.once:
+        sys.stdout.write(json.dumps(measure_once(*args.once)))
+        return
+    rows = []
+    for name in args.only or MEASURES:
+        rows += MEASURES[name]()
+        for one in rows[-2:]:
+            sys.stderr.write(f"{one}\n")
+    lines = [
+        [
+            r["what"],
+            f"{r['value']:.3g}",
+            f"{r['at_most']:g}",
+            "yes" if r["value"] <= r["at_most"] else "no",
+        ]
+        for r in rows
+    ]
+    text = "# Engines on one machine\n\n" + table(["", "found", "at most", "holds"], lines)
+    print(text)
+    if not args.only:
+        about = provenance("make bench-engines")
+        about["load"] = (
+            f"{os.getloadavg()[0]:.0f} processes wanted to run on {count_threads()} cores"
+        )
+        save("engines", about, rows, text)
+
+
+if __name__ == "__main__":
+    main()
