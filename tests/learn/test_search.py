@@ -11,9 +11,20 @@ from scipy.optimize import minimize as scipy_minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from crowdwise.aggregate import IBCC
 from crowdwise.laws.checks import save_and_load
-from crowdwise.learn import ICED, CrowdLayer, NetClassifier, SpeeLFC, SpeeLFCD, TraceReg, Training
-from crowdwise.learn.search import choose, deal
+from crowdwise.learn import (
+    ICED,
+    CrowdLayer,
+    NetClassifier,
+    SpeeLFC,
+    SpeeLFCD,
+    TraceReg,
+    Training,
+    WorkerConfusion,
+)
+from crowdwise.learn.search import PENALTIES, choose, deal, penalties_for
+from crowdwise.learn.starts import LabelsAlone
 from crowdwise.nets.batches import as_data
 from crowdwise.nets.features import as_features
 from crowdwise.nets.minimize import minimize
@@ -116,8 +127,10 @@ def test_what_is_fixed_is_not_searched(crowd):
     model = SpeeLFC(penalty=0.2, random_state=0).fit(X, votes)
     assert {c["penalty"] for c in model.search_.candidates} == {0.2}
     assert {c["prior"] for c in model.search_.candidates} == {math.inf, 10.0, 1.0, 0.1}
+    assert {c["start"] for c in model.search_.candidates} == {"plain", "IBCC"}
     model = SpeeLFC(prior=3.0, random_state=0).fit(X, votes)
     assert {c["prior"] for c in model.search_.candidates} == {3.0}
+    assert all("start" not in c for c in model.search_.candidates)
     model = CrowdLayer(start=2.0, penalty=0.1, random_state=0).fit(X, votes)
     assert all("start" not in c for c in model.search_.candidates)
 
@@ -132,6 +145,45 @@ def test_a_prior_holds_the_noise_to_its_start(crowd):
         gaps.append(np.abs(model.confusion_[:, [0, 1], [0, 1]] - right).max())
     assert gaps[0] < 1e-6
     assert 1e-3 < gaps[1] < 0.3 * gaps[2]
+
+
+@pytest.fixture(scope="module")
+def biased():
+    """Workers who are wrong about one class more often than right, and some who are not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 10)).astype(np.float32)
+    truth = (X[:, 0] > 0).astype(int)
+    lenient, fair = [[0.95, 0.05], [0.65, 0.35]], [[0.9, 0.1], [0.1, 0.9]]
+    confusion = np.array([*[lenient] * 6, *[fair] * 3])
+    return X, truth, label_by_crowd(truth[:150], confusion, per_task=9, random_state=0)
+
+
+@pytest.mark.parametrize("method", [SpeeLFC, TraceReg])
+def test_noise_starts_from_labels_alone_where_that_predicts_held_out_labels(biased, method):
+    X, truth, votes = biased
+    model = method(penalty=0.03, random_state=0).fit(X[:150], votes)
+    assert model.search_.chosen["start"] == "IBCC"
+    assert model.score(X[150:], truth[150:]) > 0.9
+
+
+def test_what_labels_alone_say_is_inferred_without_held_out_tasks(biased):
+    X, _, votes = biased
+    keep = torch.arange(150) < 100
+    labels = LabelsAlone(votes, None)
+    found = labels.infer(keep)
+    assert found is labels.infer(keep.double())
+    expected = IBCC().fit(votes.filter(votes.task < 100))
+    assert_allclose(labels.confusion(keep), expected.confusion_)
+    assert_allclose(labels.posterior(keep), expected.posterior_)
+    net = WorkerConfusion().build(as_data(as_features(X[:150]), votes, None, torch.device("cpu")))
+    net.imitate(labels.confusion(keep))
+    table = net(torch.zeros(1, 10), torch.zeros(9).long(), torch.arange(9)).exp()
+    assert_allclose(table.detach(), expected.confusion_, rtol=1e-5)
+
+
+def test_wide_features_get_larger_penalties():
+    assert penalties_for(512) == penalties_for(None) == list(PENALTIES)
+    assert_allclose(penalties_for(2048), 4 * np.array(PENALTIES))
 
 
 def test_penalty_and_prior_count_in_training_of_ones_own(crowd):

@@ -12,17 +12,20 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from crowdwise import progress
+from crowdwise.aggregate import IBCC
 from crowdwise.annotations import Annotations, keep_counting, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.embedder import Embedder
-from crowdwise.base.params import Constraints, at_least, checks_params
+from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.embed.confidence import Bayesian, Belief, Confidence, Renewal
 from crowdwise.embed.groups import Groups, GroupTasks, RandomGroups, Setting, refuse_too_few
 from crowdwise.embed.losses import Anchor, CosineSoftmax, Example, GroupObjective, Loss
+from crowdwise.embed.output import OUTPUTS, choose_output
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import clamp
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import refuse_too_many_classes
+from crowdwise.learn.search import Search
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.features import (
     Features,
@@ -94,6 +97,12 @@ class CrowdEmbedder(Embedder):
     refresh_every : int, optional
         Epochs after which classes and confidences are inferred again from labels and the current
         representation together; tasks without labels then take part.
+    output : {"auto", "features", "both", "vectors"}, default="auto"
+        What stands for a task: its scaled features, the learned vector, or one beside the other.
+        By "auto" the labels of held-out tasks choose, through a linear classifier: of what
+        predicts them best, within one standard error, the plainest. Where neither ``aggregator``
+        nor ``confidence`` is given, they also choose between majority votes and IBCC. With
+        ``training``, or features that are no rows of numbers, "auto" is the vector.
     training : Training, optional
         How to train; ``default_training`` if not given. Batches are counted in groups.
     random_state : int or RandomState, optional
@@ -111,6 +120,9 @@ class CrowdEmbedder(Embedder):
         Confidence in the class of each training task; 0 for tasks without labels.
     history_ : History
         Loss per epoch, and the loss of held-out tasks where there is ``patience``.
+    search_ : Search or None
+        What was tried, how well it predicts the labels of held-out tasks, what was chosen and
+        why; None where there was nothing to choose.
     net_ : EmbedNet
         The fitted network, a ``torch.nn.Module``.
 
@@ -134,6 +146,7 @@ class CrowdEmbedder(Embedder):
         "aggregator": [Aggregator, None],
         "scale": ["boolean"],
         "refresh_every": [at_least(1), None],
+        "output": [one_of("auto", *OUTPUTS)],
         "training": [Training, None],
         "random_state": ["random_state"],
     }
@@ -147,6 +160,7 @@ class CrowdEmbedder(Embedder):
 
     aggregator_: Aggregator | None
     history_: History
+    search_: Search | None
     net_: EmbedNet
 
     def __init__(
@@ -161,6 +175,7 @@ class CrowdEmbedder(Embedder):
         aggregator: Aggregator | None = None,
         scale: bool = True,
         refresh_every: int | None = None,
+        output: str = "auto",
         training: Training | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -173,6 +188,7 @@ class CrowdEmbedder(Embedder):
         self.aggregator = aggregator
         self.scale = scale
         self.refresh_every = refresh_every
+        self.output = output
         self.training = training
         self.random_state = random_state
 
@@ -209,13 +225,50 @@ class CrowdEmbedder(Embedder):
         fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
         fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
         remember_features(fresh, features)
-        belief = fresh._aggregate(votes, known)
-        renewal = Renewal(self.parts().confidence, belief, votes, self.refresh_every)
+        fresh.search_ = fresh._choose(features, votes, known, rng)
+        used = fresh._with_chosen()
+        belief = used._aggregate(votes, known)
+        renewal = Renewal(used.parts().confidence, belief, votes, self.refresh_every)
         work = int(np.prod(features.shape)) * min(settings.batch_size or 1024, votes.n_tasks)
         with seeded(int(rng.randint(2**31 - 1)), device, work):
-            fresh._learn(features, renewal, settings, rng, device)
-        self.__dict__ = fresh.__dict__
+            used._learn(features, renewal, settings, rng, device)
+        width = int(np.prod(features.shape))
+        used.size_ = {"features": width, "both": width + used.size_}.get(used._output, used.size_)
+        self.__dict__ = {**used.__dict__, **self.get_params(deep=False)}
         return self
+
+    def _choose(
+        self, features: Features, votes: Annotations, gold: Ints | None, rng: np.random.RandomState
+    ) -> Search | None:
+        """What stands for a task, and what its class is inferred by, by held-out labels."""
+        if self.output != "auto" or self.training is not None or len(features.shape) != 1:
+            return None
+        X = features.rows(torch.arange(features.n_tasks)).double().cpu().numpy()
+        plain = clone(self).set_params(output="vectors", random_state=int(rng.randint(2**31 - 1)))
+        by_name = {"majority": plain}
+        if self.aggregator is None and self.confidence is None:
+            by_name["IBCC"] = clone(plain).set_params(**self._strong())
+        return choose_output(X, votes, gold, by_name, rng)
+
+    def _strong(self) -> dict[str, Any]:
+        """Parts by which the quality of workers counts."""
+        confidence = clone(self.default_confidence).set_params(evidence="posterior")
+        return {"aggregator": IBCC(), "confidence": confidence}
+
+    def _with_chosen(self) -> Self:
+        """The same with the parts that were chosen."""
+        chosen = {} if self.search_ is None else self.search_.chosen
+        used = copy.copy(self)
+        for name, part in (self._strong() if chosen.get("classes") == "IBCC" else {}).items():
+            setattr(used, name, part)
+        return used
+
+    @property
+    def _output(self) -> str:
+        found: Search | None = getattr(self, "search_", None)
+        if found is not None:
+            return str(found.chosen["output"])
+        return "vectors" if self.output == "auto" else self.output
 
     def _learn(
         self,
@@ -249,7 +302,8 @@ class CrowdEmbedder(Embedder):
         parts: list[Floats] = [np.empty((0, self.size_))]
         rows = torch.split(torch.arange(features.n_tasks), size)
         for some in progress.track(rows, "embedding", unit="block"):
-            parts.append(net(features.rows(some.to(device))).double().cpu().numpy())
+            x = features.rows(some.to(device))
+            parts.append(net.describe(x, self._output).double().cpu().numpy())
         self.net_.cpu()
         return np.concatenate(parts)
 

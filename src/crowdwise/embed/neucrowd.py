@@ -45,7 +45,7 @@ class NeuCrowd(CrowdEmbedder):
     groups_per_epoch : int, optional
         60,000 if not given. With few of them, safety is judged by an embedding that has learned
         next to nothing, and leaves out tasks that it would have come to place well.
-    encoder, aggregator, scale, refresh_every, training, random_state
+    encoder, aggregator, scale, refresh_every, output, training, random_state
         See :class:`CrowdEmbedder`.
 
     Attributes

@@ -46,7 +46,7 @@ class RLL(CrowdEmbedder):
         What training lowers; ``CosineSoftmax(eta=10.0)`` if not given.
     groups_per_epoch : int, optional
         By default as many as there are ordered pairs of tasks that anchor, at most 60,000.
-    encoder, aggregator, scale, refresh_every, training, random_state
+    encoder, aggregator, scale, refresh_every, output, training, random_state
         See :class:`CrowdEmbedder`.
 
     Notes
@@ -95,7 +95,7 @@ class RLL(CrowdEmbedder):
     }
 
     def _review(self, tasks: GroupTasks, settings: Training) -> None:
-        if not isinstance(self.parts().loss, CosineSoftmax):
+        if not isinstance(self.parts().loss, CosineSoftmax) or self._output == "features":
             return
         alike = mean_cosine(tasks.embedded(tasks.tasks))
         if alike > COLLAPSED:

@@ -36,7 +36,17 @@ from crowdwise.learn.parts import (
 )
 from crowdwise.learn.predictions import predict_labels, predict_rows
 from crowdwise.learn.restraint import restrain, restrained
-from crowdwise.learn.search import PENALTIES, PRIORS, Ladder, Rung, Search, Settings, Variant
+from crowdwise.learn.search import (
+    PENALTIES,
+    PRIORS,
+    Ladder,
+    Rung,
+    Search,
+    Settings,
+    Variant,
+    penalties_for,
+)
+from crowdwise.learn.starts import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
 from crowdwise.nets.features import (
     Features,
@@ -84,8 +94,10 @@ class CrowdClassifier(Learner):
 
         Where these are "auto" and no ``training`` is given, the labels of held-out tasks choose:
         of what predicts them best, within one standard error, the most penalty and then the
-        most prior. A linear or smooth ``truth`` then trains to the optimum, by L-BFGS on all
-        labels at once. With ``training``, "auto" leaves it to ``training.weight_decay``.
+        most prior. With a prior by "auto" they also choose where confusion matrices start: as
+        ``noise`` says ("plain"), or as IBCC infers them from labels alone. A linear or smooth
+        ``truth`` then trains to the optimum, by L-BFGS on all labels at once. With ``training``,
+        "auto" leaves it to ``training.weight_decay``.
     scale : bool, default=True
         Whether to standardize features with the mean and deviation of the training rows.
     training : Training, optional
@@ -315,20 +327,34 @@ class CrowdClassifier(Learner):
     ) -> tuple[CrowdObjective, History, Search]:
         """Choose penalty and prior by the labels of held-out tasks; train with them on all."""
         penalty, prior = self._strength or (0.0, 0.0)
-        penalties = self.penalties if penalty == "auto" else (float(penalty),)
-        starts = [(told, one.to(data.device)) for told, one in self._starts(data, votes, gold)]
+        usual = penalties_for(data.n_in, self.penalties)
+        penalties = usual if penalty == "auto" else [float(penalty)]
+        starts = self._starts(data, votes, gold)
         variants = [Variant(p, start, told) for told, start in starts for p in penalties]
-        return Ladder(data, self._rungs(starts[0][1], prior), variants).learn(rng)
+        one = starts[0][1](torch.ones(data.n_tasks))
+        return Ladder(data, self._rungs(one, prior), variants).learn(rng)
 
     def _starts(
         self, data: CrowdData, votes: Annotations, gold: Ints | None
-    ) -> list[tuple[Settings, CrowdObjective]]:
-        """Untrained networks to start from, and the settings that tell them apart."""
-        start = self._member(data)
+    ) -> list[tuple[Settings, Start]]:
+        """Where training may start, and the settings that tell starts apart."""
+        first = self._member(data).to(data.device)
         if self.truth == "linear":
-            for parameter in start.net.truth.parameters():
+            for parameter in first.net.truth.parameters():
                 nn.init.zeros_(parameter)
-        return [({}, start)]
+        labels = LabelsAlone(votes, gold)
+
+        def inferred(keep: Tensor) -> CrowdObjective:
+            one = copy.deepcopy(first)
+            one.net.noise.imitate(labels.confusion(keep).to(data.weight))
+            return one
+
+        def plain(_: Tensor) -> CrowdObjective:
+            return copy.deepcopy(first)
+
+        if not first.net.noise.imitates or self.prior != "auto":
+            return [({}, plain)]
+        return [({"start": "plain"}, plain), ({"start": "IBCC"}, inferred)]
 
     def _rungs(self, start: CrowdObjective, prior: float | str) -> list[Rung]:
         """The noise model as it starts, then with less and less of a prior."""

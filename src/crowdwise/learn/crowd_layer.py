@@ -12,8 +12,9 @@ from crowdwise.annotations import Annotations
 from crowdwise.base.params import more_than, one_of
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.objectives import PerLabel
-from crowdwise.learn.parts import CrowdObjective, Noise, NoisePart, ObjectivePart, WorkerTable
+from crowdwise.learn.parts import Noise, NoisePart, ObjectivePart, WorkerTable
 from crowdwise.learn.search import Settings
+from crowdwise.learn.starts import Start
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
@@ -155,10 +156,10 @@ class CrowdLayer(CrowdClassifier):
 
     def _starts(
         self, data: CrowdData, votes: Annotations, gold: Ints | None
-    ) -> list[tuple[Settings, CrowdObjective]]:
+    ) -> list[tuple[Settings, Start]]:
         if self.start != "auto":
             return super()._starts(data, votes, gold)
-        starts: list[tuple[Settings, CrowdObjective]] = []
+        starts: list[tuple[Settings, Start]] = []
         for multiple in STARTS:
             one = copy.copy(self)
             one.start = multiple

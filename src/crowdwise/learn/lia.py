@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from crowdwise.aggregate import IBCC
 from crowdwise.annotations import Annotations
 from crowdwise.base.learner import WorkersLike
 from crowdwise.base.params import at_least, one_of
@@ -32,7 +31,7 @@ from crowdwise.learn.parts import (
 )
 from crowdwise.learn.response import ResponseModel
 from crowdwise.learn.search import Settings
-from crowdwise.learn.two_stage import name_truths
+from crowdwise.learn.starts import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike, build_network
 from crowdwise.nets.training import Training
@@ -235,18 +234,24 @@ class LIA(CrowdClassifier):
 
     def _starts(
         self, data: CrowdData, votes: Annotations, gold: Ints | None
-    ) -> list[tuple[Settings, CrowdObjective]]:
-        plain = copy.copy(self)
-        plain.truth = "linear" if self.truth == "auto" else self.truth
-        [(told, start)] = super(LIA, plain)._starts(data, votes, gold)
-        if self.start == "shares" or not isinstance(start, EMLoss):
-            return [(told, start)]
-        strong = copy.deepcopy(start)
-        found = IBCC().fit(votes, None if gold is None else name_truths(gold, votes))
-        strong.target.copy_(torch.as_tensor(found.posterior_))
-        both: list[tuple[Settings, CrowdObjective]] = [
-            ({**told, "start": "shares"}, start),
-            ({**told, "start": "IBCC"}, strong),
+    ) -> list[tuple[Settings, Start]]:
+        network = copy.copy(self)
+        network.truth = "linear" if self.truth == "auto" else self.truth
+        [(told, plain)] = super(LIA, network)._starts(data, votes, gold)
+        everything = torch.ones(data.n_tasks)
+        if self.start == "shares" or not isinstance(plain(everything), EMLoss):
+            return [(told, plain)]
+        labels = LabelsAlone(votes, gold)
+
+        def inferred(keep: Tensor) -> CrowdObjective:
+            one = plain(keep)
+            assert isinstance(one, EMLoss)
+            one.target.copy_(labels.posterior(keep))
+            return one
+
+        both: list[tuple[Settings, Start]] = [
+            ({**told, "start": "shares"}, plain),
+            ({**told, "start": "IBCC"}, inferred),
         ]
         return both if self.start == "auto" else both[1:]
 

@@ -51,6 +51,8 @@ class Noise(SideBySide, nn.Module):
     Rows are annotations: ``at`` says which of the tasks ``x`` each is about, ``worker`` by whom.
     """
 
+    imitates: ClassVar[bool] = False  # whether it can start from confusion matrices
+
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
         """The whole table of each row, (row, truth, label)."""
         raise TypeError(f"{type(self).__name__} has no table")
@@ -73,6 +75,10 @@ class Noise(SideBySide, nn.Module):
     def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
         """Learned attributes that this noise model adds to those of every learner."""
         return {}
+
+    def imitate(self, confusion: Tensor) -> None:
+        """Start from these matrices, (worker, truth, label); for models that say they can."""
+        raise TypeError(f"{type(self).__name__} cannot start from confusion matrices")
 
 
 class CrowdNet(SideBySide, nn.Module):
@@ -171,6 +177,8 @@ class WorkerConfusion(NoisePart):
 class WorkerConfusionNet(Noise):
     """Free matrices of the workers, whose rows become probabilities by softmax."""
 
+    imitates = True
+
     def __init__(self, n_workers: int, n_classes: int, diagonal: float, off: float) -> None:
         super().__init__()
         start = torch.full((n_classes, n_classes), off)
@@ -186,6 +194,11 @@ class WorkerConfusionNet(Noise):
             return pick(tables[worker], label)
         by_label = tables.movedim(-1, 0).flatten(0, 1)  # (label x worker, truth)
         return embedding(label * len(tables) + worker, by_label)
+
+    @torch.no_grad()
+    def imitate(self, confusion: Tensor) -> None:
+        self.raw.weight[:-1] = confusion.log()
+        self.raw.average_unknown()
 
 
 @dataclass(eq=False, repr=False)
@@ -268,10 +281,10 @@ class CrowdObjective(Objective[Batch]):
         return -per_annotation(*self.scores(batch), batch)
 
     def label_evidence(self, batch: Batch) -> Tensor:
-        """Log-likelihood of each task's labels, every one on its own, (task,)."""
+        """Log-likelihood of each task's labels, which share one truth, (task,)."""
+        # Labels on their own could all be likely under a truth that makes them unlikely together.
         log_truth, score = CrowdObjective.scores(self, batch)  # whatever the steps make of it
-        evidence = torch.logsumexp(log_truth[batch.at] + score, dim=-1) * batch.weight
-        return log_truth.new_zeros(len(log_truth)).index_add(0, batch.at, evidence)
+        return torch.logsumexp(joint(log_truth, score, batch), dim=-1)
 
     def posterior(self, batch: Batch) -> Tensor:
         """Log P(truth | features, labels), (task, truth)."""

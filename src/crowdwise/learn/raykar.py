@@ -20,7 +20,7 @@ from crowdwise.inference.dirichlet import worker_prior
 from crowdwise.inference.simplex import clamp, normalize
 from crowdwise.inference.stopping import until_converged
 from crowdwise.learn.confusion_learner import expect
-from crowdwise.learn.search import KEPT, PENALTIES, Search, choose, deal_rows
+from crowdwise.learn.search import KEPT, Search, choose, deal_rows, penalties_for
 from crowdwise.learn.softmax_regression import (
     LinearLearner,
     Matrix,
@@ -206,7 +206,8 @@ class Raykar(LinearLearner):
     def _search(self, design: Matrix, votes: Annotations, gold: Ints | None, fold: Ints) -> Search:
         """Choose ridge and smoothing by the labels of held-out tasks."""
         n_labeled = int(find_labeled(votes).sum())
-        ridges = [p * n_labeled for p in PENALTIES] if is_auto(self.ridge) else [self.ridge]
+        known = [p * n_labeled for p in penalties_for(self.n_features_in_)]
+        ridges = known if is_auto(self.ridge) else [self.ridge]
         smoothings = SMOOTHINGS if is_auto(self.smoothing) else [self.smoothing]
         if len(ridges) * len(smoothings) == 1 or n_labeled < 2:
             chosen: dict[str, Any] = {"ridge": ridges[0]} if is_auto(self.ridge) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from crowdwise.learn.parts import CrowdObjective
 from crowdwise.learn.restraint import kept, n_labels, restrain, restrained
+from crowdwise.learn.starts import Start
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.loop import History, Phase
 from crowdwise.nets.minimize import minimize
@@ -21,9 +21,9 @@ from crowdwise.typing import Array, Floats, Ints
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 PRIORS = (10.0, 1.0, 0.1)
-KEPT = 3  # penalties that go on after the first rung
+WIDE = 512  # features from which weights are so many that more of a penalty is usual
+KEPT, KEPT_EACH = 3, 2  # penalties that go on after the first rung; of each of several starts
 ENOUGH = 400  # tasks from which three folds do
-MOST_TASKS = 20_000  # that are looked at to choose
 CELLS_AT_ONCE = 50_000_000
 SEARCH_STEPS, FINAL_STEPS = 30, 300  # of L-BFGS, at most
 COSTLY = 200_000  # cells of workers' tables, of all labels, from which three folds must do
@@ -73,6 +73,14 @@ def deal_rows(
     fold = np.full(len(labeled), -1)
     fold[order[labeled[order]][rng.permutation(n_labeled)]] = np.arange(n_labeled) % max(n_folds, 1)
     return fold
+
+
+def penalties_for(width: int | None, usual: Sequence[float] = PENALTIES) -> list[float]:
+    """Penalties to choose from, from strong to weak: the usual ones, times what is too wide.
+
+    Scores are sums over standardized features, so that they grow with the number of these.
+    """
+    return [p * max(1.0, (width or 0) / WIDE) for p in usual]
 
 
 @dataclass(frozen=True)
@@ -158,12 +166,12 @@ class Variant:
     """A penalty, which holds on every rung, and where training starts."""
 
     penalty: float
-    start: CrowdObjective
+    start: Start
     settings: Settings  # that tell this start from others
 
     def build(self, data: CrowdData, prior: float, keep: Tensor) -> CrowdObjective:
         """A member to be trained on the tasks to keep."""
-        return restrain(copy.deepcopy(self.start), data, self.penalty, prior, keep)
+        return restrain(self.start(keep), data, self.penalty, prior, keep)
 
 
 @dataclass(frozen=True)
@@ -182,6 +190,15 @@ class Candidate:
             **self.variant.settings,
             **(self.rung.settings or {}),
         }
+
+
+def better(variants: Sequence[Variant], score: Floats) -> list[int]:
+    """The best penalties of each start: later rungs may tell starts apart differently."""
+    starts: dict[str, list[int]] = {}
+    for i in np.argsort(-score, kind="stable"):
+        starts.setdefault(str(variants[i].settings), []).append(int(i))
+    n_kept = KEPT if len(starts) == 1 else KEPT_EACH
+    return sorted(i for some in starts.values() for i in some[:n_kept])
 
 
 def choose(
@@ -254,10 +271,10 @@ class Ladder:
                 tried += [Candidate(variant, rung, height) for variant in variants]
                 evidence.append(found)
             if height == 0:
-                best = np.sort(np.argsort(-found.mean(axis=1), kind="stable")[:KEPT])
+                best = better(variants, found.mean(axis=1))
                 variants = [variants[i] for i in best]
                 for some, run in runs:
-                    run.select([int(i) * len(some) + f for i in best for f in range(len(some))])
+                    run.select([i * len(some) + f for i in best for f in range(len(some))])
         return tried, np.concatenate(evidence)
 
     def run(self, fold: Ints, some: Sequence[int]) -> Descent:

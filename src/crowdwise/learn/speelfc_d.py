@@ -204,6 +204,8 @@ class SpeeLFCD(CrowdClassifier):
 class SkillByEaseNet(Noise):
     """``accuracy = sigmoid(skill * ease)``, errors spread evenly over the other classes."""
 
+    imitates = True
+
     def __init__(
         self, n_workers: int, n_classes: int, network: nn.Module, part: SkillByEase
     ) -> None:
@@ -228,6 +230,12 @@ class SkillByEaseNet(Noise):
         right = torch.arange(self.n_classes, device=label.device) == label[:, None]  # (row, truth)
         spread = logsigmoid(-logit) - math.log(self.n_classes - 1)
         return torch.where(right, logsigmoid(logit)[:, None], spread[:, None])
+
+    @torch.no_grad()
+    def imitate(self, confusion: Tensor) -> None:
+        right = confusion.diagonal(dim1=1, dim2=2).mean(dim=1).clamp(0.02, 0.98)
+        self.skill.weight[:-1] = right.logit() / (self.least + 0.5 * self.most)
+        self.skill.average_unknown()
 
     def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
         skills = self.skill.weight[:-1].double().numpy()

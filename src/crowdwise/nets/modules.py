@@ -195,6 +195,13 @@ class EmbedNet(nn.Module):
         """The representation, (row, dimension)."""
         return self.encoder(self.scaler(x)).flatten(start_dim=1)
 
+    def describe(self, x: Tensor, output: str) -> Tensor:
+        """The features as scaled, the representation (``"vectors"``) or both, (row, number)."""
+        if output == "vectors":
+            return self(x)
+        features = self.scaler(x).flatten(start_dim=1)
+        return features if output == "features" else torch.cat([features, self(x)], dim=1)
+
     def documents(self, x: Tensor) -> Tensor:
         """The representation by the second tower; by the only one where there is no other."""
         tower = self.encoder if self.document is None else self.document

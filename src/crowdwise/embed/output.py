@@ -1,0 +1,104 @@
+"""What stands for a task: its features, learned vectors or both, chosen by held-out labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import log_softmax, softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from crowdwise.annotations import Annotations, find_labeled
+from crowdwise.base.embedder import Embedder
+from crowdwise.errors import CrowdwiseError
+from crowdwise.learn.confusion_learner import expect
+from crowdwise.learn.raykar import turn
+from crowdwise.learn.search import Search, choose, deal_rows, penalties_for
+from crowdwise.learn.softmax_regression import softmax_regression
+from crowdwise.learn.starts import LabelsAlone
+from crowdwise.learn.two_stage import name_truths
+from crowdwise.typing import Floats, Ints
+
+OUTPUTS = ("features", "both", "vectors")  # from plain to free
+N_FOLDS, MAX_ITER = 3, 30  # of the regressions that representations are judged by
+
+
+def choose_output(
+    X: Floats,
+    votes: Annotations,
+    gold: Ints | None,
+    embedders: Mapping[str, Embedder],
+    rng: np.random.RandomState,
+) -> Search:
+    """Which embedder, by name, and what of it predicts the labels of held-out tasks best.
+
+    Some tasks lose their labels. What is learned without these goes to a linear classifier,
+    whose targets IBCC infers from the labels that are left, as a user would do; and IBCC's
+    workers say how likely the lost labels are under its predictions.
+    """
+    fold = deal_rows(X, find_labeled(votes), rng)
+    keep, out = fold > 0, fold == 0
+    if out.sum() < 2 or keep.sum() < 2 * N_FOLDS:
+        return Search(chosen={"output": "vectors"}, why="There are too few tasks to choose by.")
+    some = votes.filter(keep[votes.task])
+    found = LabelsAlone(votes, gold).infer(torch.as_tensor(keep))
+    even = np.zeros((votes.n_tasks, votes.n_classes))
+    likely = expect(votes, even, found.confusion_, gold).posterior[out]
+    settings, plainness, evidence = [], [], []
+    for told, rows in representations(X, some, gold, embedders):
+        proba = predict(rows[keep], found.posterior_[keep], rows[out])
+        settings.append(told)
+        plainness.append((-OUTPUTS.index(told["output"]),))
+        evidence.append(np.log(np.maximum((proba * likely).sum(axis=1), 1e-12)))
+    return choose(settings, plainness, np.stack(evidence))[0]
+
+
+def representations(
+    X: Floats, votes: Annotations, gold: Ints | None, embedders: Mapping[str, Embedder]
+) -> Iterator[tuple[dict[str, Any], Floats]]:
+    """The settings and the rows of all that can be chosen."""
+    yield {"output": "features"}, X
+    for name, embedder in embedders.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                truths = name_truths(gold, votes)
+                vectors = np.asarray(embedder.fit_transform(X, votes, truths))
+        except CrowdwiseError:  # too few tasks of a class, say
+            continue
+        yield {"output": "both", "classes": name}, np.hstack([X, vectors])
+        yield {"output": "vectors", "classes": name}, vectors
+
+
+def predict(rows: Floats, target: Floats, new: Floats) -> Floats:
+    """Class probabilities of new rows by a linear classifier, its penalty by cross-validation."""
+    scaler = StandardScaler().fit(rows)
+    design, axes = turn(with_ones(scaler.transform(rows)))
+    penalties = penalties_for(rows.shape[1])
+    part = np.arange(len(rows)) % N_FOLDS
+    score = np.zeros(len(penalties))
+    for f in range(N_FOLDS):
+        for i, weights in enumerate(path(design[part != f], target[part != f], penalties)):
+            log_class = log_softmax(design[part == f] @ weights, axis=1)
+            score[i] += (target[part == f] * log_class).sum()
+    best = penalties[: int(score.argmax()) + 1]
+    *_, weights = path(design, target, best)
+    return softmax(with_ones(scaler.transform(new)) @ (axes @ weights), axis=1)
+
+
+def path(design: Floats, target: Floats, penalties: list[float]) -> Iterator[Floats]:
+    """Weights for each penalty from strong to weak, each from the one before."""
+    weights = np.zeros((design.shape[1], target.shape[1]))
+    for penalty in penalties:
+        ridge = penalty * len(design)
+        weights = softmax_regression(design, target, ridge, weights, MAX_ITER)
+        yield weights
+
+
+def with_ones(rows: Floats) -> Floats:
+    """Rows with a last column of ones."""
+    return np.hstack([rows, np.ones((len(rows), 1))])
