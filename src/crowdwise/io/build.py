@@ -40,6 +40,8 @@ class LongTable:
     soft: dict[Hashable, str] | None = None  # the column of each class's probability
     guessed: bool = False  # whether columns were taken by their names alone
     added: int = 0  # rows that are no record of the file
+    about: pd.DataFrame | None = None  # what is known of workers, by their names
+    source: str = ""  # whose outputs are judged: tasks of another source are other tasks
 
     @classmethod
     def from_columns(
@@ -87,6 +89,11 @@ class LongTable:
         declared = {"tasks": annotations.tasks, "workers": annotations.workers}
         return cls(frame, notes, names=declared)
 
+    def name_source(self) -> LongTable:
+        """The table with tasks that name their source too."""
+        named = map_values(self.frame["task"], lambda task: f"{self.source} {task}")
+        return replace(self, frame=self.frame.assign(task=named))
+
     def drop_rows(self, rows: Array, what: str) -> LongTable:
         """The table less these rows, with a note that says how many there were."""
         if not rows.any():
@@ -123,6 +130,10 @@ def build_annotations(
         where=where,
         notes=long.notes,
     )
+    if long.about is not None:
+        about = long.about.set_axis(long.about.index.map(str))
+        about = about[about.index.isin([str(name) for name in built.workers.tolist()])]
+        built = built.with_workers(about) if len(about) else built
     return _account(built, long, repeats)
 
 
@@ -149,6 +160,8 @@ def _find_alone(frame: pd.DataFrame) -> Array:
 
 def join_tables(tables: list[LongTable], format: str) -> LongTable:
     """The rows of several files of one format as one table, with notes that say so."""
+    if len({table.source for table in tables}) > 1:
+        tables = [table.name_source() for table in tables]
     first = tables[0]
     notes = join_notes(note for table in tables for note in table.notes)
     opening = f"read as {format}"
@@ -167,7 +180,11 @@ def join_tables(tables: list[LongTable], format: str) -> LongTable:
     }
     notes = (f"{opening}, {len(tables)} files", *notes)
     added = sum(table.added for table in tables)
-    return replace(first, frame=frame, notes=notes, names=names, added=added)
+    facts = [table.about for table in tables if table.about is not None]
+    about = pd.concat(facts) if facts else None
+    if about is not None:
+        about = about[~about.index.duplicated()]
+    return replace(first, frame=frame, notes=notes, names=names, added=added, about=about)
 
 
 def _take_cells(table: LongTable, role: str) -> Iterable[Cell]:

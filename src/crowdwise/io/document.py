@@ -27,7 +27,7 @@ CELL = 8  # bytes that a cell needs in memory at least
 LITTLE = 1 << 16  # bytes, which are there and read in no time
 SAMPLE = 200  # rows looked at to recognize a format
 READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet",
-            ".pq", ".npy", ".xlsx")  # fmt: skip
+            ".pq", ".npy", ".xlsx", ".eval")  # fmt: skip
 Record = Mapping[str, Cell]  # one row
 
 

@@ -122,11 +122,13 @@ SYNONYMS = {
         "worker", "workerid", "annotator", "annotatorid", "user", "userid", "username", "rater",
         "raterid", "labeler", "labelerid", "labeller", "labellerid", "coder", "coderid",
         "performer", "performerid", "judge", "judgeid", "expert", "expertid", "completedby",
-        "turker", "amtworkerids", "source", "model",
+        "turker", "amtworkerids", "judgemodel", "grader", "graderid", "evaluator", "evaluatorid",
+        "source", "model",
     ),
     "label": (
         "label", "labels", "answer", "annotation", "value", "response", "rating", "vote",
-        "judgment", "judgement", "category", "class", "choice", "score", "decision", "prediction",
+        "judgment", "judgement", "category", "class", "choice", "score", "verdict", "grade",
+        "decision", "prediction",
     ),
     "weight": ("weight",),
     "time": (

@@ -23,6 +23,7 @@ ROOM = 1 << 30
 STEP = 1 << 20
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+LOG, SAMPLES = "header.json", "samples/"  # in every .eval of Inspect
 WORKBOOK = "xl/workbook.xml"  # in every .xlsx
 
 
@@ -99,6 +100,8 @@ def _unzip(data: bytes, name: str) -> list[File]:
         if WORKBOOK in archive.namelist():
             _refuse_bomb(archive, left, error)
             return [File(name, data=data)]
+        if LOG in archive.namelist():
+            return [File(name, data=_join_log(archive, left, error))]
         for member in sorted(n for n in archive.namelist() if is_readable(PurePath(n).name)):
             with archive.open(member) as handle:
                 content = _read_bounded(handle, left, error)
@@ -115,6 +118,18 @@ def _unzip(data: bytes, name: str) -> list[File]:
             )
         )
     return files
+
+
+def _join_log(archive: zipfile.ZipFile, limit: int, error: CrowdwiseError) -> bytes:
+    """An evaluation log of Inspect as one JSON object: its head, and its samples in a list."""
+    parts = []
+    for member in [LOG, *sorted(n for n in archive.namelist() if n.startswith(SAMPLES))]:
+        with archive.open(member) as handle:
+            parts.append(_read_bounded(handle, limit, error))
+        limit -= len(parts[-1])
+    head = parts[0].strip().removesuffix(b"}").rstrip()
+    comma = b"" if head.endswith(b"{") else b", "
+    return head + comma + b'"samples": [' + b",".join(parts[1:]) + b"]}"
 
 
 def _refuse_bomb(archive: zipfile.ZipFile, limit: int, error: CrowdwiseError) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 from crowdwise.annotations.grouping import Aside
 from crowdwise.errors import FormatError, explain, listing
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Record, Table
+from crowdwise.io.document import Document, Record, RecordTable, Table, Tree
 from crowdwise.io.values import SCALARS, Cell, encode_values, refuse_nested
 from crowdwise.typing import Array
 
@@ -105,6 +105,18 @@ def get_field(record: Record, path: str) -> Cell:
 def get_first(record: Record, paths: Iterable[str]) -> Cell:
     """The first of these values that the record has."""
     return next((value for path in paths if (value := get_field(record, path)) is not None), None)
+
+
+def list_rows(document: Document, *paths: str) -> list[Record]:
+    """The records of a document: its rows, or the first list at one of these paths of a tree."""
+    if isinstance(document, RecordTable):
+        return document.records()
+    if not isinstance(document, Tree):
+        return []
+    found = next(
+        (v for path in paths if isinstance(v := get_field(document.value, path), list)), []
+    )
+    return [row for row in found if isinstance(row, Mapping)]
 
 
 def find_present(roles: Mapping[str, str], table: Table) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pandas as pd
+
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.recognize import (
@@ -14,6 +16,7 @@ from crowdwise.io.recognize import (
 from crowdwise.io.values import parse_names
 
 SOFT = "proba_"
+ABOUT = ("family", "kind", "prompt", "price")  # of workers
 
 
 def matches(document: Table) -> bool:
@@ -30,12 +33,23 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
         roles["task"] = _find_repeating(document, roles)
     soft = [name for name in document.columns if name.startswith(SOFT)]
     long = LongTable.from_columns(document, roles | {name: name for name in soft})
-    long = replace(long, guessed=True)
+    long = replace(long, guessed=True, about=_find_facts(document, roles))
     if not soft:
         return long
     classes = [name.removeprefix(SOFT) for name in soft]
     names = parse_names(classes) if document.untyped else classes
     return replace(long, soft=dict(zip(names, soft, strict=True)))
+
+
+def _find_facts(table: Table, roles: dict[str, str]) -> pd.DataFrame | None:
+    """What columns beside say of workers, where that is one thing of each."""
+    names = [name for name in ABOUT if name in table.columns and name not in roles.values()]
+    if not names:
+        return None
+    rows = table.frame([roles["worker"], *names]).astype(object).drop_duplicates()
+    by_worker = rows.dropna(subset=roles["worker"]).groupby(roles["worker"], sort=False)
+    kept = [name for name in names if (by_worker[name].nunique() < 2).all()]
+    return by_worker[kept].first() if kept else None
 
 
 def _find_repeating(table: Table, roles: dict[str, str]) -> str:

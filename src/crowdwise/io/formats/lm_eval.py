@@ -1,0 +1,42 @@
+"""lm-evaluation-harness: JSONL of logged samples, one folder or file per model."""
+
+from pathlib import PurePath
+
+from crowdwise.io.build import LongTable
+from crowdwise.io.document import ReadOptions, Record, RecordTable
+from crowdwise.io.formats.collect import Collector, get_field
+from crowdwise.io.recognize import Format
+from crowdwise.io.values import Cell
+
+SAMPLES = "samples_"  # how the files begin that the harness writes
+
+
+def parse(document: RecordTable, options: ReadOptions) -> LongTable:
+    """One row for each sample; the model that answered is named by the folder, or by the file."""
+    rows = Collector(document.name)
+    folder = PurePath(document.name).parent.name
+    model = folder if document.stem.startswith(SAMPLES) and folder else document.stem
+    for record in document.records():
+        task = get_field(record, options.task or "doc_id")
+        worker = get_field(record, options.worker) if options.worker else model
+        rows.add(task, worker, find_answer(record, options.asked))
+        rows.add_truth(task, record.get("target") if options.gold is None else None)
+    return rows.to_long("worker from the folder or the file name")
+
+
+def find_answer(record: Record, asked: str | None) -> Cell:
+    """The filtered answer; of choices with log-likelihoods, the number of the likeliest."""
+    answer = get_field(record, asked or "filtered_resps")
+    while isinstance(answer, list) and len(answer) == 1:
+        answer = answer[0]
+    if isinstance(answer, list) and answer and all(isinstance(one, list) and one for one in answer):
+        likely = [float(one[0]) for one in answer]
+        return max(range(len(likely)), key=likely.__getitem__)
+    if isinstance(answer, list):  # a likelihood and whether it is greedy: no answer
+        return None
+    return None if answer in ("[invalid]", "") else answer
+
+
+FORMAT = Format(
+    "lm_eval", __doc__, RecordTable, parse, marks=({"doc_id", "filtered_resps", "target"},)
+)
