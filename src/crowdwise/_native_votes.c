@@ -176,21 +176,22 @@ typedef struct {
     int hard;
 } Coins;
 
-INLINE double coins_over(const Coins *a, const int64_t k, double *restrict joint)
+INLINE double coins_over(const Coins *a, const double *values, const int64_t k,
+                         double *restrict joint)
 {
     const Block *at = &a->at;
     double evidence = 0.0;
     for (int64_t first = at->start; first < at->stop; first += BATCH) {
         const int64_t n = at->stop - first < BATCH ? at->stop - first : BATCH;
         for (int64_t b = 0; b < n; b++) {
-            const int64_t task = first + b;
-            double *row = joint + b * k;
+            const int64_t task = first + b, stop = at->indptr[task + 1];
+            double *row = joint + b * k, wrong = 0.0; /* of one task: no sum waits for another */
             for (int64_t c = 0; c < k; c++) row[c] = a->prior[c];
-            for (int64_t i = at->indptr[task]; i < at->indptr[task + 1]; i++) {
+            for (int64_t i = at->indptr[task]; i < stop; i++) {
                 const int32_t code = at->code[i];
-                const double value = at->value ? at->value[i] : 1.0;
+                const double value = values ? values[i] : 1.0;
                 row[at->label[code]] += value * a->lift[code];
-                evidence += value * a->wrong[code];
+                wrong += value * a->wrong[code];
             }
             if (at->gold && at->gold[task] >= 0)
                 for (int64_t c = 0; c < k; c++)
@@ -198,7 +199,7 @@ INLINE double coins_over(const Coins *a, const int64_t k, double *restrict joint
             double top = row[0];
             for (int64_t c = 1; c < k; c++) top = row[c] > top ? row[c] : top;
             for (int64_t c = 0; c < k; c++) row[c] -= top;
-            evidence += top;
+            evidence += wrong + top;
         }
         if (a->hard) {
             for (int64_t i = 0; i < n * k; i++) joint[i] = joint[i] >= -TIE ? 1.0 : 0.0;
@@ -217,7 +218,7 @@ INLINE double coins_over(const Coins *a, const int64_t k, double *restrict joint
             if (a->right)
                 for (int64_t i = at->indptr[task]; i < at->indptr[task + 1]; i++) {
                     const int32_t code = at->code[i];
-                    a->right[code] += (at->value ? at->value[i] : 1.0) * row[at->label[code]];
+                    a->right[code] += (values ? values[i] : 1.0) * row[at->label[code]];
                 }
             product *= sum;
             if (product > 1e250) { evidence += a->hard ? 0.0 : log(product); product = 1.0; }
@@ -229,12 +230,13 @@ INLINE double coins_over(const Coins *a, const int64_t k, double *restrict joint
 
 MULTIVERSION static double run_coins(const Coins *a, double *joint)
 {
-    switch (a->at.k) {
-    case 2: return coins_over(a, 2, joint);
-    case 3: return coins_over(a, 3, joint);
-    case 4: return coins_over(a, 4, joint);
-    case 5: return coins_over(a, 5, joint);
-    default: return coins_over(a, a->at.k, joint);
+    const double *values = a->at.value;
+    switch (values ? 0 : a->at.k) {
+    case 2: return coins_over(a, NULL, 2, joint);
+    case 3: return coins_over(a, NULL, 3, joint);
+    case 4: return coins_over(a, NULL, 4, joint);
+    case 5: return coins_over(a, NULL, 5, joint);
+    default: return coins_over(a, values, a->at.k, joint);
     }
 }
 
