@@ -18,7 +18,7 @@ from crowdwise.learn.batch_refit import teach_all
 from crowdwise.learn.committee_search import Found, first_round, last_round, next_rounds
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.learn.isolated_folds import N_BAGS, Folds, find_counting
-from crowdwise.learn.label_stacking import Stack
+from crowdwise.learn.label_stacking import Sharpening, Stack
 from crowdwise.learn.penalty_path import add_ones, predict_path
 from crowdwise.learn.softmax_regression import Matrix
 from crowdwise.learn.views import SAMPLE, KernelAxes, PrincipalAxes, as_rows, identify, sample_rows
@@ -39,9 +39,9 @@ class AutoClassifier(ConfusionLearner):
 
     Softmax regressions with many penalties, on the features as they are, on scaled ones and on
     a kernel of them, are judged by how likely they make the labels of tasks that they never
-    saw, given what is known about the workers. The best form a committee whose
-    probabilities mean what they say. Then what it says about a task and the task's labels
-    together tell the truths for the next round.
+    saw, given what is known about the workers. The best form a committee, made as sure
+    as these labels say. Then what it says about a task and the task's labels together tell
+    the truths for the next round.
 
     Parameters
     ----------
@@ -70,7 +70,8 @@ class AutoClassifier(ConfusionLearner):
     -----
     The maths::
 
-        P(truth | x) proportional to (sum over m of a[m] * softmax(τ[m] * z_m(x) @ W[m]))^τ
+        P(truth | x) = sharpen(sum over m of a[m] * sharpen(softmax(z_m(x) @ W[m]), τ[m]), τ)
+        sharpen(p, τ) proportional to c * p^τ, with c that keeps classes as frequent as they are
         W[m] lowers cross-entropy to P(truth | labels, features) + penalty[m] / 2 |W[m]|^2
         a, τ raise sum over i of log sum over k of
             P(truth = k | x_i) * prod over labels of i of confusion[worker, k, label],
@@ -193,11 +194,12 @@ class AutoClassifier(ConfusionLearner):
         self.weights_ = {view: own.weights[:, 0] for view, own in found.views.items()}
         needed = {*self.weights_, "standardized"} if "kernel" in self.weights_ else self.weights_
         self.views_ = {view: own for view, own in self.views_.items() if view in needed}
-        self.last_power_, self.evidence_ = found.stack.last_power, found.evidence
+        self.evidence_, self.last_power_ = found.evidence, float(found.stack.last.power[0])
+        self.factors_, self.last_factors_ = found.stack.each.factor, found.stack.last.factor
         names = [f"{view}, penalty {penalty:.0e}" for view, penalty in found.members]
         columns = {
             "penalty": [penalty for _, penalty in found.members],
-            "power": found.stack.power,
+            "power": found.stack.each.power,
             "weight": found.stack.weight,
         }
         self.search_ = pd.DataFrame(columns, index=pd.Index(names, name="member"))
@@ -224,8 +226,10 @@ class AutoClassifier(ConfusionLearner):
         members = np.concatenate(
             [predict_path(designs[view], own) for view, own in self.weights_.items()], axis=1
         )  # (row, member, class)
-        power, weight = self.search_["power"].to_numpy(), self.search_["weight"].to_numpy()
-        return Stack(power, weight, self.last_power_).mix(members.astype(np.float64))
+        each = Sharpening(self.search_["power"].to_numpy(), self.factors_)
+        last = Sharpening(np.array([self.last_power_]), self.last_factors_)
+        stack = Stack(each, self.search_["weight"].to_numpy(), last)
+        return stack.mix(members.astype(np.float64))
 
     def summary(self) -> str:
         """What was learned from, and what was chosen, in plain words."""

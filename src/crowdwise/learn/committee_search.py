@@ -9,16 +9,15 @@ from typing import Self
 import numpy as np
 
 from crowdwise.learn.isolated_folds import Folds
-from crowdwise.learn.label_stacking import Stack, log_evidence, sharpen
+from crowdwise.learn.label_stacking import Stack, log_evidence
 from crowdwise.learn.penalty_path import Problem, fit_path, predict_path
 from crowdwise.typing import Array, Floats, Ints
 
-PENALTIES = np.array([*10.0 ** np.arange(-5.0, -2.0, 0.5), 1.0])
+PENALTIES = 10.0 ** np.arange(-5.0, -0.9, 0.5)
 FIRST_STEPS, NEW_STEPS, MORE_STEPS = 40, 15, 10  # from zero, from a neighbor, from a round before
 FEWEST, MOST = 0.02, 6  # the least weight of a member, and how many go on to the second round
-FLAT = 1.0  # the penalty of a member that knows little more than how frequent classes are
+FLAT = PENALTIES[-1]  # the penalty of a member that knows little more than how frequent classes are
 FLAT_PRIOR = 4.0  # tasks in which that is taken to be right beforehand: few labels prove little
-PRIOR_POWER = 0.8  # labels come back to their tasks by way of others: believe a little less
 
 Designs = Mapping[str, Floats]  # coordinates of each view, with a column of ones
 
@@ -86,7 +85,7 @@ def first_round(designs: Designs, folds: Folds) -> Found:
 
 def last_round(designs: Designs, folds: Folds, found: Found) -> tuple[Found, Floats]:
     """The same members, fitted to all tasks; and P(truth) of these, from features and labels."""
-    posterior = folds.infer(sharpen(found.proba, PRIOR_POWER))
+    posterior = folds.infer(found.proba)
     problem = folds.one_world(posterior, left_out=False)
     views = {
         view: own.keep(slice(None), [0]).fit(designs[view], problem, NEW_STEPS)
@@ -104,7 +103,7 @@ def next_rounds(designs: Designs, folds: Folds, found: Found, n_rounds: int) -> 
     own = folds.fold, np.arange(len(folds.fold))  # the world that has not seen a task's labels
     for _ in range(n_rounds):
         posterior = np.stack([
-            folds.infer(None if prior is None else sharpen(prior[hidden], PRIOR_POWER), hidden)
+            folds.infer(None if prior is None else prior[hidden], hidden)
             for hidden in range(n_folds)
         ])  # fmt: skip
         problem, n_steps = folds.all_worlds(posterior), NEW_STEPS if prior is None else MORE_STEPS

@@ -8,22 +8,50 @@ from typing import Self
 import numpy as np
 
 from crowdwise.inference import normalize
+from crowdwise.learn.penalty_path import softmax_inplace
 from crowdwise.typing import Floats
 
 POWERS = 2.0 ** np.arange(-1.0, 3.0, 0.5)  # of a member: from half to four times as sure
 LAST_POWERS = 2.0 ** np.arange(-2.0, 1.01, 0.125)  # of their mean
 N_STEPS = 200
+BALANCING_STEPS = 5
 LEAST = 1e-30  # a probability that still has a logarithm
 POWER_PRIOR = 1.0  # log-likelihood that doubling or halving a power must win, from 1
 
 
 @dataclass(frozen=True)
-class Stack:
-    """How probabilities of several members become one: powers, weights, and a last power."""
+class Sharpening:
+    """Probabilities to a power, times factors that keep classes as frequent as they are.
+
+    A power alone would make frequent classes more frequent, from round to round.
+    """
 
     power: Floats  # (member,): more than 1 for one that is too unsure of itself
+    factor: Floats  # (member, class)
+
+    @classmethod
+    def balance(cls, members: Floats, power: Floats, usual: Floats) -> Self:
+        """Factors under which the mean over tasks is the usual one, (class,)."""
+        log = np.log(np.maximum(members, LEAST)) * power[:, None]
+        log_factor = np.log(usual) * (1.0 - power[:, None])
+        for _ in range(BALANCING_STEPS):
+            mean = softmax_inplace(log + log_factor).mean(axis=0)
+            log_factor = log_factor + np.log(usual / mean)
+        return cls(power, np.exp(log_factor))
+
+    def apply(self, members: Floats) -> Floats:
+        """Sharpened probabilities, (task, member, class)."""
+        log = np.log(np.maximum(members, LEAST)) * self.power[:, None]
+        return softmax_inplace(log + np.log(self.factor))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """How probabilities of several members become one."""
+
+    each: Sharpening
     weight: Floats  # (member,), sums to one
-    last_power: float
+    last: Sharpening  # of their mean
 
     @classmethod
     def choose(cls, members: Floats, likelihood: Floats, prior: Floats) -> Self:
@@ -33,24 +61,17 @@ class Stack:
         ``likelihood`` is P(labels | truth) up to a factor per task, (task, truth);
         ``prior`` is in how many tasks more each member is taken to be right.
         """
-        power = choose_power(members, likelihood, POWERS)
-        weight = choose_weights(sharpen(members, power), likelihood, prior)
-        mean = cls(power, weight, 1.0).mix(members)[:, None]
-        return cls(power, weight, float(choose_power(mean, likelihood, LAST_POWERS)[0]))
+        usual = np.maximum(members.mean(axis=(0, 1)), LEAST)
+        each = choose_sharpening(members, likelihood, POWERS, usual)
+        sharpened = each.apply(members)
+        weight = choose_weights(sharpened, likelihood, prior)
+        mean = np.einsum("imk,m->ik", sharpened, weight)[:, None]
+        return cls(each, weight, choose_sharpening(mean, likelihood, LAST_POWERS, usual))
 
     def mix(self, members: Floats) -> Floats:
         """P(truth) by all members together, (task, class)."""
-        mean = np.einsum("imk,m->ik", sharpen(members, self.power), self.weight)
-        return sharpen(mean, self.last_power)
-
-
-def sharpen(proba: Floats, power: Floats | float) -> Floats:
-    """Probabilities to a power, scaled to sum to one."""
-    log = np.log(np.maximum(proba, LEAST)) * np.asarray(power)[..., None]
-    log -= log.max(axis=-1, keepdims=True)
-    np.exp(log, out=log)
-    log /= log.sum(axis=-1, keepdims=True)
-    return log
+        mean = np.einsum("imk,m->ik", self.each.apply(members), self.weight)
+        return self.last.apply(mean[:, None])[:, 0]
 
 
 def log_evidence(members: Floats, likelihood: Floats) -> Floats:
@@ -58,14 +79,21 @@ def log_evidence(members: Floats, likelihood: Floats) -> Floats:
     return np.log(np.maximum(np.einsum("imk,ik->im", members, likelihood), LEAST))
 
 
-def choose_power(members: Floats, likelihood: Floats, powers: Floats) -> Floats:
-    """The power of each member under which labels are most likely, (member,)."""
-    scores = [
-        log_evidence(sharpen(members, power), likelihood).sum(axis=0)
-        - POWER_PRIOR * np.log2(power) ** 2
-        for power in powers
+def choose_sharpening(
+    members: Floats, likelihood: Floats, powers: Floats, usual: Floats
+) -> Sharpening:
+    """The power of each member under which labels are most likely."""
+    tried = [
+        Sharpening.balance(members, np.full(members.shape[1], power), usual) for power in powers
     ]
-    return powers[np.argmax(scores, axis=0)]
+    scores = [
+        log_evidence(one.apply(members), likelihood).sum(axis=0)
+        - POWER_PRIOR * np.log2(one.power) ** 2
+        for one in tried
+    ]
+    best = np.argmax(scores, axis=0)
+    factor = np.stack([tried[number].factor[member] for member, number in enumerate(best)])
+    return Sharpening(powers[best], factor)
 
 
 def choose_weights(members: Floats, likelihood: Floats, prior: Floats) -> Floats:

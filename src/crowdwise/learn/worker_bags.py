@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.inference import (
     WeightedEngine,
     clamp,
@@ -17,6 +17,7 @@ from crowdwise.inference import (
 from crowdwise.typing import Floats, Ints
 
 SMOOTHING, POOLING = (1.0, 0.25), 3.0  # as in BayesBag
+SHARES = 0.1  # weight of a task's own shares of labels, as in BayesBag
 N_STEPS = 40
 CLOSE = 5e-3  # of posteriors from one step to the next
 
@@ -31,21 +32,26 @@ def infer_in_bags(
 ) -> Floats:
     """Mean posterior over bags, each with random weights on the workers, (bag, worker).
 
-    With a prior, (task, class), posteriors start there; else from shares of labels, and a
-    prior is estimated.
+    With a prior, (task, class), posteriors start from it and the labels together; else from
+    shares of labels, and a prior is estimated.
     """
     total = np.zeros((votes.n_tasks, votes.n_classes))
     for weight in bags:
         total += infer(WeightedEngine(votes, gold, weights=weight), prior)
-    return total / len(bags)
+    mean = total / len(bags)
+    mixed = np.where(find_labeled(votes)[:, None], mean + SHARES * (votes.shares() - mean), mean)
+    return clamp(mixed, gold)
 
 
 def infer(engine: WeightedEngine, prior: Floats | None) -> Floats:
     """Dawid and Skene's model with pooled, weighted workers: P(truth) of each task."""
-    start = engine.shares() if prior is None else prior
+    redundancy = engine.annotations.redundancy[:, None]
+    labeled = redundancy[:, 0] > 0
+    start = engine.shares()
+    if prior is not None:  # a flat one alone would leave open which class is which
+        start = normalize(prior * (1.0 + redundancy * start))
     posterior = clamp(start, engine.gold)
-    labeled = engine.annotations.redundancy > 0
-    log_class, counts = log_of(start), engine.count(posterior)
+    log_class, counts = log_of(start if prior is None else prior), engine.count(posterior)
     for _ in range(N_STEPS):
         if prior is None:
             log_prior = np.log(normalize(posterior[labeled].sum(axis=0) + 1.0))
