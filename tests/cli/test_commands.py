@@ -54,6 +54,12 @@ def labels_of(text):
     return pd.read_csv(io.StringIO(text), index_col="task")
 
 
+def write_gold(votes, truth):
+    path = votes.with_name("gold.csv")
+    pd.DataFrame({"task": np.arange(len(truth)), "label": truth}).to_csv(path, index=False)
+    return path
+
+
 class TestAggregate:
     def test_prints_labels_as_csv_and_words_on_the_other_stream(self, votes, capsys):
         assert main(["aggregate", str(votes)]) == 0
@@ -63,6 +69,23 @@ class TestAggregate:
         assert found["label"].to_dict() == expected.labels_.to_dict()
         assert found["confidence"].to_numpy() == pytest.approx(expected.posterior_.max(axis=1))
         assert re.search(r"200 tasks labeled by BayesBag in \d+\.\d s", err)
+        assert re.search(r"expected accuracy \d+% \(\d+% to \d+%\)", err)
+        assert "err together" not in err
+
+    def test_warns_where_workers_err_together(self, tmp_path, capsys):
+        rng = np.random.default_rng(0)
+        truth, right = rng.integers(0, 2, 100), rng.random((100, 6)) < 0.8
+        right[:, 1:4] = right[:, :1]  # one worker under four names
+        labels = np.where(right, truth[:, None], 1 - truth[:, None])
+        labels[::7, 4:] = 1 - labels[::7, 4:]
+        task, worker = np.indices(labels.shape)
+        path = tmp_path / "copied.csv"
+        columns = {"task": task.ravel(), "worker": worker.ravel(), "label": labels.ravel()}
+        pd.DataFrame(columns).to_csv(path, index=False)
+        assert main(["aggregate", str(path), "--gold-file", str(write_gold(path, truth))]) == 0
+        assert "no method's confidence can be trusted" in capsys.readouterr().err
+        assert main(["aggregate", str(path), "--quiet"]) == 0
+        assert capsys.readouterr().err == ""
 
     @pytest.mark.parametrize("name", ["MajorityVote", "majority-vote", "majority_vote"])
     def test_takes_a_method_by_name(self, votes, capsys, name):

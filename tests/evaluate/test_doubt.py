@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.evaluate import uncertainty, worker_quality
-from crowdwise.evaluate.doubt import label_accuracy
+from crowdwise.evaluate.doubt import assess_labels
 from crowdwise.simulate import confused_crowd
 
 GOOD = [[0.9, 0.1], [0.25, 0.75]]
@@ -87,9 +87,9 @@ def test_more_confidence_is_wider_and_one_seed_gives_one_result(crowd):
 
 def test_labels_of_many_tasks_are_judged_by_a_sample(crowd, monkeypatch):
     posterior = DawidSkene().fit(crowd.annotations).posterior_
-    whole = label_accuracy(crowd.annotations, posterior)
+    whole = assess_labels(crowd.annotations, posterior).accuracy
     monkeypatch.setattr("crowdwise.evaluate.doubt.ENOUGH", 500)
-    some = label_accuracy(crowd.annotations, posterior)
+    some = assess_labels(crowd.annotations, posterior).accuracy
     assert some.value == whole.value
     assert some.n_tasks == 500
     assert some.high - some.low > whole.high - whole.low

@@ -8,7 +8,7 @@ crowdwise aggregate votes.csv --gold-file truth.csv -o labels.csv
 
 import time
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crowdwise.cli.options import (
     add_input_options,
@@ -61,4 +61,25 @@ def run(args: Namespace) -> int:
     write_table(consensus_frame(model, annotations, probabilities=args.proba), args)
     seconds, name = time.perf_counter() - start, type(model).__name__
     say(args, f"{plural(annotations.n_tasks, 'task')} labeled by {name} in {seconds:.1f} s")
+    if not args.quiet:
+        say_trust(args, model, annotations, gold)
     return 0
+
+
+def say_trust(args: Namespace, model: Any, annotations: "Annotations", gold: Any) -> None:
+    """Say how many labels should be right, and warn where workers err together."""
+    import numpy as np
+
+    from crowdwise.evaluate import check_independence
+    from crowdwise.evaluate.doubt import assess_labels
+    from crowdwise.io import as_gold
+
+    if not annotations.n_annotations or not isinstance(model.posterior_, np.ndarray):
+        return
+    known = None if gold is None else as_gold(gold, annotations)
+    right = assess_labels(annotations, model.posterior_, known).accuracy
+    ends = "" if np.isnan(right.low) else f" ({right.low:.0%} to {right.high:.0%})"
+    say(args, f"expected accuracy {right.value:.0%}{ends}")
+    found = check_independence(annotations, gold)
+    if found.is_severe:
+        say(args, f"{found.describe()} --gold-file learns from known truths")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate.draws import CrowdDraws, draw_crowds, sample_tasks
-from crowdwise.evaluate.intervals import Estimate, check_interval
+from crowdwise.evaluate.intervals import NAN, Estimate, check_interval
 from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.evaluate.model_posterior import model_posterior
 from crowdwise.inference import clamp, normalize, pooled_confusion
@@ -19,6 +20,7 @@ from crowdwise.io import as_gold
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, RandomState
 
 MOST_CELLS = 200_000_000  # entries of confusion matrices, over all draws
+MOST_MATRICES = 2_000_000  # entries in one draw, for the accuracy of labels alone
 ENOUGH = 20_000  # annotations from which the accuracy of labels is told well
 
 
@@ -95,15 +97,10 @@ def uncertainty(
     if confusion:
         refuse_large(data)
     drawn = draw_crowds(data, posterior, known, confusion=confusion, random_state=random_state)
-    n_tasks = int((data.redundancy > 0).sum())
     tables = matrices(data, posterior, drawn, confidence) if confusion else None
     return Uncertainty(
-        expect_accuracy(data, posterior, drawn, confidence, n_tasks),
-        frame(
-            normalize(posterior.sum(axis=0)),
-            *drawn.interval("shares", confidence),
-            pd.Index(data.classes, name="class", tupleize_cols=False),
-        ),
+        expect_accuracy(data, posterior, drawn, confidence),
+        bound_shares(data, posterior, *drawn.interval("shares", confidence)),
         frame(
             share_right(data, posterior),
             *drawn.interval("accuracy", confidence),
@@ -113,34 +110,63 @@ def uncertainty(
     )
 
 
-def label_accuracy(
+class LabelDoubt(NamedTuple):
+    """What labels tell of tasks alone, with intervals; NaN where there are none."""
+
+    accuracy: Estimate
+    shares: pd.DataFrame
+
+
+def assess_labels(
     annotations: Annotations,
     posterior: Floats,
     gold: Ints | None = None,
     *,
     confidence: float = 0.95,
     random_state: RandomState = 0,
-) -> Estimate:
-    """Expected share of right labels alone; from some of the tasks where there are many."""
+) -> LabelDoubt:
+    """Accuracy of labels and class shares alone; from some of the tasks where there are many.
+
+    There is no interval where there are too many workers and classes for their matrices.
+    """
     data = once_per_worker(annotations)
     rows = sample_tasks(data, ENOUGH, random_state)
-    some = data if len(rows) == data.n_tasks else data[rows]
-    drawn = draw_crowds(
-        some,
-        posterior[rows],
-        None if gold is None else gold[rows],
-        random_state=random_state,
+    some = only_busy(data if len(rows) == data.n_tasks else data[rows])
+    if not some.n_annotations or some.n_workers * some.n_classes**2 > MOST_MATRICES:
+        nothing = np.full(data.n_classes, NAN)
+        alone = Estimate(mean_confidence(data, posterior), n_tasks=count_labeled(data))
+        return LabelDoubt(alone, bound_shares(data, posterior, nothing, nothing))
+    known = None if gold is None else gold[rows]
+    drawn = draw_crowds(some, clamp(posterior[rows], known), known, random_state=random_state)
+    posterior = clamp(posterior, gold)
+    return LabelDoubt(
+        expect_accuracy(data, posterior, drawn, confidence),
+        bound_shares(data, posterior, *drawn.interval("shares", confidence)),
     )
-    n_tasks = int((data.redundancy > 0).sum())
-    return expect_accuracy(data, posterior, drawn, confidence, n_tasks)
+
+
+def only_busy(data: Annotations) -> Annotations:
+    """Without the workers who have no labels."""
+    used, worker = np.unique(data.worker, return_inverse=True)
+    return replace(data, workers=data.workers[used], worker=worker.astype(data.worker.dtype))
+
+
+def count_labeled(data: Annotations) -> int:
+    return int((data.redundancy > 0).sum())
+
+
+def mean_confidence(data: Annotations, posterior: Floats) -> float:
+    """Expected accuracy of the most probable labels, of tasks that have labels."""
+    labeled = posterior[data.redundancy > 0]
+    return float(labeled.max(axis=1).mean()) if len(labeled) else NAN
 
 
 def expect_accuracy(
-    data: Annotations, posterior: Floats, drawn: CrowdDraws, confidence: float, n_tasks: int
+    data: Annotations, posterior: Floats, drawn: CrowdDraws, confidence: float
 ) -> Estimate:
-    value = float(posterior[data.redundancy > 0].max(axis=1).mean())
+    value = mean_confidence(data, posterior)
     low, high = (float(end) for end in drawn.interval("right", confidence))
-    return Estimate(value, min(low, value), max(high, value), n_tasks)
+    return Estimate(value, min(low, value), max(high, value), count_labeled(data))
 
 
 def share_right(data: Annotations, posterior: Floats) -> Floats:
@@ -150,9 +176,16 @@ def share_right(data: Annotations, posterior: Floats) -> Floats:
     return np.divide(right, n, out=np.full(len(n), np.nan), where=n > 0)
 
 
+def bound_shares(data: Annotations, posterior: Floats, low: Array, high: Array) -> pd.DataFrame:
+    """The share of each class among the tasks that have labels."""
+    value = normalize(posterior[data.redundancy > 0].sum(axis=0))
+    columns = pd.Index(data.classes, name="class", tupleize_cols=False)
+    return frame(value, low, high, columns)
+
+
 def frame(value: Floats, low: Array, high: Array, index: pd.Index) -> pd.DataFrame:
     """Values and bounds that include them."""
-    columns = {"value": value, "low": np.fmin(low, value), "high": np.fmax(high, value)}
+    columns = {"value": value, "low": np.minimum(low, value), "high": np.maximum(high, value)}
     return pd.DataFrame(columns, index=index)
 
 

@@ -68,6 +68,21 @@ class Independence:
         """Whether, besides, labels are worth less than half as many independent ones."""
         return self.is_dependent and self.worth < HALF * self.labels_per_task
 
+    def describe(self) -> str:
+        """The result in words."""
+        chance = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
+        worth = f"the {self.labels_per_task:.1f} labels of a task are worth {self.worth:.1f} "
+        worth += "of independent workers"
+        if self.is_severe:
+            text = f"Workers err together ({chance}): {worth}. Without known truths, no method's "
+            return f"{text}confidence can be trusted here."
+        if self.is_dependent:
+            text = f"Workers err together to some degree ({chance}): {worth}. Methods that take "
+            return f"{text}them for independent are too confident."
+        if np.isnan(self.p_value):
+            return self.note
+        return f"Nothing shows that workers err together ({chance}). {UNSEEN}"
+
 
 def check_independence(
     annotations: AnnotationsLike, gold: GoldLike = None, *, random_state: RandomState = 0

@@ -17,6 +17,7 @@ from crowdwise.report.facts.maps import MapFacts
 from crowdwise.report.facts.methods import MethodFacts
 from crowdwise.report.facts.pairs import PairFacts
 from crowdwise.report.facts.tasks import TaskFacts
+from crowdwise.report.facts.trust import TrustFacts
 from crowdwise.report.facts.workers import TimeFacts, WorkerFacts
 
 
@@ -53,6 +54,8 @@ class Facts:
         Sizes and oddities.
     agreement : tuple of Measure
         Agreement between workers, in all the usual ways.
+    trust : TrustFacts
+        How many labels should be right, and whether workers err independently.
     tasks, workers, times, pairs, classes, methods, curve
         One object for each part of the report; None where the data do not say.
     task_map, worker_map : MapFacts or None
@@ -71,6 +74,7 @@ class Facts:
     n_truths: int
     data: DataFacts
     agreement: tuple[Measure, ...]
+    trust: TrustFacts
     tasks: TaskFacts
     workers: WorkerFacts
     times: TimeFacts | None

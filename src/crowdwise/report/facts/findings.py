@@ -24,6 +24,7 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
     """What to tell someone who reads ten lines: first what to act on, then the rest."""
     found = [
         *_on_agreement(facts),
+        *_on_independence(facts),
         *_on_labels(facts),
         *_on_workers(facts),
         *_on_times(facts),
@@ -53,13 +54,25 @@ def _on_agreement(facts: Facts) -> Iterator[Finding]:
     yield Finding(tone, f"{text} (Krippendorff's alpha {alpha.value:.2f}).", "agreement")
 
 
+def _on_independence(facts: Facts) -> Iterator[Finding]:
+    found = facts.trust.independence
+    if found.is_dependent:
+        yield Finding("act" if found.is_severe else "note", found.describe(), "agreement")
+
+
 def _on_labels(facts: Facts) -> Iterator[Finding]:
     tasks, right = facts.tasks, facts.main.scores.get("accuracy")
-    expected = f"{facts.method} expects {tasks.mean_confidence:.0%} of its labels to be right"
+    value, low, high = (
+        facts.trust.accuracy.value,
+        facts.trust.accuracy.low,
+        facts.trust.accuracy.high,
+    )
+    expected = f"{facts.method} expects {value:.0%} of its labels to be right"
+    expected += f" ({low:.0%} to {high:.0%})" if np.isfinite(low) else ""
     if right is None:
         yield Finding("note", f"{expected}.", "labels")
     else:
-        over = tasks.mean_confidence > right.high
+        over = value > right.high
         text = f"{expected}; {right.value:.1%} of those that can be checked are"
         text += ": it is overconfident." if over else "."
         yield Finding("act" if over else "note", text, "labels")
@@ -159,7 +172,9 @@ def _on_classes(facts: Facts) -> Iterator[Finding]:
         return
     rare = classes.rarest
     if classes.inferred[rare] < min(RARE, 0.5 / len(classes.name)):
-        text = f"{quote(classes.name[rare])} is rare: {classes.inferred[rare]:.1%} of the tasks. "
+        text = f"{quote(classes.name[rare])} is rare: {classes.inferred[rare]:.1%} of the tasks"
+        low, high = facts.trust.share_low[rare], facts.trust.share_high[rare]
+        text += f" ({low:.1%} to {high:.1%}). " if np.isfinite(low) else ". "
         yield Finding("note", f"{text}Check recall per class, not only accuracy.", "classes")
     if classes.mistakes:
         worst = classes.mistakes[0]

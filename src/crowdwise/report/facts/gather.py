@@ -26,6 +26,7 @@ from crowdwise.report.facts.maps import task_map, worker_map
 from crowdwise.report.facts.methods import MAIN, METHODS, fit_methods, method_facts
 from crowdwise.report.facts.pairs import pair_facts
 from crowdwise.report.facts.tasks import task_facts
+from crowdwise.report.facts.trust import trust_facts
 from crowdwise.report.facts.workers import time_facts, worker_facts
 
 N_STAGES = 6
@@ -106,6 +107,7 @@ def gather(
             n_truths=0 if known is None else len(known),
             data=data_facts(data, rare),
             agreement=tuple(Measure(str(row.Index), *row[1:]) for row in table.itertuples()),
+            trust=trust_facts(once, posterior, known, random_state),
             tasks=task_facts(data, posterior, known),
             workers=workers,
             times=time_facts(once, posterior, workers.number),

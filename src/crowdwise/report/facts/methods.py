@@ -1,25 +1,39 @@
-"""What each method infers, and which of them to trust."""
+"""What each method infers, and how methods differ."""
 
 import logging
 import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
 from crowdwise import aggregate, progress
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, tied
+from crowdwise.annotations.names import locate
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import Estimate, score
-from crowdwise.evaluate.held_out_labels import choose_held_out, compare_with_best, held_out_evidence
+from crowdwise.evaluate.held_out_labels import (
+    choose_held_out,
+    compare_with_best,
+    fit_to_rest,
+    score_held_out,
+)
 from crowdwise.evaluate.learning_curve import Fit, fit_and_time, same_labels
 from crowdwise.report.facts.limits import sample_tasks
 from crowdwise.typing import Floats
 
 MAIN = aggregate.DEFAULT.__name__
 METHODS = ("MajorityVote", "Wawa", "OneCoin", "GLAD", "MACE", "IBCC", "DawidSkene", MAIN)
-SCORES = ("accuracy", "balanced accuracy", "minority recall", "macro F1", "log loss")
+SCORES = (
+    "accuracy",
+    "balanced accuracy",
+    "minority recall",
+    "macro F1",
+    "log loss",
+    "calibration error",
+)
 
 N_RESAMPLES = 400  # of the scores against the truth, of every method
 HIDDEN = 0.2  # share of the annotations to hold out, at most one per task
@@ -34,8 +48,9 @@ class HeldOut:
     """The probability that a method gives to held-out labels, as a geometric mean."""
 
     probability: Estimate
-    behind: float  # the best method's probability less this one's
+    behind: float  # the highest probability of a method less this one's
     as_good_as_best: bool  # the difference is not significant
+    kept: float  # share of tasks that keep their label without the held-out ones
 
 
 @dataclass(frozen=True)
@@ -138,18 +153,30 @@ def held_out_facts(
     hidden = choose_held_out(data, HIDDEN, random_state)
     if hidden.sum() < FEWEST:
         return {}, ""
-    evidence = {}
+    evidence, kept = {}, {}
     for name, model in progress.track(models.items(), "predicting held-out labels", unit="method"):
         try:
-            evidence[name] = held_out_evidence(model, data, None, hidden)
+            rest = fit_to_rest(model, data, None, hidden)
         except AnnotationError:  # what is left has no annotations that it can use
             continue
+        evidence[name] = score_held_out(rest, data, hidden)
+        kept[name] = share_kept(model, data, rest)
     rows = compare_with_best(evidence, {"random_state": random_state})
     best = math.exp(max(row["held_out"] for row in rows.values()))
-    return {name: held_out(row, best, int(hidden.sum())) for name, row in rows.items()}, note
+    return {
+        name: held_out(row, best, int(hidden.sum()), kept[name]) for name, row in rows.items()
+    }, note
 
 
-def held_out(row: dict[str, float], best: float, n_hidden: int) -> HeldOut:
+def share_kept(model: Any, data: Annotations, rest: Floats) -> float:
+    """Share of tasks whose label is still one of the most probable in a fit to fewer labels."""
+    if not hasattr(model, "posterior_"):
+        return math.nan
+    label = model.posterior_[locate(model.tasks_, data.tasks)].argmax(axis=1)
+    return float(tied(rest)[np.arange(len(rest)), label].mean())
+
+
+def held_out(row: dict[str, float], best: float, n_hidden: int, kept: float) -> HeldOut:
     """Mean log-likelihoods as probabilities, which are easier to read."""
     value, low, high = (math.exp(row[f"held_out{end}"]) for end in ("", "_low", "_high"))
-    return HeldOut(Estimate(value, low, high, n_hidden), best - value, row["behind_low"] <= 0)
+    return HeldOut(Estimate(value, low, high, n_hidden), best - value, row["behind_low"] <= 0, kept)

@@ -19,6 +19,7 @@ FIGURES = (
     figures.per_worker,
     figures.agreement,
     figures.confidence,
+    figures.reliability,
     maps.task_map,
     figures.accuracy,
     maps.worker_map,

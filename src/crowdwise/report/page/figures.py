@@ -93,6 +93,29 @@ def confidence(facts: Facts) -> Figure:
     return Figure("confidence", "Confidence of the labels", reading, picture, columns, rows)
 
 
+def reliability(facts: Facts) -> Figure | None:
+    """Confidence against accuracy, where truths are known."""
+    bins = facts.trust.reliability
+    if not bins:
+        return None
+    x = [one.confidence for one in bins]
+    low, high = [one.low for one in bins], [one.high for one in bins]
+    curves = [
+        Curve("accuracy", x, [one.accuracy for one in bins], 0, low, high),
+        Curve("as stated", x, x, 1),
+    ]
+    n = sum(one.n_tasks for one in bins)
+    gap = sum(one.n_tasks * abs(one.confidence - one.accuracy) for one in bins) / n
+    reading = f"On {plural(n, 'known truth')}, confidence and accuracy differ by {share(gap, 1)} "
+    reading += "on average, chance included; a calibrated method lies on the line “as stated”."
+    label = f"Accuracy by confidence. {reading}"
+    picture = line_chart(curves, label, "confidence", share, x_written=share)
+    rows = [(b.confidence, b.accuracy, b.low, b.high, b.n_tasks) for b in bins]
+    columns = ["confidence", "accuracy", "low", "high", "tasks"]
+    title = "Does confidence mean what it says?"
+    return Figure("reliability", title, reading, picture, columns, rows)
+
+
 def accuracy(facts: Facts) -> Figure:
     """Accuracy with intervals, of the workers with most labels."""
     own = facts.workers
@@ -251,8 +274,7 @@ def held_out(facts: Facts) -> Figure | None:
     ]
     if not rows:
         return None
-    best = max(rows, key=lambda row: row.value)
-    reading = f"Best: {best.name}, with {best.text} (geometric mean)."
+    reading = "Geometric means. Predicting labels well is not being right."
     label = f"Probability of held-out labels. {reading}"
     picture = interval_chart(rows, label, share, title="probability of held-out labels")
     columns = ["method", "probability", "low", "high"]
