@@ -8,6 +8,7 @@ from crowdwise.annotations.columns import (
     keep_counting,
     tied,
 )
+from crowdwise.annotations.store import StoredAnnotations
 from crowdwise.annotations.table import Annotations
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Annotations",
     "Cells",
     "Pairs",
+    "StoredAnnotations",
     "drop_weightless",
     "find_labeled",
     "keep_counting",

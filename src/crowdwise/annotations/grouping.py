@@ -65,7 +65,7 @@ def _sort_by_task(columns: dict[str, Array], n_tasks: int) -> tuple[Ints, dict[s
     indptr = np.zeros(n_tasks + 1, dtype=np.int64)
     np.cumsum(np.bincount(task, minlength=n_tasks), out=indptr[1:])
     if len(task) and (task[1:] < task[:-1]).any():
-        order = _order_by(task, indptr)
+        order = order_by(task, indptr)
         columns = {name: column[order] for name, column in columns.items()}
     return indptr, columns
 
@@ -169,7 +169,8 @@ def _as_floats(columns: dict[str, Array], n_classes: int) -> dict[str, Array]:
     return checked
 
 
-def _order_by(task: Ints, indptr: Ints) -> Ints:
+def order_by(task: Ints, indptr: Ints) -> Ints:
+    """Row numbers grouped by task, in order; each task's rows begin at ``indptr``."""
     if compiled.native is None or len(task) > np.iinfo(np.uint32).max:
         return np.argsort(task, kind="stable")
     order = np.empty(len(task), dtype=np.uint32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -16,6 +17,8 @@ from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.grouping import freeze, group_by_task
 from crowdwise.annotations.missing import leave_out_missing, warn_missing
 from crowdwise.annotations.names import locate
+from crowdwise.annotations.store import StoredAnnotations
+from crowdwise.annotations.streaming import open_annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Ints, Names, RandomState
 
@@ -217,6 +220,33 @@ class Annotations(Columns):
         if kept is not columns:
             warn_missing(kept.notes, 3)
         return cls.from_columns(kept)
+
+    @staticmethod
+    def open(
+        path: str | Path,
+        folder: str | Path | None = None,
+        *,
+        task: str = "task",
+        worker: str = "worker",
+        label: str = "label",
+    ) -> StoredAnnotations:
+        """Annotations that stay on disk, for files larger than memory.
+
+        Rows are grouped by task in one pass over the files, and written to a folder beside
+        them, whose form :mod:`crowdwise.annotations.store` explains. Methods that work in
+        blocks, such as DawidSkene, fit them there; see :func:`crowdwise.io.stream_labels`.
+
+        Parameters
+        ----------
+        path : str or Path
+            A Parquet, CSV or Arrow file, a folder of them, or a folder made before.
+        folder : str or Path, optional
+            Where to put it; ``votes.parquet.crowd`` for ``votes.parquet``. If it is there and
+            newer than the file, it is used as it is.
+        task, worker, label : str
+            Names of the columns. Rows where one is empty are left out.
+        """
+        return open_annotations(path, folder, {"task": task, "worker": worker, "label": label})
 
     # -- what they hold ----------------------------------------------------------------
 

@@ -12,7 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise import memory
-from crowdwise.annotations import Annotations, find_labeled, keep_counting
+from crowdwise.annotations import (
+    Annotations,
+    StoredAnnotations,
+    find_labeled,
+    keep_counting,
+)
 from crowdwise.annotations.names import locate
 from crowdwise.annotations.order import describe_order
 from crowdwise.annotations.truth_names import warn_unseen_truths
@@ -21,6 +26,7 @@ from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.inference.engines.compact import CompactEngine
 from crowdwise.inference.engines.engine import Engine, Posterior
+from crowdwise.inference.engines.files import FileEngine, StreamedPosterior
 from crowdwise.inference.engines.memory import engine_for
 from crowdwise.inference.posteriors import as_array, choose, settle, share_right
 from crowdwise.io import as_annotations, as_gold
@@ -94,6 +100,8 @@ class Aggregator(Savable, BaseEstimator, ABC):
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks. They are kept, and methods that can learn from them do.
         """
+        if isinstance(annotations, StoredAnnotations):
+            return self._fit_stored(annotations, gold)
         data = keep_counting(as_annotations(annotations))
         self._refuse(data)
         self._note_order(data.classes)
@@ -106,6 +114,24 @@ class Aggregator(Savable, BaseEstimator, ABC):
         else:
             fitted = self._fit_known(data, codes, known)
         self.posterior_ = cast("Floats", settle(fitted, codes))
+        return self
+
+    def _fit_stored(self, stored: StoredAnnotations, gold: GoldLike) -> Self:
+        """Fit annotations on disk, block by block."""
+        name = type(self).__name__
+        if not self.traits.blockwise or gold is not None:
+            what = "gold labels" if gold is not None else "all annotations"
+            raise AnnotationError(
+                explain(
+                    f"{name} needs {what} in memory, and these annotations are on disk.",
+                    fix="choose a method that works in blocks, such as DawidSkene, without gold; "
+                    "or read the file into memory",
+                )
+            )
+        self._refuse(cast("Annotations", stored))  # which asks for the number of classes
+        self._note_order(stored.classes)
+        self.workers_, self.classes_ = stored.workers, stored.classes
+        self.posterior_ = cast("Floats", self._fit(FileEngine(stored, self._n_jobs)))
         return self
 
     def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
@@ -213,7 +239,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
     @property
     def labels_(self) -> pd.Series:
-        check_is_fitted(self)
+        self._refuse_streamed()
         made: tuple[Posterior, pd.Series] | None = vars(self).get("_labels")
         if made is None or made[0] is not self.posterior_:
             made = self.posterior_, self._series(self.posterior_, self.tasks_)
@@ -223,12 +249,12 @@ class Aggregator(Savable, BaseEstimator, ABC):
     @property
     def label_codes_(self) -> Ints:
         """Class number of each task's label, as in ``classes_``; -1 for none."""
-        check_is_fitted(self)
+        self._refuse_streamed()
         return self._choose(self.posterior_)
 
     @property
     def probas_(self) -> pd.DataFrame:
-        check_is_fitted(self)
+        self._refuse_streamed()
         return self._frame(self.posterior_, self.tasks_)
 
     @abstractmethod
@@ -278,6 +304,18 @@ class Aggregator(Savable, BaseEstimator, ABC):
             moved[name] = np.concatenate([rows, self._average_task(rows)[None]])[place]
         model._restore(moved)
         return model
+
+    def _refuse_streamed(self) -> None:
+        """Refuse what would need all tasks in memory."""
+        check_is_fitted(self)
+        if isinstance(self.posterior_, StreamedPosterior):
+            raise AnnotationError(
+                explain(
+                    f"This {type(self).__name__} was fitted to annotations on disk.",
+                    fix="write labels with crowdwise.io.stream_labels(model, 'labels.parquet'), "
+                    "or take them from posterior_.blocks()",
+                )
+            )
 
     def _frame(self, posterior: Posterior, tasks: Array | pd.Index) -> pd.DataFrame:
         if isinstance(posterior, CompactPosterior):

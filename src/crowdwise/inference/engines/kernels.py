@@ -34,9 +34,9 @@ class Block:
             return mask
         return np.repeat(mask, n_truths // self.n_classes, axis=1)
 
-    def shares(self) -> Floats:
+    def shares(self, lift: Floats | None = None) -> Floats:
         """Each task's share of labels, uniform where it has none; gold where it is known."""
-        votes = self.votes(None)
+        votes = self.votes(lift)
         total = votes.sum(axis=1, keepdims=True)
         even = np.full_like(votes, 1.0 / max(self.n_classes, 1))
         return clamp(np.divide(votes, total, out=even, where=total > 0), self.gold)

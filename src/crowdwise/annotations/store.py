@@ -1,0 +1,217 @@
+"""Annotations on disk, for more of them than memory holds: a folder that is read in blocks.
+
+=================  ==========================================================================
+``about.json``     the version of this form, the numbers of tasks and annotations, and the
+                   type of ``sizes.bin``
+``names.npz``      ``workers`` and ``classes``, sorted; ``pair_worker`` and ``pair_label`` of the
+                   (worker, label) pairs that occur, in rising order
+``sizes.bin``      annotations of each task, as 1, 2 or 4 bytes
+``codes.bin``      for each annotation, task by task, the place of its pair: 4 bytes, the lowest
+                   first
+``starts.npy``     number of the first annotation of every 65,536th task, and of the end
+``tasks.parquet``  the names of the tasks, in order
+=================  ==========================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Self
+
+import numpy as np
+
+from crowdwise.annotations.cells import Cells, Pairs
+from crowdwise.errors import FileError, FormatError, MissingExtraError, explain
+from crowdwise.typing import Array, Ints
+
+VERSION = 1
+STRIDE = 1 << 16  # tasks between two entries of starts.npy
+SIZES = ("uint8", "uint16", "uint32")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredAnnotations:
+    """Annotations in a folder; only the names of workers and classes are in memory.
+
+    Methods that work in blocks fit them as they fit :class:`~crowdwise.Annotations`. The
+    posterior is then computed block by block when it is written
+    (:func:`crowdwise.io.stream_labels`).
+    """
+
+    folder: Path
+    n_tasks: int
+    n_annotations: int
+    workers: Array
+    classes: Array
+    pairs: Pairs
+    size_type: str
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The annotations in a folder that was made before."""
+        home = Path(folder)
+        try:
+            about = json.loads((home / "about.json").read_text())
+            with np.load(home / "names.npz", allow_pickle=False) as names:
+                workers, classes = names["workers"], names["classes"]
+                sizes = len(workers), len(classes)
+                pairs = Pairs(names["pair_worker"], names["pair_label"], *sizes)
+            known = about["version"] == VERSION and about["size_type"] in SIZES
+            counts = int(about["n_tasks"]), int(about["n_annotations"])
+        except (OSError, KeyError, ValueError, TypeError) as error:
+            raise _no_store(home, f"{type(error).__name__}: {error}") from error
+        found = cls(home, *counts, workers, classes, pairs, str(about["size_type"]))
+        if not known or not found._is_whole():
+            raise _no_store(home, "it is of another version, or cut short")
+        return found
+
+    @property
+    def n_workers(self) -> int:
+        return len(self.workers)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    def __repr__(self) -> str:
+        return (
+            f"<StoredAnnotations: {self.n_annotations:,} annotations of {self.n_tasks:,} tasks by "
+            f"{self.n_workers:,} workers, {self.n_classes:,} classes, in {self.folder}>"
+        )
+
+    def cells(self, start: int, stop: int) -> Cells:
+        """The cells of some tasks, read from disk."""
+        first, sizes = self._first(start), self._sizes(start, stop)
+        indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        count = int(indptr[-1])
+        with (self.folder / "codes.bin").open("rb") as file:
+            code = np.fromfile(file, dtype="<i4", count=count, offset=4 * first)
+        return Cells(indptr, code, None)
+
+    def find(self, cell: Array) -> Ints:
+        """The first task that begins at a cell or after it."""
+        found = []
+        for target in np.atleast_1d(cell):
+            chunk = max(int(np.searchsorted(self._starts, target)) - 1, 0)
+            low = chunk * STRIDE
+            sizes = self._sizes(low, min(low + STRIDE, self.n_tasks))
+            begins = self._starts[chunk] + np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+            found.append(low + int(np.searchsorted(begins, target)))
+        return np.array(found, dtype=np.int64)
+
+    def task_names(self) -> Iterator[Array]:
+        """The names of the tasks, some at a time."""
+        with _parquet().ParquetFile(self.folder / "tasks.parquet") as file:
+            for batch in file.iter_batches(batch_size=STRIDE):
+                yield batch.column(0).to_numpy(zero_copy_only=False)
+
+    def _sizes(self, start: int, stop: int) -> Ints:
+        kind = np.dtype(self.size_type)
+        with (self.folder / "sizes.bin").open("rb") as file:
+            return np.fromfile(file, dtype=kind, count=stop - start, offset=start * kind.itemsize)
+
+    def _first(self, task: int) -> int:
+        """The number of a task's first annotation."""
+        chunk = task // STRIDE
+        before = self._sizes(chunk * STRIDE, task).sum(dtype=np.int64)
+        return int(self._starts[chunk] + before)
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return np.asarray(np.load(self.folder / "starts.npy", allow_pickle=False))
+
+    def _is_whole(self) -> bool:
+        kind, home = np.dtype(self.size_type), self.folder
+        wanted = {"sizes.bin": kind.itemsize * self.n_tasks, "codes.bin": 4 * self.n_annotations}
+        try:
+            return all((home / name).stat().st_size == size for name, size in wanted.items())
+        except OSError:
+            return False
+
+
+class StoreWriter:
+    """Writes tasks one block after another; see :func:`write_store`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.n_tasks, self.n_annotations, self.largest = folder, 0, 0, 0
+        self.names: Any = None
+        self.codes = (folder / "codes.bin").open("wb")
+        self.sizes = (folder / "sizes.u32").open("wb")
+
+    def append(self, tasks: Array, sizes: Ints, codes: Ints) -> None:
+        """Add some tasks, with the codes of their annotations one task after the other."""
+        import pyarrow
+
+        table = pyarrow.table({"task": tasks})
+        if self.names is None:
+            self.names = _parquet().ParquetWriter(self.folder / "tasks.parquet", table.schema)
+        self.names.write_table(table)
+        sizes.astype("<u4").tofile(self.sizes)
+        codes.astype("<i4", copy=False).tofile(self.codes)
+        self.n_tasks, self.n_annotations = (
+            self.n_tasks + len(sizes),
+            self.n_annotations + len(codes),
+        )
+        self.largest = max(self.largest, int(sizes.max(initial=0)))
+
+    def finish(self, workers: Array, classes: Array, pairs: Pairs) -> None:
+        for file in (self.codes, self.sizes, *([] if self.names is None else [self.names])):
+            file.close()
+        rows: dict[str, Any] = {"pair_worker": pairs.worker, "pair_label": pairs.label}
+        np.savez(self.folder / "names.npz", workers=workers, classes=classes, **rows)
+        size_type = next(kind for kind in SIZES if self.largest <= np.iinfo(kind).max)
+        starts, total = [0], 0
+        with (self.folder / "sizes.bin").open("wb") as file:
+            for start in range(0, self.n_tasks, STRIDE):
+                some = np.fromfile(self.folder / "sizes.u32", "<u4", STRIDE, offset=4 * start)
+                some.astype(size_type).tofile(file)
+                total += int(some.sum(dtype=np.int64))
+                starts.append(total)
+        (self.folder / "sizes.u32").unlink()
+        np.save(self.folder / "starts.npy", np.array(starts, dtype=np.int64))
+        sizes = {"n_tasks": self.n_tasks, "n_annotations": self.n_annotations}
+        about = {"what": "crowdwise annotations", "version": VERSION, "size_type": size_type}
+        (self.folder / "about.json").write_text(json.dumps({**about, **sizes}, indent=1))
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder that is there once all is written, and not before."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    except OSError as error:
+        raise FileError(explain(f"{folder} cannot be written.", first=str(error))) from error
+    try:
+        yield unfinished
+        if (folder / "about.json").exists():
+            shutil.rmtree(folder)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _parquet() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError.of("Annotations on disk", "pyarrow", "parquet") from None
+    return parquet
+
+
+def _no_store(folder: Path, why: str) -> FormatError:
+    return FormatError(
+        explain(
+            f"{folder} does not hold annotations on disk.",
+            first=why,
+            expected="a folder that Annotations.open has made",
+            fix="delete it, and open the file that it was made from again",
+        )
+    )

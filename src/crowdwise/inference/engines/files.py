@@ -1,0 +1,122 @@
+"""The engine for annotations on disk: one block of tasks at a time is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from crowdwise.annotations import Annotations, Pairs, StoredAnnotations
+from crowdwise.errors import AnnotationError, explain
+from crowdwise.inference.engines.blocks import cut_tasks, in_order
+from crowdwise.inference.engines.kernels import Block
+from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
+from crowdwise.inference.simplex import normalize
+from crowdwise.typing import Array, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedPosterior:
+    """P(truth | labels) of annotations on disk, computed block by block when it is asked for."""
+
+    stored: StoredAnnotations
+    edges: list[Edges]
+    work: Callable[[Edges, Floats], None]
+    n_threads: int | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.stored.n_tasks, self.stored.n_classes
+
+    def __len__(self) -> int:
+        return self.stored.n_tasks
+
+    def blocks(self) -> Iterator[Floats]:
+        """The rows of some tasks at a time, (task, class), in the order of the tasks."""
+
+        def one(edges: Edges) -> Floats:
+            rows = np.empty((edges[1] - edges[0], self.stored.n_classes))
+            self.work(edges, rows)
+            return rows
+
+        return in_order(one, self.edges, self.n_threads)
+
+    def toarray(self) -> Floats:
+        """All rows at once, where they fit into memory."""
+        return np.concatenate(list(self.blocks()))
+
+
+@dataclass(frozen=True, eq=False)
+class FileEngine(BlockSweeps):
+    """Annotations on disk; see :class:`~crowdwise.annotations.StoredAnnotations`."""
+
+    stored: StoredAnnotations
+    n_threads: int | None = None
+
+    @property
+    def workers(self) -> Array:
+        return self.stored.workers
+
+    @property
+    def n_tasks(self) -> int:
+        return self.stored.n_tasks
+
+    @property
+    def n_workers(self) -> int:
+        return self.stored.n_workers
+
+    @property
+    def n_classes(self) -> int:
+        return self.stored.n_classes
+
+    @property
+    def pairs(self) -> Pairs:
+        return self.stored.pairs
+
+    def labels_per_worker(self) -> Ints:
+        return self.pairs.add_up(self.given).astype(np.int64)
+
+    def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
+        own = None if weights is None else weights[self.pairs.worker]
+
+        def work(edges: Edges, out: Floats) -> None:
+            out[:] = self._load(edges).shares(own)
+
+        return self._fill(work)
+
+    def signed_shares(self, weights: Floats) -> Floats:
+        own = weights[self.pairs.worker]
+
+        def work(edges: Edges, out: Floats) -> None:
+            block = self._load(edges)
+            votes = block.votes(own)
+            if (weights < 0).any():
+                against = block.votes(np.minimum(own, 0.0)).sum(axis=1, keepdims=True)
+                votes = np.maximum(votes - against, 0.0)
+            light = votes.sum(axis=1) <= 0
+            if light.any():
+                votes[light] = block.votes(None)[light]
+            out[:] = normalize(votes)
+
+        return self._fill(work)
+
+    def collect(self) -> tuple[Annotations, Ints | None]:
+        raise AnnotationError(
+            explain(
+                "This method needs all annotations in memory, and these are on disk.",
+                fix="choose a method that works in blocks, such as DawidSkene, IBCC or OneCoin",
+            )
+        )
+
+    def _cut(self, table_size: int) -> list[Edges]:
+        stored = self.stored
+        return cut_tasks(stored.n_tasks, stored.n_annotations, stored.find, table_size)
+
+    def _load(self, edges: Edges) -> Block:
+        return Block(self.stored.cells(*edges), self.pairs.label, None, self.n_classes)
+
+    def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
+        found = StreamedPosterior(self.stored, self._cut(0), work, self.n_threads)
+        return cast("Floats", found)  # rows are made later
