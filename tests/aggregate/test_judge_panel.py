@@ -47,6 +47,81 @@ def test_a_cloned_judge_changes_nothing(copies):
     assert_allclose(JudgePanel().fit(cloned).posterior_, alone, atol=1e-6)
 
 
+def gaussian(n_tasks=400, seed=1):
+    """Scores of judges who err independently, their skills, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n_tasks) < 0.5).astype(int)
+    skill = np.array([2.0, 1.6, 1.4, 1.2, 1.0, 0.8])
+    return skill * (truth[:, None] - 0.5) + rng.normal(size=(n_tasks, 6)), skill, truth
+
+
+def scored(score):
+    votes = Annotations.from_matrix((score > 0).astype(int))
+    return replace(votes, score=score.ravel())
+
+
+@pytest.mark.parametrize("copies", [1, 5])
+def test_a_cloned_judge_changes_nothing_with_scores(copies):
+    score, _, truth = gaussian()
+    cloned = np.hstack([score, *[score[:, :1]] * copies])
+    gold = dict(enumerate(truth[:60].tolist()))
+    for known in (None, gold):
+        alone = JudgePanel().fit(scored(score), known).posterior_
+        assert_allclose(JudgePanel().fit(scored(cloned), known).posterior_, alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_clones_do_not_raise_confidence(scores):
+    """Two judges and many copies of one of them."""
+    score = gaussian()[0][:, :2]
+    make = scored if scores else lambda s: Annotations.from_matrix((s > 0).astype(int))
+    sure = [
+        JudgePanel().fit(make(np.hstack([score, *[score[:, :1]] * k]))).posterior_.max(axis=1)
+        for k in (0, 1, 8)
+    ]
+    assert_allclose(sure[1], sure[0], atol=1e-6)
+    assert_allclose(sure[2], sure[0], atol=1e-6)
+
+
+def test_independent_scores_give_what_the_true_model_gives():
+    score, skill, truth = gaussian(3000)
+    panel = JudgePanel(prior=0.5).fit(scored(score)).posterior_
+    yes = 1 / (1 + np.exp(-score @ skill))  # equal variances: log-odds are linear
+    exact = np.column_stack([1 - yes, yes])
+    assert (panel.argmax(axis=1) == exact.argmax(axis=1)).mean() > 0.96
+    assert log_loss(panel, truth) < log_loss(exact, truth) + 0.03
+
+
+HOSTILE = {
+    "all identical": np.repeat(np.arange(60)[:, None] % 2, 5, axis=1),
+    "one judge": np.arange(60)[:, None] % 2,
+    "one label": np.zeros((60, 4), dtype=int),
+    "one who differs": np.column_stack([np.zeros((60, 3), dtype=int), np.arange(60) % 2]),
+    "two tasks": np.array([[0, 1, 1], [1, 0, 1]]),
+    "opposed": np.column_stack([np.arange(60) % 2, 1 - np.arange(60) % 2]),
+    "never meet": np.where(
+        np.arange(60)[:, None] % 4 == np.arange(4), np.arange(60)[:, None] % 2, -1
+    ),
+}
+
+
+@pytest.mark.parametrize("scores", [False, True])
+@pytest.mark.parametrize("gold", [None, 0, "both"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_panels_get_a_posterior(kind, gold, scores):
+    labels = HOSTILE[kind]
+    votes = Annotations.from_matrix(labels, classes=[0, 1])
+    if scores:
+        votes = replace(votes, score=votes.label * 7.0)
+    n_gold = min(len(labels), 20)
+    known = None if gold is None else dict.fromkeys(range(n_gold), 0)
+    if gold == "both":
+        known = {task: task % 2 for task in range(n_gold)}
+    found = JudgePanel().fit(votes, known).posterior_
+    assert np.isfinite(found).all()
+    assert_allclose(found.sum(axis=1), 1)
+
+
 def test_independent_judges_give_what_independent_models_give():
     labels, truth = independent(2000, np.linspace(0.6, 0.9, 12))
     panel, skene = JudgePanel().fit(labels), DawidSkene().fit(labels)

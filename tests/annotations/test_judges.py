@@ -78,3 +78,10 @@ def test_facts_about_workers_are_found_by_name():
         votes().with_workers(pd.concat([about, about]))
     with pytest.raises(CrowdwiseError, match="None of the workers"):
         votes().with_workers({"worker": ["x"], "family": ["y"]})
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_not_finite_is_refused(score):
+    with pytest.raises(CrowdwiseError, match="1 of 2 values of score cannot be used"):
+        Annotations.from_codes([0, 1], [0, 0], [0, 1], score=[1.0, score])
+    assert Annotations.from_codes([0, 1], [0, 0], [0, 1], score=[-1.0, 0.5]).score.min() == -1

@@ -132,3 +132,11 @@ def test_too_little_to_say_is_refused():
         dependence(labels, dict(enumerate(truth[:3].tolist())))
     with pytest.raises(CrowdwiseError, match="1 judge"):
         dependence(labels[:, :1], truth)
+
+
+def test_judges_who_never_err_say_nothing_of_errors():
+    truth = np.arange(60) % 2
+    found = dependence(np.repeat(truth[:, None], 4, axis=1), truth)
+    assert np.isnan(found.effective_number.value)
+    assert "nothing is known of errors together" in found.effective_number.note
+    assert found.families["adds"].notna().all()

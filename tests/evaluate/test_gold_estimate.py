@@ -139,3 +139,14 @@ def test_too_little_gold_is_refused():
         estimate(votes, known(truth, np.arange(3)))
     with pytest.raises(CrowdwiseError, match="of='median' is unknown"):
         estimate(votes, known(truth, np.arange(30)), "median")
+
+
+def test_gold_of_one_class_is_no_certainty():
+    """None of thirty gold labels is of the class: its share may still be a tenth."""
+    labels = np.random.default_rng(0).integers(0, 2, (200, 4))
+    found = estimate(labels, dict.fromkeys(range(30), 0))
+    assert found.value == pytest.approx(0, abs=1e-9)
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / 30))
+    assert found.alone.high == pytest.approx(found.high)
+    assert found.gold_needed(found.high - found.low) == 30
+    assert found.gold_needed(found.high / 5) > 200

@@ -135,10 +135,11 @@ def _check_lengths(columns: dict[str, Array]) -> None:
 
 
 def _refuse_unusable(columns: dict[str, Array]) -> None:
-    """Refuse weights and soft labels that are negative or not finite."""
-    for name in [name for name in ("weight", "soft") if name in columns]:
-        values = columns[name].astype(np.float32)
-        bad = ~(np.isfinite(values) & (values >= 0))
+    """Refuse weights and soft labels that are negative, and these and scores if not finite."""
+    least = {"weight": 0.0, "soft": 0.0, "score": -np.inf}
+    for name in [name for name in least if name in columns]:
+        values = columns[name].astype(np.float64)
+        bad = ~(np.isfinite(values) & (values >= least[name]))
         bad[columns["label"] < 0] = False
         if bad.any():
             row = np.argwhere(bad)[0][0]
@@ -146,7 +147,7 @@ def _refuse_unusable(columns: dict[str, Array]) -> None:
                 explain(
                     f"{int(bad.sum()):,} of {values.size:,} values of {name} cannot be used.",
                     first=f"row {row + 1:,}: {values[row].tolist()}",
-                    expected="finite numbers of 0 or more",
+                    expected="finite numbers" + " of 0 or more" * (least[name] == 0),
                     fix=f"correct these values of {name}, or drop these rows",
                 )
             )

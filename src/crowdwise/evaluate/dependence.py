@@ -36,6 +36,7 @@ GUESSED = (
     "and 6 to 36 % too low in simulated panels of eight judges, most where one block held half of "
     "them. There is no interval; gold labels give one."
 )
+NO_ERRORS = "No two judges err on these tasks, so that nothing is known of errors together."
 UNKNOWN = "Without truths, at least three judges that are no copies of each other are needed."
 
 
@@ -137,6 +138,8 @@ def dependence(
     note = KNOWN if truth is not None else GUESSED if sure else UNKNOWN
     if not sure:
         number = Estimate(NAN)
+    elif np.isnan(number.value):
+        note = f"{note} {NO_ERRORS}"
     number = Estimate(number.value, number.low, number.high, errors.n_tasks, note)
     pairs = errors.list_pairs(votes.workers, confidence if truth is not None else None)
     judges = describe_judges(votes, errors, found, family)

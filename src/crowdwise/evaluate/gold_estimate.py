@@ -51,8 +51,10 @@ class GoldEstimate(Estimate):
 
     def gold_needed(self, width: float) -> float:
         """How many gold labels, those at hand included, an interval of this width needs."""
-        half = (self.high - self.low) / 2
-        quantile = half / np.sqrt(self._rest / self.n_gold + self._base)
+        half, variance = (self.high - self.low) / 2, self._rest / self.n_gold + self._base
+        if variance <= 0:  # the bound of what was never seen falls with the number of labels
+            return float(np.ceil(max(self.n_gold * 2 * half / width, 1.0)))
+        quantile = half / np.sqrt(variance)
         left = (width / 2 / quantile) ** 2 - self._base
         return float(np.ceil(self._rest / left)) if left > 0 else float("inf")
 
@@ -152,7 +154,8 @@ def estimate(
         others = side if finite else side & ~np.isin(everyone, place)
         parts = Part(value[mine], own[mine], weight[mine], rest[others])
         found.append(parts.combine(int(side.sum()) if finite else None, int(tails == "t")))
-    return conclude(found, confidence, tails, len(place), votes.n_tasks)
+    scope = 0.0 if scale is None else float(np.ptp(scale))
+    return conclude(found, confidence, tails, len(place), votes.n_tasks, scope)
 
 
 @dataclass(frozen=True)
@@ -244,17 +247,28 @@ class Part:
 
 
 def conclude(
-    parts: list[Corrected], confidence: float, tails: str, n_gold: int, n_tasks: int
+    parts: list[Corrected],
+    confidence: float,
+    tails: str,
+    n_gold: int,
+    n_tasks: int,
+    scope: float = 0.0,
 ) -> GoldEstimate:
-    """The last part less the first if there are two, with the interval."""
+    """The last part less the first if there are two, with the interval.
+
+    Gold labels that are all alike, or all as the proxy says, have no variance; what none of them
+    shows may still occur as often as the exact binomial bound says, over the ``scope`` of values.
+    """
     sign = [1.0] if len(parts) == 1 else [-1.0, 1.0]
     least = min(part.n_gold for part in parts)
     upper = (1.0 + confidence) / 2
     quantile = float(norm.ppf(upper) if tails == "normal" else t.ppf(upper, least - 1))
     value = sum(s * part.value for s, part in zip(sign, parts, strict=True))
     plain = sum(s * part.alone[0] for s, part in zip(sign, parts, strict=True))
+    unseen = scope * (1.0 - ((1.0 - confidence) / 2) ** (1.0 / least))
     half = quantile * np.sqrt(sum(part.variance for part in parts))
     wide = quantile * np.sqrt(sum(part.alone[1] for part in parts))
+    half, wide = (own if own > 1e-9 * scope else unseen for own in (half, wide))
     rest = sum(part.rest * n_gold / part.n_gold for part in parts)
     return GoldEstimate(
         float(value),

@@ -56,8 +56,9 @@ class Errors:
         return cls(product, common, skill, len(used))
 
     def correlate(self) -> Correlations:
-        value = correlations(self.product.sum(axis=0), self.common.sum(axis=0))
-        return Correlations(np.nan_to_num(value), self.common.sum(axis=0), self.n_tasks)
+        value = np.nan_to_num(correlations(self.product.sum(axis=0), self.common.sum(axis=0)))
+        np.fill_diagonal(value, 1.0)
+        return Correlations(value, self.common.sum(axis=0), self.n_tasks)
 
     def count_effective(
         self, n_resamples: int, confidence: float, rng: np.random.RandomState

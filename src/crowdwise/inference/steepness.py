@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.sparse import csr_array
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from crowdwise.inference.ratings import dense_blocks
 from crowdwise.inference.rows import sum_by_group
@@ -79,8 +79,9 @@ class Votes:
             curve = miss * (high - low)[self.judge] * p * (1 - p)
             moves = [np.array([curve @ self.score - FLAT * at[0], curve.sum()])]
             value -= FLAT * at[0] ** 2 / 2
-            for bound, share, (a, b) in ((low, 1 - p, LOW), (high, p, HIGH)):
-                value += ((a - 1) * np.log(bound) + (b - 1) * np.log1p(-bound)).sum()
+            ends = (at[2 : 2 + size], low, 1 - p, LOW), (at[2 + size :], high, p, HIGH)
+            for odds, bound, share, (a, b) in ends:
+                value += ((a - 1) * log_expit(odds) + (b - 1) * log_expit(-odds)).sum()
                 own = sum_by_group(self.judge, miss * share, size) * bound * (1 - bound)
                 moves.append(own + (a - 1) * (1 - bound) - (b - 1) * bound)
             return -value, -np.concatenate(moves)
