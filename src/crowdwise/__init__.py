@@ -39,6 +39,7 @@ __all__ = [
     "load",
     "nets",
     "persist",
+    "plan",
     "plot",
     "progress",
     "read",

@@ -9,6 +9,7 @@ from crowdwise.simulate.features import class_features, margin_difficulty
 from crowdwise.simulate.files import write_set
 from crowdwise.simulate.iced import ImbalancedCrowd, iced
 from crowdwise.simulate.neucrowd import neucrowd
+from crowdwise.simulate.replay import replay
 from crowdwise.simulate.stand_ins import stand_in
 from crowdwise.simulate.target_kappa import crowd_with_kappa
 from crowdwise.simulate.workers import (
@@ -47,6 +48,7 @@ __all__ = [
     "margin_difficulty",
     "neucrowd",
     "one_coin_confusion",
+    "replay",
     "simulate_crowd",
     "simulate_dataset",
     "stand_in",

@@ -1,0 +1,25 @@
+"""What to label next, by whom, and when to stop."""
+
+from crowdwise.plan.outlook import Outlook
+from crowdwise.plan.planner import Planner
+from crowdwise.plan.policies import (
+    AccuracyGain,
+    FewestLabels,
+    InformationGain,
+    LeastConfident,
+    Policy,
+    RandomTasks,
+)
+from crowdwise.plan.promise import Promise
+
+__all__ = [
+    "AccuracyGain",
+    "FewestLabels",
+    "InformationGain",
+    "LeastConfident",
+    "Outlook",
+    "Planner",
+    "Policy",
+    "Promise",
+    "RandomTasks",
+]

@@ -1,0 +1,179 @@
+"""What to label next, by whom, and what is done."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import entr
+
+from crowdwise import Annotations
+from crowdwise.aggregate import IBCC, DawidSkene
+from crowdwise.errors import ParameterError
+from crowdwise.plan import (
+    AccuracyGain,
+    FewestLabels,
+    InformationGain,
+    LeastConfident,
+    Outlook,
+    Planner,
+    RandomTasks,
+)
+from crowdwise.simulate import confused_crowd, one_coin_confusion, replay
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Five good workers, three poor ones; four labels a task of three classes."""
+    return confused_crowd(
+        one_coin_confusion([0.9] * 5 + [0.45] * 3, 3), n_tasks=150, per_task=4, random_state=0
+    )
+
+
+@pytest.fixture
+def outlook():
+    posterior = np.array([[0.6, 0.3, 0.1], [0.9, 0.05, 0.05], [1 / 3, 1 / 3, 1 / 3]])
+    return Outlook(
+        Annotations.from_matrix([[0, 1, 2, 0], [0, 0, -1, -1], [1, 2, -1, -1]]), posterior
+    )
+
+
+def test_gains_equal_the_plain_loops(outlook):
+    accuracy, information = AccuracyGain().gain(outlook), InformationGain().gain(outlook)
+    for task, now in enumerate(outlook.posterior):
+        right, doubt = 0.0, 0.0
+        for label in range(3):
+            joint = now * outlook.crowd[:, label]
+            after = joint / joint.sum()
+            right += joint.sum() * after.max()
+            doubt += joint.sum() * entr(after).sum()
+        assert_allclose(accuracy[task], right - now.max(), atol=1e-12)
+        assert_allclose(information[task], entr(now).sum() - doubt, atol=1e-12)
+
+
+def test_plain_policies_order_tasks(outlook):
+    assert FewestLabels().gain(outlook).argmin() == 0
+    assert LeastConfident().gain(outlook).argsort().tolist() == [1, 0, 2]
+    draws = [RandomTasks(seed).gain(outlook) for seed in (0, 0, 1)]
+    assert_allclose(draws[0], draws[1])
+    assert not np.allclose(draws[0], draws[2])
+
+
+def test_a_worker_who_knows_more_brings_more(outlook):
+    confusion = one_coin_confusion([0.9, 0.5, 1 / 3], 3)
+    for policy in (AccuracyGain(), InformationGain()):
+        by = policy.gain_by(outlook.posterior, confusion)
+        assert (by[:, 0] > by[:, 1]).all()
+        assert_allclose(by[:, 2], 0, atol=1e-12)
+
+
+def test_every_task_gets_two_labels_first():
+    votes = Annotations.from_matrix([[0, 0, 1], [0, -1, -1], [1, 0, 1], [1, 1, 1]])
+    for min_labels, task in ((2, 1), (1, 2)):
+        planner = Planner(IBCC(), policy=RandomTasks(2), min_labels=min_labels, target=1.0)
+        assert planner.next(votes, 1)["task"].tolist() == [task]
+
+
+def test_the_plan_keeps_to_budget_tasks_and_workers(crowd):
+    votes = crowd.annotations
+    costs = {worker: 1.0 + worker for worker in range(8)}
+    planner = Planner(IBCC(), cost=costs, target=1.0)
+    plan = planner.next(votes, 40, available=[0, 1, 6])
+    assert plan["cost"].sum() <= 40
+    assert plan["task"].is_unique
+    assert plan["cost"].tolist() == [costs[worker] for worker in plan["worker"]]
+    taken = set(zip(votes.task, votes.worker, strict=True))
+    assert not taken & set(zip(plan["task"], plan["worker"], strict=True))
+    some = planner.next(votes, 9, tasks=[3, 5])
+    assert set(some["task"]) == {3, 5}
+
+
+def test_good_workers_are_asked_first_and_nobody_for_everything(crowd):
+    plan = Planner(IBCC(), target=1.0).next(crowd.annotations, 60, available=range(8))
+    times = plan["worker"].value_counts().reindex(range(8), fill_value=0)
+    assert times.max() <= 15
+    assert times[:5].sum() > 50
+
+
+def test_strangers_count_as_the_crowd(crowd):
+    plan = Planner(IBCC(), target=1.0).next(crowd.annotations, 5, available=["new"])
+    assert plan["worker"].tolist() == ["new"] * 5
+
+
+def test_checks_go_to_known_tasks(crowd):
+    gold = pd.Series(crowd.truth).iloc[:10]
+    planner = Planner(IBCC(), target=1.0, checks=0.3)
+    plan = planner.next(crowd.annotations, 20, gold=gold)
+    assert plan["task"].isin(gold.index).sum() == 6
+    assert len(planner.next(crowd.annotations, 20)) == 20
+
+
+def test_done_keeps_its_promise(crowd):
+    planner = Planner(target=0.9).look(crowd.annotations)
+    promise = planner.done()
+    labels = pd.Series(planner.outlook_.posterior.argmax(axis=1))[promise.tasks.index]
+    truth = pd.Series(crowd.truth)[promise.tasks.index]
+    assert len(promise.tasks) > 40
+    assert promise.low >= 0.9
+    assert (labels.to_numpy() == truth.to_numpy()).mean() >= 0.9
+    left = planner.next(crowd.annotations, 1000)["task"]
+    assert not set(left) & set(promise.tasks.index)
+
+
+def test_single_labels_promise_nothing(crowd):
+    votes = crowd.annotations.subsample(1, random_state=0)
+    assert len(Planner(DawidSkene()).look(votes).done().tasks) == 0
+
+
+def test_known_truths_show_where_the_crowd_is_wrong():
+    """All workers err on the same half of the tasks: only gold can tell."""
+    truth = np.zeros(200, dtype=int)
+    label = np.where(np.arange(200) % 2 == 0, truth, 1)
+    votes = Annotations.from_matrix(np.tile(label[:, None], (1, 5)))
+    blind, told = Planner(IBCC(), target=0.9), Planner(IBCC(), target=0.9)
+    assert len(blind.look(votes).done().tasks) == 200
+    promise = told.look(votes, gold=dict.fromkeys(range(40), 0)).done()
+    assert len(promise.tasks) < 100
+
+
+def test_more_labels_are_forecast_to_help(crowd):
+    planner = Planner(IBCC()).look(crowd.annotations.subsample(2, random_state=0))
+    future = planner.forecast(300)
+    assert future["cost"].iloc[[0, -1]].tolist() == [0, 300]
+    assert future["accuracy"].iloc[-1] > future["accuracy"].iloc[0] + 0.05
+    assert (future["low"] <= future["accuracy"]).all()
+    assert_allclose(planner.forecast(300), future)
+
+
+def test_what_is_missing_is_said(crowd):
+    with pytest.raises(ParameterError, match="has not seen any labels"):
+        Planner().done()
+    with pytest.raises(ParameterError, match="no cost of the worker 3"):
+        Planner(IBCC(), cost={1: 2.0}).next(crowd.annotations, 5, available=[1, 3])
+    with pytest.raises(ValueError, match="'target' parameter of Planner"):
+        Planner(target=2.0).look(crowd.annotations)
+
+
+def test_replay_buys_every_label_once(crowd):
+    course = replay(crowd.annotations, crowd.truth, Planner(IBCC(), target=1.0), batch=0.5)
+    assert course["labels"].iloc[[0, -1]].tolist() == [150, 600]
+    whole = IBCC().fit(crowd.annotations)
+    right = whole.label_codes_ == np.asarray(crowd.truth)
+    assert_allclose(course["accuracy"].iloc[-1], right.mean())
+
+
+def test_replay_stops_when_all_is_done(crowd):
+    easy = Planner(IBCC(), target=0.6)
+    course = replay(crowd.annotations, crowd.truth, easy, batch=0.5, stop=True)
+    assert course["labels"].iloc[-1] < 600
+    assert course["done"].iloc[-1] == 150
+
+
+def test_choosing_tasks_beats_labeling_all_alike(crowd):
+    """The same number of labels, better spent."""
+    chosen, alike = (
+        replay(crowd.annotations, crowd.truth, Planner(IBCC(), policy=policy, target=1.0))
+        for policy in (InformationGain(), FewestLabels())
+    )
+    grid = np.arange(330, 500, 15)
+    at = [np.interp(grid, course["labels"], course["accuracy"]) for course in (chosen, alike)]
+    assert at[0].mean() > at[1].mean() + 0.005
