@@ -154,10 +154,8 @@ def test_inference_by_loops(iris):
     n = votes.n_classes
     prior = np.random.default_rng(5).dirichlet(np.ones(n), size=votes.n_tasks)
     posterior = prior.copy()
-    share = np.zeros_like(prior)
-    for task, worker, label in zip(votes.task, votes.worker, votes.label, strict=True):
-        share[task, label] += weight[worker]
-    posterior *= 1 + 2 * share / share.sum(axis=1, keepdims=True)  # two labels a task
+    for task in range(votes.n_tasks):
+        posterior[task] *= 1 + np.bincount(votes[task].label, minlength=n)
     posterior /= posterior.sum(axis=1, keepdims=True)
     for _ in range(40):
         counts = np.zeros((votes.n_workers, n, n))

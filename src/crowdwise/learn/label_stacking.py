@@ -31,11 +31,11 @@ class Sharpening:
 
     @classmethod
     def balance(cls, members: Floats, power: Floats, usual: Floats) -> Self:
-        """Factors under which the mean over tasks is the usual one, (class,)."""
+        """Factors under which the mean over tasks and one more, the usual, is as usual."""
         log = np.log(np.maximum(members, LEAST)) * power[:, None]
         log_factor = np.log(usual) * (1.0 - power[:, None])
         for _ in range(BALANCING_STEPS):
-            mean = softmax_inplace(log + log_factor).mean(axis=0)
+            mean = normalize(softmax_inplace(log + log_factor).sum(axis=0) + usual)
             log_factor = log_factor + np.log(usual / mean)
         return cls(power, np.exp(log_factor))
 
@@ -61,7 +61,7 @@ class Stack:
         ``likelihood`` is P(labels | truth) up to a factor per task, (task, truth);
         ``prior`` is in how many tasks more each member is taken to be right.
         """
-        usual = np.maximum(members.mean(axis=(0, 1)), LEAST)
+        usual = normalize(members.mean(axis=1).sum(axis=0) + 1.0 / members.shape[2])
         each = choose_sharpening(members, likelihood, POWERS, usual)
         sharpened = each.apply(members)
         weight = choose_weights(sharpened, likelihood, prior)

@@ -45,11 +45,10 @@ def infer_in_bags(
 
 def infer(engine: WeightedEngine, prior: Floats | None) -> Floats:
     """Dawid and Skene's model with pooled, weighted workers: P(truth) of each task."""
-    redundancy = engine.annotations.redundancy[:, None]
-    labeled = redundancy[:, 0] > 0
-    start = engine.shares()
-    if prior is not None:  # a flat one alone would leave open which class is which
-        start = normalize(prior * (1.0 + redundancy * start))
+    votes = engine.annotations
+    labeled = votes.redundancy > 0
+    # A prior alike for all tasks would leave open which class is which.
+    start = engine.shares() if prior is None else normalize(prior * (1.0 + votes.votes()))
     posterior = clamp(start, engine.gold)
     log_class, counts = log_of(start if prior is None else prior), engine.count(posterior)
     for _ in range(N_STEPS):
