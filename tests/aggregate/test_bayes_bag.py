@@ -11,11 +11,11 @@ import crowdwise
 from crowdwise import Annotations, aggregate
 from crowdwise.aggregate import GLAD, IBCC, MACE, BayesBag, DawidSkene, LabelModel, MajorityVote
 from crowdwise.aggregate import bayes_bag as module
-from crowdwise.aggregate.bayes_bag import draw_weights, in_order
+from crowdwise.aggregate.bayes_bag import in_order
 from crowdwise.cli import options
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.scores import log_loss
-from crowdwise.inference import WeightedEngine
+from crowdwise.inference import WeightedEngine, draw_weights
 from crowdwise.laws.checks import save_and_load
 from crowdwise.simulate import confused_crowd
 
@@ -40,10 +40,10 @@ def slow_bag(votes, u, n_steps):
         n = np.zeros((votes.n_workers, votes.n_classes, votes.n_classes))
         for i, w, label in rows:
             n[w, :, label] += u[w] * z[i]
-        crowd = n.sum(axis=0) + 0.25 + 0.75 * np.eye(votes.n_classes)
+        crowd = n.sum(axis=0) + 1.0 + 3.0 * np.eye(votes.n_classes)
         m = n + 3 * crowd / crowd.sum(axis=1, keepdims=True)
         table = digamma(m) - digamma(m.sum(axis=2, keepdims=True))
-        prior = z.sum(axis=0) + 0.625
+        prior = z.sum(axis=0) + 2.5
         joint = np.tile(np.log(prior / prior.sum()), (votes.n_tasks, 1))
         for i, w, label in rows:
             joint[i] += u[w] * table[w, :, label]
@@ -55,12 +55,15 @@ def slow_bag(votes, u, n_steps):
 @pytest.mark.usefixtures("either_loop")
 def test_equals_the_plain_loops(votes):
     base = clone(BayesBag.default_base).set_params(max_iter=4, tol=0.0)
-    model = BayesBag(base, n_bags=3, shares=0.2).fit(votes)
+    model = BayesBag(base, n_bags=3, shares=0.2, dependence=0.3).fit(votes)
     whole, *bags = (slow_bag(votes, u, 4) for u in model.weights_)
     assert len(bags) == 3
     assert_array_equal(model.weights_[0], 1.0)
     mean = 0.95 * np.mean(bags, axis=0) + 0.05 * whole
-    assert_allclose(model.posterior_, 0.8 * mean + 0.2 * votes.shares())
+    independent = votes.redundancy / (1 + (votes.redundancy - 1) * 0.3)
+    sure = mean ** (independent / votes.redundancy)[:, None]
+    sure /= sure.sum(axis=1, keepdims=True)
+    assert_allclose(model.posterior_, 0.8 * sure + 0.2 * votes.shares())
 
 
 def test_weights_are_exponential_and_independent(votes):
@@ -107,6 +110,16 @@ def test_neither_names_nor_order_matter(votes):
     moved, task, worker, label = shuffled(votes)
     before, after = BayesBag(n_bags=10).fit(votes), BayesBag(n_bags=10).fit(moved)
     assert_array_equal(after.weights_[:, worker], before.weights_)
+    assert_allclose(after.posterior_[task][:, label], before.posterior_, atol=1e-9)
+
+
+def test_neither_names_nor_order_matter_with_gold(crowd, votes):
+    moved, task, _, label = shuffled(votes)
+    gold = dict(enumerate(crowd.truth[:40]))
+    there = {moved.tasks[task[i]]: f"class {label[k]}" for i, k in gold.items()}
+    before = BayesBag(n_bags=10).fit(votes, gold=gold)
+    after = BayesBag(n_bags=10).fit(moved, gold=there)
+    assert (after.power_, after.shares_) == (before.power_, before.shares_)
     assert_allclose(after.posterior_[task][:, label], before.posterior_, atol=1e-9)
 
 
@@ -175,6 +188,23 @@ def test_gold_labels_teach_about_workers(crowd, votes):
     assert log_loss(fitted.posterior_[60:], crowd.truth[60:]) < log_loss(
         plain.posterior_[60:], crowd.truth[60:]
     )
+
+
+def test_gold_tells_how_sure_to_be():
+    """Traps, on which most are wrong together, make every model too sure."""
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 2, 600)
+    right = np.where(rng.random(600) < 0.3, 0.2, 0.8)  # of everybody, by task
+    label = np.where(rng.random((600, 12)) < right[:, None], truth[:, None], 1 - truth[:, None])
+    votes = Annotations.from_matrix(label)
+    plain, taught = BayesBag(n_bags=20).fit(votes), BayesBag(n_bags=20)
+    taught.fit(votes, gold=dict(enumerate(truth[:100].tolist())))
+    assert (plain.power_, plain.shares_) == (1.0, 0.05)
+    assert taught.power_ < 0.6
+    loss = [log_loss(model.posterior_[100:], truth[100:]) for model in (taught, plain)]
+    assert loss[0] < loss[1] - 0.1
+    again = taught.predict_proba(votes[100:])
+    assert_allclose(again, taught.posterior_[100:], atol=1e-9)
 
 
 def test_a_task_without_labels_gets_the_prior(votes):

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from crowdwise import Annotations
-from crowdwise.inference import fingerprint_workers, rank_equals
+from crowdwise.inference import fingerprint_tasks, fingerprint_workers, rank_equals
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
@@ -53,3 +53,25 @@ def test_weights_enter_and_labels_of_no_weight_do_not(votes):
 def test_equals_are_ranked():
     values = np.array([7, 3, 7, 7, 3, 1], dtype=np.uint64)
     assert_array_equal(rank_equals(values), [0, 0, 1, 2, 1, 0])
+
+
+def test_tasks_differ_by_labels_and_by_who_was_right(votes):
+    truth = np.where(np.arange(votes.n_tasks) % 2, votes.label[votes.indptr[:-1]], -1)
+    before = fingerprint_tasks(votes, truth)
+    assert len(np.unique(before)) == votes.n_tasks
+    other = truth.copy()
+    other[1] = (other[1] + 1) % 3
+    assert_array_equal(np.flatnonzero(fingerprint_tasks(votes, other) != before), [1])
+
+
+def test_names_and_order_do_not_enter_the_fingerprints_of_tasks(votes):
+    rng = np.random.default_rng(1)
+    task, worker, label = (rng.permutation(n) for n in (*votes.shape, votes.n_classes))
+    rows = rng.permutation(votes.n_annotations)
+    moved = Annotations.from_codes(
+        task[votes.task][rows], worker[votes.worker][rows], label[votes.label][rows]
+    )
+    truth = np.arange(votes.n_tasks) % 4 - 1
+    there = np.empty_like(truth)
+    there[task] = np.where(truth >= 0, label[truth], -1)
+    assert_array_equal(fingerprint_tasks(moved, there)[task], fingerprint_tasks(votes, truth))

@@ -13,29 +13,28 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from crowdwise import progress
 from crowdwise.aggregate.dawid_skene import DawidSkene
-from crowdwise.annotations import Annotations, find_labeled
+from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, ConfusionModel, Traits, at_least, between
 from crowdwise.base.params import check_params
 from crowdwise.errors import FormatError, ParameterError, explain
 from crowdwise.inference import (
+    Confidence,
     Engine,
+    HiddenGold,
     WeightedEngine,
-    fingerprint_workers,
+    draw_weights,
     normalize,
     pooled_confusion,
-    rank_equals,
-    scramble,
 )
 from crowdwise.inference.posteriors import as_array
+from crowdwise.inference.worker_weights import ROUND
 from crowdwise.typing import Floats, RandomState
 
 Result = TypeVar("Result")
 
-ROUND = 10  # bags between two looks at how much the answer still moves
 FEW, MANY, WORK = 50, 200, 400_000  # bags, and annotations times bags that cost little
 WHOLE = 0.05  # share of the crowd as it is, without random weights: it settles near ties
 STEADY = 0.001  # the mean movement of a task's probabilities that is none
@@ -54,12 +53,15 @@ class BayesBag(ConfusionModel):
     base : Aggregator, optional
         The method that is fitted to each bag, any in which labels can have weights. By
         default Dawid-Skene with matrices pulled toward the crowd's,
-        ``DawidSkene(smoothing=(1, 0.25), pooling=3, max_iter=40, tol=1e-4)``.
+        ``DawidSkene(smoothing=(4, 1), pooling=3, max_iter=40, tol=1e-4)``.
     n_bags : int, optional
         The most bags; by default 50, and up to 200 for a crowd of less than 8,000 annotations.
         Fewer are fitted where the answer stands still before.
-    shares : float, default=0.1
+    shares : float, default=0.05
         Weight of each task's own share of labels in its answer.
+    dependence : float, default=0.04
+        How far workers err together: ``n`` labels of a task count as
+        ``n / (1 + (n - 1) * dependence)`` independent ones in how sure its answer is.
     random_state : int, RandomState or None, default=0
         Seed of the weights. A worker's weights depend on it and on what the worker labeled,
         not on names or the order of rows.
@@ -70,6 +72,10 @@ class BayesBag(ConfusionModel):
         The fitted bases, without their posteriors; the first one is that of the whole crowd.
     weights_ : ndarray of shape (n_bags + 1, n_workers)
         Weight of each worker in each of these, 1 in the first.
+    shares_, power_ : float
+        What ``shares`` has become, and a power of the mean posterior. From 20 known truths on
+        they are those that make the truths most probable, given what bags that have not seen
+        them say; else ``shares`` and 1.
     prior_ : ndarray of shape (n_classes,)
         P(truth), the mean of ``posterior_``.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
@@ -85,14 +91,16 @@ class BayesBag(ConfusionModel):
         u[b, w] ~ Exponential(1)
         posterior[b] = that of the base where worker w counts u[b, w] times
         mean = 0.95 * mean over b of posterior[b] + 0.05 * the posterior where all count once
-        P(truth of i = k) = (1 - shares) * mean[i, k] + shares * share[i, k]
+        sure[i, k] proportional to mean[i, k] ** (power / (1 + (n_labels[i] - 1) * dependence))
+        P(truth of i = k) = (1 - shares) * sure[i, k] + shares * share[i, k]
 
     Works when the base does, and says how sure it is: over real crowds its log loss is less
     than half of Dawid-Skene's, at the same accuracy or a better one. The default of
     ``crowdwise aggregate``.
 
     Fails when most workers err together, for the same reason and on the same tasks: it is
-    less overconfident then, but nothing in the labels tells. Only known truths do.
+    less overconfident then, but nothing in the labels tells. Only known truths do: give 20 or
+    more as ``gold``, and it learns from them how sure to be.
 
     References
     ----------
@@ -110,12 +118,13 @@ class BayesBag(ConfusionModel):
 
     traits = Traits(stochastic=True, learns_from_gold=True, blockwise=False)
     default_base: ClassVar[Aggregator] = DawidSkene(
-        smoothing=(1.0, 0.25), pooling=3.0, max_iter=40, tol=1e-4
+        smoothing=(4.0, 1.0), pooling=3.0, max_iter=40, tol=1e-4
     )
     _parameter_constraints = {
         "base": [Aggregator, None],
         "n_bags": [at_least(1), None],
         "shares": [between(0.0, 1.0)],
+        "dependence": [between(0.0, 1.0)],
         "random_state": ["random_state"],
     }
 
@@ -124,12 +133,14 @@ class BayesBag(ConfusionModel):
         base: Aggregator | None = None,
         *,
         n_bags: int | None = None,
-        shares: float = 0.1,
+        shares: float = 0.05,
+        dependence: float = 0.04,
         random_state: RandomState = 0,
     ) -> None:
         self.base = base
         self.n_bags = n_bags
         self.shares = shares
+        self.dependence = dependence
         self.random_state = random_state
 
     def _refuse(self, data: Annotations) -> None:
@@ -153,24 +164,26 @@ class BayesBag(ConfusionModel):
         n_bags = self.n_bags or suitable_bags(votes.n_annotations)
         weights = draw_weights(votes, n_bags, self.random_state)
         weights = np.vstack([np.ones(votes.n_workers), weights])
-        shares = votes.shares()
+        hidden, shares = HiddenGold.of(votes, gold), votes.shares()
 
         def fit(number: int) -> tuple[Aggregator, Floats]:
-            engine = WeightedEngine(votes, gold, 1, weights=weights[number], begin=shares)
+            seen = hidden.seen_by(number)
+            engine = WeightedEngine(votes, seen, 1, weights=weights[number], begin=shares)
             return self._fit_bag(engine, number)
 
         answer = RunningMean()
-        self.bags_ = []
+        self.bags_: list[Aggregator] = []
         with warnings.catch_warnings(), progress.bar("bags, at most", n_bags, "bag") as bar:
             warnings.simplefilter("ignore", ConvergenceWarning)
             for bag, posterior in in_order(fit, n_bags + 1):
+                hidden.add(len(self.bags_), posterior)
                 self.bags_.append(bag)
                 answer.add(posterior)
                 bar.advance()
                 if answer.is_steady():
                     break
         self.weights_ = weights[: len(self.bags_)]
-        return self._finish(votes, answer.value)
+        return self._finish(votes, hidden, answer.value)
 
     def _fit_bag(self, engine: WeightedEngine, number: int) -> tuple[Aggregator, Floats]:
         bag: Aggregator = clone(self._base())
@@ -183,17 +196,22 @@ class BayesBag(ConfusionModel):
             delattr(bag, name)
         return bag, posterior
 
-    def _finish(self, votes: Annotations, posterior: Floats) -> Floats:
+    def _finish(self, votes: Annotations, hidden: HiddenGold, mean: Floats) -> Floats:
         """The answer from the mean posterior, and what it says about workers."""
-        posterior = self._add_shares(votes, posterior)
+        how = Confidence(self.dependence, self.shares)
+        task, unseen = hidden.posteriors()
+        if len(task) and hidden.gold is not None:
+            some = votes[task]
+            how = how.fit(unseen, some.shares(), some.votes().sum(axis=1), hidden.gold[task])
+        self.shares_, self.power_ = how.shares, how.power
+        posterior = self._answer(votes, mean)
         self.prior_ = normalize(posterior.sum(axis=0))
         self.confusion_ = pooled_confusion(votes, posterior)
         return posterior
 
-    def _add_shares(self, votes: Annotations, posterior: Floats) -> Floats:
-        labeled = find_labeled(votes)[:, None]
-        mixed = (1.0 - self.shares) * posterior + self.shares * votes.shares()
-        return np.where(labeled, mixed, posterior)
+    def _answer(self, votes: Annotations, mean: Floats) -> Floats:
+        how = Confidence(self.dependence, self.shares_, self.power_)
+        return how.answer(mean, votes.shares(), votes.votes().sum(axis=1))
 
     def _posterior(self, engine: Engine) -> Floats:
         votes, gold = engine.collect()
@@ -205,7 +223,7 @@ class BayesBag(ConfusionModel):
         answer = RunningMean()
         for posterior in in_order(infer, len(self.bags_)):
             answer.add(posterior)
-        return self._add_shares(votes, answer.value)
+        return self._answer(votes, answer.value)
 
     def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
         model = copy(self)
@@ -252,28 +270,6 @@ class RunningMean:
 def suitable_bags(n_annotations: int) -> int:
     """How many bags: more where they cost little, since few workers need more of them."""
     return int(np.clip(WORK // max(n_annotations, 1), FEW, MANY))
-
-
-def draw_weights(votes: Annotations, n_bags: int, random_state: RandomState) -> Floats:
-    """Exponential weights, (bag, worker), that do not depend on names or order.
-
-    In every round of bags a worker has a weight from each tenth of the distribution, in random
-    order: means over bags then vary less than with independent weights. Workers who labeled
-    the same in the same company are told apart by their rank alone.
-    """
-    seed = check_random_state(random_state).randint(0, 1 << 62, dtype=np.int64)
-    color = fingerprint_workers(votes)
-    who = scramble(color ^ scramble(rank_equals(color).astype(np.uint64)))
-    bag = scramble(np.uint64(seed) + np.arange(n_bags, dtype=np.uint64))
-    number = scramble(bag[:, None] ^ who)
-    within = (scramble(number) >> np.uint64(11)).astype(np.float64)
-    level = (within + 0.5) / (1 << 53)
-    for first in range(0, n_bags, ROUND):
-        some = slice(first, first + ROUND)
-        place = number[some].argsort(axis=0).argsort(axis=0)
-        level[some] = (place + level[some]) / len(place)
-    weights: Floats = -np.log(level)
-    return weights
 
 
 def in_order(work: Callable[[int], Result], n: int) -> Iterator[Result]:

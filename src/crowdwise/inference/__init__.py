@@ -1,6 +1,7 @@
 """The shared maths of truth inference: engines that sweep, the stopping rule, distributions."""
 
 from crowdwise.inference.compact import CompactPosterior
+from crowdwise.inference.confidence import Confidence
 from crowdwise.inference.dirichlet import (
     divergence,
     expected_log,
@@ -19,7 +20,13 @@ from crowdwise.inference.engines import (
     engine_for,
     pooled_confusion,
 )
-from crowdwise.inference.fingerprints import fingerprint_workers, rank_equals, scramble
+from crowdwise.inference.fingerprints import (
+    fingerprint_tasks,
+    fingerprint_workers,
+    rank_equals,
+    scramble,
+)
+from crowdwise.inference.hidden_gold import HiddenGold
 from crowdwise.inference.simplex import (
     as_confusion_counts,
     clamp,
@@ -34,10 +41,13 @@ from crowdwise.inference.simplex import (
     share_best,
 )
 from crowdwise.inference.stopping import Run, Trace, best_of, until_converged
+from crowdwise.inference.worker_weights import draw_weights
 
 __all__ = [
     "CompactPosterior",
+    "Confidence",
     "Engine",
+    "HiddenGold",
     "MemoryEngine",
     "Posterior",
     "Run",
@@ -50,8 +60,10 @@ __all__ = [
     "clamp",
     "count_labels",
     "divergence",
+    "draw_weights",
     "engine_for",
     "expected_log",
+    "fingerprint_tasks",
     "fingerprint_workers",
     "fixed_prior",
     "gold_mask",

@@ -1,4 +1,7 @@
-"""Numbers that tell workers apart by what they labeled, whatever the names and the order."""
+"""Numbers that tell workers and tasks apart by the labels, whatever the names and the order."""
+
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,22 +33,50 @@ def fingerprint_workers(annotations: Annotations) -> Hashes:
     exchangeable, nearly always. (Labels and workers color each other in turn, as in the test of
     Weisfeiler and Leman for graphs.)
     """
-    cells, n_classes = annotations.cells, annotations.n_classes
-    task: Ints = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
-    code, weight = cells.code, cells.value
-    if weight is not None:
-        weight = np.round(weight * FINE) / FINE
-        counted = weight > 0
-        task, code, weight = task[counted], code[counted], weight[counted]
-    worker, label = np.divmod(code, n_classes)
-    choices, choice = number_choices(task * n_classes + label, cells.n_tasks * n_classes)
+    rows, n_classes = Rows.of(annotations), annotations.n_classes
+    n_tasks = annotations.n_tasks
+    choices, choice = number_choices(rows.task * n_classes + rows.label, n_tasks * n_classes)
     color = np.zeros(annotations.n_workers, dtype=np.uint64)
     for _ in range(ROUNDS):
-        by_choice = scramble(add_up(choice, color[worker], weight, len(choices)))
-        by_task = add_up(choices // n_classes, by_choice, None, cells.n_tasks)
-        seen = scramble(by_choice[choice] ^ scramble(by_task[task]))
-        color = add_up(worker, seen, weight, annotations.n_workers)
+        by_choice = scramble(add_up(choice, color[rows.worker], rows.weight, len(choices)))
+        by_task = add_up(choices // n_classes, by_choice, None, n_tasks)
+        seen = scramble(by_choice[choice] ^ scramble(by_task[rows.task]))
+        color = add_up(rows.worker, seen, rows.weight, annotations.n_workers)
     return color
+
+
+def fingerprint_tasks(annotations: Annotations, truth: Ints) -> Hashes:
+    """One number per task from who labeled it, as what, and who was right; names do not enter.
+
+    ``truth`` is the class of each task, negative where it is unknown.
+    """
+    rows, color = Rows.of(annotations), fingerprint_workers(annotations)
+    who = color[rows.worker]
+    by_class = scramble(add_up(rows.label, who, rows.weight, annotations.n_classes))
+    right = (rows.label == truth[rows.task]).astype(np.uint64)
+    given = scramble(by_class[rows.label] + right)
+    return add_up(rows.task, who ^ given, rows.weight, annotations.n_tasks)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The annotations that count, as columns; a soft one is a row for every class."""
+
+    task: Ints
+    worker: Ints
+    label: Ints
+    weight: Floats | None
+
+    @classmethod
+    def of(cls, annotations: Annotations) -> Self:
+        cells = annotations.cells
+        task: Ints = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
+        code, weight = cells.code, cells.value
+        if weight is not None:
+            weight = np.round(weight * FINE) / FINE
+            counted = weight > 0
+            task, code, weight = task[counted], code[counted], weight[counted]
+        return cls(task, *np.divmod(code, annotations.n_classes), weight)
 
 
 def number_choices(choice: Ints, n_possible: int) -> tuple[Ints, Ints]:

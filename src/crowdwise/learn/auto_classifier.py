@@ -7,13 +7,12 @@ import pandas as pd
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.aggregate.bayes_bag import draw_weights
 from crowdwise.annotations import Annotations
 from crowdwise.base.fitting import column_names, refuse_flat, refuse_other_columns, refuse_width
 from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least
 from crowdwise.errors import plural
-from crowdwise.inference import count_labels, normalize
+from crowdwise.inference import count_labels, draw_weights, normalize
 from crowdwise.learn.batch_refit import teach_all
 from crowdwise.learn.committee_search import Found, first_round, last_round, next_rounds
 from crowdwise.learn.confusion_learner import ConfusionLearner

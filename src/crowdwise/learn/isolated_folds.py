@@ -8,9 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from crowdwise.aggregate.bayes_bag import draw_weights
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.inference import clamp, expected_log, gold_mask
+from crowdwise.inference import clamp, draw_weights, expected_log, gold_mask
 from crowdwise.inference.engines.memory import count
 from crowdwise.learn.penalty_path import Problem
 from crowdwise.learn.worker_bags import infer_in_bags, pool
