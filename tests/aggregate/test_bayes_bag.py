@@ -280,3 +280,9 @@ def test_refuses_a_base_without_weights(votes):
 def test_commands_know_the_default_by_its_name():
     assert aggregate.DEFAULT is BayesBag
     assert aggregate.DEFAULT.__name__ == options.DEFAULT
+
+
+def test_bags_keep_only_what_predicting_needs():
+    model = BayesBag(n_bags=2).fit([[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 0]])
+    for bag in model.bags_:
+        assert not {"workers_", "classes_", "tasks_", "seen_"} & vars(bag).keys()

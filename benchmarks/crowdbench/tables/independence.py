@@ -11,6 +11,7 @@ from crowdbench.table import Column, Row, Table
 from crowdbench.tables.coverage import simulate
 from crowdbench.tables.judges import CUT
 from crowdbench.tables.truth_inference import SETS
+from crowdwise.aggregate import DawidSkene
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate import check_independence
 
@@ -83,7 +84,7 @@ TABLE = Table(
         "the worth is shown as a share of their number. Of real crowds, nearly all are dependent, "
         "most of them mildly."
     ),
-    rows={"check_independence": Row(lambda _: None)},
+    rows={"check_independence": Row(lambda _: DawidSkene())},
     columns={**ALONE, **TOGETHER, **REAL},
     measure=measure,
     metrics=("p below 0.05", "p below 0.01", "severe", "correlation", "worth"),

@@ -191,7 +191,7 @@ class BayesBag(ConfusionModel):
             bag.set_params(random_state=number)
         bag.tasks_, bag.workers_, bag.classes_ = self.tasks_, self.workers_, self.classes_
         posterior = as_array(bag._fit(engine))
-        names = {"workers_", "classes_", "history_"} | (set() if bag._task_rows() else {"tasks_"})
+        names = {"workers_", "classes_", "seen_"} | (set() if bag._task_rows() else {"tasks_"})
         for name in names & vars(bag).keys():
             delattr(bag, name)
         return bag, posterior

@@ -207,8 +207,9 @@ def _on_more_labels(facts: Facts) -> Iterator[Finding]:
     here = min(curve.points, key=lambda point: abs(point.n_labels - curve.now))
     last = curve.points[-1]
     if last.n_labels > here.n_labels:
-        text = f"{facts.method} forecasts an accuracy of {last.forecast:.0%} with {last.n_labels} "
-        text += f"labels per task, and {here.forecast:.0%} with the {curve.now:.1f} there are"
+        text = f"If workers erred independently, {last.forecast:.0%} of the labels would be right "
+        text += f"with {last.n_labels} labels per task, and {here.forecast:.0%} with the "
+        text += f"{curve.now:.1f} there are"
         enough = last.forecast - here.forecast < 0.01 and _agree(facts)
         text += ", so more labels would hardly help." if enough else "."
         yield Finding("note", text, "curve")
