@@ -24,6 +24,7 @@ COMMANDS = (
     "agreement",
     "judges",
     "report",
+    "plan",
     "convert",
     "datasets",
     "simulate",

@@ -1,0 +1,119 @@
+"""Plan which tasks to label next, by whom, and say which are done.
+
+crowdwise plan votes.csv --budget 500 -o next.csv
+crowdwise plan votes.csv --target .95
+crowdwise plan votes.csv --budget 50 --available ann,bob --gold-file truth.csv
+"""
+
+import time
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from crowdwise.cli.options import (
+    DEFAULT,
+    add_input_options,
+    add_method_options,
+    choose_method,
+    read_input,
+)
+from crowdwise.cli.outcome import say
+from crowdwise.cli.tables import add_output_options, align, number, write_table
+from crowdwise.errors import ParameterError, explain, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdwise.plan import Planner
+
+MOST_ROWS = 20  # on a terminal
+POLICIES = ("InformationGain", "AccuracyGain", "LeastConfident", "FewestLabels", "RandomTasks")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_input_options(parser)
+    add_method_options(parser)
+    add_output_options(parser, aligned=True)
+    group = parser.add_argument_group("planning")
+    text = "list the labels to ask for next, for this money; without it, which tasks are done"
+    group.add_argument("--budget", type=float, metavar="X", help=text)
+    text = "share of labels that should be right (default: %(default)s)"
+    group.add_argument("--target", type=float, default=0.95, metavar="P", help=text)
+    text = "how much a label is worth (default: %(default)s)"
+    group.add_argument("--policy", choices=POLICIES, default=POLICIES[0], help=text)
+    text = "what a label costs (default: %(default)s)"
+    group.add_argument("--cost", type=float, default=1.0, metavar="X", help=text)
+    text = "workers who are there (default: anyone may come)"
+    group.add_argument("--available", metavar="A,B,…", help=text)
+    text = "share of the budget for tasks whose truth is known, to watch workers (default: 0)"
+    group.add_argument("--checks", type=float, default=0.0, metavar="P", help=text)
+
+
+def run(args: Namespace) -> int:
+    from crowdwise import plan
+
+    for name in ("budget", "cost"):
+        refuse_negative(name, getattr(args, name))
+    model = None if args.method == DEFAULT and not args.set else choose_method(args)
+    policy: Any = getattr(plan, args.policy)
+    policy = policy(args.seed) if policy is plan.RandomTasks else policy()
+    planner = plan.Planner(
+        model, policy=policy, cost=args.cost, target=args.target, checks=args.checks
+    )
+    annotations = read_input(args)
+    start = time.perf_counter()
+    gold = annotations.gold_labels
+    if args.budget is None:
+        planner.look(annotations, gold)
+        write_table(list_done(planner), args, show)
+    else:
+        workers = None if args.available is None else find_workers(args.available, annotations)
+        found = planner.next(annotations, args.budget, available=workers, gold=gold)
+        write_table(found, args, show)
+    say(args, f"{summarize(planner)} ({time.perf_counter() - start:.1f} s)")
+    return 0
+
+
+def refuse_negative(name: str, value: float | None) -> None:
+    """Refuse money that is less than nothing, or no number."""
+    if value is not None and not 0 <= value < float("inf"):
+        raise ParameterError(explain(f"--{name} {value} cannot be used.", expected="0 or more"))
+
+
+def find_workers(text: str, annotations: Any) -> list[Any]:
+    """The names in a list, as the annotations have them; others are new workers."""
+    known = {str(name): name for name in annotations.workers.tolist()}
+    return [known.get(name.strip(), name.strip()) for name in text.split(",")]
+
+
+def list_done(planner: "Planner") -> "pd.DataFrame":
+    """Every task: its labels so far, how sure its answer is, and whether it is done."""
+    import pandas as pd
+
+    outlook, promise = planner.outlook_, planner.done()
+    table = pd.DataFrame({"task": outlook.votes.tasks, "labels": outlook.n_labels})
+    table["confidence"] = outlook.posterior.max(axis=1)
+    return table.assign(done=table["task"].isin(promise.tasks.index))
+
+
+def show(table: "pd.DataFrame") -> str:
+    """The first rows, with numbers rounded."""
+    rows = [list(map(str, table.columns))]
+    for _, row in table.head(MOST_ROWS).iterrows():
+        rows.append([number(x, 3) if isinstance(x, float) else str(x) for x in row])
+    text = align(rows, right=set(range(1, len(rows[0]))))
+    left = len(table) - MOST_ROWS
+    return text if left <= 0 else f"{text}\n… and {left:,} more; -o FILE writes all of them"
+
+
+def summarize(planner: "Planner") -> str:
+    """How many tasks are done, and what is promised of them."""
+    promise, n_tasks = planner.done(), planner.outlook_.votes.n_tasks
+    if not len(promise.tasks):
+        return (
+            f"none of {plural(n_tasks, 'task')} is done: that {planner.target:.0%} of some labels "
+            "are right cannot be promised yet"
+        )
+    share = f"{promise.accuracy:.1%} of their labels are expected to be right"
+    ends = f"{promise.low:.1%} to {promise.high:.1%}"
+    basis = f", by {plural(promise.n_gold, 'known truth')}" if promise.n_gold else ""
+    return f"{len(promise.tasks):,} of {plural(n_tasks, 'task')} done; {share} ({ends}{basis})"
