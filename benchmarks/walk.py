@@ -4,8 +4,10 @@ python benchmarks/walk.py
 
 Each walk is one call on a small crowd, traced: every function of the package that runs counts
 once, and so does its file; a change of file is a call from one file into another, counted once
-for each pair of functions. Where a method uses another one, such as an aggregator, what lies
-behind that call is a walk of its own; the column "nested" counts the files of those walks too.
+for each pair of functions. Where a method uses another one, such as an aggregator, or asks an
+engine for sums, what lies behind that call is a walk of its own; of an engine, its door counts, and
+the column "nested" counts the files of those walks too. Learners are walked with their strength
+given, and with the search for it, which is what they do by default.
 Then the house as a whole: imports of private modules across packages, constructor parameters of
 the methods with the most, and how often a type is ``Any``.
 """
@@ -28,6 +30,7 @@ import crowdwise
 from crowdwise.base import Aggregator, Embedder, Learner
 
 ROOT = Path(crowdwise.__file__).parent
+ENGINES = ROOT / "inference" / "engines"
 METHODS = (Aggregator, Learner, Embedder)
 GENERATED = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>", "<module>")
 
@@ -65,6 +68,8 @@ def trace(call: Callable[[], Any], method: type | None) -> Walk:
             others.append(frame)
             return
         entered.add(frame.f_code)
+        if frame.f_code.co_filename.startswith(str(ENGINES)):
+            others.append(frame)
         caller = frame.f_back
         while caller is not None and not own(caller.f_code):
             caller = caller.f_back
@@ -108,6 +113,8 @@ def walks() -> dict[str, tuple[Callable[[], Any], type | None]]:
         for name in names:
             cls = getattr(module, name)
             found[f"{name}.fit"] = (fit(quick(cls()), X, votes), cls)
+            if "penalty" in cls().get_params(deep=False):
+                found[f"{name}.fit, search"] = (fit(cls(random_state=0), X, votes), cls)
     return found
 
 

@@ -1,4 +1,4 @@
-"""From rows to columns grouped by task, and an account of the rows that are left out."""
+"""From rows to columns grouped by task; words that mean "no label"; what was left out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,16 @@ from crowdwise import compiled
 from crowdwise.annotations.names import as_names, require_unique
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Ints, Names
+
+# What pandas, R, SQL, Python and spreadsheets write where there is nothing.
+WORDS = frozenset(
+    {
+        "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan", "NaT",
+        "None", "NULL", "Null", "null", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+        "#NULL!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#DIV/0!",
+    }
+)  # fmt: skip
+TAKEN = "taken as missing"  # in every note about such words
 
 
 def group_by_task(
@@ -223,3 +233,29 @@ def join_notes(notes: Iterable[str]) -> tuple[str, ...]:
             total[note.what] += note.n
     plain = dict.fromkeys(note for note in notes if not isinstance(note, Aside))
     return (*plain, *(Aside(what, n) for what, n in total.items()))
+
+
+def is_word(cell: Any, words: frozenset[str] = WORDS) -> bool:
+    """Whether a cell is one of these words, with spaces around it or not."""
+    return isinstance(cell, str) and cell.strip() in words
+
+
+def find_words(missing: Any, classes: Iterable[object] = ()) -> frozenset[str]:
+    """The words that mean "no label": those given, or the usual ones that are not classes."""
+    if isinstance(missing, str) and missing == "auto":
+        return WORDS - {name for name in classes if isinstance(name, str)}
+    return frozenset(value.strip() for value in list_missing(missing) if isinstance(value, str))
+
+
+def list_missing(missing: Any) -> list[Any]:
+    """The values that mean "no label"."""
+    return list(missing) if isinstance(missing, list | tuple | set | frozenset) else [missing]
+
+
+def note_words(found: Counter[str], what: str = "labels") -> tuple[str, ...]:
+    """A note that says how many of which words were taken as missing, and how to keep them."""
+    if not found:
+        return ()
+    shown = ", ".join(f"{word!r} {times:,}" for word, times in found.most_common())
+    how = "missing=None in Python and --missing '' in a shell keep them"
+    return (f"{what} {TAKEN}: {shown} ({how})",)

@@ -1,4 +1,4 @@
-"""Labels that are none: words such as NA and None, or values that the caller names."""
+"""Leave out labels that are none: words such as NA, or values that the caller names."""
 
 from __future__ import annotations
 
@@ -11,46 +11,19 @@ from typing import Any
 import numpy as np
 
 from crowdwise.annotations.columns import Table
-from crowdwise.annotations.grouping import Aside, freeze, join_notes
+from crowdwise.annotations.grouping import (
+    TAKEN,
+    Aside,
+    find_words,
+    freeze,
+    is_word,
+    join_notes,
+    list_missing,
+    note_words,
+)
 from crowdwise.annotations.judges import drop_labels
 from crowdwise.annotations.names import as_names, encode
 from crowdwise.typing import Ints, Names
-
-# What pandas, R, SQL, Python and spreadsheets write where there is nothing.
-WORDS = frozenset(
-    {
-        "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan", "NaT",
-        "None", "NULL", "Null", "null", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
-        "#NULL!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#DIV/0!",
-    }
-)  # fmt: skip
-TAKEN = "taken as missing"  # in every note about such words
-
-
-def is_word(cell: Any, words: frozenset[str] = WORDS) -> bool:
-    """Whether a cell is one of these words, with spaces around it or not."""
-    return isinstance(cell, str) and cell.strip() in words
-
-
-def find_words(missing: Any, classes: Iterable[object] = ()) -> frozenset[str]:
-    """The words that mean "no label": those given, or the usual ones that are not classes."""
-    if isinstance(missing, str) and missing == "auto":
-        return WORDS - {name for name in classes if isinstance(name, str)}
-    return frozenset(value.strip() for value in list_missing(missing) if isinstance(value, str))
-
-
-def list_missing(missing: Any) -> list[Any]:
-    """The values that mean "no label"."""
-    return list(missing) if isinstance(missing, list | tuple | set | frozenset) else [missing]
-
-
-def note_words(found: Counter[str], what: str = "labels") -> tuple[str, ...]:
-    """A note that says how many of which words were taken as missing, and how to keep them."""
-    if not found:
-        return ()
-    shown = ", ".join(f"{word!r} {times:,}" for word, times in found.most_common())
-    how = "missing=None in Python and --missing '' in a shell keep them"
-    return (f"{what} {TAKEN}: {shown} ({how})",)
 
 
 def leave_out_missing(table: Table, missing: Any, classes: Names | None = None) -> Table:

@@ -216,6 +216,8 @@ class Annotations(Columns):
     @classmethod
     def _leave_out(cls, columns: Columns, missing: Any, classes: Names | None) -> Self:
         """The columns less labels that mean "no label"; a warning counts words among them."""
+        if missing is None:
+            return cls.from_columns(columns)
         kept = leave_out_missing(columns, missing, classes)
         if kept is not columns:
             warn_missing(kept.notes, 3)

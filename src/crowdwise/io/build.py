@@ -10,8 +10,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, shorten_columns, to_floats
-from crowdwise.annotations.grouping import Aside, count_aside, join_notes
-from crowdwise.annotations.missing import note_words
+from crowdwise.annotations.grouping import Aside, count_aside, join_notes, note_words
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.values import (

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise import progress
-from crowdwise.annotations.missing import WORDS
+from crowdwise.annotations.grouping import WORDS
 from crowdwise.errors import FileError, FormatError, explain
 from crowdwise.io.values import Cell
 from crowdwise.memory import refuse_too_large
@@ -286,6 +286,9 @@ class Tree(Document):
     def sample(self) -> list[Record]:
         values = list(self.value.values())[:SAMPLE]
         return [value for value in values if isinstance(value, dict)]
+
+
+JSON = (RecordTable, Tree)  # what JSON becomes, unless it is an array of labels
 
 
 class Matrix(Document):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import as_narwhals
-from crowdwise.annotations.missing import find_words, note_words
+from crowdwise.annotations.grouping import find_words, note_words
 from crowdwise.annotations.names import as_names, locate, unmask
 from crowdwise.annotations.order import as_numbers
 from crowdwise.annotations.truth_names import compare_classes, note_unseen_truths

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.missing import is_word
+from crowdwise.annotations.grouping import is_word
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import explain, listing
 from crowdwise.typing import Array, Names

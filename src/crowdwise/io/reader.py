@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_values
-from crowdwise.annotations.missing import find_words, list_missing
+from crowdwise.annotations.grouping import find_words, list_missing
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 from crowdwise.io.build import LongTable, build_annotations, join_tables
 from crowdwise.io.document import Document, Matrix, ReadOptions, Table

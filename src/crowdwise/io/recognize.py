@@ -38,8 +38,8 @@ class Format(Generic[Kind]):
         What to call it.
     doc : str
         One line that says what it is: the docstring of its module.
-    kind : type
-        What kind of document holds it.
+    kind : type or tuple of types
+        What kinds of document hold it.
     parse : callable
         Turns such a document and the caller's options into a long table.
     marks : tuple of sets of str
@@ -56,7 +56,7 @@ class Format(Generic[Kind]):
 
     name: str
     doc: str | None
-    kind: type[Any]  # a Kind, which mypy would not take where it is abstract
+    kind: type[Any] | tuple[type[Any], ...]  # a Kind, which mypy would not take if abstract
     parse: Callable[[Kind, ReadOptions], LongTable]
     marks: tuple[set[str], ...] = ()
     any_case: bool = False

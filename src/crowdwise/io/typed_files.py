@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.missing import is_word
+from crowdwise.annotations.grouping import is_word
 from crowdwise.errors import FormatError, MissingExtraError, explain, plural
 from crowdwise.io.document import (
     SAMPLE,

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from crowdwise.annotations.missing import WORDS, is_word
+from crowdwise.annotations.grouping import WORDS, is_word
 from crowdwise.annotations.names import is_hashable, part_booleans
 from crowdwise.errors import FormatError, explain
 from crowdwise.typing import Array

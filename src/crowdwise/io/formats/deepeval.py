@@ -1,7 +1,7 @@
 """DeepEval: JSON of a test run; judges are the models that evaluated a metric."""
 
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Document, ReadOptions, Record
+from crowdwise.io.document import JSON, Document, ReadOptions, Record
 from crowdwise.io.formats.collect import Collector, choose_question, get_first, list_rows
 from crowdwise.io.recognize import Format
 from crowdwise.io.values import Cell
@@ -50,4 +50,4 @@ def find_judge(part: Record, *, alone: bool) -> Cell:
     return part.get("name") if alone else get_first(part, JUDGE)
 
 
-FORMAT = Format("deepeval", __doc__, Document, parse, matches=matches)
+FORMAT = Format("deepeval", __doc__, JSON, parse, matches=matches)

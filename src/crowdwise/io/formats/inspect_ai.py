@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Document, ReadOptions, Record, Tree
+from crowdwise.io.document import JSON, Document, ReadOptions, Record, Tree
 from crowdwise.io.formats.collect import Collector, get_field, list_rows
 from crowdwise.io.recognize import Format
 from crowdwise.io.values import Cell
@@ -86,4 +86,4 @@ def as_label(value: Cell) -> Cell:
     return None if isinstance(value, float) and value != value else value  # noqa: PLR0124  NaN
 
 
-FORMAT = Format("inspect_ai", __doc__, Document, parse, matches=matches)
+FORMAT = Format("inspect_ai", __doc__, JSON, parse, matches=matches)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Document, ReadOptions, Record
+from crowdwise.io.document import JSON, Document, ReadOptions, Record
 from crowdwise.io.formats.collect import Collector, get_field, get_first, list_rows
 from crowdwise.io.recognize import Format
 from crowdwise.io.values import Cell
@@ -72,4 +72,4 @@ def find_label(row: Record, options: ReadOptions) -> Cell:
     return None if found == "__invalid__" else found
 
 
-FORMAT = Format("openai_evals", __doc__, Document, parse, matches=matches)
+FORMAT = Format("openai_evals", __doc__, JSON, parse, matches=matches)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from crowdwise.io.build import LongTable
-from crowdwise.io.document import Document, ReadOptions, Record
+from crowdwise.io.document import JSON, Document, ReadOptions, Record
 from crowdwise.io.formats.collect import Collector, get_field, list_rows
 from crowdwise.io.recognize import Format
 from crowdwise.io.values import Cell
@@ -74,4 +74,4 @@ def find_grade(part: Record) -> Cell:
     return score if score is not None else None if passed is None else int(bool(passed))
 
 
-FORMAT = Format("promptfoo", __doc__, Document, parse, matches=matches)
+FORMAT = Format("promptfoo", __doc__, JSON, parse, matches=matches)

@@ -11,7 +11,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.missing import is_word, note_words
+from crowdwise.annotations.grouping import is_word, note_words
 from crowdwise.annotations.wide import columns_from_matrix, find_scale
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.io.build import LongTable
