@@ -60,9 +60,9 @@ matrix: .venv-tox/.ready  ## Run smoke on Python 3.11 to 3.14, those that are he
 	.venv-tox/bin/tox run $(MATRIX)
 
 .venv-tox/.ready:
-	@echo "==> Setting up .venv-tox with tox"
+	@echo "==> Setting up .venv-tox with tox and uv"
 	@$(PYTHON) -m venv .venv-tox
-	@.venv-tox/bin/python -m pip install --quiet "tox>=4.23"
+	@.venv-tox/bin/python -m pip install --quiet "tox>=4.23" "tox-uv>=1.16"
 	@touch $@
 
 test: check  ## Run every test, doctest, example and code block in the docs

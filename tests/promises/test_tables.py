@@ -17,11 +17,11 @@ import pytest
 
 import crowdwise
 from crowdwise import Annotations, memory
-from crowdwise.aggregate import DawidSkene, MajorityVote
+from crowdwise.aggregate import KOS, DawidSkene, MajorityVote
 from crowdwise.cli import main
 from crowdwise.embed import RLL
-from crowdwise.errors import AnnotationError, FileError, ParameterError
-from crowdwise.evaluate import reliability_table, score, worker_quality
+from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, ParameterError
+from crowdwise.evaluate import compare_methods, reliability_table, score, worker_quality
 from crowdwise.io import write_annotations
 from crowdwise.io.features import read_features, write_features
 from crowdwise.io.gold import add_gold_file
@@ -544,3 +544,24 @@ def test_promise_06_a_column_is_given_by_name():
         for role in ("task", "label", "gold"):
             with pytest.raises(ParameterError, match=f"{role} is a Series, not the name of a col"):
                 use(frame, **{role: frame["label"]})
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: compare_methods([[0, 1], [1, 1]], [], held_out=0),
+        lambda: compare_methods([[0, 1], [1, 1]], {"v": MajorityVote()}, held_out=1.0),
+        lambda: compare_methods([[0, 1], [1, 1]], [MajorityVote(), MajorityVote()]),
+        lambda: compare_methods([[0, 1, 2], [1, 2, 0], [2, 0, 1]], {"k": KOS()}, held_out=0),
+        lambda: crowdwise.read([[1, 2], [3]]),
+        lambda: crowdwise.read([]),
+        lambda: crowdwise.read(3),
+        lambda: crowdwise.read([[0, 1]], "csvv"),
+        lambda: Annotations.from_frame(3),
+        lambda: Annotations.from_dict({1: [2]}),
+        lambda: Annotations.from_matrix([[0, 1]]).select_workers(["bob"]),
+    ],
+)
+def test_promise_20_errors_say_what_to_do(use):
+    with pytest.raises(CrowdwiseError, match=r"\n  fix:      \w"):
+        use()

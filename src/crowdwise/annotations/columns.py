@@ -209,6 +209,7 @@ def keep_counting(data: Table, purpose: str = "learn from") -> Table:
                 f"There are no annotations to {purpose}.",
                 found=f"{data.n_annotations:,} of weight 0" if data.n_annotations else "",
                 expected="at least one (task, worker, label) that counts",
+                fix="check that labels were read: .notes says what was left out",
             )
         )
     return drop_weightless(data)

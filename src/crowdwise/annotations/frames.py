@@ -41,7 +41,13 @@ def columns_from_frame(
     data = as_narwhals(frame, where)
     if data is None:
         fact = f"A {type(frame).__name__} is not a frame."
-        raise AnnotationError(explain(fact, expected="pandas, polars or Arrow"))
+        raise AnnotationError(
+            explain(
+                fact,
+                expected="pandas, polars or Arrow",
+                fix="pd.DataFrame(data), or crowdwise.read(data) for other shapes",
+            )
+        )
     roles, shares = dict(roles), None
     if soft is not None:
         shares = _take_soft(data, soft, where)
@@ -319,5 +325,6 @@ def _parse_times(column: pd.Series) -> Array:
                 "The time column cannot be read as times.",
                 first=str(error).splitlines()[0],
                 expected="numbers, or dates such as 2024-05-31T12:00:00",
+                fix="write all times in one form, or leave the column out",
             )
         ) from None

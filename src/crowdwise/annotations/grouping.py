@@ -112,6 +112,7 @@ def _check_gold(gold: ArrayLike, n_tasks: int, n_classes: int) -> Ints:
                 first=f"task {int(bad.argmax())}: {int(codes[bad.argmax()])}" if bad.any() else "",
                 found=f"{len(codes):,} values" if len(codes) != n_tasks else "",
                 expected="for each task the number of a class, or -1 where it is unknown",
+                fix="give one class number for each task, -1 where it is unknown",
             )
         )
     return codes.astype(np.int32)
@@ -140,6 +141,7 @@ def _check_lengths(columns: dict[str, Array]) -> None:
                 "The columns have different lengths.",
                 found=", ".join(f"{name} {length:,}" for name, length in lengths.items()),
                 expected="one value per annotation in each",
+                fix="give columns with one entry for each annotation",
             )
         )
 

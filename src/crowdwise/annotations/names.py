@@ -59,6 +59,7 @@ def as_names(values: Names) -> Array:
                 f"A {type(values).__name__} is not a list of names.",
                 first=repr(values),
                 expected="a list or an array, with one entry per name",
+                fix="put it into a list",
             )
         )
     if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
@@ -98,6 +99,7 @@ def require_unique(names: Array, role: str) -> Array:
                 f"The name of {int(missing.sum()):,} of {plural(len(names), role)} is missing.",
                 first=f"number {int(missing.argmax())}",
                 expected=f"a name for every {role}",
+                fix="name them, or drop their rows",
             )
         )
     if _is_ascending(names):

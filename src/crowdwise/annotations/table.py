@@ -157,7 +157,8 @@ class Annotations(Columns):
         """
         if repeats not in REPEATS:
             known = ", ".join(REPEATS)
-            raise ParameterError(f"repeats={repeats!r} is unknown.\n  expected: {known}")
+            fact, fix = f"repeats={repeats!r} is unknown.", "repeats='all' keeps every label"
+            raise ParameterError(explain(fact, expected=known, fix=fix))
         roles = {"task": task, "worker": worker, "label": label}
         extra = {"weight": weight, "time": time, "gold": gold, "score": score}
         roles |= {role: name for role, name in extra.items() if name is not None}
@@ -299,6 +300,7 @@ class Annotations(Columns):
                 explain(
                     f"There is no worker {unknown!r}.",
                     expected=f"one of the {self.n_workers:,} names in .workers",
+                    fix="check the spelling, and whether names are numbers or text",
                 )
             )
         return self.filter(np.isin(self.worker, found))

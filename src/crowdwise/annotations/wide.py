@@ -86,6 +86,7 @@ def columns_from_dict(
                 explain(
                     f"The labels of task {task!r} are {type(given).__name__}.",
                     expected="{task: {worker: label}}",
+                    fix="write {task: {worker: label}}, or use Annotations.from_frame",
                 )
             )
         triples += [(number, worker, label) for worker, label in given.items()]

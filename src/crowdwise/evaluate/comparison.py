@@ -123,7 +123,13 @@ def compare_methods(
     """
     votes, methods = as_annotations(annotations), name_methods(methods)
     if not 0 <= held_out < 1:
-        raise ParameterError(f"held_out={held_out}.\n  expected: a share from 0 up to 1")
+        raise ParameterError(
+            explain(
+                f"held_out={held_out} is not a share of the labels.",
+                expected="0 or more, and less than 1",
+                fix="held_out=0.2 holds out a fifth of them, 0 none",
+            )
+        )
     asked = choose_held_out(votes, held_out, random_state)
     settings = IntervalSettings(
         n_resamples=n_resamples, confidence=confidence, random_state=random_state
@@ -142,7 +148,14 @@ def compare_methods(
             rows[name] = {"note": str(error).partition("\n")[0]}
             labels.pop(name, None)
     if not labels:
-        raise ParameterError(f"No method could be fitted.\n  first:    {rows[name]['note']}")
+        raise ParameterError(
+            explain(
+                "No method could be fitted.",
+                first=f"{name}: {rows[name]['note']}",
+                expected="annotations that at least one of the methods can use",
+                fix="see to what the first one says, or name other methods",
+            )
+        )
     for name, row in compare_with_best(evidence, settings).items():
         rows[name] |= row
     agreement = share_labeled_alike(labels, list(methods))
@@ -164,12 +177,19 @@ def name_methods(
         names = [type(estimator).__name__ for estimator in estimators]
         named = dict(zip(names, estimators, strict=True))
     if not named:
-        raise ParameterError(explain("There are no methods to compare.", expected="one or more"))
+        raise ParameterError(
+            explain(
+                "There are no methods to compare.",
+                expected="one or more",
+                fix="leave methods out for the usual ones, or name some",
+            )
+        )
     if len(named) < len(names):
         raise ParameterError(
             explain(
                 f"Two of the methods are called {Counter(names).most_common(1)[0][0]}.",
                 expected="methods of different classes, or a mapping from names to methods",
+                fix="give each a name: {'few steps': DawidSkene(max_iter=5), …}",
             )
         )
     return named

@@ -113,6 +113,7 @@ def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
             explain(
                 f"The weights have shape {kernel.shape} for {len(classes)} classes.",
                 expected="one number for each pair of classes, 1 for a class and itself",
+                fix="give one row and one column for each class, in their order",
             )
         )
     return kernel

@@ -227,7 +227,9 @@ def _minority(known: ScoredTasks, name: Hashable | None) -> int:
     if not found:
         raise ParameterError(
             explain(
-                f"minority={name!r} is not a class.", expected=f"one of {listing(known.classes)}"
+                f"minority={name!r} is not a class.",
+                expected=f"one of {listing(known.classes)}",
+                fix="name one of the classes, or leave minority out",
             )
         )
     return found[0]

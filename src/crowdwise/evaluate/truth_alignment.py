@@ -59,6 +59,7 @@ def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
             explain(
                 f"A {type(predicted).__name__} cannot be scored.",
                 expected="a fitted model, a frame of tasks x classes, or a series of labels",
+                fix="give labels by task: a series or a dict",
             )
         )
     refuse_repeated_names(frame)

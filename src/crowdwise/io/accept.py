@@ -72,6 +72,7 @@ def _accept(data: AnnotationsLike) -> Annotations:
             f"A {type(data).__name__} cannot be read as annotations.",
             expected="Annotations, a frame, a wide array, (task, worker, label) triples, "
             "{task: {worker: label}} or a path",
+            fix="see docs/formats.md for every shape that can be read",
         )
     )
 

@@ -266,6 +266,7 @@ def _drop_times(long: LongTable, where: str, error: Exception, asked: bool) -> L
                 f"{where} has times that cannot be read.",
                 first=str(error).splitlines()[0],
                 expected="numbers, or dates such as 2024-05-31T12:00:00",
+                fix="name another column, or leave time out",
             )
         ) from None
     note = "times left out: they cannot be read"

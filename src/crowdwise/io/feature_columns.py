@@ -80,6 +80,7 @@ def choose_features(
                 f"{table.name} has no column of features.",
                 found=", ".join(_show_columns(table)),
                 expected="a column of task names, and columns of numbers",
+                fix="add columns of numbers, or name them: --feature-columns x_*",
             )
         )
     note = f"not taken as features in {table.name}: {', '.join(map(repr, left))}"
@@ -122,6 +123,7 @@ def _take_names(column: pd.Series, role: str, where: str) -> Array:
                 f"{where} has no task in {int(missing.sum()):,} of {plural(len(column), 'row')}.",
                 first=f"row {int(missing.argmax()) + 1}",
                 expected=f"a task in column {role!r} of every row",
+                fix="fill in the task, or drop these rows",
             )
         )
     return refuse_repeats(to_texts(column), where)

@@ -137,7 +137,11 @@ def read_features(
     table = open_document(files[0])
     if not isinstance(table, Table):
         raise FormatError(
-            explain(f"{table.name} is not a table.", expected="rows are tasks, columns features")
+            explain(
+                f"{table.name} is not a table.",
+                expected="rows are tasks, columns features",
+                fix="save features as a table with a column of tasks, or as .npz",
+            )
         )
     own = find_id_column(table, tasks, id)
     chosen, notes = choose_features(table, own, columns)
@@ -171,6 +175,7 @@ def _take_arrays(files: dict[str, File], where: str) -> FeatureTable:
                 f"{where} has {plural(len(files), 'array')}, none of them named X.",
                 found=", ".join(files),
                 expected="an array X of features, and ids of task names",
+                fix="np.savez(path, X=features, ids=tasks)",
             )
         )
     values = _check_matrix(_load_array(files[key]), key, where)
@@ -184,6 +189,7 @@ def _take_arrays(files: dict[str, File], where: str) -> FeatureTable:
             explain(
                 f"{own} of {where} has shape {ids.shape}, {key} has {len(values):,} rows.",
                 expected="one name per row",
+                fix="save one id for each row of X",
             )
         )
     return FeatureTable(
@@ -234,5 +240,11 @@ def _require_finite(values: Floats, columns: Sequence[str] | None, where: str) -
             )
         )
     if not len(values):
-        raise FormatError(explain(f"{where} has no rows.", expected="one row per task"))
+        raise FormatError(
+            explain(
+                f"{where} has no rows.",
+                expected="one row per task",
+                fix="check that the file was written whole",
+            )
+        )
     return values

@@ -81,6 +81,7 @@ def _check_one_each(gold: GoldLike, annotations: Annotations) -> Array:
             explain(
                 f"The gold labels have shape {values.shape}.",
                 expected=f"one per task ({annotations.n_tasks:,}), or a mapping by task",
+                fix="give a dict, or a series indexed by task",
             )
         )
     _refuse_class_numbers(values, annotations)
@@ -186,7 +187,13 @@ def _read_pairs(
         frame = document.frame(list(columns))
         rows = [frame[name].astype(object).tolist() for name in columns]
     else:
-        raise FormatError(explain(f"{where} is not a table.", expected="task and label"))
+        raise FormatError(
+            explain(
+                f"{where} is not a table.",
+                expected="task and label",
+                fix="write a table with a column of tasks and one of labels",
+            )
+        )
     return encode_values(rows[0], "task", where), encode_values(rows[1], "label", where)
 
 

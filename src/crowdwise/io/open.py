@@ -69,7 +69,11 @@ def open_document(file: File, container: str | None = None) -> Document:
     start = file.read(1 << 12)
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
         raise FormatError(
-            explain(f"{file.name} is empty.", expected="a table, or the export of a labeling tool")
+            explain(
+                f"{file.name} is empty.",
+                expected="a table, or the export of a labeling tool",
+                fix="export it again",
+            )
         )
     kind = container or BINARY.get(start[:4]) or SUFFIXES.get(file.suffix)
     kind = kind or _guess_container(start, file)
@@ -141,11 +145,16 @@ def find_files(source: Any) -> list[File]:
             explain(
                 f"A {type(source).__name__} cannot be read as annotations.",
                 expected="a path, a list of paths, a binary stream, a frame or a list of dicts",
+                fix="pass a path, or what json.loads returns",
             )
         )
     if not str(source):  # which Python would take for the current folder
         raise ParameterError(
-            explain("The path is empty.", expected="the path of a file, or of a folder of files")
+            explain(
+                "The path is empty.",
+                expected="the path of a file, or of a folder of files",
+                fix="export it again",
+            )
         )
     path = Path(source).expanduser()
     with explain_read_errors(path):
@@ -224,6 +233,7 @@ def _guess_container(start: bytes, file: File) -> str:
                 f"{file.name} is a binary file of an unknown kind.",
                 first=f"it begins with {start[:8]!r}",
                 expected=f"one of {', '.join(CONTAINERS)}, plain, gzip or zip",
+                fix="export it as CSV or JSON",
             )
         )
     return "json" if text[:1] in (b"{", b"[") else "csv"

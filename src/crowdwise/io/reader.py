@@ -131,7 +131,13 @@ def _find_format(name: str | None) -> tuple[Format[Any] | None, str | None]:
     plain = name.lower().replace("-", "_").replace(" ", "_")
     if plain not in {*BY_NAME, *CONTAINERS}:
         known = ", ".join([*BY_NAME, *CONTAINERS])
-        raise ParameterError(explain(f"format={name!r} is unknown.", expected=known))
+        raise ParameterError(
+            explain(
+                f"format={name!r} is unknown.",
+                expected=known,
+                fix="leave it out to have the format recognized",
+            )
+        )
     return BY_NAME.get(plain), plain if plain in CONTAINERS else None
 
 
@@ -214,6 +220,7 @@ def _parse(document: Document, form: Format[Any], options: ReadOptions) -> LongT
                 f"{document.name} has no annotations.",
                 first="; ".join(table.notes),
                 expected=f"at least one row ({form.about})",
+                fix="check that it is the right file, and that labels are not all empty",
             )
         )
     return replace(table, notes=(*table.notes, *document.notes))

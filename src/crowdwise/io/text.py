@@ -203,7 +203,11 @@ def _read_head(file: File) -> str:
         head += handle.readline(LONGEST) if len(head) == HEAD else b""  # no half line
     if len(head) == HEAD + LONGEST and not head.endswith(b"\n"):
         raise FormatError(
-            explain(f"A line of {file.name} has more than {LONGEST:,} bytes.", expected="a table")
+            explain(
+                f"A line of {file.name} has more than {LONGEST:,} bytes.",
+                expected="a table",
+                fix="check the file: it may have lost its line breaks",
+            )
         )
     try:
         return head.decode("utf-8-sig")

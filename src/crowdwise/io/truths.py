@@ -156,6 +156,7 @@ def _take_columns(table: object) -> pd.Series:
             explain(
                 f"A {type(table).__name__} does not say which task a truth is for.",
                 expected="a mapping or series by task, or a frame with task and label",
+                fix="give a series indexed by task, or a frame with a column of tasks",
             )
         )
     where = "The table of truths"

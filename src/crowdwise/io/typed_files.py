@@ -44,6 +44,7 @@ def parse_value(value: Cell, name: str, stem: str) -> Document:
         explain(
             f"{name} holds {'nothing' if value in ([], {}, None) else 'no records'}.",
             expected="a list of objects, or an object of objects such as {task: {worker: label}}",
+            fix="export it again, or name another file",
         )
     )
 
@@ -193,6 +194,7 @@ def _as_grid(rows: list[Sequence[Cell]], name: str) -> Array:
             explain(
                 f"{name} is a list of lists that do not form a table.",
                 expected="one row per task and one cell per worker, null where there is no label",
+                fix="write null where a worker gave no label",
             )
         )
     return np.array(rows, dtype=object).reshape(len(rows), -1)

@@ -29,8 +29,11 @@ SCALARS = (str, int, float, bool, np.generic, pd.Timestamp, type(None), type(pd.
 is_whole_number = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?").fullmatch
 
 SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four: the same signs in full width
-FIRST = f"'{SIGNS}"
-is_formula = re.compile(f"'*[{re.escape(SIGNS)}].", re.S).match
+# Where a formula begins: at the start of a cell, and after what ends one in spreadsheets of
+# countries that write ; between cells, whatever quotes are around it.
+_PLACE, _SIGN = "(?:^|(?<=[;\t\r\n]))", f"'*[{re.escape(SIGNS)}]."
+FORMULA = re.compile(f"{_PLACE}(?={_SIGN})", re.S)
+GUARDED = re.compile(f"{_PLACE}'(?={_SIGN})", re.S)
 is_number = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?").fullmatch
 
 
@@ -154,15 +157,15 @@ def note_names(column: pd.Series, role: str) -> tuple[str, ...]:
 def guard(text: str) -> str:
     """The text as CSV holds it.
 
-    >>> guard("=1+1"), guard("'=1+1"), guard("-1.5"), guard("+"), guard("ann")
-    ("'=1+1", "''=1+1", '-1.5', '+', 'ann')
+    >>> guard("=1+1"), guard("'=1+1"), guard("-1.5"), guard("+"), guard("ann"), guard("a;=b")
+    ("'=1+1", "''=1+1", '-1.5', '+', 'ann', "a;'=b")
     """
-    return f"'{text}" if is_formula(text) and not is_number(text) else text
+    return text if is_number(text) else FORMULA.sub("'", text)
 
 
 def guard_values(values: Iterable[object]) -> dict[object, str]:
     """Those of the values that CSV holds in another form, with that form."""
-    likely = (value for value in values if isinstance(value, str) and value[:1] in FIRST)
+    likely = (value for value in values if isinstance(value, str) and FORMULA.search(value))
     return {text: guarded for text in likely if (guarded := guard(text)) != text}
 
 
@@ -171,10 +174,9 @@ def unguard(texts: list[Any]) -> list[Any]:
 
     A column in which a formula is not guarded was not written by this rule, and stays as it is.
     """
-    if not any(map(_is_guarded, texts)) or guard_values(t for t in texts if not _is_guarded(t)):
+    if not any("'" in text and GUARDED.search(text) for text in texts if isinstance(text, str)):
         return texts
-    return [text[1:] if _is_guarded(text) else text for text in texts]
-
-
-def _is_guarded(text: object) -> bool:
-    return isinstance(text, str) and text[:1] == "'" and is_formula(text) is not None
+    plain = [GUARDED.sub("", text) if isinstance(text, str) else text for text in texts]
+    pairs = zip(plain, texts, strict=True)
+    ours = all(guard(own) == text for own, text in pairs if isinstance(text, str))
+    return plain if ours else texts

@@ -104,6 +104,7 @@ def _find_kind(name: str, format: str | None, writers: Mapping[str, Writer]) -> 
             explain(
                 f"{wanted} is not a kind of file that can be written here.",
                 expected=", ".join(writers),
+                fix="change the ending, or name the kind: --to csv",
             )
         )
     return kind

@@ -100,7 +100,12 @@ def _zip_lists(who: Cell, what: Cell, where: str) -> Iterator[tuple[Cell, Cell]]
 def _mismatch_error(where: str, first: str) -> FormatError:
     expected = "as many workers as labels in each row, or {worker: label}"
     return FormatError(
-        explain(f"{where} has lists that do not fit together.", first=first, expected=expected)
+        explain(
+            f"{where} has lists that do not fit together.",
+            first=first,
+            expected=expected,
+            fix="export the data again, or write rows of task, worker, label",
+        )
     )
 
 

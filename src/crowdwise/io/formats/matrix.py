@@ -17,6 +17,7 @@ def parse(document: Matrix, options: ReadOptions) -> LongTable:
             explain(
                 f"{document.name} holds {array.dtype} of shape {array.shape}.",
                 expected="two dimensions: rows are tasks, columns are workers",
+                fix="save a table of integers, np.save(path, labels)",
             )
         )
     built = Annotations.from_columns(columns_from_matrix(array, options.missing))

@@ -29,6 +29,7 @@ def parse(document: Tree, options: ReadOptions) -> LongTable:
                 explain(
                     f"{document.name} has no labels by worker for task {task!r}.",
                     expected="{task: {worker: label}}",
+                    fix="write {task: {worker: label}}, or rows of task, worker, label",
                 )
             )
     value: Nested = document.value

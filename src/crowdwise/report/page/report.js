@@ -49,14 +49,14 @@
     said.textContent = `${name} saved`;
   }
 
-  const FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]./s;
+  const FORMULA = /(?:^|(?<=[;\t\r\n]))(?='*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].)/gs;
   const NUMBER = /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/;
 
   function csv(rows) {
     const cell = (value) => {
       let text = known(value) ? String(value) : "";
-      // Spreadsheets take text that begins like this for a formula; see crowdwise/io/formulas.py.
-      if (typeof value === "string" && FORMULA.test(text) && !NUMBER.test(text)) text = `'${text}`;
+      // Spreadsheets take text that begins like this for a formula; see crowdwise/io/values.py.
+      if (typeof value === "string" && !NUMBER.test(text)) text = text.replace(FORMULA, "'");
       return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
