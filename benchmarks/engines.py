@@ -26,6 +26,8 @@ from results_files import provenance, save, table
 
 from crowdwise import Annotations, compiled
 from crowdwise.aggregate import GLAD, DawidSkene, MinimaxEntropy, OneCoin
+from crowdwise.annotations import Pairs, StoredAnnotations
+from crowdwise.annotations.store import StoreWriter
 from crowdwise.inference import MemoryEngine, normalize
 from crowdwise.inference.engines.blocks import count_threads
 
@@ -222,7 +224,52 @@ def measure_reading(size: int = 10_000_000) -> list[dict]:
     return [row(f"reading {size:.0e} CSV rows ÷ polars' raw read", ours / raw, 4.5, notes)]
 
 
+def measure_disk(size: int = 100_000_000, steps: int = 5) -> list[dict]:
+    """Dawid-Skene from disk and from memory, over the same blocks."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
+        home = Path(folder) / "votes.crowd"
+        draw_store(size, home)
+        disk, memory_ = once("disk", str(home)), once("memory", str(home))
+    nano = disk["seconds"] / size / (steps + 2) * 1e9
+    notes = {"disk": disk, "memory": memory_, "processor ns per annotation and sweep": nano}
+    what = f"{size:.0e} annotations from disk, {steps} steps: "
+    return [
+        row(what + "extra memory, MB", disk["extra_mb"], 600, notes),
+        row(what + "time ÷ from memory", disk["seconds"] / memory_["seconds"], 1.4, notes),
+    ]
+
+
+def draw_store(size: int, home: Path) -> None:
+    """Annotations on disk, drawn ten million at a time."""
+    home.mkdir()
+    writer, n_workers, at_once = StoreWriter(home), 5000, 10_000_000
+    for start in range(0, size, at_once):
+        data = draw(min(at_once, size - start), seed=start)
+        sizes = np.bincount(data["task"])
+        code = data["worker"] % n_workers * 4 + data["label"]
+        writer.append(np.arange(len(sizes)) + start // PER_TASK, sizes, code)
+    writer.finish(np.arange(n_workers), np.arange(4), Pairs.all_of(n_workers, 4))
+
+
+def fit_store(name: str, home: str) -> Callable[[], object]:
+    stored = StoredAnnotations.load(home)
+    model = DawidSkene(max_iter=5, tol=0)
+    if name == "disk":
+
+        def work() -> None:
+            for _ in model.fit(stored).posterior_.blocks():
+                pass
+
+        return work
+    cells = stored.cells(0, stored.n_tasks)
+    task = np.repeat(np.arange(stored.n_tasks, dtype=np.int32), np.diff(cells.indptr))
+    worker, label = np.divmod(cells.code, 4)
+    votes = Annotations.from_codes(task, worker, label.astype(np.int8))
+    return lambda: model.fit(votes)
+
+
 MEASURES = {
+    "disk": measure_disk,
     "sweep": measure_sweep,
     "workers": measure_many_workers,
     "classes": measure_many_classes,
@@ -277,11 +324,15 @@ def peak_mb() -> float:
 
 
 def measure_once(name: str, *file: str) -> dict[str, float]:
-    work = read_once(name, *file) if file else fit_once(name)
+    if name in ("disk", "memory"):
+        work = fit_store(name, *file)
+    else:
+        work = read_once(name, *file) if file else fit_once(name)
     Path("/proc/self/clear_refs").write_text("5")
-    before = peak_mb()
+    before, start = peak_mb(), time.perf_counter()
     taken = seconds(work)
-    return {"seconds": taken, "extra_mb": peak_mb() - before}
+    clock = time.perf_counter() - start
+    return {"seconds": taken, "by the clock": clock, "extra_mb": peak_mb() - before}
 
 
 def row(what: str, value: float, at_most: float, notes: dict) -> dict:

@@ -137,7 +137,7 @@ class StoredAnnotations:
 
 
 class StoreWriter:
-    """Writes tasks one block after another; see :func:`write_store`."""
+    """Writes tasks one block after another."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.n_tasks, self.n_annotations, self.largest = folder, 0, 0, 0
@@ -145,14 +145,13 @@ class StoreWriter:
         self.codes = (folder / "codes.bin").open("wb")
         self.sizes = (folder / "sizes.u32").open("wb")
 
-    def append(self, tasks: Array, sizes: Ints, codes: Ints) -> None:
-        """Add some tasks, with the codes of their annotations one task after the other."""
-        import pyarrow
+    def append(self, tasks: Array | None, sizes: Ints, codes: Ints) -> None:
+        """Add some tasks, with the codes of their annotations one task after the other.
 
-        table = pyarrow.table({"task": tasks})
-        if self.names is None:
-            self.names = _parquet().ParquetWriter(self.folder / "tasks.parquet", table.schema)
-        self.names.write_table(table)
+        Without names there is nothing to write labels of, and pyarrow is not needed.
+        """
+        if tasks is not None:
+            self._append_names(tasks)
         sizes.astype("<u4").tofile(self.sizes)
         codes.astype("<i4", copy=False).tofile(self.codes)
         self.n_tasks, self.n_annotations = (
@@ -160,6 +159,15 @@ class StoreWriter:
             self.n_annotations + len(codes),
         )
         self.largest = max(self.largest, int(sizes.max(initial=0)))
+
+    def _append_names(self, tasks: Array) -> None:
+        parquet = _parquet()
+        import pyarrow
+
+        table = pyarrow.table({"task": tasks})
+        if self.names is None:
+            self.names = parquet.ParquetWriter(self.folder / "tasks.parquet", table.schema)
+        self.names.write_table(table)
 
     def finish(self, workers: Array, classes: Array, pairs: Pairs) -> None:
         for file in (self.codes, self.sizes, *([] if self.names is None else [self.names])):

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from crowdwise import Annotations
 
 
+IN_MEMORY_ONLY = ("gold", "gold_file", "workers", "classes", "missing", "weight", "rejected")
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     add_input_options(parser)
     add_method_options(parser)
@@ -48,10 +51,46 @@ def refuse_wide(annotations: "Annotations") -> None:
         )
 
 
+def run_on_disk(args: Namespace, model: Any) -> int:
+    """Fit and write block by block: the file is too large for memory."""
+    from crowdwise import Annotations
+    from crowdwise.io.stream import stream_labels
+
+    if args.output is None or not args.output.endswith(".parquet"):
+        raise ParameterError(
+            explain(
+                f"{args.annotations} is large, so labels are written block by block.",
+                expected="-o and a file named .parquet",
+            )
+        )
+    unread = [name for name in IN_MEMORY_ONLY if getattr(args, name, None) not in (None, False)]
+    if unread:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in unread)
+        raise ParameterError(
+            explain(
+                f"{args.annotations} is large and stays on disk, where {flags} cannot be used.",
+                fix="leave it out, or read a part of the file",
+            )
+        )
+    start, columns = time.perf_counter(), ("task", "worker", "label")
+    names = {role: getattr(args, role) or role for role in columns}
+    votes = Annotations.open(args.annotations, **names)
+    say(args, f"{args.annotations} is large: it stays on disk, in {votes.folder}")
+    say(args, str(votes).strip("<>"))
+    fit_method(model, votes)
+    stream_labels(model, args.output, probabilities=args.proba)
+    seconds, name = time.perf_counter() - start, type(model).__name__
+    say(args, f"{plural(votes.n_tasks, 'task')} labeled by {name} in {seconds:.1f} s")
+    return 0
+
+
 def run(args: Namespace) -> int:
     from crowdwise.io.consensus import consensus_frame
+    from crowdwise.io.stream import is_too_large
 
     model = choose_method(args)
+    if is_too_large(args.annotations):
+        return run_on_disk(args, model)
     annotations = read_input(args)
     if args.proba:
         refuse_wide(annotations)

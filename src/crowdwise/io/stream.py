@@ -12,7 +12,11 @@ from crowdwise.errors import AnnotationError, FileError, MissingExtraError, expl
 from crowdwise.inference.engines.files import StreamedPosterior
 from crowdwise.inference.posteriors import choose
 from crowdwise.io.atomic import replace_file
+from crowdwise.memory import available_memory
 from crowdwise.typing import Array, Floats
+
+IN_MEMORY = {".csv": 4, ".parquet": 12}  # bytes that a byte of a file takes while it is read
+SHARE = 0.6  # of the memory there is
 
 
 def stream_labels(model: Any, path: str | Path, *, probabilities: bool = False) -> None:
@@ -55,6 +59,16 @@ def stream_labels(model: Any, path: str | Path, *, probabilities: bool = False) 
             writer.write_table(table)
         if writer is not None:
             writer.close()
+
+
+def is_too_large(path: str) -> bool:
+    """Whether a file would take too much of the memory there is, and can be read in a stream."""
+    file = Path(path)
+    kind = file.suffix.lower()
+    if kind not in IN_MEMORY or not file.is_file():
+        return False
+    there = available_memory()
+    return there is not None and IN_MEMORY[kind] * file.stat().st_size > SHARE * there
 
 
 def _columns(model: Any, names: Array, rows: Floats, *, probabilities: bool) -> dict[str, Array]:

@@ -15,7 +15,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, StoredAnnotations
+from crowdwise.annotations.store import StoreWriter
 from crowdwise.errors import CrowdwiseError
 from crowdwise.laws.quick import Model, quick
 from crowdwise.persist import load
@@ -49,6 +50,14 @@ def unusual_crowds() -> list[Annotations]:
         Annotations.from_matrix(rng.integers(0, 2, (1, 40))),  # one task, many workers
         Annotations.from_codes(np.arange(30), np.arange(30), rng.integers(0, 2, 30)),
     ]
+
+
+def store_without_names(votes: Annotations, folder: Path) -> StoredAnnotations:
+    """The same annotations on disk, tasks in the same order."""
+    writer = StoreWriter(folder)
+    writer.append(None, votes.redundancy, votes.pair_cells.code)
+    writer.finish(votes.workers.astype(str), votes.classes.astype(str), votes.pairs)
+    return StoredAnnotations.load(folder)
 
 
 def rebuild(annotations: Annotations, frame: pd.DataFrame) -> Annotations:

@@ -1,0 +1,32 @@
+"""Labels from the command line, of a file that memory does not hold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdwise.cli import main
+from crowdwise.io import stream
+from crowdwise.simulate import confused_crowd
+
+
+def test_a_file_too_large_for_memory_stays_on_disk(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyarrow")
+    votes = confused_crowd(np.tile(0.7 * np.eye(3) + 0.1, (6, 1, 1)), 50, 4, random_state=0)
+    path, output = tmp_path / "votes.csv", tmp_path / "labels.parquet"
+    votes.annotations.to_frame().to_csv(path, index=False)
+    asked = ["aggregate", str(path), "--method", "DawidSkene", "-o", str(output)]
+    assert main(asked) == 0
+    expected = pd.read_parquet(output).set_index("task")
+    monkeypatch.setattr(stream, "available_memory", lambda: 1000)
+    assert main([*asked, "--proba"]) == 0
+    assert "votes.csv is large: it stays on disk" in capsys.readouterr().err
+    found = pd.read_parquet(output).set_index("task").loc[expected.index]
+    assert found["label"].tolist() == expected["label"].tolist()
+    assert np.allclose(found["confidence"], expected["confidence"])
+    assert {"proba_0", "proba_1", "proba_2"} <= set(found.columns)
+    assert main([*asked[:4], "-o", str(tmp_path / "labels.csv")]) == 2
+    assert "a file named .parquet" in capsys.readouterr().err
+    assert main(["aggregate", str(path), "-o", str(output)]) == 1
+    assert "needs all annotations in memory" in capsys.readouterr().err
+    assert main([*asked, "--weight", "label"]) == 2
+    assert "--weight cannot be used" in capsys.readouterr().err
