@@ -6,8 +6,9 @@ Each walk is one call on a small crowd, traced: every function of the package th
 once, and so does its file; a change of file is a call from one file into another, counted once
 for each pair of functions. Where a method uses another one, such as an aggregator, or asks an
 engine for sums, what lies behind that call is a walk of its own, and of an engine only the door
-counts; the column "nested" counts the files of those walks too. Learners are walked with their strength
-given, and with the search for it, which is what they do by default.
+counts; the column "nested" counts the files of those walks too. Learners are walked with their
+strength given, and with the search for it, which is what they do by default.
+
 Then the house as a whole: imports of private modules across packages, constructor parameters of
 the methods with the most, and how often a type is ``Any``.
 """
