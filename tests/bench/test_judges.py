@@ -62,3 +62,16 @@ def test_estimates_cover_and_are_narrower_than_gold_alone(found):
 def test_ratings_go_with_those_of_people(found):
     by_row = {row: next(iter(line.values())) for row, line in found["correlation"].items()}
     assert by_row["JudgePanel"] > by_row["mean of standardized scores"] + 0.03
+
+
+def test_intervals_of_the_effective_number_cover():
+    rows = json.loads((RESULTS / "dependence-coverage.json").read_text())["rows"]
+    assert len(rows) == 6
+    for row in rows:
+        assert min(row["coverage 50"], row["coverage 200"]) >= 0.92
+
+
+def test_a_million_tasks_take_less_than_half_a_minute_of_the_processor():
+    rows = json.loads((RESULTS / "panel-speed.json").read_text())["rows"]
+    assert [row["from"] for row in rows] == ["labels", "scores"]
+    assert max(row["processor"] for row in rows) < 30

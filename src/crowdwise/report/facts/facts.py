@@ -16,6 +16,7 @@ from crowdwise.report.facts.data import DataFacts
 from crowdwise.report.facts.maps import MapFacts
 from crowdwise.report.facts.methods import MethodFacts
 from crowdwise.report.facts.pairs import PairFacts
+from crowdwise.report.facts.panel import PanelFacts
 from crowdwise.report.facts.tasks import TaskFacts
 from crowdwise.report.facts.trust import TrustFacts
 from crowdwise.report.facts.workers import TimeFacts, WorkerFacts
@@ -60,6 +61,8 @@ class Facts:
         One object for each part of the report; None where the data do not say.
     task_map, worker_map : MapFacts or None
         Tasks and workers as points on a plane.
+    panel : PanelFacts or None
+        How far workers err together, where they are judges.
     held_out_note : str
         Says so where methods were compared on some of the tasks only.
     n_truths : int
@@ -85,6 +88,7 @@ class Facts:
     curve: CurveFacts | None
     task_map: MapFacts | None
     worker_map: MapFacts | None
+    panel: PanelFacts | None = None
     findings: tuple[Finding, ...] = ()
 
     @cached_property

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from crowdwise.errors import plural
 from crowdwise.report.facts import Facts
 from crowdwise.report.page import figures, maps, words
+from crowdwise.report.page.panel import panel
 from crowdwise.report.page.tables import round_values, task_table, worker_table
 
 FIGURES = (
@@ -25,6 +26,7 @@ FIGURES = (
     maps.worker_map,
     figures.drift,
     figures.pairs,
+    panel,
     figures.balance,
     figures.confusion,
     figures.curve,
@@ -39,6 +41,7 @@ SECTIONS = {
     "labels": "Labels",
     "workers": "Workers",
     "pairs": "Pairs",
+    "panel": "Judges",
     "classes": "Classes",
     "curve": "More labels?",
     "methods": "Methods",
@@ -60,7 +63,8 @@ def to_html(facts: Facts) -> str:
         "classes": facts.classes.name,
         "confusion": np.round(facts.workers.confusion, 1).tolist(),
     }
-    sections = {key: title for key, title in SECTIONS.items() if key != "curve" or facts.curve}
+    absent = {key for key in ("curve", "panel") if getattr(facts, key) is None}
+    sections = {key: title for key, title in SECTIONS.items() if key not in absent}
     return (
         environment()
         .get_template("page.html.j2")
