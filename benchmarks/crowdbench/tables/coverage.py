@@ -182,7 +182,8 @@ TABLE = Table(
         "of inferred labels that are right. Intervals are those of `evaluate.uncertainty`, those "
         "of workers also of `crowdwise workers`. Nothing in the labels shows a trap or what a "
         "large clique agreed upon: intervals cannot allow for it in full, and are wider than "
-        "needed where nobody errs together or tasks are uneven, since that looks the same."
+        "needed where nobody errs together or tasks are uneven, since that looks the same. Class "
+        "shares are bounded too narrowly where tasks are very many: draws move slowly there."
     ),
     rows={"BayesBag": Row(lambda _: aggregate.BayesBag())},
     columns=COLUMNS,
