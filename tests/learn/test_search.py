@@ -25,6 +25,7 @@ from crowdwise.learn import (
 )
 from crowdwise.learn.search import PENALTIES, choose, deal, penalties_for
 from crowdwise.learn.starts import LabelsAlone
+from crowdwise.learn.voted_regression import RIDGES, VotedRegression
 from crowdwise.nets.batches import as_data
 from crowdwise.nets.features import as_features
 from crowdwise.nets.minimize import minimize
@@ -210,8 +211,10 @@ def test_a_plain_classifier_chooses_its_penalty(crowd):
 def test_the_search_is_saved_with_the_model(crowd):
     X, votes, *_ = crowd
     model = SpeeLFC(penalty=0.1, random_state=0).fit(X, votes)
+    assert (model.history_.chosen, model.history_.why) == (model.search_.chosen, model.search_.why)
     again = save_and_load(model)
     assert again.search_ == model.search_
+    assert again.history_.chosen == model.search_.chosen
 
 
 def test_a_handful_of_tasks_is_enough():
@@ -250,7 +253,7 @@ def test_iced_generates_tasks_only_where_that_predicts_labels_better():
     confusion = one_coin_confusion([0.75, 0.7, 0.65, 0.6, 0.55], n_classes=2)
     votes = label_by_crowd(truth, confusion, per_task=5, random_state=0)
     model = ICED(rounds=3, random_state=0).fit(X, votes)
-    assert [c["rounds"] for c in model.search_.candidates] == [0, 3]
+    assert [c["rounds"] for c in model.search_.candidates] == [0, 0, 3]
     assert model.search_.chosen["rounds"] == 0
     assert len(model.truths_) == 1
     assert len(model.n_new_) == 0
@@ -258,3 +261,31 @@ def test_iced_generates_tasks_only_where_that_predicts_labels_better():
     again = save_and_load(model)
     assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-6)
     assert ICED(rounds=1, training=ICED.default_training).fit(X, votes).search_ is None
+
+
+def test_iced_learns_majority_votes_where_em_does_not_predict_labels_better():
+    """Nothing in the features, and hardly anything in the labels: EM would split the class."""
+    rng = np.random.default_rng(0)
+    truth = (rng.random(200) < 0.1).astype(int)
+    X = rng.normal(size=(200, 100)).astype(np.float32)
+    confusion = one_coin_confusion(rng.uniform(0.55, 0.7, 8), n_classes=2)
+    votes = label_by_crowd(truth, confusion, per_task=3, random_state=0)
+    model = ICED(rounds=0, random_state=0).fit(X, votes)
+    assert model.search_.chosen["truths"] == "majority"
+    assert model.search_.chosen["ridge"] == VotedRegression().fit(X, votes).ridge_
+    assert_allclose(
+        model.predict_proba(X), VotedRegression().fit(X, votes).predict_proba(X), atol=1e-5
+    )
+
+
+def test_a_regression_on_votes_is_scikit_learns(crowd):
+    X, votes, *_ = crowd
+    model = VotedRegression(ridge=10.0).fit(X, votes)
+    scaled = StandardScaler().fit_transform(X)
+    # Two classes of a softmax share what scikit-learn gives to one vector of weights.
+    usual = LogisticRegression(C=0.2, tol=1e-8, max_iter=1000)
+    usual.fit(scaled, votes.shares().argmax(axis=1))
+    assert_allclose(model.predict_proba(X), usual.predict_proba(scaled), atol=1e-3)
+    chosen = VotedRegression().fit(X, votes)
+    noise = VotedRegression().fit(np.random.default_rng(9).normal(size=X.shape), votes)
+    assert noise.ridge_ > chosen.ridge_ > RIDGES[-1]

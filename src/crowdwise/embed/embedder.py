@@ -232,6 +232,8 @@ class CrowdEmbedder(Embedder):
         work = int(np.prod(features.shape)) * min(settings.batch_size or 1024, votes.n_tasks)
         with seeded(int(rng.randint(2**31 - 1)), device, work):
             used._learn(features, renewal, settings, rng, device)
+        if used.search_ is not None:
+            used.history_.chosen, used.history_.why = used.search_.chosen, used.search_.why
         width = int(np.prod(features.shape))
         used.size_ = {"features": width, "both": width + used.size_}.get(used._output, used.size_)
         self.__dict__ = {**used.__dict__, **self.get_params(deep=False)}

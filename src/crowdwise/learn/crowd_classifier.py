@@ -117,7 +117,7 @@ class CrowdClassifier(Learner):
     worker_accuracy_ : Series
         How often each worker is right on the training tasks, by this model.
     history_ : History
-        Loss and held-out loss per epoch and restart.
+        Loss and held-out loss per epoch and restart; what was chosen and why.
     search_ : Search or None
         What was tried, how well it predicts the labels of held-out tasks, what was chosen and
         why; None where ``training`` is given.
@@ -269,7 +269,9 @@ class CrowdClassifier(Learner):
         with seeded(int(rng.randint(2**31 - 1)), device, data.step_work(settings)):
             fresh.search_ = None
             if self._chooses and features.shape:  # tasks without features tell nothing of new ones
-                best, fresh.history_, fresh.search_ = fresh._choose(data, votes, known, rng)
+                best, history, found = fresh._choose(data, votes, known, rng)
+                fresh.history_ = replace(history, chosen=found.chosen, why=found.why)
+                fresh.search_ = found
             else:
                 best, fresh.history_ = fresh._learn(data, votes, known, settings, rng)
         fresh.net_ = best.net.cpu()

@@ -48,7 +48,9 @@ from crowdwise.learn.parts import (
 from crowdwise.learn.raykar import Raykar
 from crowdwise.learn.search import Search, deal
 from crowdwise.learn.search import choose as choose_plainest
+from crowdwise.learn.softmax_regression import LinearLearner
 from crowdwise.learn.two_stage import name_truths
+from crowdwise.learn.voted_regression import VotedRegression
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import History, holds_out
@@ -97,9 +99,9 @@ class ICED(CrowdClassifier):
     rounds : int, default=30
         Most rounds; 0 leaves the network as warmed up. Where neither ``training`` nor any part
         is given, the labels of held-out tasks decide whether there is a round at all: with
-        ``ICED.recipe("network")``, or without, as a penalized linear network whose predictions
-        are each task's class prior (see :class:`crowdwise.learn.Raykar`). Without, unless the
-        rounds are better by more than one standard error.
+        ``ICED.recipe("network")``; without, as a penalized linear network whose predictions
+        are each task's class prior (see :class:`crowdwise.learn.Raykar`); or as one that learns
+        majority votes. What comes later must be better by more than one standard error.
     tol : float, default=0
         Stop once the network's predictions change for no more than this share of the tasks
         in each of five rounds in a row.
@@ -286,33 +288,48 @@ class ICED(CrowdClassifier):
         gold: Ints | None,
         rng: np.random.RandomState,
     ) -> tuple[CrowdObjective, History, Search]:
-        """Generate tasks only if that predicts the labels of held-out tasks better."""
+        """Do EM, and generate tasks, only if that predicts labels of held-out tasks better."""
         fold, rounds = deal(data, rng), min(self.rounds, ICED.recipes["network"]["rounds"])
         generating = ICED.recipe("network", scale=self.scale, rounds=rounds)
         generating.random_state = int(rng.randint(2**31 - 1))
         known = None if gold is None else name_truths(gold, votes)
         rows = data.features.rows(torch.arange(data.n_tasks, device=data.device)).cpu()
-        plain = Raykar(scale=self.scale)
-        candidates: list[dict[str, Any]] = [{"rounds": 0}, {"rounds": rounds}]
         search = Search(chosen={"rounds": 0}, why="There was nothing to choose.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            plain.fit(rows, votes, gold=known)
-            taken, out = 0, fold == 0
-            if rounds and 0 < out.sum() < (fold >= 0).sum():
+            voted = VotedRegression(scale=self.scale).fit(rows, votes, gold=known)
+            plain = Raykar(scale=self.scale).fit(rows, votes, gold=known)
+            taken, out = 1, fold == 0
+            if 0 < out.sum() < (fold >= 0).sum():
                 some = votes.filter(~out[votes.task])
-                again = Raykar(scale=self.scale, **plain.search_.chosen)
-                models = [one.fit(rows, some, gold=known) for one in (again, clone(generating))]
-                evidence = np.stack([task_evidence(one, rows, votes)[out] for one in models])
-                search, taken = choose_plainest(candidates, [(1,), (0,)], evidence)
-        search.chosen = {**search.chosen, **({} if taken else plain.search_.chosen)}
-        if taken:
+                models: list[Learner] = [
+                    VotedRegression(scale=self.scale, ridge=voted.ridge_),
+                    Raykar(scale=self.scale, **plain.search_.chosen),
+                    *([clone(generating)] if rounds else []),
+                ]
+                told: list[dict[str, Any]] = [
+                    {"rounds": 0, "truths": "majority"},
+                    {"rounds": 0},
+                    {"rounds": rounds},
+                ]
+                evidence = [
+                    task_evidence(one.fit(rows, some, gold=known), rows, votes)[out]
+                    for one in models
+                ]
+                search, taken = choose_plainest(
+                    told[: len(models)], [(2,), (1,), (0,)], np.stack(evidence)
+                )
+        if taken == 2:
             best, history = generating._learn(data, votes, gold, generating.default_training, rng)
             self.truths_, self.n_new_ = generating.truths_, generating.n_new_
             return best, history, search
+        if taken == 0:
+            search.chosen = {**search.chosen, "ridge": voted.ridge_}
+            return self._linear(voted, data, votes), History(), search
+        search.chosen = {**search.chosen, **plain.search_.chosen}
         return self._linear(plain, data, votes), History([[-v] for v in plain.objective_]), search
 
-    def _linear(self, plain: Raykar, data: CrowdData, votes: Annotations) -> CrowdObjective:
+    def _linear(self, plain: LinearLearner, data: CrowdData, votes: Annotations) -> CrowdObjective:
         """What was learned without a new task, as a network."""
         one = copy.copy(self)
         one.truth = "linear"

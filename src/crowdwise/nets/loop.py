@@ -79,6 +79,8 @@ class History:
     loss: list[list[float]] = field(default_factory=list)
     held_out: list[list[float]] = field(default_factory=list)
     best: int = 0  # which restart was kept
+    chosen: dict[str, Any] = field(default_factory=dict)  # settings, where there was a search
+    why: str = ""  # they were chosen
 
 
 DataT = TypeVar("DataT", bound=Data[Any])
