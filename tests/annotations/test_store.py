@@ -132,3 +132,12 @@ def test_mistakes_are_one_clear_error(tmp_path):
     (stored.folder / "about.json").write_text("{")
     with pytest.raises(FormatError, match="does not hold annotations"):
         StoredAnnotations.load(stored.folder)
+
+
+def test_a_damaged_file_is_one_clear_error_and_leaves_nothing(tmp_path):
+    path = tmp_path / "votes.csv"
+    lines = [f"{i},w{i % 3},{i % 2}" for i in range(200_000)]
+    path.write_text("\n".join(["task,worker,label", *lines, "7,w1,perhaps"]) + "\n")
+    with pytest.raises(FileError, match=r"(?s)cannot be read.*perhaps.*Parquet"):
+        Annotations.open(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["votes.csv"]

@@ -16,11 +16,12 @@ import pandas as pd
 from crowdwise.annotations.cells import CROWDED, Pairs, encode
 from crowdwise.annotations.grouping import order_by
 from crowdwise.annotations.store import StoredAnnotations, StoreWriter, new_folder
-from crowdwise.errors import AnnotationError, FileError, MissingExtraError, explain
+from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, MissingExtraError, explain
 from crowdwise.typing import Array, Ints
 
 ROWS_AT_ONCE = 1 << 20
 ROWS_PER_PART = 1 << 22
+BYTES_PER_ROW = 8  # of a text file, at the least
 ROLES = ("task", "worker", "label")
 
 
@@ -34,8 +35,15 @@ def open_annotations(
     home = source.with_name(f"{source.name}.crowd") if folder is None else Path(folder)
     if (home / "about.json").is_file() and _is_newer(home, source):
         return StoredAnnotations.load(home)
-    with new_folder(home) as unfinished:
-        _build(_dataset(source), columns, unfinished)
+    try:
+        with new_folder(home) as unfinished:
+            _build(_dataset(source), columns, unfinished)
+    except CrowdwiseError:
+        raise
+    except (ValueError, OSError) as error:  # such as text in a column that began with numbers
+        first = (str(error) or type(error).__name__).splitlines()[0]
+        fix = "correct the file, or write it as Parquet"
+        raise FileError(explain(f"{source} cannot be read.", first=first, fix=fix)) from error
     return StoredAnnotations.load(home)
 
 
@@ -100,7 +108,7 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
             where = "The file"
             raise AnnotationError.missing_column(columns[role], where=where, found=found, fix=fix)
     workers, classes = Names(), Names()
-    n_parts = max(-(-dataset.count_rows() // ROWS_PER_PART), 1)
+    n_parts = max(-(-_estimate_rows(dataset) // ROWS_PER_PART), 1)
     parts = [folder / f"part-{number}" for number in range(n_parts)]
     _deal_out(dataset, [columns[role] for role in ROLES], workers, classes, parts)
     (worker_names, of_worker), (class_names, of_class) = workers.in_order(), classes.in_order()
@@ -120,6 +128,13 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
         writer.append(names, counts, code)
         part.unlink()
     writer.finish(worker_names, class_names, pairs)
+
+
+def _estimate_rows(dataset: Any) -> int:
+    """How many rows there are at most; those of text files are not counted, for it takes long."""
+    if dataset.format.default_extname != "csv":
+        return int(dataset.count_rows())
+    return sum(Path(file).stat().st_size for file in dataset.files) // BYTES_PER_ROW
 
 
 def _deal_out(
