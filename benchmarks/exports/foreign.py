@@ -86,7 +86,7 @@ JSON: dict[str, tuple[Callable[[Pen], Any], str]] = {
     "doccano_old_spans": (doccano_old_spans, "marks parts of a text"),
     "doccano_spans": (doccano_spans, "doccano's export of spans"),
     "ground_truth_manifest": (ground_truth_manifest, "SageMaker Ground Truth"),
-    "kili": (kili, "Kili"),
+    "kili_parts": (kili, "Kili"),
     "label_studio_spans": (label_studio_spans, "marks parts of a task"),
     "labelbox_v1": (labelbox_v1, "Labelbox"),
     "labelme": (lambda _: {"version": "5", "shapes": [], "imagePath": "x"}, "a LabelMe file"),

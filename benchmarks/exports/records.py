@@ -146,6 +146,27 @@ def labelbox(pen: Pen) -> Export:
     return pen.export("labelbox", "export.ndjson", pen.dump_lines(rows))
 
 
+def kili(pen: Pen) -> Export:
+    rows = []
+    for task, votes in by_task(pen):
+        labels = []
+        for _, worker, label in votes:
+            kind = pen.pick(["DEFAULT", "DEFAULT", "DEFAULT", "PREDICTION", "REVIEW"])
+            answer = {"JOB_0": {"categories": [{"name": label, "confidence": 100}]}}
+            own = pen.record(
+                author=pen.record(email=worker),
+                jsonResponse=pen.pick([answer, json.dumps(answer)]),
+                labelType=kind,
+                createdAt="2024-04-08T16:21:26Z",
+            )
+            labels.append(pen.spoil(own))
+            pen.write(task, worker, label, aside=kind != "DEFAULT")
+        rows.append({"id": "a", "externalId": task, "labels": labels})
+    pen.options = {"question": "JOB_0"}
+    rows = empty_rows(pen, rows, {}, {"externalId": 5, "labels": []}, {"labels": None})
+    return pen.export("kili", "export.json", pen.dump(rows))
+
+
 def ground_truth(pen: Pen) -> Export:
     request = pen.chance(0.5)
     rows = []
@@ -209,6 +230,7 @@ RECORDS: dict[str, Writer] = {
     "label_studio": label_studio,
     "label_studio_min": label_studio_min,
     "labelbox": labelbox,
+    "kili": kili,
     "nested": nested,
     "prodigy": prodigy,
     "wrench": wrench,

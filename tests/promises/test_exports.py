@@ -282,6 +282,31 @@ def test_promise_09_keys_that_occur_twice_are_refused(text, name, place):
 
 # -- 21: other tools -------------------------------------------------------------------------
 
+
+def test_promise_21_labels_of_kili_are_read(triples):
+    def label(who, name, **more):
+        answer = {"MOOD": {"categories": [{"name": name}]}}
+        return {"author": {"email": who}, "jsonResponse": answer, **more}
+
+    labels = [
+        label("ann", "good", labelType="DEFAULT", isLatestLabelForUser=True),
+        label("ann", "bad", labelType="DEFAULT", isLatestLabelForUser=False),
+        {**label("bob", ""), "jsonResponse": '{"MOOD": {"categories": [{"name": "bad"}]}}'},
+        label("model", "bad", labelType="PREDICTION"),
+        label("eve", "bad", labelType="REVIEW"),
+    ]
+    rows = [{"id": "x", "externalId": "t1", "labels": labels}]
+    votes = read(rows)
+    assert triples(votes) == [("t1", "ann", "good"), ("t1", "bob", "bad")]
+    assert votes.notes[0] == "read as kili"
+    for what in ("predictions", "reviews of others' labels", "labels that their author replaced"):
+        assert f"{what} left out: 1" in votes.notes
+    labels[0]["jsonResponse"]["BOX"] = {"annotations": [{"boundingPoly": []}]}
+    assert read(rows).n_annotations == 2
+    labels[0]["jsonResponse"]["MOOD"]["annotations"] = [{"categories": [{"name": "PER"}]}]
+    assert "Kili that marks parts of the assets" in refusal(rows)
+
+
 METADATA = {"class-name": "dog", "job-name": "labeling-job/x", "human-annotated": "yes"}
 KILI = {"author": {"email": "a@x.org"}, "jsonResponse": {"JOB": {"categories": [{"name": "A"}]}}}
 FOREIGN = {
@@ -294,7 +319,7 @@ FOREIGN = {
         {"text": "x", "annotation": "a", "annotation_agent": "me", "status": "Validated"}
     ],
     "Scale AI": [{"task_id": "x", "response": {}, "params": {}, "status": "completed"}],
-    "Kili": [{"id": "x", "externalId": "y", "labels": [KILI]}],
+    "Kili": [{"id": "x", "externalId": "y", "latestLabel": KILI}],
 }
 
 

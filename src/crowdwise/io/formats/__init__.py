@@ -14,6 +14,7 @@ from crowdwise.io.formats import (
     ground_truth,
     hugging_face,
     inspect_ai,
+    kili,
     label_studio,
     labelbox,
     lm_eval,
@@ -32,6 +33,7 @@ from crowdwise.io.formats import (
 FORMATS = (
     label_studio.FORMAT,
     labelbox.FORMAT,
+    kili.FORMAT,
     ground_truth.FORMAT,
     prodigy.FORMAT,
     argilla.FORMAT,

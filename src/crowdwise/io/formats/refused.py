@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.document import Document, ReadOptions, RecordTable, Table, Tree
-from crowdwise.io.formats import ground_truth
+from crowdwise.io.formats import ground_truth, kili
 from crowdwise.io.recognize import Format
 
 ROWS = "write rows of task, worker, label and read those"
@@ -42,8 +42,8 @@ def _holds_metadata(document: Table) -> bool:
 
 
 def _holds_responses(document: RecordTable) -> bool:
-    """Whether assets have labels with the answers that Kili calls ``jsonResponse``."""
-    return any(
+    """Whether assets have answers that Kili calls ``jsonResponse``, and none that can be read."""
+    return not kili.FORMAT.recognizes(document) and any(
         isinstance(one, Mapping) and "jsonResponse" in one
         for row in document.sample
         for one in [row, row.get("latestLabel"), *_list(row.get("labels"))]
@@ -162,13 +162,14 @@ REFUSED: tuple[Format[Any], ...] = (
         marks=({"task_id", "response", "params"}, {"task_id", "callback_url"}),
     ),
     Format(
-        "kili",
+        "kili_parts",
         "Kili",
         RecordTable,
         refuse(
             "an export of Kili",
-            "answers nested in jsonResponse, by job",
-            f"take externalId, author.email and the name of the category: {ROWS}",
+            "marks or texts in jsonResponse, or the latest label alone, and no category of each"
+            " person",
+            "export all labels of the assets (labels, with author.email), of a job of categories",
         ),
         matches=_holds_responses,
     ),
