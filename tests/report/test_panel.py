@@ -49,6 +49,10 @@ def test_a_crowd_has_no_such_section(panel):
     assert panel_facts(votes[:10], None) is None  # too few tasks
     sparse = votes.filter(np.arange(votes.n_annotations) % 4 == 0)
     assert panel_facts(sparse, None) is None
+    many = Annotations.from_matrix(np.arange(420).reshape(60, 7) % 13).with_workers(
+        {"worker": range(7), "family": list("aabbccd")}
+    )
+    assert panel_facts(many, None) is None
 
 
 def test_the_page_has_a_map_of_judges(panel):
