@@ -48,7 +48,7 @@ def test_says_which_tasks_are_done(files, capsys):
 def test_says_where_nothing_can_be_promised(files, capsys):
     assert run("plan", files.votes, "--target", 1, "--table", *QUICK) == 0
     out, err = capsys.readouterr()
-    assert "none of 80 tasks is done" in err
+    assert "none of 80 tasks is done by its labels" in err
     assert "… and 60 more" in out
 
 

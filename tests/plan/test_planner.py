@@ -132,7 +132,17 @@ def test_known_truths_show_where_the_crowd_is_wrong():
     blind, told = Planner(IBCC(), target=0.9), Planner(IBCC(), target=0.9)
     assert len(blind.look(votes).done().tasks) == 200
     promise = told.look(votes, gold=dict.fromkeys(range(40), 0)).done()
-    assert len(promise.tasks) < 100
+    assert promise.tasks.index.tolist() == list(range(40))  # those that are known
+    assert np.isnan(promise.low)
+
+
+def test_known_truths_back_a_promise(crowd):
+    gold = pd.Series(crowd.truth).iloc[:60]
+    promise = Planner(target=0.85).look(crowd.annotations, gold=gold).done()
+    assert promise.n_gold > 10
+    assert promise.low >= 0.85
+    assert set(gold.index) <= set(promise.tasks.index)
+    assert (promise.tasks[gold.index] == 1.0).all()
 
 
 def test_more_labels_are_forecast_to_help(crowd):

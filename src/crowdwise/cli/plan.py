@@ -7,6 +7,7 @@ crowdwise plan votes.csv --budget 50 --available ann,bob --gold-file truth.csv
 
 import time
 from argparse import ArgumentParser, Namespace
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from crowdwise.cli.options import (
@@ -108,10 +109,10 @@ def show(table: "pd.DataFrame") -> str:
 def summarize(planner: "Planner") -> str:
     """How many tasks are done, and what is promised of them."""
     promise, n_tasks = planner.done(), planner.outlook_.votes.n_tasks
-    if not len(promise.tasks):
+    if isnan(promise.low):
         return (
-            f"none of {plural(n_tasks, 'task')} is done: that {planner.target:.0%} of some labels "
-            "are right cannot be promised yet"
+            f"none of {plural(n_tasks, 'task')} is done by its labels: that {planner.target:.0%} "
+            "of some are right cannot be promised yet"
         )
     share = f"{promise.accuracy:.1%} of their labels are expected to be right"
     ends = f"{promise.low:.1%} to {promise.high:.1%}"

@@ -99,9 +99,11 @@ class Planner(BaseEstimator):
         votes = as_annotations(annotations)
         codes = None if gold is None else as_gold(gold, votes)
         self.outlook_ = Outlook(votes, self._infer(votes, codes), codes)
-        blind = None if codes is None else self._infer(votes, None)
-        self._right = None if codes is None or blind is None else judge(blind, codes)
-        self._soft = soften(self.outlook_)
+        blind, self._right = self.outlook_, None
+        if codes is not None:
+            blind = Outlook(votes, self._infer(votes, None))
+            self._right = judge(blind.posterior, codes)
+        self._soft = soften(blind)
         return self
 
     def next(

@@ -9,11 +9,14 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, log_softmax, softmax
 
+from crowdwise.annotations import TIE
 from crowdwise.inference import pooled_confusion
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, Floats
 
 ONE_SIDED = 0.05  # how often the lower end may be too high
+WORD = 100.0  # known truths that the model's own word is worth
+TINY = 1e-9  # so that no count is 0
 COOLEST, HOTTEST = 1.0, 8.0  # posteriors are only ever softened
 
 
@@ -26,7 +29,8 @@ class Promise:
     tasks : Series
         Probability that each done task's label is right, by task.
     accuracy, low, high : float
-        Expected share of right labels among them, and a 95% interval.
+        Expected share of right labels among them, and an interval: the share is below ``low``
+        in 5% of cases, and above ``high`` in 2.5%. NaN where nothing can be promised.
     target : float
         The share that was asked for: ``low`` is at least this.
     n_gold : int
@@ -69,30 +73,32 @@ def find_done(
 ) -> Promise:
     """The most tasks of which the promise can be made, the surest first.
 
-    ``right`` says whether each task's label is right, NaN where the truth is not known.
+    ``posterior`` is that of the labels alone, and ``right`` says whether its best class is the
+    truth, NaN where that is not known. Tasks whose truth is known are done in any case.
     """
-    sure = np.where(outlook.known, 1.0, posterior.max(axis=1))
-    labeled = (outlook.n_labels >= min_labels) | outlook.known
-    order = np.flatnonzero(labeled)[np.argsort(-sure[labeled], kind="stable")]
+    sure = posterior.max(axis=1)
+    order = np.flatnonzero(outlook.n_labels >= min_labels)
+    order = order[np.argsort(-sure[order], kind="stable")]
     n = np.arange(1, len(order) + 1)
     mean = np.cumsum(sure[order]) / n
-    spread = np.cumsum(sure[order] * (1.0 - sure[order])) / n
-    low = mean - 1.645 * np.sqrt(spread / n)
+    spread = np.sqrt(np.cumsum(sure[order] * (1.0 - sure[order]))) / n
+    ends = [mean - 1.645 * spread, np.minimum(mean + 1.96 * spread, 1.0)]
     n_gold = np.zeros(len(order), dtype=np.int64)
     if right is not None:
-        judged = ~np.isnan(right[order])
-        n_gold = np.cumsum(judged)
-        hits = np.cumsum(np.where(judged, right[order], 0.0))
-        worst = betaincinv(hits + 0.5, n_gold - hits + 0.5, ONE_SIDED)
-        low = np.where(n_gold > 0, np.minimum(low, worst), low)
-    met = np.flatnonzero(low >= target)
+        n_gold = np.cumsum(~np.isnan(right[order]))
+        hits = np.cumsum(np.nan_to_num(right[order]))
+        counts = WORD * mean + hits, WORD * (1.0 - mean) + n_gold - hits + TINY
+        judged = [betaincinv(*counts, level) for level in (ONE_SIDED, 1.0 - ONE_SIDED / 2)]
+        ends = [np.where(n_gold > 0, *pair) for pair in zip(judged, ends, strict=True)]
+        mean = np.where(n_gold > 0, counts[0] / (counts[0] + counts[1]), mean)
+    whole = np.append(np.diff(sure[order]) < -TIE, True)[: len(order)]  # ties stay together
+    met = np.flatnonzero((ends[0] >= target) & whole)
     last = int(met[-1]) + 1 if len(met) else 0
-    chosen = order[:last]
-    tasks = pd.Series(sure[chosen], index=pd.Index(outlook.votes.tasks[chosen], name="task"))
+    chosen = np.union1d(order[:last], np.flatnonzero(outlook.known))
+    sure = np.where(outlook.known, 1.0, sure)
+    names = pd.Index(outlook.votes.tasks[chosen], name="task", tupleize_cols=False)
+    tasks = pd.Series(sure[chosen], index=names, name="confidence")
     if not last:
-        return Promise(tasks.rename("confidence"), np.nan, np.nan, np.nan, target)
-    width = 1.96 * np.sqrt(spread[last - 1] / last)
-    ends = float(low[last - 1]), float(min(mean[last - 1] + width, 1.0))
-    return Promise(
-        tasks.rename("confidence"), float(mean[last - 1]), *ends, target, int(n_gold[last - 1])
-    )
+        return Promise(tasks, np.nan, np.nan, np.nan, target)
+    low, high = (float(end[last - 1]) for end in ends)
+    return Promise(tasks, float(mean[last - 1]), low, high, target, int(n_gold[last - 1]))
