@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import baselines
 import measured
 import pages
 from docstrings import section, summary
@@ -151,6 +152,7 @@ PARTS = {
     "accuracy": lambda: measured.body("truth-inference"),
     "speed": lambda: measured.body("speed"),
     "learning on mgc and spc": lambda: measured.body("speelfc-table2"),
+    "start beside baselines": baselines.start_beside_baselines,
     "learning on labelme": lambda: measured.body("labelme"),
     "entailment": lambda: measured.column("lia-table2", "RTE R=10", ["accuracy"]),
     "reading": lambda: measured.body("reading"),
