@@ -111,3 +111,17 @@ def test_too_little_gold_is_refused():
     assert np.isnan(few.dependence.effective_number.low)
     with pytest.raises(CrowdwiseError, match="no class 7"):
         assess_panel(votes, label=7)
+
+
+def test_more_judges_of_a_family_that_guesses_are_not_advised():
+    """Guesses are independent, and so would add most to the number."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 500)
+    shared = rng.random(500) < 0.2
+    wrong = np.where(rng.random((500, 3)) < 0.8, shared[:, None], rng.random((500, 3)) < 0.2)
+    labels = np.where(wrong, 1 - truth[:, None], truth[:, None])
+    votes = Annotations.from_matrix(np.column_stack([labels, rng.integers(0, 2, (500, 2))]))
+    about = {"worker": range(5), "family": ["good"] * 3 + ["guess"] * 2}
+    found = assess_panel(votes.with_workers(about), dict(enumerate(truth[:50].tolist())))
+    assert found.dependence.families["adds"].idxmax() == "guess"
+    assert not any("guess" in step for step in advise(found))

@@ -57,8 +57,10 @@ def advise_redundant(found: PanelAssessment) -> str:
 
 
 def advise_more(found: PanelAssessment) -> str:
-    """Whether one more judge would help, and of which family."""
-    adds = found.dependence.families["adds"]
+    """Whether one more judge would help, and of which family; not of one of poor judges."""
+    skill, family = found.judges["skill"], found.judges["family"].astype(str)
+    poor = skill.groupby(family).mean() < skill.median()
+    adds = found.dependence.families["adds"].drop(poor.index[poor], errors="ignore")
     best = adds.idxmax()
     if not np.isfinite(found.dependence.effective_number.value):
         return ""
