@@ -403,6 +403,13 @@ class EMLoss(CrowdObjective):
         """By the model's own likelihood, whatever the steps make of it."""
         return -per_annotation(*super().scores(batch), batch)
 
+    def label_evidence(self, batch: Batch) -> Tensor:
+        """Log-likelihood of each task's labels, every one on its own, (task,)."""
+        # Difficulty may explain all labels of a task at once, right or wrong.
+        log_truth, score = CrowdObjective.scores(self, batch)
+        evidence = torch.logsumexp(log_truth[batch.at] + score, dim=-1) * batch.weight
+        return log_truth.new_zeros(len(log_truth)).index_add(0, batch.at, evidence)
+
     def e_step(self, batch: Batch) -> Tensor:
         """P(truth | features, labels), (task, truth)."""
         return self.em.expect(*self.scores(batch), batch)
