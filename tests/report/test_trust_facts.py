@@ -1,11 +1,17 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
+from crowdwise.aggregate import MajorityVote
 from crowdwise.evaluate import Estimate, Independence
 from crowdwise.report.facts.findings import _on_independence
+from crowdwise.report.facts.methods import share_kept
 from crowdwise.report.facts.trust import trust_facts
+from crowdwise.report.page.figures import reliability
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +60,23 @@ def test_dependence_is_told_by_how_much_it_matters(p, worth, tone, says):
     told = list(_on_independence(FactsLike))
     assert says in independence.describe()
     assert [one.tone for one in told] == ([tone] if tone else [])
+
+
+def test_the_diagram_shows_every_bin_and_nothing_without_truths(found):
+    figure = reliability(SimpleNamespace(trust=found))
+    assert len(figure.rows) == len(found.reliability) > 1
+    assert "as stated" in figure.picture
+    gap = np.average(
+        [abs(one.confidence - one.accuracy) for one in found.reliability],
+        weights=[one.n_tasks for one in found.reliability],
+    )
+    assert f"differ by {gap:.1%}" in figure.reading
+    assert reliability(SimpleNamespace(trust=replace(found, reliability=()))) is None
+
+
+def test_labels_that_stay_are_counted(crowd):
+    model = MajorityVote().fit(crowd[0])
+    other = np.roll(model.posterior_, 1, axis=1)
+    assert share_kept(model, crowd[0], model.posterior_) == 1.0
+    assert share_kept(model, crowd[0], other) < 0.3
+    assert np.isnan(share_kept(MajorityVote(), crowd[0], other))
