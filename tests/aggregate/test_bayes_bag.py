@@ -17,7 +17,7 @@ from crowdwise.errors import ParameterError
 from crowdwise.evaluate.scores import log_loss
 from crowdwise.inference import WeightedEngine, draw_weights
 from crowdwise.laws.checks import save_and_load
-from crowdwise.simulate import confused_crowd
+from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
 @pytest.fixture(scope="module")
@@ -167,8 +167,9 @@ def test_bags_end_when_the_answer_stands_still(votes, monkeypatch):
     assert len(BayesBag().fit(clear).bags_) == 21
 
 
-def test_a_small_crowd_has_more_bags():
-    assert [module.suitable_bags(n) for n in (10, 4_000, 8_000, 10**6)] == [200, 100, 50, 50]
+def test_a_small_crowd_has_more_bags_and_a_large_one_fewer():
+    sizes = (10, 4_000, 8_000, 200_000, 400_000, 10**6)
+    assert [module.suitable_bags(n) for n in sizes] == [200, 100, 50, 50, 25, 20]
 
 
 def test_is_less_sure_of_itself_than_its_base():
@@ -213,8 +214,26 @@ def test_a_task_without_labels_gets_the_prior(votes):
     )
     model = BayesBag(n_bags=10).fit(more)
     assert_allclose(model.posterior_[:-1], BayesBag(n_bags=10).fit(votes).posterior_)
-    priors = np.array([bag.prior_ for bag in model.bags_])
-    assert_allclose(model.posterior_[-1], 0.05 * priors[0] + 0.95 * priors[1:].mean(axis=0))
+    whole = np.exp(model.bags_[0].log_prior_)
+    mean = np.mean([bag.prior_ for bag in model.bags_[1:]], axis=0)
+    assert_allclose(model.posterior_[-1], 0.05 * whole / whole.sum() + 0.95 * mean)
+
+
+def test_bags_have_the_class_prior_of_the_whole_crowd(votes):
+    model = BayesBag(n_bags=3).fit(votes)
+    whole = IBCC(max_iter=40, tol=1e-4).fit(votes)
+    assert_allclose(model.bags_[0].prior_, whole.prior_)
+    for bag in model.bags_[1:]:
+        assert_allclose(bag.prior_, 0.95 * whole.prior_ + 0.05 / 3)
+    own = BayesBag(DawidSkene(pooling=3.0), n_bags=3).fit(votes).bags_
+    assert not np.allclose(own[1].prior_, own[2].prior_)
+
+
+def test_a_rare_class_is_not_lost_in_errors():
+    right = one_coin_confusion(np.linspace(0.8, 0.97, 20), 2)
+    crowd = confused_crowd(right, 1000, 5, prior=[0.98, 0.02], random_state=1)
+    model = BayesBag(n_bags=20).fit(crowd.annotations)
+    assert np.mean(model.label_codes_ == crowd.truth) > 0.99
 
 
 def test_new_tasks_are_labeled_by_the_bags_that_were_fitted(votes):

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import progress
 from crowdwise.aggregate.dawid_skene import DawidSkene
+from crowdwise.aggregate.ibcc import IBCC
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, ConfusionModel, Traits, at_least, between
 from crowdwise.base.params import check_params
@@ -35,7 +36,9 @@ from crowdwise.typing import Floats, RandomState
 
 Result = TypeVar("Result")
 
-FEW, MANY, WORK = 50, 200, 400_000  # bags, and annotations times bags that cost little
+FEW, USUAL, MANY = 20, 50, 200  # bags
+LITTLE, MUCH = 400_000, 10_000_000  # annotations times bags that cost little, and much
+EVEN = 0.05  # part of the class prior that all classes share, lest one is lost
 WHOLE = 0.05  # share of the crowd as it is, without random weights: it settles near ties
 STEADY = 0.001  # the mean movement of a task's probabilities that is none
 
@@ -53,10 +56,11 @@ class BayesBag(ConfusionModel):
     base : Aggregator, optional
         The method that is fitted to each bag, any in which labels can have weights. By
         default Dawid-Skene with matrices pulled toward the crowd's,
-        ``DawidSkene(smoothing=(4, 1), pooling=3, max_iter=40, tol=1e-4)``.
+        ``DawidSkene(smoothing=(4, 1), pooling=3, max_iter=40, tol=1e-4)``, with the class
+        prior of IBCC on the whole crowd: a bag has too few workers to tell rare from wrong.
     n_bags : int, optional
-        The most bags; by default 50, and up to 200 for a crowd of less than 8,000 annotations.
-        Fewer are fitted where the answer stands still before.
+        The most bags; by default 50, up to 200 for a crowd of less than 8,000 annotations and
+        down to 20 for more than 200,000. Fewer are fitted where the answer stands still before.
     shares : float, default=0.05
         Weight of each task's own share of labels in its answer.
     dependence : float, default=0.04
@@ -69,7 +73,8 @@ class BayesBag(ConfusionModel):
     Attributes
     ----------
     bags_ : list of Aggregator
-        The fitted bases, without their posteriors; the first one is that of the whole crowd.
+        The fitted bases, without their posteriors; the first one is fitted to the whole
+        crowd: IBCC by default.
     weights_ : ndarray of shape (n_bags + 1, n_workers)
         Weight of each worker in each of these, 1 in the first.
     shares_, power_ : float
@@ -95,12 +100,10 @@ class BayesBag(ConfusionModel):
         P(truth of i = k) = (1 - shares) * sure[i, k] + shares * share[i, k]
 
     Works when the base does, and says how sure it is: over real crowds its log loss is less
-    than half of Dawid-Skene's, at the same accuracy or a better one. The default of
-    ``crowdwise aggregate``.
+    than half of Dawid-Skene's, at a better accuracy. The default of ``crowdwise aggregate``.
 
-    Fails when most workers err together, for the same reason and on the same tasks: it is
-    less overconfident then, but nothing in the labels tells. Only known truths do: give 20 or
-    more as ``gold``, and it learns from them how sure to be.
+    Fails when most workers err together on the same tasks: it is less overconfident then, but
+    nothing in the labels tells. From 20 known truths on (``gold``) it learns how sure to be.
 
     References
     ----------
@@ -120,6 +123,7 @@ class BayesBag(ConfusionModel):
     default_base: ClassVar[Aggregator] = DawidSkene(
         smoothing=(4.0, 1.0), pooling=3.0, max_iter=40, tol=1e-4
     )
+    default_whole: ClassVar[Aggregator] = IBCC(max_iter=40, tol=1e-4)
     _parameter_constraints = {
         "base": [Aggregator, None],
         "n_bags": [at_least(1), None],
@@ -166,16 +170,17 @@ class BayesBag(ConfusionModel):
         weights = np.vstack([np.ones(votes.n_workers), weights])
         hidden, shares = HiddenGold.of(votes, gold), votes.shares()
 
-        def fit(number: int) -> tuple[Aggregator, Floats]:
+        def fit(number: int, model: Aggregator) -> tuple[Aggregator, Floats]:
             seen = hidden.seen_by(number)
             engine = WeightedEngine(votes, seen, 1, weights=weights[number], begin=shares)
-            return self._fit_bag(engine, number)
+            return self._fit_bag(engine, clone(model), number)
 
-        answer = RunningMean()
-        self.bags_: list[Aggregator] = []
         with warnings.catch_warnings(), progress.bar("bags, at most", n_bags, "bag") as bar:
             warnings.simplefilter("ignore", ConvergenceWarning)
-            for bag, posterior in in_order(fit, n_bags + 1):
+            whole, posterior = fit(0, self.base or self.default_whole)
+            base, answer = self._with_classes_of(whole), RunningMean(posterior)
+            self.bags_ = [whole]
+            for bag, posterior in in_order(lambda number: fit(number + 1, base), n_bags):
                 hidden.add(len(self.bags_), posterior)
                 self.bags_.append(bag)
                 answer.add(posterior)
@@ -185,8 +190,16 @@ class BayesBag(ConfusionModel):
         self.weights_ = weights[: len(self.bags_)]
         return self._finish(votes, hidden, answer.value)
 
-    def _fit_bag(self, engine: WeightedEngine, number: int) -> tuple[Aggregator, Floats]:
-        bag: Aggregator = clone(self._base())
+    def _with_classes_of(self, whole: Aggregator) -> Aggregator:
+        """The base, which by default has the class prior of the whole crowd."""
+        if self.base is not None or not isinstance(whole, ConfusionModel):
+            return self._base()
+        prior = (1.0 - EVEN) * whole.prior_ + EVEN / len(whole.prior_)
+        return clone(self._base()).set_params(class_prior=prior)
+
+    def _fit_bag(
+        self, engine: WeightedEngine, bag: Aggregator, number: int
+    ) -> tuple[Aggregator, Floats]:
         if "random_state" in bag.get_params(deep=False):
             bag.set_params(random_state=number)
         bag.tasks_, bag.workers_, bag.classes_ = self.tasks_, self.workers_, self.classes_
@@ -220,8 +233,9 @@ class BayesBag(ConfusionModel):
             weighted = WeightedEngine(votes, gold, 1, weights=self.weights_[number])
             return as_array(self.bags_[number]._posterior(weighted))
 
-        answer = RunningMean()
-        for posterior in in_order(infer, len(self.bags_)):
+        posteriors = in_order(infer, len(self.bags_))
+        answer = RunningMean(next(posteriors))
+        for posterior in posteriors:
             answer.add(posterior)
         return self._answer(votes, answer.value)
 
@@ -243,16 +257,14 @@ class BayesBag(ConfusionModel):
 
 
 class RunningMean:
-    """The mean of the bags' posteriors, and a little of the whole crowd's, which comes first."""
+    """The mean of the bags' posteriors, and a little of the whole crowd's."""
 
-    def __init__(self) -> None:
-        self.n_bags, self.moved = -1, np.inf
+    def __init__(self, whole: Floats) -> None:
+        self.n_bags, self.moved, self.whole = 0, np.inf, whole
+        self.total, self.before = np.zeros_like(whole), np.zeros_like(whole)
 
     def add(self, posterior: Floats) -> None:
         self.n_bags += 1
-        if self.n_bags == 0:
-            self.whole, self.total, self.before = posterior, 0.0 * posterior, 0.0 * posterior
-            return
         self.total += posterior
         if self.n_bags % ROUND == 0:
             now = self.total / self.n_bags
@@ -269,7 +281,8 @@ class RunningMean:
 
 def suitable_bags(n_annotations: int) -> int:
     """How many bags: more where they cost little, since few workers need more of them."""
-    return int(np.clip(WORK // max(n_annotations, 1), FEW, MANY))
+    usual = np.clip(MUCH // max(n_annotations, 1), FEW, USUAL)
+    return int(np.clip(LITTLE // max(n_annotations, 1), usual, MANY))
 
 
 def in_order(work: Callable[[int], Result], n: int) -> Iterator[Result]:

@@ -1,0 +1,136 @@
+"""What was tried beside the default of BayesBag, on the real crowds.
+
+    python benchmarks/bag_variants.py
+
+Each variant changes the base or the weights; the answer is made as in BayesBag. Scores are in
+benchmarks/results/bag-variants.json: a second run continues where the first stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from choose_bag import METRICS, Bags, Draw, draw_weights, fit_bags, load, measure
+from results_files import RESULTS, provenance, save, table
+from scipy.special import gammaincinv
+
+from crowdbench.tables.truth_inference import SETS
+from crowdwise.aggregate import IBCC, DawidSkene, OneCoin
+from crowdwise.annotations import Annotations
+from crowdwise.base import Aggregator, ConfusionModel, Traits
+from crowdwise.inference import Confidence, Engine, expected_log, normalize, worker_prior
+from crowdwise.typing import Floats
+
+NAME, SEEDS = "bag-variants", 2
+HOW, WHOLE, EVEN = Confidence(0.04, 0.05), 0.05, 0.05
+
+
+class EasyHard(ConfusionModel):
+    """Each class has two subtypes, of easy and hard tasks, with a matrix each per worker."""
+
+    traits = Traits()
+
+    def _fit(self, engine: Engine) -> Floats:
+        def split(share: Floats) -> Floats:
+            return np.stack([share**2, share * (1 - share)], axis=2).reshape(len(share), -1)
+
+        prior = np.repeat(worker_prior((4.0, 1.0), engine.n_classes), 2, axis=0)
+        step = engine.tally_votes(split)
+        for _ in range(40):
+            log_prior, before = np.log(normalize(step.truths + 1.0)), step.counts
+            table = expected_log(before + prior)
+            step = engine.sweep(log_prior, table)
+            if np.abs(step.counts - before).sum() < 1e-3 * before.sum():
+                break
+        return engine.posterior(log_prior, table)
+
+
+class Variant(NamedTuple):
+    """A base for a crowd, and how its workers are weighted."""
+
+    base: Callable[[Annotations], Aggregator]
+    draw: Draw = draw_weights
+
+
+def dawid_skene(**settings: object) -> DawidSkene:
+    return DawidSkene(smoothing=(4.0, 1.0), pooling=3.0, max_iter=40, tol=1e-4, **settings)
+
+
+def with_classes_of(model: Aggregator, even: float) -> Callable[[Annotations], Aggregator]:
+    """Bags with the class prior of a model of the whole crowd, a part of it even."""
+
+    def make(votes: Annotations) -> Aggregator:
+        prior = model.fit(votes).prior_
+        return dawid_skene(class_prior=(1 - even) * prior + even / len(prior))
+
+    return make
+
+
+def draw_milder(votes: Annotations, n_bags: int, seed: int) -> Floats:
+    """Gamma weights of shape 2: less spread than exponential ones."""
+    return gammaincinv(2.0, np.exp(-draw_weights(votes, n_bags, seed))) / 2.0 + 1e-6
+
+
+VARIANTS = {
+    "own class prior in each bag": Variant(lambda _: dawid_skene()),
+    "class prior of IBCC on the whole crowd": Variant(
+        with_classes_of(IBCC(max_iter=40, tol=1e-4), 0.0)
+    ),
+    "the same, 5 % of it even (as in the default)": Variant(
+        with_classes_of(IBCC(max_iter=40, tol=1e-4), EVEN)
+    ),
+    "class prior of the pooled model on the whole crowd": Variant(
+        with_classes_of(dawid_skene(), 0.0)
+    ),
+    "milder weights, Gamma(2)": Variant(lambda _: dawid_skene(), draw_milder),
+    "bags of IBCC": Variant(lambda _: IBCC(max_iter=40, tol=1e-4)),
+    "bags of one-coin models": Variant(lambda _: OneCoin(max_iter=40, tol=1e-4)),
+    "bags of easy and hard subtypes": Variant(lambda _: EasyHard()),
+}
+
+
+def answer(bags: Bags) -> Floats:
+    mean = (1 - WHOLE) * bags.mean + WHOLE * bags.whole
+    return HOW.answer(mean, bags.share, bags.n_labels)
+
+
+def score_variant(variant: Variant) -> dict[str, float]:
+    """Mean scores over sets and seeds."""
+    found = []
+    for data in map(load, SETS):
+        base = variant.base(data.votes)
+        for seed in range(SEEDS):
+            bags = fit_bags(data, base, seed, variant.draw)
+            found.append(list(measure(answer(bags), data.truth).values()))
+    return dict(zip(METRICS, np.mean(found, axis=0).tolist(), strict=True))
+
+
+def describe(scores: dict[str, dict[str, float]]) -> str:
+    lines = [[name, *(f"{own[metric]:.4f}" for metric in METRICS)] for name, own in scores.items()]
+    return "\n\n".join(
+        [
+            "# What was tried beside the default of BayesBag",
+            f"Means over {len(SETS)} real crowds and {SEEDS} seeds.",
+            table(["", *METRICS], lines),
+        ]
+    )
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    about, file = provenance("python benchmarks/bag_variants.py"), RESULTS / f"{NAME}.json"
+    scores = json.loads(file.read_text())["rows"][0] if file.exists() else {}
+    for name, variant in VARIANTS.items():
+        if name not in scores:
+            scores[name] = score_variant(variant)
+            save(NAME, about, [scores], describe(scores))
+    sys.stdout.write(describe(scores) + "\n")
+
+
+if __name__ == "__main__":
+    main()
