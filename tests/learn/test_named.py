@@ -193,3 +193,20 @@ def test_predicted_probabilities_are_found_by_task_and_class(texts):
         assert_array_equal(again.posterior_, straight)
     with pytest.raises(AnnotationError, match="1 of 3 class names are missing from the columns"):
         CrowdLab().fit(None, votes, pred_probs=table.rename(columns={"c": "C"}))
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist], ids=["array", "list"])
+def test_promise_01_rows_go_by_place_beside_labels_without_names(form):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 60)
+    X = pd.DataFrame({"a": truth + rng.normal(0, 0.1, 60)})
+    labels = np.where(rng.random((60, 3)) < 0.9, truth[:, None], 1 - truth[:, None])
+    place = rng.permutation(60)
+    for rows in (place, place[:40]):  # shuffled alike, and a part
+        model = TwoStage().fit(X.iloc[rows], form(labels[rows]))
+        assert (model.predict(X) == truth).mean() > 0.9
+        assert np.isfinite(model.score(X.iloc[rows], form(labels[rows])))
+    assert np.isfinite(cross_val_score(TwoStage(), X, labels, cv=3)).all()
+    assert (
+        TwoStage().fit(X.rename_axis("task").iloc[place], labels).predict(X) == truth
+    ).mean() > 0.9

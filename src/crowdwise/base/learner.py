@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.annotations.truth_names import warn_unseen_truths
-from crowdwise.base.fitting import in_task_order
+from crowdwise.base.fitting import in_rows_of, in_task_order
 from crowdwise.io import as_annotations
 from crowdwise.io.accept import align_to_model
 from crowdwise.persist import Savable, save
@@ -98,7 +98,8 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def log_likelihood(self, X: FeaturesLike, annotations: AnnotationsLike) -> float:
         """Mean log P(label | features, worker) of annotations, an honest score without truth."""
         votes = as_annotations(annotations)
-        return self._log_likelihood(in_task_order(X, votes.tasks), votes)
+        X = in_task_order(in_rows_of(X, annotations), votes.tasks)
+        return self._log_likelihood(X, votes)
 
     def _log_likelihood(self, X: FeaturesLike, votes: Annotations) -> float:
         """The same, for one row per task in their order."""

@@ -16,6 +16,7 @@ from crowdwise.aggregate import IBCC
 from crowdwise.annotations import Annotations, keep_counting, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.embedder import Embedder
+from crowdwise.base.fitting import in_rows_of
 from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.embed.confidence import Bayesian, Belief, Confidence, Renewal
 from crowdwise.embed.groups import Groups, GroupTasks, RandomGroups, Setting, refuse_too_few
@@ -217,7 +218,7 @@ class CrowdEmbedder(Embedder):
         votes = keep_counting(as_annotations(annotations))
         refuse_too_many_classes(type(self).__name__, votes, tables=False)
         known = None if gold is None else as_gold(gold, votes)
-        features = as_features(X, votes.tasks)
+        features = as_features(in_rows_of(X, annotations), votes.tasks)
         settings, rng = self._settings(), check_random_state(self.random_state)
         device = pick_device(settings.device)
         for part in self.parts():

@@ -14,6 +14,7 @@ from crowdwise.base.aggregator import by_worker
 from crowdwise.base.fitting import (
     all_or_nothing,
     column_names,
+    in_rows_of,
     in_task_order,
 )
 from crowdwise.base.learner import Learner, WorkersLike
@@ -72,7 +73,7 @@ class ConfusionLearner(Learner):
         votes = keep_counting(as_annotations(annotations))
         refuse_too_many_classes(type(self).__name__, votes, tables=True)
         known = None if gold is None else as_gold(gold, votes)
-        X = in_task_order(X, votes.tasks)
+        X = in_task_order(in_rows_of(X, annotations), votes.tasks)
         with all_or_nothing(self):
             self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
             remember_columns(self, column_names(X), None)  # how many, a method finds out

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations, keep_counting
-from crowdwise.base.fitting import column_names, refuse_other_columns
+from crowdwise.base.fitting import column_names, in_rows_of, refuse_other_columns
 from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
 from crowdwise.base.params import Constraints, at_least, between, checks_params, one_of
 from crowdwise.errors import ParameterError, explain
@@ -254,7 +254,7 @@ class CrowdClassifier(Learner):
         votes = keep_counting(as_annotations(annotations))
         refuse_too_many_classes(type(self).__name__, votes, tables=True)
         known = None if gold is None else as_gold(gold, votes)
-        features = as_features(X, votes.tasks)
+        features = as_features(in_rows_of(X, annotations), votes.tasks)
         settings = self.training if self.training is not None else self.default_training
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
         table = worker_table(worker_features, votes.workers)

@@ -16,7 +16,7 @@ from torch.nn.functional import logsigmoid
 
 from crowdwise.annotations import drop_weightless, keep_counting
 from crowdwise.annotations.names import locate
-from crowdwise.base.fitting import all_or_nothing
+from crowdwise.base.fitting import all_or_nothing, in_rows_of
 from crowdwise.base.learner import WorkersLike, worker_names
 from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
@@ -145,7 +145,7 @@ class ResponseModel(Savable, BaseEstimator):
         votes = keep_counting(as_annotations(annotations)).without_repeats("first")
         settings = self.training if self.training is not None else self.default_training
         rng, device = check_random_state(self.random_state), pick_device(settings.device)
-        features = as_features(X, votes.tasks)
+        features = as_features(in_rows_of(X, annotations), votes.tasks)
         data = as_data(features, votes, None, device)
         with all_or_nothing(self):
             remember_features(self, features)
