@@ -101,7 +101,7 @@ class CrowdEmbedder(Embedder):
     output : {"auto", "features", "both", "vectors"}, default="auto"
         What stands for a task: its scaled features, the learned vector, or one beside the other.
         By "auto" the labels of held-out tasks choose, through a linear classifier: of what
-        predicts them best, within one standard error, the plainest. Where neither ``aggregator``
+        predicts them best, within two standard errors, the plainest. Where neither ``aggregator``
         nor ``confidence`` is given, they also choose between majority votes and IBCC. With
         ``training``, or features that are no rows of numbers, "auto" is the vector.
     training : Training, optional

@@ -24,6 +24,7 @@ from crowdwise.learn.two_stage import name_truths
 from crowdwise.typing import Floats, Ints
 
 OUTPUTS = ("features", "both", "vectors")  # from plain to free
+SURE = 2  # standard errors by which anything but the features must be better
 N_FOLDS, MAX_ITER = 3, 30  # of the regressions that representations are judged by
 
 
@@ -54,7 +55,7 @@ def choose_output(
         settings.append(told)
         plainness.append((-OUTPUTS.index(told["output"]),))
         evidence.append(np.log(np.maximum((proba * likely).sum(axis=1), 1e-12)))
-    return choose(settings, plainness, np.stack(evidence))[0]
+    return choose(settings, plainness, np.stack(evidence), SURE)[0]
 
 
 def representations(

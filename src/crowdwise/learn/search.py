@@ -27,6 +27,7 @@ ENOUGH = 400  # tasks from which three folds do
 CELLS_AT_ONCE = 50_000_000
 SEARCH_STEPS, FINAL_STEPS = 30, 300  # of L-BFGS, at most
 COSTLY = 200_000  # cells of workers' tables, of all labels, from which three folds must do
+ERRORS = {1: "one standard error", 2: "two standard errors"}
 Settings = Mapping[str, Any]  # by name
 
 
@@ -202,9 +203,12 @@ def better(variants: Sequence[Variant], score: Floats) -> list[int]:
 
 
 def choose(
-    candidates: Sequence[Settings], plainness: Sequence[Sequence[float]], evidence: Floats
+    candidates: Sequence[Settings],
+    plainness: Sequence[Sequence[float]],
+    evidence: Floats,
+    n_errors: int = 1,
 ) -> tuple[Search, int]:
-    """The plainest of the candidates that are within one standard error of the best.
+    """The plainest of the candidates that are within a standard error or more of the best.
 
     ``evidence`` is the log-likelihood of each candidate on each task, (candidate, task).
     """
@@ -212,12 +216,12 @@ def choose(
     best = int(mean.argmax())
     gap = evidence[best] - evidence
     error = gap.std(axis=1) / np.sqrt(max(gap.shape[1] - 1, 1))
-    close = [i for i in range(len(mean)) if mean[best] - mean[i] <= error[i]]
+    close = [i for i in range(len(mean)) if mean[best] - mean[i] <= n_errors * error[i]]
     taken = max(close, key=lambda i: (*plainness[i], mean[i]))
     why = f"It predicts the labels of held-out tasks best: {mean[best]:.4f} a task."
     if taken != best:
         why = (
-            "It is the plainest within one standard error of what predicts the labels of "
+            f"It is the plainest within {ERRORS[n_errors]} of what predicts the labels of "
             f"held-out tasks best: {mean[taken]:.4f} a task, {mean[best] - mean[taken]:.4f} below "
             f"the best, with an error of {error[taken]:.4f}."
         )
