@@ -114,12 +114,13 @@ def build_annotations(
     for key, known in names.items():
         if long.soft is None or key != "classes":
             frame = frame.assign(**{NAMES[key]: _spell_as_declared(frame[NAMES[key]], known)})
-    optional = {role: role for role in ("weight", "time", "gold") if role in frame}
+    optional = {role: role for role in ("weight", "time", "gold", "score") if role in frame}
     built = Annotations.from_frame(
         frame,
         weight=optional.get("weight"),
         time=optional.get("time"),
         gold=optional.get("gold"),
+        score=optional.get("score"),
         soft=long.soft,
         tasks=declared.get("tasks"),
         workers=declared.get("workers"),

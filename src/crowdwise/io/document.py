@@ -145,6 +145,7 @@ class ReadOptions:
     rejected: bool = False
     words: frozenset[str] = WORDS  # text that means "no label"
     named: bool = False  # whether the caller named the format
+    score: str | None = None
 
     @property
     def asked(self) -> str | None:
@@ -160,6 +161,7 @@ class ReadOptions:
             "weight": self.weight,
             "time": self.time,
             "gold": self.gold,
+            "score": self.score,
             "label": self.asked,
         }
         return {role: name for role, name in named.items() if name is not None}

@@ -40,6 +40,7 @@ def read(
     weight: str | None = None,
     time: str | None = None,
     gold: str | None = None,
+    score: str | None = None,
     question: str | None = None,
     missing: Cell = "auto",
     rejected: bool = False,
@@ -70,6 +71,8 @@ def read(
     task, worker, label, weight, time, gold : str, optional
         Names of the columns, or fields such as ``meta.id`` of JSON records. In a wide table
         a pattern such as ``worker="rater_*"`` names the columns of workers.
+    score : str, optional
+        Column of a long table with the number behind each label.
     question : str, optional
         Which question to read, where an export has several.
     missing : value or list of values, default="auto"
@@ -84,13 +87,14 @@ def read(
         All names, in the order wanted; any other name is refused.
     """
     roles = {"task": task, "worker": worker, "label": label, "weight": weight, "time": time}
-    refuse_values({**roles, "gold": gold, "question": question})
+    refuse_values({**roles, "gold": gold, "score": score, "question": question})
     unlabeled = _list_missing(missing)
     words = find_words(unlabeled, [] if classes is None else classes)
     form, container = _find_format(format)
     options = ReadOptions(
         task, worker, label, weight, time, gold, question, unlabeled, rejected, words, bool(form)
     )
+    options = replace(options, score=score)
     documents = _choose_array(_open_all(path, container), question)
     form = form or _guess_format(documents[0], options)
     names = {"tasks": tasks, "workers": workers, "classes": classes}

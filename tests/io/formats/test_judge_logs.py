@@ -247,3 +247,16 @@ def test_plain_records_of_judges(tmp_path):
     rows[1]["family"] = "other"  # then it says nothing of the judge
     path.write_text("\n".join(map(json.dumps, rows)))
     assert crowdwise.read(path).about_workers is None
+
+
+def test_a_column_of_scores_beside_the_labels(tmp_path):
+    path = tmp_path / "judgments.csv"
+    path.write_text("id,judge,label,score\n1,a,good,0.9\n1,b,bad,0.25\n2,a,,\n2,b,good,1\n")
+    assert crowdwise.read(path).score is None
+    votes = crowdwise.read(path, score="score")
+    assert votes.score.tolist() == [0.9, 0.25, 1.0]
+    assert votes.classes.tolist() == ["bad", "good"]
+    assert declined(votes) == [(2, "a")]
+    path.write_text("id,judge,label,score\n1,a,good,high\n")
+    with pytest.raises(CrowdwiseError, match="1 score that cannot be used"):
+        crowdwise.read(path, score="score")
