@@ -183,7 +183,8 @@ TABLE = Table(
         "of workers also of `crowdwise workers`. Nothing in the labels shows a trap or what a "
         "large clique agreed upon: intervals cannot allow for it in full, and are wider than "
         "needed where nobody errs together or tasks are uneven, since that looks the same. Class "
-        "shares are bounded too narrowly where tasks are very many: draws move slowly there."
+        "shares are bounded too narrowly where tasks are very many: draws move slowly there. "
+        "Recorded with BayesBag's earlier defaults, shares=0.1 and smoothing=(1, 0.25)."
     ),
     rows={"BayesBag": Row(lambda _: aggregate.BayesBag())},
     columns=COLUMNS,
