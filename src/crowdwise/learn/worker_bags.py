@@ -16,7 +16,7 @@ from crowdwise.inference import (
 )
 from crowdwise.typing import Floats, Ints
 
-SMOOTHING, POOLING = (1.0, 0.25), 3.0  # as in BayesBag
+SMOOTHING, POOLING = (1.0, 0.25), 3.0  # pooled as in BayesBag
 SHARES = 0.1  # weight of a task's own shares of labels, as in BayesBag
 N_STEPS = 40
 CLOSE = 5e-3  # of posteriors from one step to the next
