@@ -17,6 +17,7 @@ from crowdwise.typing import Array, Floats
 ONE_SIDED = 0.05  # how often the lower end may be too high
 WORD = 100.0  # known truths that the model's own word is worth
 TINY = 1e-9  # so that no count is 0
+MOST_LABELS = 100_000  # that are predicted
 COOLEST, HOTTEST = 1.0, 8.0  # posteriors are only ever softened
 
 
@@ -56,6 +57,7 @@ def soften(outlook: Outlook) -> Floats:
     several = np.flatnonzero(votes.redundancy[votes.task] > 1)
     if not len(several):
         return posterior
+    several = several[:: len(several) // MOST_LABELS + 1]  # one number needs no more
     confusion = pooled_confusion(votes, posterior)
     own = np.log(confusion[votes.worker[several], :, votes.label[several]])  # (label, truth)
     log_posterior = np.log(np.maximum(posterior, 1e-12))
