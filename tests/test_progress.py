@@ -192,7 +192,7 @@ class TestWork:
         assert seen(drawn, "training", 500, "epoch", done=n_epochs)
         assert skipped == [500 - n_epochs]
 
-    @pytest.mark.parametrize("size", [1000, 400_000])
+    @pytest.mark.parametrize("size", [10_000, 400_000])
     def test_reading(self, drawn, tmp_path, size):
         path = tmp_path / "votes.csv"
         rows = pd.DataFrame({"task": np.arange(size) // 2, "worker": np.arange(size) % 7})

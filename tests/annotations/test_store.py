@@ -66,7 +66,8 @@ def test_every_row_is_there_once(kind, tmp_path):
         same = found.loc[found["task"] == task, columns[1:]].to_numpy().tolist()
         assert same == frame.loc[frame["task"] == task, columns[1:]].to_numpy().tolist()
     assert sorted(file.name for file in stored.folder.iterdir()) == [
-        "about.json", "codes.bin", "names.npz", "sizes.bin", "starts.npy", "tasks.parquet",
+        "about.json", "codes.bin", "names.npz", "sizes.bin", "sources.json", "starts.npy",
+        "tasks.parquet",
     ]  # fmt: skip
     assert "5,000 annotations" in repr(stored)
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
-from crowdwise.aggregate import DawidSkene, MajorityVote
+from crowdwise.aggregate import BayesBag, MajorityVote
 from crowdwise.errors import ParameterError
 from crowdwise.learn import EM, LIA, Training
 from crowdwise.plot import plot_worker_map
@@ -60,7 +60,7 @@ def test_error_rates_may_be_given_by_name_or_in_order(model):
 
 def model_of(confusion, prior):
     """A model as if it were fitted, with these matrices."""
-    model = DawidSkene()
+    model = BayesBag()
     model.confusion_, model.prior_ = confusion, prior
     model.workers_ = np.arange(len(confusion))
     return model

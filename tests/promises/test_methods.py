@@ -78,7 +78,7 @@ def spoil(value):
 def saved(kind, crowd, path):
     """One small model of a kind, in a file."""
     if kind == "aggregator":
-        aggregate.DawidSkene().fit(crowd).save(path)
+        aggregate.EBCC().fit(crowd).save(path)
         return "confusion_"
     X = np.random.default_rng(0).normal(size=(crowd.n_tasks, 2))
     if kind == "learner":
@@ -107,10 +107,19 @@ def test_promise_18_probabilities_that_are_none_are_refused(kind, change, crowd,
         load(tmp_path / "model")
 
 
-def test_promise_18_counts_that_are_none_are_refused(crowd, tmp_path):
-    aggregate.IBCC().fit(crowd).save(tmp_path / "model")
-    forge(tmp_path / "model", "counts_", lambda counts: counts - counts.max())
-    with pytest.raises(FormatError, match="counts_ holds counts down to"):
+@pytest.mark.parametrize("method", ["DawidSkene", "IBCC"])
+@pytest.mark.parametrize("change", [lambda counts: counts - counts.max() - 1, spoil(np.nan)])
+def test_promise_18_counts_that_are_none_are_refused(method, change, crowd, tmp_path):
+    getattr(aggregate, method)().fit(crowd).save(tmp_path / "model")
+    forge(tmp_path / "model", "belief_.counts", change)
+    with pytest.raises(FormatError, match="counts"):
+        load(tmp_path / "model")
+
+
+def test_promise_18_weights_of_bags_below_0_are_refused(crowd, tmp_path):
+    aggregate.BayesBag(n_bags=2).fit(crowd).save(tmp_path / "model")
+    forge(tmp_path / "model", "weights_", lambda weights: -weights)
+    with pytest.raises(FormatError, match="weights below 0"):
         load(tmp_path / "model")
 
 

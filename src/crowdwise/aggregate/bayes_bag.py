@@ -249,6 +249,8 @@ class BayesBag(ConfusionModel):
     def _inner(self) -> Sequence[Aggregator]:
         if self.weights_.shape != (len(self.bags_), len(self.workers_)):
             raise FormatError(f"weights_ has the shape {self.weights_.shape}.")
+        if (self.weights_ < 0).any():
+            raise FormatError("weights_ holds weights below 0.")
         inner = [copy(bag) for bag in self.bags_]
         for bag in inner:
             bag.workers_, bag.classes_ = self.workers_, self.classes_

@@ -6,6 +6,7 @@ memory and is grouped by task.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ ROWS_AT_ONCE = 1 << 20
 ROWS_PER_PART = 1 << 22
 BYTES_PER_ROW = 8  # of a text file, at the least
 ROLES = ("task", "worker", "label")
+SOURCES = "sources.json"  # in the folder: the files that it was made from
 
 
 def open_annotations(
@@ -33,11 +35,13 @@ def open_annotations(
     if (source / "about.json").is_file():
         return StoredAnnotations.load(source)
     home = source.with_name(f"{source.name}.crowd") if folder is None else Path(folder)
-    if (home / "about.json").is_file() and _is_newer(home, source):
+    sources = _describe(source)
+    if (home / "about.json").is_file() and _made_from(home) == sources:
         return StoredAnnotations.load(home)
     try:
         with new_folder(home) as unfinished:
             _build(_dataset(source), columns, unfinished)
+            (unfinished / SOURCES).write_text(json.dumps(sources))
     except CrowdwiseError:
         raise
     except (ValueError, OSError) as error:  # such as text in a column that began with numbers
@@ -47,10 +51,17 @@ def open_annotations(
     return StoredAnnotations.load(home)
 
 
-def _is_newer(home: Path, source: Path) -> bool:
-    files = source.rglob("*") if source.is_dir() else [source]
-    made = (home / "about.json").stat().st_mtime
-    return all(file.stat().st_mtime <= made for file in files)
+def _describe(source: Path) -> list[list[Any]]:
+    """Name, size and time of every file that is read, by which a change is seen."""
+    files = sorted(source.rglob("*")) if source.is_dir() else [source] * source.exists()
+    return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+
+def _made_from(home: Path) -> Any:
+    try:
+        return json.loads((home / SOURCES).read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def _dataset(source: Path) -> Any:

@@ -95,7 +95,7 @@ def assess_panel(
     >>> labels = np.where(rng.random((400, 5)) < 0.25, 1 - truth, truth)
     >>> found = assess_panel(labels, dict(enumerate(truth[:60, 0].tolist())))
     >>> print(f"{found.of}: {found.estimate.low:.2f} to {found.estimate.high:.2f}")
-    share of 1: 0.45 to 0.61
+    share of 1: 0.48 to 0.65
     """
     votes = as_annotations(annotations)
     known = Gold.of(votes, gold)
