@@ -8,6 +8,7 @@
 ``sizes.bin``      annotations of each task, as 1, 2 or 4 bytes
 ``codes.bin``      for each annotation, task by task, the place of its pair: 4 bytes, the lowest
                    first
+``sources.json``   name, size and time of the files that it was made from
 ``starts.npy``     number of the first annotation of every 65,536th task, and of the end
 ``tasks.parquet``  the names of the tasks, in order
 =================  ==========================================================================
