@@ -261,6 +261,17 @@ def test_promise_09_true_is_not_one_in_truths():
     assert bits.classes.tolist() == [1]
 
 
+def test_promise_09_true_among_labels_is_not_one_among_truths():
+    labels, truths = ["no", True, "yes"], ["yes", 0, 1]
+    rows = [
+        {"task": k, "worker": "ann", "label": label, "gold": gold}
+        for k, (label, gold) in enumerate(zip(labels, truths, strict=True))
+    ]
+    taken = read(rows, gold="gold")
+    assert [str(label) for label in taken.to_frame()["label"]] == ["no", "true", "yes"]
+    assert taken.gold_labels.tolist() == truths
+
+
 def test_promise_09_true_one_and_text_cannot_be_told_apart():
     with pytest.raises(cw.errors.AnnotationError, match="occur together"):
         read(long(True, 1, "true"))

@@ -24,18 +24,20 @@ NUMBERS = {int, float, np.int64, np.float64}
 def part_together(labels: pd.Series, truths: pd.Series) -> list[pd.Series]:
     """Labels and truths with booleans named alike, where one of them has numbers beside them.
 
-    Where labels are numbers only and truths booleans only, 1 is true.
+    Where one of them has numbers only and the other booleans only, 1 is true.
     """
     columns = [labels, truths]
     if is_scale(labels) or all(map(_is_plain, columns)):
         return columns
-    distinct = [part_booleans(_list_distinct(column)) for column in columns]
+    distinct = [_list_distinct(column) for column in columns]
     kinds = [{type(value) for value in own} for own in distinct]
     if kinds[0] <= NUMBERS and kinds[1] <= TRUTHS:
         return [labels, pd.Series([_as_number(own) for own in truths], truths.index, dtype=object)]
-    if not any(isinstance(value, Truth) for own in distinct for value in own):
+    if kinds[0] <= TRUTHS and kinds[1] <= NUMBERS:
         return columns
-    part_booleans(np.concatenate(distinct))  # refuses text that looks alike
+    together = part_booleans(np.concatenate(distinct))  # refuses text that looks alike
+    if not any(isinstance(value, Truth) for value in together):
+        return columns
     return [pd.Series(map(name_truth, own), own.index, dtype=object) for own in columns]
 
 

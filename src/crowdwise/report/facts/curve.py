@@ -24,6 +24,7 @@ from crowdwise.simulate import label_by_crowd
 from crowdwise.typing import Floats
 
 N_CROWDS, N_TASKS, N_DRAWS = 12, 500, 3
+BAGS = 20  # of a method that bags
 MOST_ANNOTATIONS = 60_000  # more than these are sampled, whole tasks at a time
 LARGE = 200_000  # cells of confusion matrices above which one draw is enough
 PANEL = 100  # workers to draw labels from, at least
@@ -64,7 +65,8 @@ def curve_facts(
     most = max(min(2 * now, 50), now + 2, 3)
     steps = [n for n in LABELS_PER_TASK if n <= most]
     forecasts = forecast(data, model.posterior_, steps, random_state)
-    whole = fit_and_time(clone(model), sample).posterior
+    model = with_fewer_bags(model)
+    whole = fit_and_time(model, sample).posterior
     points = []
     counted = progress.track(steps, "fewer labels")
     for n_labels, accuracies in zip(counted, forecasts, strict=True):
@@ -76,6 +78,12 @@ def curve_facts(
             CurvePoint(n_labels, float(accuracies.mean()), float(low), float(high), kept, measured)
         )
     return CurveFacts(now, tuple(points), note)
+
+
+def with_fewer_bags(model: Any) -> Any:
+    """A copy to be fitted many times: labels hardly change from 20 bags on."""
+    bags = {"n_bags": BAGS} if "n_bags" in model.get_params(deep=False) else {}
+    return clone(model).set_params(**bags)
 
 
 def forecast(data: Annotations, posterior: Floats, steps: list[int], random_state: Any) -> Floats:
