@@ -272,6 +272,15 @@ def test_promise_09_true_among_labels_is_not_one_among_truths():
     assert taken.gold_labels.tolist() == truths
 
 
+def test_promise_09_a_null_character_ends_no_name():
+    rows = [
+        {"task": k, "worker": "ann", "label": name, "gold": "b"} for k, name in enumerate("a\0")
+    ]
+    taken = read(rows, gold="gold")
+    assert taken.to_frame()["label"].tolist() == ["a", "\0"]
+    assert cw.Annotations.from_dict({1: {"ann": "a\0", "bob": "a"}}).n_classes == 2
+
+
 def test_promise_09_true_one_and_text_cannot_be_told_apart():
     with pytest.raises(cw.errors.AnnotationError, match="occur together"):
         read(long(True, 1, "true"))

@@ -62,8 +62,8 @@ def as_names(values: Names) -> Array:
                 fix="put it into a list",
             )
         )
-    if array.dtype.kind == "U" and not all(isinstance(value, str) for value in values):
-        array = np.array(list(values), dtype=object)  # 1 and "1" stay apart
+    if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
+        array = np.array(list(values), dtype=object)  # 1 and "1" stay apart, and "a\0" and "a"
     if array.dtype.kind == "f" and np.all(np.isfinite(array)):
         whole = np.all((np.abs(array) < EXACT) & (np.mod(array, 1) == 0))
         return array.astype(np.int64) if whole else array

@@ -139,20 +139,6 @@ def refuse_other_columns(names: Array | None, known: Array | None, what: str = "
     )
 
 
-def in_rows_of(X: FeaturesLike, annotations: object) -> FeaturesLike:
-    """X without row numbers, where annotations are an array, whose tasks have no names.
-
-    Both are cut and shuffled alike then, as by scikit-learn: rows go by place, whatever numbers
-    pandas has kept for them. An index called ``task`` holds names even so.
-    """
-    bare = isinstance(annotations, np.ndarray | list | tuple) or hasattr(annotations, "toarray")
-    if not bare or not isinstance(X, pd.DataFrame) or X.index.name == "task":
-        return X
-    numbers = pd.api.types.is_integer_dtype(X.index.dtype)
-    alike = numbers and n_rows(annotations) == len(X)  # of triples there are more, as a rule
-    return X.reset_index(drop=True) if alike else X
-
-
 def in_task_order(X: FeaturesLike, tasks: Array) -> FeaturesLike:
     """The same X, of any kind, with one row per task in their order."""
     column_names(X)  # refuses those that are no features

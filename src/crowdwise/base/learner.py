@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.annotations.truth_names import warn_unseen_truths
-from crowdwise.base.fitting import in_rows_of, in_task_order
+from crowdwise.base.fitting import in_task_order
 from crowdwise.io import as_annotations
-from crowdwise.io.accept import align_to_model
+from crowdwise.io.accept import align_to_model, in_rows_of
 from crowdwise.persist import Savable, save
 from crowdwise.persist.registry import Tree, learned_attributes
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, Ints

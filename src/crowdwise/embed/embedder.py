@@ -16,7 +16,6 @@ from crowdwise.aggregate import IBCC
 from crowdwise.annotations import Annotations, keep_counting, tied
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.base.embedder import Embedder
-from crowdwise.base.fitting import in_rows_of
 from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.embed.confidence import Bayesian, Belief, Confidence, Renewal
 from crowdwise.embed.groups import Groups, GroupTasks, RandomGroups, Setting, refuse_too_few
@@ -25,7 +24,7 @@ from crowdwise.embed.output import OUTPUTS, choose_output
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import clamp
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.io.accept import refuse_too_many_classes
+from crowdwise.io.accept import in_rows_of, refuse_too_many_classes
 from crowdwise.learn.search import Search
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.features import (

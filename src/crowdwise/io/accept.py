@@ -20,7 +20,7 @@ from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.inference.engines.engine import CELL
 from crowdwise.io.reader import read, read_frame
 from crowdwise.io.triples import find_records, find_rows, orient_labels
-from crowdwise.typing import AnnotationsLike, Array, Ints
+from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Ints
 
 
 def as_annotations(data: AnnotationsLike) -> Annotations:
@@ -52,6 +52,21 @@ def refuse_too_many_classes(name: str, votes: Annotations, *, tables: bool) -> N
         needed += CELL * votes.n_workers * votes.n_classes**2
     fix = "merge rare classes, or give workers with few labels one name"
     refuse_too_many(name, needed, votes, fix)
+
+
+def in_rows_of(X: FeaturesLike, annotations: object) -> FeaturesLike:
+    """X without row numbers, where annotations are an array, whose tasks have no names.
+
+    Both are cut and shuffled alike then, as by scikit-learn: rows go by place, whatever numbers
+    pandas has kept for them. An index called ``task`` holds names even so.
+    """
+    bare = isinstance(annotations, np.ndarray | list | tuple) or hasattr(annotations, "toarray")
+    if not bare or not isinstance(X, pd.DataFrame) or X.index.name == "task":
+        return X
+    numbers = pd.api.types.is_integer_dtype(X.index.dtype)
+    rows = annotations.shape[0] if hasattr(annotations, "shape") else len(annotations)  # type: ignore[arg-type]
+    alike = numbers and rows == len(X)  # of triples there are more, as a rule
+    return X.reset_index(drop=True) if alike else X
 
 
 def _accept(data: AnnotationsLike) -> Annotations:

@@ -14,14 +14,13 @@ from crowdwise.base.aggregator import by_worker
 from crowdwise.base.fitting import (
     all_or_nothing,
     column_names,
-    in_rows_of,
     in_task_order,
 )
 from crowdwise.base.learner import Learner, WorkersLike
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.inference import MemoryEngine, Sweep, clamp, log_of, pooled_confusion
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.io.accept import refuse_too_many_classes
+from crowdwise.io.accept import in_rows_of, refuse_too_many_classes
 from crowdwise.nets.features import remember_columns
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints
 

@@ -16,11 +16,12 @@ from torch.nn.functional import logsigmoid
 
 from crowdwise.annotations import drop_weightless, keep_counting
 from crowdwise.annotations.names import locate
-from crowdwise.base.fitting import all_or_nothing, in_rows_of
+from crowdwise.base.fitting import all_or_nothing
 from crowdwise.base.learner import WorkersLike, worker_names
 from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
+from crowdwise.io.accept import in_rows_of
 from crowdwise.learn.parts import WorkerTable
 from crowdwise.nets.batches import Batch, CrowdData, as_data, empty_data, label_shares
 from crowdwise.nets.features import as_features, refuse_other_features, remember_features
