@@ -128,11 +128,17 @@ class Aggregator(Savable, BaseEstimator, ABC):
                     "or read the file into memory",
                 )
             )
-        self._refuse(cast("Annotations", stored))  # which asks for the number of classes
-        self._note_order(stored.classes)
-        self.workers_, self.classes_ = stored.workers, stored.classes
-        self.posterior_ = cast("Floats", self._fit(FileEngine(stored, self._n_jobs)))
+        self.posterior_ = cast(
+            "Floats", self.fit_engine(FileEngine(stored, self._n_jobs), stored.classes)
+        )
         return self
+
+    def fit_engine(self, engine: Engine, classes: Array) -> Posterior:
+        """Learn from the annotations of an engine, wherever it is, and return the posterior."""
+        self._refuse(cast("Annotations", engine))  # which asks for the number of classes
+        self._note_order(classes)
+        self.workers_, self.classes_ = engine.workers, classes
+        return self._fit(engine)
 
     def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
         """The engine that suits the annotations; refuses what would not fit into memory."""

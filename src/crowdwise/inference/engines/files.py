@@ -48,32 +48,8 @@ class StreamedPosterior:
         return np.concatenate(list(self.blocks()))
 
 
-@dataclass(frozen=True, eq=False)
-class FileEngine(BlockSweeps):
-    """Annotations on disk; see :class:`~crowdwise.annotations.StoredAnnotations`."""
-
-    stored: StoredAnnotations
-    n_threads: int | None = None
-
-    @property
-    def workers(self) -> Array:
-        return self.stored.workers
-
-    @property
-    def n_tasks(self) -> int:
-        return self.stored.n_tasks
-
-    @property
-    def n_workers(self) -> int:
-        return self.stored.n_workers
-
-    @property
-    def n_classes(self) -> int:
-        return self.stored.n_classes
-
-    @property
-    def pairs(self) -> Pairs:
-        return self.stored.pairs
+class StreamedSweeps(BlockSweeps):
+    """What an engine offers that has only some blocks of tasks at hand, and gives no gold."""
 
     def labels_per_worker(self) -> Ints:
         return self.pairs.add_up(self.given).astype(np.int64)
@@ -105,10 +81,38 @@ class FileEngine(BlockSweeps):
     def collect(self) -> tuple[Annotations, Ints | None]:
         raise AnnotationError(
             explain(
-                "This method needs all annotations in memory, and these are on disk.",
+                "This method needs all annotations at once, and these come in blocks.",
                 fix="choose a method that works in blocks, such as DawidSkene, IBCC or OneCoin",
             )
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FileEngine(StreamedSweeps):
+    """Annotations on disk; see :class:`~crowdwise.annotations.StoredAnnotations`."""
+
+    stored: StoredAnnotations
+    n_threads: int | None = None
+
+    @property
+    def workers(self) -> Array:
+        return self.stored.workers
+
+    @property
+    def n_tasks(self) -> int:
+        return self.stored.n_tasks
+
+    @property
+    def n_workers(self) -> int:
+        return self.stored.n_workers
+
+    @property
+    def n_classes(self) -> int:
+        return self.stored.n_classes
+
+    @property
+    def pairs(self) -> Pairs:
+        return self.stored.pairs
 
     def _cut(self, table_size: int) -> list[Edges]:
         stored = self.stored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -176,8 +176,12 @@ class BlockSweeps(ABC):
             return np.array([evidence or 0.0]), *sums
 
         blocks = self._cut(max(int(np.prod(shape)) for shape in shapes))
-        evidence, *sums = add_up(in_order(one, blocks, self.n_threads))
+        evidence, *sums = self._add_up(in_order(one, blocks, self.n_threads))
         return float(evidence[0]), sums
+
+    def _add_up(self, parts: Iterable[Parts]) -> Parts:
+        """The sum over all blocks; over those that other processes hold too, if there are any."""
+        return add_up(parts)
 
 
 def _floats(array: Floats) -> Floats:
