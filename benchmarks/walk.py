@@ -4,10 +4,13 @@ python benchmarks/walk.py
 
 Each walk is one call on a small crowd, traced: every function of the package that runs counts
 once, and so does its file; a change of file is a call from one file into another, counted once
-for each pair of functions. Where a method uses another one, such as an aggregator, or asks an
-engine for sums, what lies behind that call is a walk of its own, and of an engine only the door
-counts; the column "nested" counts the files of those walks too. Learners are walked with their
-strength given, and with the search for it, which is what they do by default.
+for each pair of functions. ``len()``, lambdas and comprehensions do not count.
+
+What lies behind a door is a walk of its own. There are two kinds of door. A call of another
+method (an aggregator inside a learner, say) is not followed. Nor is a call of an engine or of
+another part of ``inference/engines``: an engine counts as its protocol, ``engine.py``, any other
+part as its file. The column "nested" counts every file entered, those behind doors included.
+Learners are walked with their strength given, and with the search for it, which is the default.
 
 Then the house as a whole: imports of private modules across packages, constructor parameters of
 the methods with the most, and how often a type is ``Any``.
@@ -29,11 +32,23 @@ import numpy as np
 
 import crowdwise
 from crowdwise.base import Aggregator, Embedder, Learner
+from crowdwise.inference.engines.sweeps import BlockSweeps
 
 ROOT = Path(crowdwise.__file__).parent
 ENGINES = ROOT / "inference" / "engines"
+ENGINE = str(ENGINES / "engine.py")
 METHODS = (Aggregator, Learner, Embedder)
-GENERATED = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>", "<module>")
+UNCOUNTED = (
+    "<genexpr>",
+    "<listcomp>",
+    "<dictcomp>",
+    "<setcomp>",
+    "<lambda>",
+    "<module>",
+    "__len__",
+)
+
+Step = tuple[str, str]  # a file and a function in it
 
 
 @dataclass(frozen=True)
@@ -48,34 +63,39 @@ class Walk:
 
 def trace(call: Callable[[], Any], method: type | None) -> Walk:
     """Run a call and record the package's own functions that it entered."""
-    entered: set[CodeType] = set()
-    inside: set[CodeType] = set()
-    edges: set[tuple[CodeType, CodeType]] = set()
+    entered: set[Step] = set()
+    inside: set[Step] = set()
+    edges: set[tuple[Step, Step]] = set()
     others: list[FrameType] = []  # the call into another method that is under way
 
     def own(code: CodeType) -> bool:
-        return code.co_filename.startswith(str(ROOT)) and code.co_name not in GENERATED
+        return code.co_filename.startswith(str(ROOT)) and code.co_name not in UNCOUNTED
+
+    def place(frame: FrameType) -> Step:
+        if isinstance(frame.f_locals.get("self"), BlockSweeps):
+            return ENGINE, frame.f_code.co_name  # what a reader opens is the protocol
+        return frame.f_code.co_filename, frame.f_code.co_qualname
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         if event == "return" and others and others[-1] is frame:
             others.pop()
         if event != "call" or not own(frame.f_code):
             return
-        inside.add(frame.f_code)
+        inside.add((frame.f_code.co_filename, frame.f_code.co_qualname))
         if others:
             return
         me = frame.f_locals.get("self")
         if isinstance(me, METHODS) and type(me) is not method:
             others.append(frame)
             return
-        entered.add(frame.f_code)
+        entered.add(place(frame))
         if frame.f_code.co_filename.startswith(str(ENGINES)):
             others.append(frame)
         caller = frame.f_back
         while caller is not None and not own(caller.f_code):
             caller = caller.f_back
-        if caller is not None and caller.f_code.co_filename != frame.f_code.co_filename:
-            edges.add((caller.f_code, frame.f_code))
+        if caller is not None and place(caller)[0] != place(frame)[0]:
+            edges.add((place(caller), place(frame)))
 
     sys.setprofile(watch)
     try:
@@ -85,9 +105,9 @@ def trace(call: Callable[[], Any], method: type | None) -> Walk:
     return Walk(files_of(entered), len(entered), len(edges), files_of(inside))
 
 
-def files_of(codes: set[CodeType]) -> list[str]:
+def files_of(steps: set[Step]) -> list[str]:
     """The files of some functions, within the package."""
-    return sorted({str(Path(code.co_filename).relative_to(ROOT)) for code in codes})
+    return sorted({str(Path(file).relative_to(ROOT)) for file, _ in steps})
 
 
 def walks() -> dict[str, tuple[Callable[[], Any], type | None]]:

@@ -11,6 +11,7 @@ from sklearn.base import clone
 import crowdwise
 from crowdwise import Annotations
 from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, MajorityVote, OneCoin, Wawa
+from crowdwise.base import LiveUpdates
 from crowdwise.errors import FormatError, ParameterError
 from crowdwise.inference import expected_log
 from crowdwise.inference.growing import Growing, number_repeats
@@ -61,7 +62,7 @@ def test_updates_end_where_a_fit_does(method, rows):
 @pytest.mark.parametrize("method", [IBCC(), MajorityVote(), Wawa()], ids=str)
 def test_no_new_beginning_is_needed_where_there_is_one_end(method, rows, monkeypatch):
     live = tight(method).update(rows[:300])
-    monkeypatch.setattr(type(live), "_growth", 1e9)
+    monkeypatch.setattr(type(live), "_updates", LiveUpdates(growth=1e9))
     feed(live, rows[300:], 20)
     assert_same(live, tight(method).fit(rows))
 

@@ -9,7 +9,8 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 from crowdwise.errors import ParameterError
-from crowdwise.inference.dirichlet import divergence, expected_log, positive_pair, worker_prior
+from crowdwise.inference.dirichlet import divergence, expected_log, positive_pair
+from crowdwise.inference.simplex import worker_prior
 
 
 def test_expected_log_is_the_integral():

@@ -98,7 +98,7 @@ def fitted(method, votes, gold):
 @pytest.mark.parametrize("method", BLOCKWISE, ids=lambda method: method.__name__)
 def test_a_blockwise_method_needs_only_sums(method, gold, votes, monkeypatch):
     expected = fitted(method, votes, gold)
-    monkeypatch.setattr(aggregator, "engine_for", TwoPlaces)
+    monkeypatch.setattr(aggregator, "MemoryEngine", TwoPlaces)
     found = fitted(method, votes, gold)
     assert_allclose(found.posterior_, expected.posterior_, rtol=1e-6, atol=1e-8)
     assert_allclose(found.predict_proba(votes), expected.predict_proba(votes), atol=1e-6)
@@ -106,7 +106,7 @@ def test_a_blockwise_method_needs_only_sums(method, gold, votes, monkeypatch):
 
 @pytest.mark.parametrize("method", WHOLE, ids=lambda method: method.__name__)
 def test_a_method_that_needs_all_annotations_says_so(method, monkeypatch):
-    monkeypatch.setattr(aggregator, "engine_for", TwoPlaces)
+    monkeypatch.setattr(aggregator, "MemoryEngine", TwoPlaces)
     with pytest.raises(MemoryError, match="all annotations"):
         fitted(method, [[0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 0, 1]], None)
 

@@ -10,8 +10,8 @@ from scipy.special import digamma
 from crowdwise.annotations import Pairs
 from crowdwise.errors import FormatError
 from crowdwise.inference import divergence, expected_log, normalize
-from crowdwise.inference import pair_belief as module
-from crowdwise.inference.pair_belief import PairBelief
+from crowdwise.inference.engines import pair_belief as module
+from crowdwise.inference.engines.pair_belief import PairBelief
 
 N_WORKERS, N_CLASSES = 6, 4
 

@@ -18,7 +18,7 @@ from crowdwise import progress
 from crowdwise.aggregate.dawid_skene import DawidSkene
 from crowdwise.aggregate.ibcc import IBCC
 from crowdwise.annotations import Annotations
-from crowdwise.base import Aggregator, ConfusionModel, Traits, at_least, between
+from crowdwise.base import Aggregator, ConfusionModel, PairModel, Traits, at_least, between
 from crowdwise.base.params import check_params
 from crowdwise.errors import FormatError, ParameterError, explain
 from crowdwise.inference import (
@@ -192,7 +192,7 @@ class BayesBag(ConfusionModel):
 
     def _with_classes_of(self, whole: Aggregator) -> Aggregator:
         """The base, which by default has the class prior of the whole crowd."""
-        if self.base is not None or not isinstance(whole, ConfusionModel):
+        if self.base is not None or not isinstance(whole, ConfusionModel | PairModel):
             return self._base()
         prior = (1.0 - EVEN) * whole.prior_ + EVEN / len(whole.prior_)
         return clone(self._base()).set_params(class_prior=prior)

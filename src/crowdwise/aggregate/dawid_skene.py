@@ -7,9 +7,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations.names import locate
-from crowdwise.base import THREADS, LiveModel, PairModel, Traits, at_least, more_than, one_of
-from crowdwise.base.live import believe
-from crowdwise.base.pair_model import make_whole
+from crowdwise.base import THREADS, LiveUpdates, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base.confusion_model import make_whole
 from crowdwise.inference import (
     Engine,
     Sums,
@@ -18,7 +17,7 @@ from crowdwise.inference import (
     until_converged,
     worker_prior,
 )
-from crowdwise.inference.pair_belief import PairBelief
+from crowdwise.inference.engines.pair_belief import PairBelief
 from crowdwise.typing import Array, Floats
 
 
@@ -41,7 +40,7 @@ class WorkerHistory:
         return counts
 
 
-class DawidSkene(LiveModel, PairModel):
+class DawidSkene(PairModel):
     """Infer truths with a full confusion matrix for every worker.
 
     Worker ``w``, shown a task of true class ``k``, gives label ``l`` with probability
@@ -123,7 +122,7 @@ class DawidSkene(LiveModel, PairModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True)
-    _growth = 1.005  # EM ends in one of several places, by its start
+    _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
     _parameter_constraints = {
         "smoothing": [more_than(0.0), "array-like"],
         "pooling": [at_least(0.0)],
@@ -184,7 +183,7 @@ class DawidSkene(LiveModel, PairModel):
         self.prior_ = normalize(sums.truths + smooth) if fixed is None else fixed
         pseudo = self.pooling * normalize(crowd + smoothing) if self.pooling else smoothing
         earlier = None if self.history is None else self._past(self.history)
-        self.belief_ = believe(sums.counts, pseudo, earlier)
+        self.belief_ = PairBelief.of_all(sums.counts, pseudo, earlier)
         self.seen_ = replace(self.belief_, pseudo=0.0 * smoothing)
 
     @property

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crowdwise.annotations import Annotations
 from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
@@ -181,8 +180,8 @@ class EBCC(ConfusionModel):
     def _posterior(self, engine: Engine) -> Floats:
         return engine.posterior(self.log_prior_.ravel(), flatten(expected_log(self.counts_)))
 
-    def _memory(self, data: Annotations) -> int:
-        return self.n_subtypes * super()._memory(data)
+    def _memory(self, engine: Engine) -> int:
+        return self.n_subtypes * super()._memory(engine)
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"confusion_": self.confusion_, "counts_": self.counts_}

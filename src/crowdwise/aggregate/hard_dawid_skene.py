@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.annotations import tied
-from crowdwise.base import THREADS, LiveModel, PairModel, Traits, at_least, more_than, one_of
-from crowdwise.base.live import believe
+from crowdwise.base import THREADS, LiveUpdates, PairModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     MemoryEngine,
@@ -19,13 +18,13 @@ from crowdwise.inference import (
     share_best,
     until_converged,
 )
-from crowdwise.inference.pair_belief import PairBelief
+from crowdwise.inference.engines.pair_belief import PairBelief
 from crowdwise.typing import Floats
 
 SETTLED = 5e-3  # class shares that move by less than this, in sum, end the soft phase
 
 
-class HardDawidSkene(LiveModel, PairModel):
+class HardDawidSkene(PairModel):
     """Infer truths with confusion matrices that are counted from decided labels.
 
     The model is that of :class:`DawidSkene`, but every step first decides on one label per
@@ -101,7 +100,7 @@ class HardDawidSkene(LiveModel, PairModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True)
-    _growth = 1.005  # EM ends in one of several places, by its start
+    _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
     _parameter_constraints = {
         "hybrid": ["boolean"],
         "smoothing": [more_than(0.0), "array-like"],
@@ -151,9 +150,9 @@ class HardDawidSkene(LiveModel, PairModel):
         fixed = fixed_prior(self.class_prior, len(crowd))
         pseudo = as_confusion_counts(self.smoothing, len(crowd))
         self.prior_ = normalize(sums.truths + pseudo.mean()) if fixed is None else fixed
-        self.belief_ = believe(sums.counts, pseudo)
+        self.belief_ = PairBelief.of_all(sums.counts, pseudo)
 
-    def _counted(self, engine: MemoryEngine, posterior: Floats) -> Floats:
+    def _count(self, engine: MemoryEngine, posterior: Floats) -> Floats:
         return share_best(posterior)
 
     @property

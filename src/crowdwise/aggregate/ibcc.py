@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.base import THREADS, LiveModel, PairModel, Traits, at_least, more_than, one_of
-from crowdwise.base.live import believe
+from crowdwise.base import THREADS, LiveUpdates, PairModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     Sums,
@@ -15,11 +14,11 @@ from crowdwise.inference import (
     until_converged,
     worker_prior,
 )
-from crowdwise.inference.pair_belief import PairBelief
+from crowdwise.inference.engines.pair_belief import PairBelief
 from crowdwise.typing import Floats
 
 
-class IBCC(LiveModel, PairModel):
+class IBCC(PairModel):
     """Infer truths with a distribution over every worker's confusion matrix.
 
     As in Dawid-Skene, worker ``w`` gives a task of true class ``k`` the label ``l`` with
@@ -97,6 +96,7 @@ class IBCC(LiveModel, PairModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True)
+    _updates = LiveUpdates()
     _parameter_constraints = {
         "smoothing": [more_than(0.0), "array-like"],
         "class_prior": [one_of("estimate", "uniform"), "array-like"],
@@ -140,7 +140,7 @@ class IBCC(LiveModel, PairModel):
 
     def _learn(self, sums: Sums, crowd: Floats) -> None:
         self._take_truths(sums.truths)
-        self.belief_ = believe(sums.counts, worker_prior(self.smoothing, len(crowd)))
+        self.belief_ = PairBelief.of_all(sums.counts, worker_prior(self.smoothing, len(crowd)))
 
     def _take_truths(self, truths: Floats) -> Floats:
         """Set the belief about the classes; returns their counts, pseudo-counts included."""

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.annotations import Annotations
 from crowdwise.base import THREADS, Aggregator, Traits, at_least, by_worker, more_than, one_of
 from crowdwise.inference import (
     Engine,
@@ -214,8 +213,8 @@ class MACE(Aggregator):
         rates = log_rates(counts, variational=self.inference == "vb")
         return engine.coin_posterior(even(engine.n_classes), *log_chances(rates))
 
-    def _memory(self, data: Annotations) -> int:
-        return super()._memory(data) + CELL * data.n_workers * data.n_classes
+    def _memory(self, engine: Engine) -> int:
+        return super()._memory(engine) + CELL * engine.n_workers * engine.n_classes
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"knowing_counts_": self.knowing_counts_, "spam_counts_": self.spam_counts_}

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import TIE, Annotations, tied
-from crowdwise.base import LiveModel, Traits, one_of
+from crowdwise.base import Aggregator, LiveUpdates, Traits, one_of
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.inference import CompactPosterior, Engine, Posterior, Sums
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
 
-class MajorityVote(LiveModel):
+class MajorityVote(Aggregator):
     """Infer truths by counting labels.
 
     Every worker counts the same, or by ``weights``; nothing is learned. The probability of
@@ -61,6 +61,7 @@ class MajorityVote(LiveModel):
     """
 
     traits = Traits(compact=True)
+    _updates = LiveUpdates()
     _parameter_constraints = {
         "voting": [one_of("soft", "hard")],
         "weights": [Mapping, "array-like", None],
@@ -91,7 +92,7 @@ class MajorityVote(LiveModel):
     def _learn(self, sums: Sums, crowd: Floats) -> None:
         """Nothing is learned."""
 
-    def _taken(self, votes: Annotations) -> Annotations:
+    def _take(self, votes: Annotations) -> Annotations:
         return votes if self.voting == "soft" else replace(votes, soft=None)
 
     def _choose(self, posterior: Posterior) -> Ints:

@@ -169,9 +169,9 @@ class MinimaxEntropy(ConfusionModel):
         score = look(sheet, EveryCell(annotations.n_classes), effects).score
         return softmax(sheet.sums[1] @ score, axis=1)
 
-    def _memory(self, data: Annotations) -> int:
-        rows = data.n_annotations + data.n_workers + data.n_tasks
-        return super()._memory(data) + 64 * rows * data.n_classes**2
+    def _memory(self, engine: Engine) -> int:
+        rows = int(engine.labels_per_worker().sum()) + engine.n_workers + engine.n_tasks
+        return super()._memory(engine) + 64 * rows * engine.n_classes**2
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"worker_effect_": self.worker_effect_}

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.base import (
     THREADS,
     ConfusionModel,
-    LiveModel,
+    LiveUpdates,
     Traits,
     at_least,
     by_worker,
@@ -18,7 +18,6 @@ from crowdwise.base import (
     one_of,
 )
 from crowdwise.base.confusion_model import refuse_matrices
-from crowdwise.base.live import as_coins
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import (
     Engine,
@@ -34,7 +33,7 @@ from crowdwise.inference.engines import CoinSums
 from crowdwise.typing import Floats
 
 
-class OneCoin(LiveModel, ConfusionModel):
+class OneCoin(ConfusionModel):
     """Infer truths with one accuracy per worker.
 
     Worker ``w`` is right with probability ``accuracy_[w]``, whatever the truth, and errs
@@ -102,7 +101,7 @@ class OneCoin(LiveModel, ConfusionModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True, compact=True)
-    _growth = 1.005  # EM ends in one of several places, by its start
+    _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
     _parameter_constraints = {
         "smoothing": [more_than(0.0), "array-like"],
         "class_prior": [one_of("estimate", "uniform"), "array-like"],
@@ -155,7 +154,7 @@ class OneCoin(LiveModel, ConfusionModel):
 
     def _learn(self, sums: Sums, crowd: Floats) -> None:
         pseudo, fixed = right_and_wrong(self.smoothing), fixed_prior(self.class_prior, len(crowd))
-        self.accuracy_ = accuracy_of(as_coins(sums), pseudo)
+        self.accuracy_ = accuracy_of(CoinSums.of(sums), pseudo)
         self.prior_ = normalize(sums.truths + pseudo.mean()) if fixed is None else fixed
 
     def _start(self, engine: Engine, pseudo: Floats) -> tuple[Floats, Floats]:

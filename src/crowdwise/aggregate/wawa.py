@@ -1,14 +1,14 @@
 """Wawa: worker agreement with aggregate, then a weighted vote."""
 
-from crowdwise.base import LiveModel, RepeatedVote, at_least
-from crowdwise.base.live import as_coins
+from crowdwise.base import LiveUpdates, RepeatedVote, at_least
 from crowdwise.base.weighted_vote import agreement_rate
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import MemoryEngine, Sums, clamp, share_best
+from crowdwise.inference.engines import CoinSums
 from crowdwise.typing import Floats
 
 
-class Wawa(LiveModel, RepeatedVote):
+class Wawa(RepeatedVote):
     """Infer truths by a vote in which workers count by their agreement with the majority.
 
     A majority vote gives first labels, the share of a worker's labels that agree with them
@@ -55,6 +55,7 @@ class Wawa(LiveModel, RepeatedVote):
     [0, 1, 0, 1]
     """
 
+    _updates = LiveUpdates()
     _parameter_constraints = {"max_iter": [at_least(1)]}
 
     def __init__(self, *, max_iter: int = 1) -> None:
@@ -71,8 +72,8 @@ class Wawa(LiveModel, RepeatedVote):
                     fix="use max_iter=1, or fit again",
                 )
             )
-        coins = as_coins(sums)
+        coins = CoinSums.of(sums)
         self.weights_ = self.agreement_ = agreement_rate(coins.right, coins.given)
 
-    def _counted(self, engine: MemoryEngine, posterior: Floats) -> Floats:
+    def _count(self, engine: MemoryEngine, posterior: Floats) -> Floats:
         return share_best(clamp(engine.shares(), engine.gold))

@@ -1,12 +1,12 @@
 """What methods derive from: aggregators, learners, embedders; their traits, parameter checks."""
 
-from crowdwise.base.aggregator import Aggregator, Traits, by_worker
-from crowdwise.base.confusion_model import ConfusionModel
+from crowdwise.base.aggregator import Aggregator, by_worker
+from crowdwise.base.confusion_model import ConfusionModel, PairModel
 from crowdwise.base.embedder import Embedder
-from crowdwise.base.learner import Learner, LearnerTraits
-from crowdwise.base.live import LiveModel
-from crowdwise.base.pair_model import PairModel
+from crowdwise.base.learner import Learner
+from crowdwise.base.live import LiveUpdates
 from crowdwise.base.params import THREADS, at_least, between, checks_params, more_than, one_of
+from crowdwise.base.traits import LearnerTraits, Traits
 from crowdwise.base.weighted_vote import RepeatedVote, WeightedVote
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "Embedder",
     "Learner",
     "LearnerTraits",
-    "LiveModel",
+    "LiveUpdates",
     "PairModel",
     "RepeatedVote",
     "Traits",

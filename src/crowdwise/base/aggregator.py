@@ -3,12 +3,13 @@
 import logging
 from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise import memory
@@ -21,18 +22,23 @@ from crowdwise.annotations import (
 from crowdwise.annotations.names import locate
 from crowdwise.annotations.order import describe_order
 from crowdwise.annotations.truth_names import warn_unseen_truths
+from crowdwise.base.live import LiveUpdates
 from crowdwise.base.params import Constraints, checks_params
+from crowdwise.base.traits import Traits
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.inference.engines.compact import CompactEngine
-from crowdwise.inference.engines.engine import Engine, Posterior
+from crowdwise.inference.engines.engine import Engine, Posterior, Sums
 from crowdwise.inference.engines.files import FileEngine, StreamedPosterior
-from crowdwise.inference.engines.memory import engine_for
-from crowdwise.inference.posteriors import as_array, choose, settle, share_right
+from crowdwise.inference.engines.memory import MemoryEngine
+from crowdwise.inference.live import Ledger, LiveCrowd
+from crowdwise.inference.posteriors import as_array, as_frame, choose, name_labels, share_right
+from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model, refuse_too_many
 from crowdwise.io.gold import find_truths
 from crowdwise.persist import Savable
+from crowdwise.persist.registry import Value
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
 log = logging.getLogger("crowdwise")
@@ -43,21 +49,8 @@ COMPACT = (
 UNKNOWN_WORKERS = ("average", "ignore", "error")
 
 
-@dataclass(frozen=True)
-class Traits:
-    """What a method promises, for the laws and the documentation to read."""
-
-    binary_only: bool = False  # works with two classes at most
-    monotone: bool = False  # objective_ never falls
-    stochastic: bool = False  # has a random_state that matters
-    keeps_unanimity: bool = True  # unanimous labels are kept
-    weighted: bool = True  # a weight of two equals a repeated row
-    resists_noise: bool = True  # a worker who labels at random changes little
-    learns_from_gold: bool = False  # gold labels inform more than their own tasks
-    ordinal: bool = False  # the order of the classes matters, though not its direction
-    abstention_counts: bool = False  # not labeling a task is informative, also if nobody does
-    compact: bool = False  # takes very many classes, by the annotation
-    blockwise: bool = True  # asks its engine for sums only, never for all annotations
+def _takes_updates(model: "Aggregator") -> bool:
+    return model._updates is not None
 
 
 class Aggregator(Savable, BaseEstimator, ABC):
@@ -82,6 +75,8 @@ class Aggregator(Savable, BaseEstimator, ABC):
     """
 
     traits: ClassVar[Traits] = Traits()
+    _updates: ClassVar[LiveUpdates | None] = None  # for methods that fill in ``_learn``
+    _live: LiveCrowd | None = None
     _parameter_constraints: ClassVar[Constraints] = {}
     tasks_: Array
     workers_: Array
@@ -113,7 +108,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
             fitted = self._fit(engine)
         else:
             fitted = self._fit_known(data, codes, known)
-        self.posterior_ = cast("Floats", settle(fitted, codes))
+        self.posterior_ = cast("Floats", _keep_gold(fitted, codes))
         return self
 
     def _fit_stored(self, stored: StoredAnnotations, gold: GoldLike) -> Self:
@@ -142,33 +137,73 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
     def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
         """The engine that suits the annotations; refuses what would not fit into memory."""
-        needed = self._memory(data)
+        engine = MemoryEngine(data, gold, self._n_jobs)
+        needed = self._memory(engine)
         if self.traits.compact and data.soft is None and needed > memory.LARGE:
             return CompactEngine(data, gold, self._n_jobs)
         refuse_too_many(type(self).__name__, needed, data, COMPACT)
-        return engine_for(data, gold, self._n_jobs)
+        return engine
 
     @property
     def _n_jobs(self) -> int | None:
         """How many threads to use, where that is a parameter."""
         return cast("int | None", getattr(self, "n_jobs", None))
 
-    def _memory(self, data: Annotations) -> int:
+    def _memory(self, engine: Engine) -> int:
         """About how many bytes fitting takes beside the annotations."""
-        return 24 * data.n_tasks * data.n_classes  # the posterior, and two more in passing
+        return 24 * engine.n_tasks * engine.n_classes  # the posterior, and two more in passing
 
     def _fit_known(self, data: Annotations, gold: Ints | None, known: Array) -> Posterior:
         """Fit to the tasks that have a label or gold; the others do not count."""
         self.tasks_ = data.tasks[known]
         posterior = np.empty((data.n_tasks, data.n_classes))
         codes = None if gold is None else gold[known]
-        some = engine_for(data[known], codes, self._n_jobs)
+        some = MemoryEngine(data[known], codes, self._n_jobs)
         posterior[known] = as_array(self._fit(some))
         everyone = self._adapt(data, unknown_workers=False)
-        posterior[~known] = everyone._posterior(engine_for(data))[~known]
+        posterior[~known] = everyone._posterior(MemoryEngine(data))[~known]
         self._restore(dict(everyone._task_rows()))
         self.tasks_ = data.tasks
         return posterior
+
+    @available_if(_takes_updates)
+    @checks_params
+    def update(
+        self, annotations: AnnotationsLike, gold: GoldLike = None, *, memory: float | None = None
+    ) -> Self:
+        """Learn from more labels: of known tasks and workers, or of new ones.
+
+        The first call begins a live model; a model that was fitted keeps no labels and cannot
+        be continued. Results are those of ``fit`` on all labels so far, nearly: tasks with new
+        labels are judged again at once, others in turn, as far as a bounded effort per label
+        allows, and what is left is done by later calls. EM that may end in several places
+        begins anew whenever there are 0.5% more labels. ``save`` keeps the labels too, so that
+        a loaded model goes on.
+
+        Parameters
+        ----------
+        annotations : Annotations, frame, array, dict or path
+            The new labels. New classes come after the known ones.
+        gold : mapping, Series, frame or array, optional
+            Known truths of tasks in ``annotations``.
+        memory : float, optional
+            For workers who change: a label counts 1/e as much for its worker's skill after so
+            many later labels of the worker, and a task is not judged again once its last label
+            is twice as old. Labels of one call are ordered by their times, or else by task.
+            Given in the first call; by default nothing is forgotten.
+
+        Notes
+        -----
+        Learned arrays are views of ones that grow: copy what has to outlive the next update.
+        """
+        if self._updates is not None:
+            self._updates.update(self, annotations, gold, memory)
+        return self
+
+    @available_if(_takes_updates)
+    def partial_fit(self, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:
+        """Same as ``update(annotations, gold)``, under scikit-learn's name."""
+        return self.update(annotations, gold)
 
     def predict_proba(
         self, annotations: AnnotationsLike, *, unknown_workers: str = "average"
@@ -178,7 +213,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         A label unknown to ``fit`` is an error. A worker unknown to ``fit`` counts as the
         ``"average"`` one, is left out (``"ignore"``), or is an ``"error"``.
         """
-        return self._frame(*self._infer(annotations, unknown_workers))
+        return as_frame(*self._infer(annotations, unknown_workers), self.classes_)
 
     def _infer(self, annotations: AnnotationsLike, unknown_workers: str) -> tuple[Posterior, Array]:
         """P(truth | labels) of other annotations, and the names of their tasks."""
@@ -195,13 +230,14 @@ class Aggregator(Savable, BaseEstimator, ABC):
         if unknown:
             known = _with_unknown_worker(known)
         model = self._adapt(known, unknown_workers=bool(unknown))
-        return settle(model._posterior(self._engine(known))), known.tasks
+        return _keep_gold(model._posterior(self._engine(known))), known.tasks
 
     def predict(
         self, annotations: AnnotationsLike, *, unknown_workers: str = "average"
     ) -> pd.Series:
         """Most probable label of every task, a series named ``agg_label``."""
-        return self._series(*self._infer(annotations, unknown_workers))
+        posterior, tasks = self._infer(annotations, unknown_workers)
+        return name_labels(self._choose(posterior), tasks, self.classes_)
 
     def fit_predict(self, annotations: AnnotationsLike, gold: GoldLike = None) -> pd.Series:
         """Same as ``fit(annotations, gold).labels_``."""
@@ -246,11 +282,11 @@ class Aggregator(Savable, BaseEstimator, ABC):
     @property
     def labels_(self) -> pd.Series:
         self._refuse_streamed()
-        made: tuple[Posterior, pd.Series] | None = vars(self).get("_labels")
-        if made is None or made[0] is not self.posterior_:
-            made = self.posterior_, self._series(self.posterior_, self.tasks_)
-            self.__dict__["_labels"] = made
-        return made[1].copy()
+        kept: tuple[Posterior, pd.Series] | None = vars(self).get("_labels")
+        if kept is None or kept[0] is not self.posterior_:
+            labels = name_labels(self.label_codes_, self.tasks_, self.classes_)
+            kept = self.__dict__["_labels"] = self.posterior_, labels
+        return kept[1].copy()
 
     @property
     def label_codes_(self) -> Ints:
@@ -261,7 +297,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
     @property
     def probas_(self) -> pd.DataFrame:
         self._refuse_streamed()
-        return self._frame(self.posterior_, self.tasks_)
+        return as_frame(self.posterior_, self.tasks_, self.classes_)
 
     @abstractmethod
     def _fit(self, engine: Engine) -> Posterior:
@@ -270,6 +306,28 @@ class Aggregator(Savable, BaseEstimator, ABC):
     @abstractmethod
     def _posterior(self, engine: Engine) -> Posterior:
         """P(truth | labels) under the learned attributes, shape (n_tasks, n_classes)."""
+
+    def _learn(self, sums: Sums, crowd: Floats) -> None:
+        """Set the learned attributes of ``workers_`` from their sums, and from all workers'."""
+        raise NotImplementedError
+
+    def _take(self, votes: Annotations) -> Annotations:
+        """New labels as the method sees them, when they come in an update."""
+        return votes
+
+    def _count(self, engine: MemoryEngine, posterior: Floats) -> Floats:
+        """What an update counts of each task when it judges workers: its posterior."""
+        return posterior
+
+    def _learned(self) -> dict[str, Value]:
+        live = {} if self._updates is None else self._updates.keep(self)
+        return super()._learned() | live
+
+    def _restore(self, learned: dict[str, Value]) -> None:
+        ledger = learned.pop("ledger_", None)
+        super()._restore(learned)
+        if self._updates is not None and isinstance(ledger, Ledger):
+            self._updates.reopen(self, ledger)
 
     def _average_task(self, rows: Floats) -> Floats:
         """The row of a task that was not fitted."""
@@ -323,28 +381,6 @@ class Aggregator(Savable, BaseEstimator, ABC):
                 )
             )
 
-    def _frame(self, posterior: Posterior, tasks: Array | pd.Index) -> pd.DataFrame:
-        if isinstance(posterior, CompactPosterior):
-            size = memory.show_bytes(8 * len(posterior) * len(self.classes_))
-            raise AnnotationError(
-                explain(
-                    f"A frame of {len(posterior):,} tasks x {len(self.classes_):,} classes would "
-                    f"take {size} of memory.",
-                    fix="use labels_ or predict for the labels, posterior_.max() for their "
-                    "probabilities, and posterior_[rows] for whole distributions of some tasks",
-                )
-            )
-        index = pd.Index(tasks, name="task")
-        return pd.DataFrame(posterior, index=index, columns=pd.Index(self.classes_, name="label"))
-
-    def _series(self, posterior: Posterior, tasks: Array | pd.Index) -> pd.Series:
-        codes = self._choose(posterior)
-        labels = pd.Series(self.classes_[codes], index=pd.Index(tasks, name="task"))
-        if (codes < 0).any():
-            labels = labels.astype(object)
-            labels[codes < 0] = None
-        return labels.rename("agg_label")
-
 
 def by_worker(values: Floats, workers: Array, name: str = "skill") -> pd.Series:
     """A series with one value per worker."""
@@ -355,3 +391,12 @@ def _with_unknown_worker(annotations: Annotations) -> Annotations:
     """The annotations with a last worker that stands for all unknown ones."""
     workers = np.append(annotations.workers.astype(object), "unknown worker")
     return replace(annotations, workers=workers)
+
+
+def _keep_gold(posterior: Posterior, gold: Ints | None = None) -> Posterior:
+    """The posterior with gold kept, as an array wherever that is not too large."""
+    if not isinstance(posterior, CompactPosterior):
+        return clamp(posterior, gold)
+    known = posterior.clamp(gold)
+    small = 8 * len(known) * len(known.prior) <= memory.LARGE
+    return known.toarray() if small else known

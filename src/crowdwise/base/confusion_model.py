@@ -1,6 +1,7 @@
 """What methods with a confusion matrix per worker share."""
 
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator, by_worker
 from crowdwise.errors import AnnotationError
 from crowdwise.inference.engines.engine import CELL, Engine, Posterior
-from crowdwise.inference.simplex import log_of
+from crowdwise.inference.engines.pair_belief import PairBelief
+from crowdwise.inference.simplex import log_of, normalize
 from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.typing import Floats
 
@@ -34,8 +36,68 @@ class ConfusionModel(Aggregator):
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"confusion_": self.confusion_}
 
-    def _memory(self, data: Annotations) -> int:
-        return super()._memory(data) + CELL * data.n_workers * data.n_classes**2
+    def _memory(self, engine: Engine) -> int:
+        return super()._memory(engine) + CELL * engine.n_workers * engine.n_classes**2
+
+
+class PairModel(Aggregator):
+    """A method whose ``belief_`` is kept only for the (worker, label) pairs that occur.
+
+    ``confusion_`` and ``counts_``, matrices of all pairs, are made when they are asked for.
+    """
+
+    prior_: Floats
+    belief_: PairBelief
+
+    @property
+    def confusion_(self) -> Floats:
+        return normalize(self.counts_)
+
+    @property
+    def counts_(self) -> Floats:
+        check_is_fitted(self)
+        return make_whole(self.belief_)
+
+    @property
+    def skills_(self) -> pd.Series:
+        check_is_fitted(self)
+        return by_worker(self.belief_.diagonal() @ self.prior_, self.workers_)
+
+    @property
+    def _averages(self) -> bool:
+        """Whether matrices are unknowns to average over: E[log confusion] is what counts."""
+        return True
+
+    @property
+    def _log_prior(self) -> Floats:
+        return np.asarray(np.log(self.prior_))
+
+    def _tables(self, engine: Engine) -> tuple[Floats, float]:
+        """The workers' tables, and what their prior adds to the objective."""
+        if not self._averages:
+            return self.belief_.log_mean(engine.n_threads)
+        table, distance = self.belief_.expected_log(engine.n_threads)
+        return table, -distance
+
+    def _posterior(self, engine: Engine) -> Floats:
+        table = self.belief_.of(engine.pairs, expected=self._averages)
+        return engine.pair_posterior(self._log_prior, table)
+
+    def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
+        model, known = super()._adapt(data, unknown_workers=unknown_workers), self.belief_
+        if unknown_workers:
+            average = known.mean_counts() if self._averages else known.mean_shares()
+            model.belief_ = known.with_stranger(average)
+        return model
+
+    def _memory(self, engine: Engine) -> int:
+        return super()._memory(engine) + CELL * len(engine.pairs) * engine.n_classes
+
+
+def make_whole(belief: PairBelief) -> Floats:
+    """Counts of all pairs, (worker, truth, label), if they fit into memory."""
+    refuse_matrices(belief.pairs.n_workers, belief.pairs.n_classes, "use skills_ and predict")
+    return belief.all_counts()
 
 
 def refuse_matrices(n_workers: int, n_classes: int, fix: str) -> None:

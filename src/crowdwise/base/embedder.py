@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base.learner import LearnerTraits
+from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import ParameterError, explain
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldLike

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self, TypeAlias, cast
 
@@ -19,6 +18,7 @@ from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.annotations.truth_names import warn_unseen_truths
 from crowdwise.base.fitting import in_task_order
+from crowdwise.base.traits import LearnerTraits
 from crowdwise.io import as_annotations
 from crowdwise.io.accept import align_to_model, in_rows_of
 from crowdwise.persist import Savable, save
@@ -26,16 +26,6 @@ from crowdwise.persist.registry import Tree, learned_attributes
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, Ints
 
 WorkersLike: TypeAlias = Hashable | Sequence[Hashable] | Array  # a name, or several
-
-
-@dataclass(frozen=True)
-class LearnerTraits:
-    """What a learner promises, for the laws and the documentation to read."""
-
-    # What random numbers are drawn for one by one: "row" (of the annotations), "task", "worker".
-    # Another order of these means other random numbers; without it only rounding differs.
-    random_per: tuple[str, ...] = ()
-    multi_label: bool = False  # every task has several yes-or-no labels, by name
 
 
 class Learner(ClassifierMixin, BaseEstimator, ABC):

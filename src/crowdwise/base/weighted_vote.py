@@ -8,8 +8,8 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise import progress
-from crowdwise.annotations import Annotations
-from crowdwise.base.aggregator import Aggregator, Traits, by_worker
+from crowdwise.base.aggregator import Aggregator, by_worker
+from crowdwise.base.traits import Traits
 from crowdwise.inference.engines.engine import CELL, Engine, Posterior
 from crowdwise.typing import Floats
 
@@ -35,8 +35,8 @@ class WeightedVote(Aggregator):
     def _posterior(self, engine: Engine) -> Posterior:
         return engine.signed_shares(self.weights_)
 
-    def _memory(self, data: Annotations) -> int:
-        return super()._memory(data) + CELL * data.n_workers * data.n_classes**2
+    def _memory(self, engine: Engine) -> int:
+        return super()._memory(engine) + CELL * engine.n_workers * engine.n_classes**2
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"weights_": self.weights_}

@@ -7,7 +7,6 @@ from crowdwise.inference.dirichlet import (
     expected_log,
     pool_counts,
     positive_pair,
-    worker_prior,
 )
 from crowdwise.inference.engines import (
     Engine,
@@ -17,7 +16,6 @@ from crowdwise.inference.engines import (
     Sweep,
     WeightedEngine,
     count_labels,
-    engine_for,
     pooled_confusion,
 )
 from crowdwise.inference.fingerprints import (
@@ -39,6 +37,7 @@ from crowdwise.inference.simplex import (
     one_hot,
     rank_certainty,
     share_best,
+    worker_prior,
 )
 from crowdwise.inference.stopping import Run, Trace, best_of, until_converged
 from crowdwise.inference.worker_weights import draw_weights
@@ -61,7 +60,6 @@ __all__ = [
     "count_labels",
     "divergence",
     "draw_weights",
-    "engine_for",
     "expected_log",
     "fingerprint_tasks",
     "fingerprint_workers",

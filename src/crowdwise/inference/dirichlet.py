@@ -24,24 +24,6 @@ def divergence(counts: Floats, prior: Floats, log: Floats | None = None) -> floa
     return float((distance + _log_beta(prior) - _log_beta(counts)).sum())
 
 
-def worker_prior(smoothing: ArrayLike, n_classes: int) -> Floats:
-    """Pseudo-counts of truth x label from one number, (right, wrong), or a whole matrix."""
-    value = np.asarray(smoothing, dtype=np.float64)
-    shapes = ((), (2,), (n_classes, n_classes))
-    if value.shape not in shapes or not (value > 0).all():
-        raise ParameterError(
-            explain(
-                f"smoothing has shape {value.shape} for {n_classes} classes.",
-                expected="a positive number, a pair (right, wrong) of them, or one for each "
-                "truth (row) and label (column)",
-            )
-        )
-    if value.ndim == 2:
-        return value
-    right, wrong = np.broadcast_to(value, 2)
-    return np.where(np.eye(n_classes, dtype=bool), right, wrong)
-
-
 def pool_counts(counts: Floats, smoothing: Floats, pooling: float) -> Floats:
     """Pseudo-counts of every worker: ``pooling`` labels of the whole crowd's confusion."""
     return pooling * normalize(counts.sum(axis=0) + smoothing)

@@ -1,22 +1,15 @@
 """What is asked of a posterior, whether it is an array or in compact form."""
 
 import numpy as np
+import pandas as pd
 
 from crowdwise import memory
 from crowdwise.annotations import TIE, tied
+from crowdwise.errors import AnnotationError, explain
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.inference.engines.engine import Posterior
-from crowdwise.inference.simplex import clamp, share_best
-from crowdwise.typing import Floats, Ints
-
-
-def settle(posterior: Posterior, gold: Ints | None = None) -> Posterior:
-    """The posterior with gold kept, as an array wherever that is not too large."""
-    if not isinstance(posterior, CompactPosterior):
-        return clamp(posterior, gold)
-    known = posterior.clamp(gold)
-    small = 8 * len(known) * len(known.prior) <= memory.LARGE
-    return known.toarray() if small else known
+from crowdwise.inference.simplex import share_best
+from crowdwise.typing import Array, Floats, Ints
 
 
 def as_array(posterior: Posterior) -> Floats:
@@ -37,3 +30,28 @@ def share_right(posterior: Posterior, truth: Ints) -> Floats:
         return share_best(posterior)[np.arange(len(truth)), truth]
     leads = posterior.at(truth) >= posterior.max() - TIE
     return leads / posterior.count_tied()
+
+
+def as_frame(posterior: Posterior, tasks: Array | pd.Index, classes: Array) -> pd.DataFrame:
+    """The posterior with its names, task x class."""
+    if isinstance(posterior, CompactPosterior):
+        size = memory.show_bytes(8 * len(posterior) * len(classes))
+        raise AnnotationError(
+            explain(
+                f"A frame of {len(posterior):,} tasks x {len(classes):,} classes would "
+                f"take {size} of memory.",
+                fix="use labels_ or predict for the labels, posterior_.max() for their "
+                "probabilities, and posterior_[rows] for whole distributions of some tasks",
+            )
+        )
+    index = pd.Index(tasks, name="task")
+    return pd.DataFrame(posterior, index=index, columns=pd.Index(classes, name="label"))
+
+
+def name_labels(codes: Ints, tasks: Array | pd.Index, classes: Array) -> pd.Series:
+    """The label of each task by name, None for a negative number."""
+    labels = pd.Series(classes[codes], index=pd.Index(tasks, name="task"))
+    if (codes < 0).any():
+        labels = labels.astype(object)
+        labels[codes < 0] = None
+    return labels.rename("agg_label")

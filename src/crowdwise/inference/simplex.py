@@ -84,6 +84,24 @@ def fixed_prior(class_prior: str | ArrayLike, n_classes: int) -> Floats | None:
     return normalize(prior)
 
 
+def worker_prior(smoothing: ArrayLike, n_classes: int) -> Floats:
+    """Pseudo-counts of truth x label from one number, (right, wrong), or a whole matrix."""
+    value = np.asarray(smoothing, dtype=np.float64)
+    shapes = ((), (2,), (n_classes, n_classes))
+    if value.shape not in shapes or not (value > 0).all():
+        raise ParameterError(
+            explain(
+                f"smoothing has shape {value.shape} for {n_classes} classes.",
+                expected="a positive number, a pair (right, wrong) of them, or one for each "
+                "truth (row) and label (column)",
+            )
+        )
+    if value.ndim == 2:
+        return value
+    right, wrong = np.broadcast_to(value, 2)
+    return np.where(np.eye(n_classes, dtype=bool), right, wrong)
+
+
 def as_confusion_counts(value: ArrayLike, n_classes: int, name: str = "smoothing") -> Floats:
     """Pseudo-counts of truth x label from one number, or from a whole matrix."""
     matrix = np.asarray(value, dtype=np.float64)

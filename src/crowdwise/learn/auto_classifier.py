@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
 from crowdwise.base.fitting import column_names, refuse_flat, refuse_other_columns, refuse_width
-from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least
+from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import plural
 from crowdwise.inference import count_labels, draw_weights, normalize
 from crowdwise.learn.batch_refit import teach_all

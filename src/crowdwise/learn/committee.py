@@ -12,8 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike
+from crowdwise.base.learner import Learner, WorkersLike
 from crowdwise.base.params import Constraints, at_least, checks_params
+from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
 from crowdwise.learn.speelfc import SpeeLFC

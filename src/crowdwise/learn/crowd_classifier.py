@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.base.fitting import column_names, refuse_other_columns
-from crowdwise.base.learner import Learner, LearnerTraits, WorkersLike, worker_names
+from crowdwise.base.learner import Learner, WorkersLike, worker_names
 from crowdwise.base.params import Constraints, at_least, between, checks_params, one_of
+from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import in_rows_of, refuse_too_many_classes

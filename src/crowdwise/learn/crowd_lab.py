@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.aggregator import by_worker
 from crowdwise.base.fitting import order_by_name, place_by_name
-from crowdwise.base.learner import LearnerTraits
 from crowdwise.base.params import at_least, one_of
+from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import pooled_confusion
 from crowdwise.inference.crowdlab import (

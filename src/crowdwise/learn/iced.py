@@ -18,8 +18,9 @@ from crowdwise import progress
 from crowdwise.aggregate import IBCC, HardDawidSkene
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.base.learner import Learner, LearnerTraits
+from crowdwise.base.learner import Learner
 from crowdwise.base.params import at_least, between, one_of
+from crowdwise.base.traits import LearnerTraits
 from crowdwise.inference import clamp, normalize, pooled_confusion
 from crowdwise.learn.confusion_learner import expect
 from crowdwise.learn.crowd_classifier import CrowdClassifier

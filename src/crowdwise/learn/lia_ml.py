@@ -13,8 +13,9 @@ from torch import nn
 
 from crowdwise.annotations import find_labeled
 from crowdwise.base.fitting import all_or_nothing
-from crowdwise.base.learner import LearnerTraits, WorkersLike
+from crowdwise.base.learner import WorkersLike
 from crowdwise.base.params import one_of
+from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import ParameterError, explain
 from crowdwise.learn.label_names import ByLabel, LabelVectors, PairTensors, average_by_name
 from crowdwise.learn.label_pairs import (

@@ -16,8 +16,7 @@ from sklearn.utils import check_random_state
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.params import at_least, one_of
 from crowdwise.inference import count_labels
-from crowdwise.inference.dirichlet import worker_prior
-from crowdwise.inference.simplex import clamp, normalize
+from crowdwise.inference.simplex import clamp, normalize, worker_prior
 from crowdwise.inference.stopping import until_converged
 from crowdwise.learn.confusion_learner import expect
 from crowdwise.learn.search import KEPT, Search, choose, deal_rows, penalties_for

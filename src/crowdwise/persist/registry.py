@@ -23,7 +23,7 @@ PARTS: Mapping[str, str] = {
     "Ledger": "crowdwise.inference.live",
     "LogisticRegression": "sklearn.linear_model",
     "MLP": "crowdwise.nets.modules",
-    "PairBelief": "crowdwise.inference.pair_belief",
+    "PairBelief": "crowdwise.inference.engines.pair_belief",
     "Pairs": "crowdwise.annotations.cells",
     "Pipeline": "sklearn.pipeline",
     "Search": "crowdwise.learn.search",

@@ -12,7 +12,6 @@ from crowdwise.inference.engines.engine import (
 from crowdwise.inference.engines.memory import (
     MemoryEngine,
     count_labels,
-    engine_for,
     pooled_confusion,
 )
 from crowdwise.inference.engines.weighted import WeightedEngine
@@ -28,6 +27,5 @@ __all__ = [
     "Sweep",
     "WeightedEngine",
     "count_labels",
-    "engine_for",
     "pooled_confusion",
 ]

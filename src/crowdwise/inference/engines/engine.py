@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+import numpy as np
+
 from crowdwise.annotations import Annotations, Pairs
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.typing import Array, Floats, Ints
@@ -58,6 +60,12 @@ class CoinSums:
     truths: Floats  # (truth,): expected number of tasks of each truth
     right: Floats  # (worker,) or (worker, label): expected number of right labels
     given: Floats  # the same of all labels
+
+    @classmethod
+    def of(cls, sums: Sums) -> CoinSums:
+        """Right and given labels of each worker, from counts of (worker, truth, label)."""
+        right, given = np.einsum("wkk->w", sums.counts), sums.counts.sum(axis=(1, 2))
+        return cls(sums.evidence, sums.truths, right, given)
 
     def __add__(self, other: CoinSums) -> CoinSums:
         return CoinSums(

@@ -18,7 +18,7 @@ import numpy as np
 
 from crowdwise.annotations import Annotations, Cells, Pairs
 from crowdwise.inference.engines.blocks import Parts, add_up, cut_tasks, in_order
-from crowdwise.inference.engines.engine import Engine, Sweep
+from crowdwise.inference.engines.engine import Sweep
 from crowdwise.inference.engines.kernels import Block, count_block, sweep_block
 from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
 from crowdwise.inference.simplex import normalize
@@ -145,13 +145,6 @@ class MemoryEngine(BlockSweeps):
         for _ in in_order(one, self._cut(0), self.n_threads):
             pass
         return posterior
-
-
-def engine_for(
-    annotations: Annotations, gold: Ints | None = None, n_threads: int | None = None
-) -> Engine:
-    """The engine that suits the annotations."""
-    return MemoryEngine(annotations, gold, n_threads)
 
 
 def count_labels(annotations: Annotations, posterior: Floats, row: Ints | None = None) -> Floats:

@@ -34,6 +34,12 @@ class PairBelief:
     earlier: Floats | None = None  # (worker, truth, label): of other tasks
     stranger: Floats | None = None  # (truth, label): all counts of a worker after the last
 
+    @classmethod
+    def of_all(cls, counts: Floats, pseudo: Floats, earlier: Floats | None = None) -> Self:
+        """From counts of all pairs, (worker, truth, label)."""
+        pairs = Pairs.all_of(len(counts), counts.shape[-1])
+        return cls(pairs, pairs.take(counts), pseudo, earlier)
+
     def refuse_misfits(self, n_workers: int, n_classes: int) -> None:
         """Refuse sizes or numbers, such as those of a damaged file, that cannot be."""
         pairs, n_truths = self.pairs, len(self.pseudo)
