@@ -6,11 +6,16 @@ Each walk is one call on a small crowd, traced: every function of the package th
 once, and so does its file; a change of file is a call from one file into another, counted once
 for each pair of functions. ``len()``, lambdas and comprehensions do not count.
 
-What lies behind a door is a walk of its own. There are two kinds of door. A call of another
-method (an aggregator inside a learner, say) is not followed. Nor is a call of an engine or of
-another part of ``inference/engines``: an engine counts as its protocol, ``engine.py``, any other
-part as its file. The column "nested" counts every file entered, those behind doors included.
-Learners are walked with their strength given, and with the search for it, which is the default.
+What lies behind a door is a walk of its own, and only the door counts. There are three kinds:
+
+* another method, such as an aggregator inside a learner (its own call does not count either);
+* an engine, which counts as its protocol, ``engine.py``, and any other file of
+  ``inference/engines``;
+* the search for how strongly a learner is held back (``learn.search.Ladder``), whose own walk
+  stands below that of the learner.
+
+The column "nested" counts every file entered, those behind all doors included. Learners are
+walked with their strength given, which trains in epochs, and by default, with the search.
 
 Then the house as a whole: imports of private modules across packages, constructor parameters of
 the methods with the most, and how often a type is ``Any``.
@@ -23,7 +28,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -33,10 +38,10 @@ import numpy as np
 import crowdwise
 from crowdwise.base import Aggregator, Embedder, Learner
 from crowdwise.inference.engines.sweeps import BlockSweeps
+from crowdwise.learn.search import Ladder
 
 ROOT = Path(crowdwise.__file__).parent
 ENGINES = ROOT / "inference" / "engines"
-ENGINE = str(ENGINES / "engine.py")
 METHODS = (Aggregator, Learner, Embedder)
 UNCOUNTED = (
     "<genexpr>",
@@ -51,63 +56,77 @@ UNCOUNTED = (
 Step = tuple[str, str]  # a file and a function in it
 
 
-@dataclass(frozen=True)
+@dataclass
 class Walk:
     """What one call went through."""
 
-    files: list[str]
-    functions: int
-    changes: int
-    nested: list[str]  # files, the walks of methods fitted inside included
+    entered: set[Step] = field(default_factory=set)
+    edges: set[tuple[Step, Step]] = field(default_factory=set)
+
+    @property
+    def files(self) -> list[str]:
+        """The files that it entered, within the package."""
+        return sorted({str(Path(file).relative_to(ROOT)) for file, _ in self.entered})
+
+    def enter(self, step: Step, caller: Step | None) -> None:
+        self.entered.add(step)
+        if caller is not None and caller[0] != step[0]:
+            self.edges.add((caller, step))
 
 
-def trace(call: Callable[[], Any], method: type | None) -> Walk:
+@dataclass
+class Walks:
+    """The walk of a call, that of the search behind it, and of all that lies behind doors."""
+
+    own: Walk = field(default_factory=Walk)
+    search: Walk = field(default_factory=Walk)
+    everything: Walk = field(default_factory=Walk)
+
+
+def trace(call: Callable[[], Any], method: type | None) -> Walks:
     """Run a call and record the package's own functions that it entered."""
-    entered: set[Step] = set()
-    inside: set[Step] = set()
-    edges: set[tuple[Step, Step]] = set()
-    others: list[FrameType] = []  # the call into another method that is under way
+    walks = Walks()
+    doors: list[tuple[FrameType, Walk | None]] = []  # calls under way, and the walks behind them
 
-    def own(code: CodeType) -> bool:
+    def is_own(code: CodeType) -> bool:
         return code.co_filename.startswith(str(ROOT)) and code.co_name not in UNCOUNTED
 
-    def place(frame: FrameType) -> Step:
-        if isinstance(frame.f_locals.get("self"), BlockSweeps):
-            return ENGINE, frame.f_code.co_name  # what a reader opens is the protocol
-        return frame.f_code.co_filename, frame.f_code.co_qualname
-
     def watch(frame: FrameType, event: str, _: Any) -> None:
-        if event == "return" and others and others[-1] is frame:
-            others.pop()
-        if event != "call" or not own(frame.f_code):
+        if event == "return" and doors and doors[-1][0] is frame:
+            doors.pop()
+        if event != "call" or not is_own(frame.f_code):
             return
-        inside.add((frame.f_code.co_filename, frame.f_code.co_qualname))
-        if others:
-            return
-        me = frame.f_locals.get("self")
-        if isinstance(me, METHODS) and type(me) is not method:
-            others.append(frame)
-            return
-        entered.add(place(frame))
-        if frame.f_code.co_filename.startswith(str(ENGINES)):
-            others.append(frame)
+        me, walk = frame.f_locals.get("self"), doors[-1][1] if doors else walks.own
         caller = frame.f_back
-        while caller is not None and not own(caller.f_code):
+        while caller is not None and not is_own(caller.f_code):
             caller = caller.f_back
-        if caller is not None and place(caller)[0] != place(frame)[0]:
-            edges.add((place(caller), place(frame)))
+        step, before = place(frame), None if caller is None else place(caller)
+        walks.everything.enter((frame.f_code.co_filename, step[1]), before)
+        if walk is None:
+            return
+        if isinstance(me, METHODS) and type(me) is not method:
+            doors.append((frame, None))
+            return
+        walk.enter(step, before)
+        if frame.f_code.co_filename.startswith(str(ENGINES)):
+            doors.append((frame, None))
+        elif isinstance(me, Ladder) and walk is walks.own:
+            walks.search.enter(step, before)
+            doors.append((frame, walks.search))
 
     sys.setprofile(watch)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return Walk(files_of(entered), len(entered), len(edges), files_of(inside))
+    return walks
 
 
-def files_of(steps: set[Step]) -> list[str]:
-    """The files of some functions, within the package."""
-    return sorted({str(Path(file).relative_to(ROOT)) for file, _ in steps})
+def place(frame: FrameType) -> Step:
+    """Where a reader finds a function: that of an engine in the protocol."""
+    if isinstance(frame.f_locals.get("self"), BlockSweeps):
+        return str(ENGINES / "engine.py"), frame.f_code.co_name
+    return frame.f_code.co_filename, frame.f_code.co_qualname
 
 
 def walks() -> dict[str, tuple[Callable[[], Any], type | None]]:
@@ -134,8 +153,8 @@ def walks() -> dict[str, tuple[Callable[[], Any], type | None]]:
         for name in names:
             cls = getattr(module, name)
             found[f"{name}.fit"] = (fit(quick(cls()), X, votes), cls)
-            if "penalty" in cls().get_params(deep=False):
-                found[f"{name}.fit, search"] = (fit(cls(random_state=0), X, votes), cls)
+            if module is learn:
+                found[f"{name}.fit, default"] = (fit(cls(random_state=0), X, votes), cls)
     return found
 
 
@@ -170,18 +189,25 @@ def count_any() -> int:
     return sum(len(re.findall(r"\bAny\b", path.read_text())) for path in ROOT.rglob("*.py"))
 
 
+def show(name: str, walk: Walk, nested: Walk | None = None, cls: type | None = None) -> None:
+    """One line of the table; with ``--files``, the files below it."""
+    behind = "" if nested is None else len(nested.files)
+    counts = f"{len(walk.files):5} {len(walk.entered):9} {len(walk.edges):7} {behind:>6}"
+    print(f"{name:22} {counts} {ancestors(cls):>9}")
+    if "--files" in sys.argv:
+        print("    " + "\n    ".join(walk.files))
+
+
 def main() -> None:
-    verbose = "--files" in sys.argv
-    print(f"{'walk':20} files functions changes nested ancestors")
+    print(f"{'walk':22} files functions changes nested ancestors")
     for name, (call, cls) in walks().items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             call()
-            walk = trace(call, cls)
-        counts = f"{len(walk.files):5} {walk.functions:9} {walk.changes:7} {len(walk.nested):6}"
-        print(f"{name:20} {counts} {ancestors(cls):>9}")
-        if verbose:
-            print("    " + "\n    ".join(walk.files))
+            found = trace(call, cls)
+        show(name, found.own, found.everything, cls)
+        if found.search.entered:
+            show("  the search behind it", found.search)
     from crowdwise import embed, learn
 
     for cls in (embed.RLL, embed.NeuCrowd, learn.ICED):

@@ -9,9 +9,10 @@ from typing import Self, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
-from crowdwise.annotations.cells import Cells, Pairs, encode, find_pairs
 from crowdwise.annotations.grouping import freeze
+from crowdwise.annotations.pairs import Pairs, encode, find_pairs
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.typing import Array, Floats, Indices, Ints
 
@@ -19,6 +20,26 @@ ROWS_AT_ONCE = 1 << 20
 TIE = 1e-9  # classes closer than this to the best one are tied with it, as in _native.c
 
 Table = TypeVar("Table", bound="Columns")
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of codes with values; a code is a (worker, label) pair's place in every table."""
+
+    indptr: Ints
+    code: Ints
+    value: Floats | None
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.indptr) - 1
+
+    def matrix(self, start: int, stop: int, n_codes: int) -> csr_array:
+        """The rows from ``start`` to ``stop`` as a scipy matrix."""
+        low, high = self.indptr[start], self.indptr[stop]
+        value = np.ones(high - low) if self.value is None else self.value[low:high]
+        parts = (value, self.code[low:high], self.indptr[start : stop + 1] - low)
+        return csr_array(parts, shape=(stop - start, n_codes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -28,7 +28,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from crowdwise.annotations.cells import Cells, Pairs
+from crowdwise.annotations.columns import Cells
+from crowdwise.annotations.pairs import Pairs
 from crowdwise.errors import FileError, FormatError, MissingExtraError, explain
 from crowdwise.typing import Array, Ints
 

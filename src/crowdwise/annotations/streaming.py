@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.cells import CROWDED, Pairs, encode
 from crowdwise.annotations.grouping import order_by
+from crowdwise.annotations.pairs import CROWDED, Pairs, encode
 from crowdwise.annotations.store import StoredAnnotations, StoreWriter, new_folder
 from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, MissingExtraError, explain
 from crowdwise.typing import Array, Ints

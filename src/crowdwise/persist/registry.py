@@ -24,7 +24,7 @@ PARTS: Mapping[str, str] = {
     "LogisticRegression": "sklearn.linear_model",
     "MLP": "crowdwise.nets.modules",
     "PairBelief": "crowdwise.inference.engines.pair_belief",
-    "Pairs": "crowdwise.annotations.cells",
+    "Pairs": "crowdwise.annotations.pairs",
     "Pipeline": "sklearn.pipeline",
     "Search": "crowdwise.learn.search",
     "StandardScaler": "sklearn.preprocessing",

@@ -1,4 +1,4 @@
-"""The sparse matrix tasks x (worker, label), and the pairs of worker and label that occur."""
+"""The pairs of worker and label that occur, and tables with a row for each."""
 
 from __future__ import annotations
 
@@ -13,26 +13,6 @@ from crowdwise import compiled
 from crowdwise.typing import Floats, Ints
 
 CROWDED = 0.75  # where more of all pairs occur than this, a table of all is no larger
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Rows of codes with values; a code is a (worker, label) pair's place in every table."""
-
-    indptr: Ints
-    code: Ints
-    value: Floats | None
-
-    @property
-    def n_tasks(self) -> int:
-        return len(self.indptr) - 1
-
-    def matrix(self, start: int, stop: int, n_codes: int) -> csr_array:
-        """The rows from ``start`` to ``stop`` as a scipy matrix."""
-        low, high = self.indptr[start], self.indptr[stop]
-        value = np.ones(high - low) if self.value is None else self.value[low:high]
-        parts = (value, self.code[low:high], self.indptr[start : stop + 1] - low)
-        return csr_array(parts, shape=(stop - start, n_codes))
 
 
 @dataclass(frozen=True, eq=False)
