@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise import Annotations
 from crowdwise.aggregate.ebcc import EBCC
 from crowdwise.aggregate.ibcc import IBCC
+from crowdwise.inference.draws import draw_even_shares
 
 # Lopsided on purpose: a symmetric prior would hide swapped truth and label axes.
 UNEVEN = np.array([[5.0, 0.5, 1.0], [2.0, 3.0, 0.7], [0.3, 1.5, 6.0]])
@@ -38,7 +39,8 @@ def slow_fit(annotations, n_steps, n_subtypes, smoothing, subtype, classes=None,
     if gold is not None:
         shares[gold >= 0] = np.eye(n_classes)[gold[gold >= 0]]
     prior = shares.sum(axis=0) + 1 if classes is None else np.full(n_classes, classes)
-    luck = np.random.RandomState(0).dirichlet(np.ones(n_subtypes), (len(shares), n_classes))
+    seed = np.random.RandomState(0).randint(0, 1 << 62, dtype=np.int64)
+    luck = draw_even_shares(int(seed), 0, (len(shares), n_classes, n_subtypes))
     q = shares[:, :, None] * luck  # (task, truth, subtype)
     for _ in range(n_steps):
         tasks = q.sum(axis=0)

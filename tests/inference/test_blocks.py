@@ -72,8 +72,8 @@ def test_an_error_in_a_thread_is_raised():
 def test_blocks_are_not_larger_than_memory_allows(monkeypatch):
     monkeypatch.setattr(blocks, "MOST_CELLS", 1000)
     cut = cut_tasks(5000, 10_000, lambda cells: (cells // 2).astype(int), 10**9)
-    assert len(cut) == 10  # however large the tables are
-    assert (np.diff(cut) == 500).all()
+    assert len(cut) == 16  # however large the tables are
+    assert (np.diff(cut) <= 500).all()
 
 
 def test_threads_are_counted_as_scikit_learn_does(monkeypatch):

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise import Annotations, aggregate
 from crowdwise.base import aggregator
 from crowdwise.inference import MemoryEngine, count_labels, pooled_confusion
+from crowdwise.inference.engines import ALONE
 
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
@@ -18,6 +19,8 @@ WHOLE = [method for method in METHODS if not method.traits.blockwise]
 
 class TwoPlaces:
     """The first tasks on one engine, the others on another; nobody has all annotations."""
+
+    group = ALONE
 
     def __init__(self, annotations, gold=None, n_threads=None, cut=0.3):
         at = int(cut * annotations.n_tasks)
@@ -35,8 +38,14 @@ class TwoPlaces:
         return sum(engine.labels_per_worker() for engine in self.engines)
 
     def tally_votes(self, spread=None):
-        first, second = (engine.tally_votes(spread) for engine in self.engines)
+        places = zip(self.engines, self._numbered(spread), strict=True)
+        first, second = (engine.tally_votes(own) for engine, own in places)
         return first + second
+
+    def _numbered(self, spread):
+        """The same where tasks are numbered over both places."""
+        at = self.engines[0].n_tasks
+        return spread, spread and (lambda shares, first: spread(shares, first + at))
 
     def sweep(self, log_prior, log_confusion, *, hard=False):
         first, second = (
@@ -45,7 +54,8 @@ class TwoPlaces:
         return first + second
 
     def tally_pairs(self, spread=None):
-        first, second = (engine.tally_pairs(spread) for engine in self.engines)
+        places = zip(self.engines, self._numbered(spread), strict=True)
+        first, second = (engine.tally_pairs(own) for engine, own in places)
         return first + second
 
     def sweep_pairs(self, log_prior, table, *, hard=False):
@@ -136,7 +146,7 @@ def test_classes_may_have_subtypes(votes):
 
 def test_votes_may_be_spread_before_they_are_counted(votes):
     engine = MemoryEngine(votes)
-    first = engine.tally_votes(lambda shares: np.eye(3)[shares.argmax(axis=1)])
+    first = engine.tally_votes(lambda shares, _: np.eye(3)[shares.argmax(axis=1)])
     assert first.truths.sum() == 120
     assert_allclose(first.truths, np.bincount(votes.votes().argmax(axis=1), minlength=3))
     assert_allclose(first.counts.sum(axis=(1, 2)), engine.labels_per_worker())

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ from crowdwise.inference import (
     until_converged,
     worker_prior,
 )
+from crowdwise.inference.draws import draw_even_shares
 from crowdwise.typing import Floats, RandomState
 
 
@@ -153,11 +155,9 @@ class EBCC(ConfusionModel):
     def _fit(self, engine: Engine) -> Floats:
         prior, rng = self._prior(engine.tally_votes().truths), check_random_state(self.random_state)
 
-        def split(shares: Floats) -> Floats:
-            part = rng.dirichlet(np.ones(self.n_subtypes), shares.shape)
-            return (shares[:, :, None] * part).reshape(len(shares), -1)
-
         def run() -> Run[SubtypeBelief]:
+            seed = int(rng.randint(0, 1 << 62, dtype=np.int64))
+            split = partial(split_at_random, seed=seed, n_subtypes=self.n_subtypes)
             start = update(prior, engine.tally_votes(split))
             return climb(engine, start, prior, self.max_iter, self.tol)
 
@@ -185,6 +185,12 @@ class EBCC(ConfusionModel):
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"confusion_": self.confusion_, "counts_": self.counts_}
+
+
+def split_at_random(shares: Floats, first: int, *, seed: int, n_subtypes: int) -> Floats:
+    """Give each task's share of a class to its subtypes at random, by the number of the task."""
+    part = draw_even_shares(seed, first, (*shares.shape, n_subtypes))
+    return (shares[:, :, None] * part).reshape(len(shares), shares.shape[1] * n_subtypes)
 
 
 def climb(

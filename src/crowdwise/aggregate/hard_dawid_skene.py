@@ -1,7 +1,5 @@
 """Hard Dawid-Skene: confusion matrices counted from decisions, also known as Fast D&S."""
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -134,7 +132,7 @@ class HardDawidSkene(PairModel):
         fixed, hard = fixed_prior(self.class_prior, engine.n_classes), not self.hybrid
         pseudo = as_confusion_counts(self.smoothing, engine.n_classes)
         smooth = float(pseudo.mean()) if fixed is None else 0.0
-        last = engine.tally_pairs(partial(decide, ties=self.ties) if hard else None)
+        last = engine.tally_pairs(self._decide if hard else None)
         for em in until_converged(self.max_iter, self.tol):
             self.prior_ = normalize(last.truths + smooth) if fixed is None else fixed
             self.belief_ = PairBelief(engine.pairs, last.counts, pseudo)
@@ -145,6 +143,9 @@ class HardDawidSkene(PairModel):
             hard, last = hard or moved <= SETTLED, step
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)
+
+    def _decide(self, shares: Floats, _: int) -> Floats:
+        return decide(shares, self.ties)
 
     def _learn(self, sums: Sums, crowd: Floats) -> None:
         fixed = fixed_prior(self.class_prior, len(crowd))

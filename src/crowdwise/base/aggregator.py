@@ -129,7 +129,19 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return self
 
     def fit_engine(self, engine: Engine, classes: Array) -> Posterior:
-        """Learn from the annotations of an engine, wherever it is, and return the posterior."""
+        """Learn from the annotations of an engine, wherever it is, and return the posterior.
+
+        Where several ranks have some of the tasks each, every rank calls this on its own engine
+        and learns the same; the posterior has the rows of its own tasks.
+        """
+        if engine.group.size > 1 and getattr(self, "random_state", 0) is None:
+            raise ParameterError(
+                explain(
+                    f"{type(self).__name__}(random_state=None) would draw other random numbers on "
+                    "every rank.",
+                    fix="give a seed, such as random_state=0",
+                )
+            )
         self._refuse(cast("Annotations", engine))  # which asks for the number of classes
         self._note_order(classes)
         self.workers_, self.classes_ = engine.workers, classes

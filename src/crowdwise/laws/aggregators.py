@@ -18,6 +18,7 @@ from crowdwise.annotations.order import as_numbers
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError
 from crowdwise.inference import count_labels
+from crowdwise.inference.engines import FileEngine, Group, run_ranks
 from crowdwise.laws.checks import (
     add_weightless,
     global_state,
@@ -230,8 +231,8 @@ def blocks_of_tasks_add_up_to_the_whole(method: Aggregator, annotations: Annotat
     assert_allclose(sum(counts), count_labels(annotations, whole), rtol=1e-6, atol=1e-8)
 
 
-def files_and_threads_give_the_same_bits(method: Aggregator, annotations: Annotations) -> None:
-    """A blockwise method finds the same to the last bit on disk, on 1, 2, 4 and 16 threads.
+def every_engine_gives_the_same_bits(method: Aggregator, annotations: Annotations) -> None:
+    """A blockwise method finds the same bits on 1 to 16 threads, on disk and on ranks.
 
     Any other refuses annotations on disk with one clear sentence.
     """
@@ -249,6 +250,21 @@ def files_and_threads_give_the_same_bits(method: Aggregator, annotations: Annota
             model = method if n_jobs is None else clone(method).set_params(n_jobs=n_jobs)
             assert_array_equal(fit_posterior(model, votes), expected)
             assert_array_equal(fit_copy(model, stored).posterior_.toarray(), expected)
+        assert_array_equal(fit_ranks(method, stored, 1), expected)
+        for size in (2, 3):  # more blocks than such a small crowd is cut into otherwise
+            assert_allclose(fit_ranks(method, stored, size), expected, rtol=1e-6, atol=1e-8)
+
+
+def fit_ranks(method: Aggregator, stored: StoredAnnotations, size: int) -> Floats:
+    """The posterior of all tasks, fitted by some ranks with a part of the blocks each."""
+
+    def work(group: Group) -> Floats:
+        engine = FileEngine(stored, 1, group)
+        return clone(method).fit_engine(engine, stored.classes).toarray()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.concatenate(run_ranks(size, work))
 
 
 def gold_labels_are_kept(method: Aggregator, annotations: Annotations) -> None:
@@ -310,7 +326,7 @@ AGGREGATOR_LAWS: list[Callable[[Aggregator, Annotations], None]] = [
     a_random_worker_moves_little,
     unusual_crowds_give_a_result_or_one_clear_error,
     blocks_of_tasks_add_up_to_the_whole,
-    files_and_threads_give_the_same_bits,
+    every_engine_gives_the_same_bits,
     gold_labels_are_kept,
     unknown_workers_are_declared,
     copies_are_equal,

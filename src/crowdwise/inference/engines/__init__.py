@@ -9,6 +9,8 @@ from crowdwise.inference.engines.engine import (
     Sums,
     Sweep,
 )
+from crowdwise.inference.engines.files import FileEngine, StreamedPosterior, StreamedSweeps
+from crowdwise.inference.engines.group import ALONE, Group, LocalGroup, TreeGroup, run_ranks
 from crowdwise.inference.engines.memory import (
     MemoryEngine,
     count_labels,
@@ -17,15 +19,23 @@ from crowdwise.inference.engines.memory import (
 from crowdwise.inference.engines.weighted import WeightedEngine
 
 __all__ = [
+    "ALONE",
     "CoinSums",
     "CompactEngine",
     "Engine",
+    "FileEngine",
+    "Group",
+    "LocalGroup",
     "MemoryEngine",
     "PairSums",
     "Posterior",
+    "StreamedPosterior",
+    "StreamedSweeps",
     "Sums",
     "Sweep",
+    "TreeGroup",
     "WeightedEngine",
     "count_labels",
     "pooled_confusion",
+    "run_ranks",
 ]

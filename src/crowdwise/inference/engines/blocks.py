@@ -1,7 +1,7 @@
 """Blocks of tasks: how they are cut, worked on in threads, and added up.
 
 The cut depends on the data alone and sums are added in one order, so that results are the same
-to the last bit on any number of threads, from memory and from files.
+to the last bit on any number of threads, from memory, from files and from several processes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
 from crowdwise.typing import Array, Floats, Ints
 
 CELLS_PER_BLOCK = 1 << 17
+CELLS_PER_SUM = 4  # for each number that a block adds up
 MOST_BLOCKS = 256  # unless they would be larger than …
 MOST_CELLS = 1 << 24
 
@@ -27,16 +29,17 @@ Parts = tuple[Floats, ...]  # arrays that add up over blocks, each of a shape of
 
 
 def cut_tasks(
-    n_tasks: int, n_cells: int, find: Callable[[Array], Ints], table_size: int
+    n_tasks: int, n_cells: int, find: Callable[[Array], Ints], table_size: int, at_least: int = 1
 ) -> list[tuple[int, int]]:
-    """Cut the tasks into blocks of about as many cells.
+    """Cut the tasks into blocks of about as many cells; their number is a power of two.
 
     ``find`` says which task is the first that begins at a cell or after it. A block is worth
     its own sums of ``table_size`` numbers only if it has several times as many cells.
     """
-    worth = n_cells // max(CELLS_PER_BLOCK, 4 * table_size)
-    n_blocks = min(1 << (max(worth, 1).bit_length() - 1), MOST_BLOCKS)  # a power of two
-    n_blocks = max(n_blocks, -(-n_cells // MOST_CELLS))
+    worth = n_cells // max(CELLS_PER_BLOCK, CELLS_PER_SUM * table_size)
+    n_blocks = min(1 << (max(worth, 1).bit_length() - 1), MOST_BLOCKS)
+    while n_blocks < max(at_least, n_cells / MOST_CELLS):
+        n_blocks *= 2
     if n_blocks == 1:
         return [(0, n_tasks)]
     targets = np.linspace(0, n_cells, n_blocks + 1)[1:-1]
@@ -65,18 +68,60 @@ def in_order(
             yield waiting.popleft().result()
 
 
+@dataclass
+class Run:
+    """What blocks that follow each other add up to, ready for those before and after them.
+
+    Blocks are added in pairs, then pairs of pairs and so on, by their numbers among all blocks.
+    So a run is a few sums, each of ``2 ** level`` blocks of which the first has the number
+    ``place * 2 ** level``; whoever adds runs in the order of the blocks gets the same bits.
+    """
+
+    nodes: list[tuple[int, int, Parts]] = field(default_factory=list)  # level, place, sum
+
+    @classmethod
+    def of(cls, parts: Iterable[Parts], first: int = 0) -> Self:
+        """The sums of blocks from number ``first`` on; the parts are used up."""
+        run = cls()
+        for number, part in enumerate(parts, first):
+            run.append(0, number, part)
+        return run
+
+    def append(self, level: int, place: int, total: Parts) -> None:
+        """Add what comes next."""
+        while place % 2 and self.nodes and self.nodes[-1][0] == level:
+            total, level, place = _add(self.nodes.pop()[2], total), level + 1, place // 2
+        self.nodes.append((level, place, total))
+
+    def extend(self, later: Run) -> None:
+        """Add the run that comes next, which is used up."""
+        for node in later.nodes:
+            self.append(*node)
+
+    def total(self) -> Parts:
+        """The sum of all, once all blocks are in; the run is used up."""
+        total = self.nodes.pop()[2]
+        while self.nodes:
+            total = _add(self.nodes.pop()[2], total)
+        return total
+
+    def pack(self) -> list[Array]:
+        """The run as arrays, to send it elsewhere."""
+        places = np.array([node[:2] for node in self.nodes], dtype=np.int64).reshape(-1, 2)
+        return [places, *(array for node in self.nodes for array in node[2])]
+
+    @classmethod
+    def unpack(cls, arrays: Sequence[Array]) -> Self:
+        """The run that was packed."""
+        places, sums = arrays[0].tolist(), arrays[1:]
+        each = len(sums) // max(len(places), 1)
+        cut = [tuple(sums[each * i : each * (i + 1)]) for i in range(len(places))]
+        return cls([(*place, parts) for place, parts in zip(places, cut, strict=True)])
+
+
 def add_up(parts: Iterable[Parts]) -> Parts:
     """The sum of all, added in pairs, then pairs of pairs and so on; the parts are used up."""
-    done: list[tuple[int, Parts]] = []  # what 2 ** level of them add up to
-    for part in parts:
-        level, total = 0, part
-        while done and done[-1][0] == level:
-            total, level = _add(done.pop()[1], total), level + 1
-        done.append((level, total))
-    total = done.pop()[1]
-    while done:
-        total = _add(done.pop()[1], total)
-    return total
+    return Run.of(parts).total()
 
 
 def _add(left: Parts, right: Parts) -> Parts:

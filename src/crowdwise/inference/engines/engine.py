@@ -10,10 +10,11 @@ import numpy as np
 
 from crowdwise.annotations import Annotations, Pairs
 from crowdwise.inference.compact import CompactPosterior
+from crowdwise.inference.engines.group import Group
 from crowdwise.typing import Array, Floats, Ints
 
 CELL = 46  # bytes per cell of workers x classes x classes: tables of a step, and their sums
-Spread = Callable[[Floats], Floats]
+Spread = Callable[[Floats, int], Floats]  # of the shares of a block and its first task's number
 Posterior: TypeAlias = Floats | CompactPosterior
 
 
@@ -110,6 +111,11 @@ class Engine(Protocol):
         """How many threads to use; as many as there are cores if not said."""
         ...
 
+    @property
+    def group(self) -> Group:
+        """The ranks that hold the tasks between them; one alone holds all of them."""
+        ...
+
     def labels_per_worker(self) -> Ints:
         """Number of annotations by each worker."""
         ...
@@ -118,7 +124,8 @@ class Engine(Protocol):
         """Count truths and labels as if each task's share of labels were its posterior.
 
         ``spread`` turns the shares of a block of tasks, (task, class), into another posterior,
-        (task, truth). It is called for one block after another, in the order of the tasks.
+        (task, truth). It gets the number of the block's first task too, and is called for blocks
+        in any order; what is random must be drawn by the number of the task.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -11,6 +11,7 @@ import numpy as np
 from crowdwise.annotations import Annotations, Pairs, StoredAnnotations
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.inference.engines.blocks import cut_tasks, in_order
+from crowdwise.inference.engines.group import ALONE, Group, least_blocks, share_out
 from crowdwise.inference.engines.kernels import Block
 from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
 from crowdwise.inference.simplex import normalize
@@ -28,10 +29,10 @@ class StreamedPosterior:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.stored.n_tasks, self.stored.n_classes
+        return len(self), self.stored.n_classes
 
     def __len__(self) -> int:
-        return self.stored.n_tasks
+        return sum(stop - start for start, stop in self.edges)
 
     def blocks(self) -> Iterator[Floats]:
         """The rows of some tasks at a time, (task, class), in the order of the tasks."""
@@ -89,10 +90,15 @@ class StreamedSweeps(BlockSweeps):
 
 @dataclass(frozen=True, eq=False)
 class FileEngine(StreamedSweeps):
-    """Annotations on disk; see :class:`~crowdwise.annotations.StoredAnnotations`."""
+    """Annotations on disk; see :class:`~crowdwise.annotations.StoredAnnotations`.
+
+    Ranks that all see the folder may share the blocks: each reads its own. Where a table is so
+    large that there would be fewer blocks than ranks, there are as many as ranks need.
+    """
 
     stored: StoredAnnotations
     n_threads: int | None = None
+    group: Group = ALONE
 
     @property
     def workers(self) -> Array:
@@ -115,11 +121,19 @@ class FileEngine(StreamedSweeps):
         return self.stored.pairs
 
     def _cut(self, table_size: int) -> list[Edges]:
-        stored = self.stored
-        return cut_tasks(stored.n_tasks, stored.n_annotations, stored.find, table_size)
+        return list(self._share(table_size)[1])
+
+    def _first(self, table_size: int) -> int:
+        return self._share(table_size)[0]
+
+    def _share(self, table_size: int) -> tuple[int, Sequence[Edges]]:
+        stored, least = self.stored, least_blocks(self.group)
+        sizes = stored.n_tasks, stored.n_annotations
+        return share_out(cut_tasks(*sizes, stored.find, table_size, least), self.group)
 
     def _load(self, edges: Edges) -> Block:
-        return Block(self.stored.cells(*edges), self.pairs.label, None, self.n_classes)
+        cells = self.stored.cells(*edges)
+        return Block(cells, self.pairs.label, None, self.n_classes, edges[0])
 
     def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
         found = StreamedPosterior(self.stored, self._cut(0), work, self.n_threads)

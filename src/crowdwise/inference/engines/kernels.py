@@ -22,6 +22,7 @@ class Block:
     label: Ints  # (code,): the label of each code
     gold: Ints | None
     n_classes: int
+    first: int = 0  # number of the first task among all
 
     @property
     def n_tasks(self) -> int:

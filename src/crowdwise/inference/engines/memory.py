@@ -134,7 +134,7 @@ class MemoryEngine(BlockSweeps):
         start, stop = edges
         gold = None if self._codes is None else self._codes[start:stop]
         some = Cells(cells.indptr[start : stop + 1], cells.code, cells.value)
-        return Block(some, self.pairs.label, gold, self.n_classes)
+        return Block(some, self.pairs.label, gold, self.n_classes, start)
 
     def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
         posterior = np.empty((self.n_tasks, self.n_classes))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from crowdwise.annotations import Pairs
-from crowdwise.inference.engines.blocks import Parts, add_up, in_order
+from crowdwise.inference.engines.blocks import Parts, Run, in_order
 from crowdwise.inference.engines.engine import CoinSums, PairSums, Posterior, Spread, Sums
+from crowdwise.inference.engines.group import ALONE, Group
 from crowdwise.inference.engines.kernels import (
     NOTHING,
     Block,
@@ -26,9 +26,25 @@ Work = Callable[..., float | None]  # of a block and the sums to add to; returns
 
 
 class BlockSweeps(ABC):
-    """What an engine offers once it can cut its tasks into blocks and load one of them."""
+    """What an engine offers once it can cut its tasks into blocks and load one of them.
+
+    Where several ranks hold the blocks between them, each has an engine of its own:
+
+    * ``group`` adds the sums of all ranks (:class:`~crowdwise.inference.engines.group.Group`).
+    * ``workers``, ``n_workers``, ``n_classes``, ``pairs`` and ``n_tasks``, the number of all
+      tasks, are the same on every rank; so is the order of the classes.
+    * ``_cut`` returns the blocks of this rank, in the order of their tasks, which are numbered
+      over all ranks; ``_first`` says how many blocks of the same cut lie on the ranks before.
+      A rank has the same tasks in every cut. It may have none.
+    * ``_load`` gives one of these blocks, with the number of its first task.
+
+    All that an engine returns is then the same on every rank, to the last bit, but for
+    posteriors and shares, which have the rows of the rank's own tasks. Where the blocks do not
+    depend on the number of ranks, nor do the results.
+    """
 
     n_threads: int | None
+    group: Group = ALONE
 
     @property
     @abstractmethod
@@ -44,7 +60,11 @@ class BlockSweeps(ABC):
 
     @abstractmethod
     def _cut(self, table_size: int) -> list[Edges]:
-        """Blocks of tasks, by the data and the size of the sums alone."""
+        """Blocks of tasks, by the data and the size of the sums alone; those of this rank."""
+
+    def _first(self, table_size: int) -> int:
+        """How many blocks of that cut lie on the ranks before this one."""
+        return 0
 
     @abstractmethod
     def _load(self, edges: Edges) -> Block:
@@ -63,15 +83,14 @@ class BlockSweeps(ABC):
             shapes = (self.n_classes,), (len(self.pairs), self.n_classes)
             _, (truths, counts) = self._sum(vote_block, shapes)
             return PairSums(0.0, truths, counts)
-        truths, counts = np.zeros(0), np.zeros((len(self.pairs), 0))
-        for edges in self._cut(0):  # in turn: it may draw random numbers
-            block = self._load(edges)
-            posterior = np.ascontiguousarray(spread(block.shares()), dtype=np.float64)
-            if not len(truths):
-                truths = np.zeros(posterior.shape[1])
-                counts = np.zeros((len(self.pairs), len(truths)))
+        n_truths = spread(np.zeros((0, self.n_classes)), 0).shape[1]
+
+        def work(block: Block, truths: Floats, counts: Floats) -> None:
+            posterior = _floats(spread(block.shares(), block.first))
             truths += posterior.sum(axis=0)
             count_block(block, posterior, counts)
+
+        _, (truths, counts) = self._sum(work, [(n_truths,), (len(self.pairs), n_truths)])
         return PairSums(0.0, truths, counts)
 
     def tally_votes(self, spread: Spread | None = None) -> Sums:
@@ -134,17 +153,22 @@ class BlockSweeps(ABC):
 
         return self._fill(work)
 
-    @cached_property
+    @property
     def given(self) -> Floats:
         """Weight of the labels of each pair."""
+        if "_given" not in vars(self):  # no cached_property: its lock would be held by one rank
+            vars(self)["_given"] = self._weigh(self._add_given())
+        found: Floats = vars(self)["_given"]
+        return found
 
+    def _add_given(self) -> Floats:
         def work(block: Block, total: Floats) -> None:
             cells = block.cells
             some = slice(cells.indptr[0], cells.indptr[-1])
             value = None if cells.value is None else cells.value[some]
             total += np.bincount(cells.code[some], value, minlength=len(total))
 
-        return self._weigh(self._sum(work, [(len(self.pairs),)])[1][0])
+        return self._sum(work, [(len(self.pairs),)])[1][0]
 
     def _coin_tables(self, right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
         """How far each pair's label lifts its class, and how likely it is with any other."""
@@ -158,14 +182,10 @@ class BlockSweeps(ABC):
         evidence, (truths, right) = self._sum(work, [(self.n_classes,), (len(pairs),)])
         right = self._weigh(right)
         if not by_label:
-            return CoinSums(evidence, truths, pairs.add_up(right), self._given_by_worker)
+            return CoinSums(evidence, truths, pairs.add_up(right), pairs.add_up(self.given))
         both = np.zeros((2, pairs.n_workers, pairs.n_classes))
         both[:, pairs.worker, pairs.label] = right, self.given
         return CoinSums(evidence, truths, *both)
-
-    @cached_property
-    def _given_by_worker(self) -> Floats:
-        return self.pairs.add_up(self.given)
 
     def _sum(self, work: Work, shapes: Sequence[tuple[int, ...]]) -> tuple[float, list[Floats]]:
         """Evidence, and sums of these shapes, over all blocks."""
@@ -175,13 +195,10 @@ class BlockSweeps(ABC):
             evidence = work(self._load(edges), *sums)
             return np.array([evidence or 0.0]), *sums
 
-        blocks = self._cut(max(int(np.prod(shape)) for shape in shapes))
-        evidence, *sums = self._add_up(in_order(one, blocks, self.n_threads))
+        size = max(int(np.prod(shape)) for shape in shapes)
+        parts = in_order(one, self._cut(size), self.n_threads)
+        evidence, *sums = self.group.add(Run.of(parts, self._first(size)))
         return float(evidence[0]), sums
-
-    def _add_up(self, parts: Iterable[Parts]) -> Parts:
-        """The sum over all blocks; over those that other processes hold too, if there are any."""
-        return add_up(parts)
 
 
 def _floats(array: Floats) -> Floats:

@@ -27,7 +27,7 @@ class WeightedEngine(MemoryEngine):
 
     def tally_pairs(self, spread: Spread | None = None) -> PairSums:
         shares = clamp(self.shares() if self.begin is None else self.begin, self.gold)
-        posterior = shares if spread is None else spread(shares)
+        posterior = shares if spread is None else spread(shares, 0)
         # Quicker than a sum where rows are short.
         truths = np.ones(self.n_tasks) @ posterior
         return PairSums(0.0, truths, self.pairs.take(self.count(posterior)))

@@ -1,0 +1,151 @@
+"""Several processes that hold the blocks of one set of annotations between them.
+
+Every rank (a process, an executor, a machine) runs the same ``fit`` with an engine that has some
+of the blocks; the only thing that they do together is to add sums. What an engine of ranks must
+provide is in :class:`~crowdwise.inference.engines.sweeps.BlockSweeps`; a fit on each rank is
+``method.fit_engine(engine, classes)``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Protocol, TypeVar
+
+from crowdwise.inference.engines.blocks import Parts, Run
+from crowdwise.typing import Array
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Group(Protocol):
+    """The ranks that run one fit together."""
+
+    @property
+    def rank(self) -> int:
+        """The number of this one, from 0 on."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        ...
+
+    def add(self, run: Run) -> Parts:
+        """The sum of the runs of all ranks, the same bits on each of them.
+
+        The runs follow each other in the order of the ranks; that of a rank may be empty. Every
+        rank calls this equally often, in the same order. Where another rank is gone it raises an
+        error rather than waiting for it.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A single process with all blocks."""
+
+    rank: int = 0
+    size: int = 1
+
+    def add(self, run: Run) -> Parts:
+        return run.total()
+
+
+ALONE = Alone()
+
+
+class TreeGroup(ABC):
+    """A group that needs only messages from rank to rank.
+
+    Neighbors add their runs, then pairs of neighbors, and so on up to rank 0; the total goes
+    back the same way. A rank sends and receives each sum at most ``1 + log2(size)`` times.
+    """
+
+    rank: int
+    size: int
+
+    @abstractmethod
+    def send(self, to: int, arrays: Sequence[Array]) -> None:
+        """Send arrays of any shapes and types to another rank, without waiting for it."""
+
+    @abstractmethod
+    def receive(self, source: int) -> list[Array]:
+        """Wait for the next arrays from another rank; they may be changed here."""
+
+    def add(self, run: Run) -> Parts:
+        step = 1
+        while step < self.size and self.rank % (2 * step) == 0:
+            if self.rank + step < self.size:
+                run.extend(Run.unpack(self.receive(self.rank + step)))
+            step *= 2
+        if self.rank:
+            self.send(self.rank - step, run.pack())
+            total = tuple(self.receive(self.rank - step))
+        else:
+            total = run.total()
+        while step > 1:
+            step //= 2
+            if self.rank + step < self.size:
+                self.send(self.rank + step, total)
+        return total
+
+
+class LocalGroup(TreeGroup):
+    """Ranks that are threads of one process, each with an engine of its own."""
+
+    def __init__(self, rank: int, inboxes: dict[tuple[int, int], SimpleQueue[list[Array]]]) -> None:
+        self.rank, self.size = rank, max(to for _, to in inboxes) + 1
+        self._inboxes = inboxes
+
+    def send(self, to: int, arrays: Sequence[Array]) -> None:
+        self._inboxes[self.rank, to].put([array.copy() for array in arrays])
+
+    def receive(self, source: int) -> list[Array]:
+        arrays = self._inboxes[source, self.rank].get()
+        if not arrays:
+            raise ConnectionError(f"rank {source} has failed")
+        return arrays
+
+    def leave(self) -> None:
+        """Tell the others that nothing more will come from here."""
+        for to in range(self.size):
+            self._inboxes[self.rank, to].put([])
+
+
+def run_ranks(size: int, work: Callable[[LocalGroup], Result]) -> list[Result]:
+    """``work`` of each of some ranks, which run at the same time in one process."""
+    inboxes: dict[tuple[int, int], SimpleQueue[list[Array]]]
+    inboxes = {(a, b): SimpleQueue() for a in range(size) for b in range(size)}
+
+    def one(rank: int) -> Result:
+        group = LocalGroup(rank, inboxes)
+        try:
+            return work(group)
+        finally:
+            group.leave()
+
+    with ThreadPoolExecutor(size) as pool:
+        return list(pool.map(one, range(size)))
+
+
+def share_out(blocks: Sequence[Item], group: Group) -> tuple[int, Sequence[Item]]:
+    """The number of this rank's first block, and its blocks.
+
+    They lie between the same tasks in every cut into at least :func:`least_blocks`.
+    """
+    each = len(blocks) // least_blocks(group)
+    first, stop = (
+        least_blocks(group) * rank // group.size * each for rank in (group.rank, group.rank + 1)
+    )
+    return first, blocks[first:stop]
+
+
+def least_blocks(group: Group) -> int:
+    """How many blocks there must be to share them out: a power of two, as every cut has."""
+    whole = 1 << (group.size - 1).bit_length()
+    return whole if whole == group.size else 4 * whole  # lest one rank has twice as many
