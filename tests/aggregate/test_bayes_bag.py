@@ -12,6 +12,7 @@ from crowdwise import Annotations, aggregate
 from crowdwise.aggregate import GLAD, IBCC, MACE, BayesBag, DawidSkene, LabelModel, MajorityVote
 from crowdwise.aggregate import bayes_bag as module
 from crowdwise.aggregate.bayes_bag import in_order
+from crowdwise.aggregate.shared_errors import SharedErrors, believe
 from crowdwise.cli import options
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.scores import log_loss
@@ -182,6 +183,38 @@ def test_is_less_sure_of_itself_than_its_base():
     assert np.mean(bag.label_codes_ == truth) > np.mean(base.label_codes_ == truth) - 0.02
 
 
+def test_how_far_workers_err_together_is_measured():
+    """Half of the second crowd follow one of them: labels count less, and bags count more."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 400)
+    right = rng.random((400, 10)) < np.linspace(0.6, 0.9, 10)
+    label = np.where(right, truth[:, None], 1 - truth[:, None])
+    apart = BayesBag(n_bags=20).fit(label)
+    label[:, 1:6] = np.where(rng.random((400, 5)) < 0.6, label[:, :1], label[:, 1:6])
+    together = BayesBag(n_bags=20).fit(label)
+    assert apart.dependence_ < 0.01
+    assert apart.independent_ > 0.8
+    assert together.dependence_ > 0.05
+    assert together.independent_ < 0.01
+    given = BayesBag(n_bags=20, dependence=0.2).fit(label)
+    assert (given.dependence_, given.independent_) == (0.2, 0.0)
+    assert BayesBag(n_bags=2, dependence=0.0).fit(label).independent_ == 1.0
+
+
+def test_what_is_believed_of_a_crowd():
+    def crowd(excess, error):
+        spread = error / np.sqrt(1 + 1 / 4)
+        return SharedErrors(excess, spread * np.array([-1.0, 1.0, -1.0, 1.0]) * np.sqrt(3 / 4))
+
+    assert believe(None) == (0.5 * 0.07, 0.5)
+    clear, none, vague = believe(crowd(0.1, 0.005)), believe(crowd(0, 0.005)), crowd(0.02, 1.0)
+    assert_allclose(clear, (0.1, 0.0), atol=1e-3)
+    assert none.independent > 0.9
+    assert none.correlation < 0.001
+    assert believe(crowd(-0.03, 0.005)) == believe(crowd(0, 0.005))
+    assert_allclose(believe(vague).correlation, 0.5 * 0.07, atol=0.01)
+
+
 def test_gold_labels_teach_about_workers(crowd, votes):
     gold = dict(enumerate(crowd.truth[:60]))
     fitted, plain = BayesBag().fit(votes, gold=gold), BayesBag().fit(votes)
@@ -212,8 +245,9 @@ def test_a_task_without_labels_gets_the_prior(votes):
     more = Annotations.from_codes(
         votes.task, votes.worker, votes.label, tasks=np.arange(votes.n_tasks + 1)
     )
-    model = BayesBag(n_bags=10).fit(more)
-    assert_allclose(model.posterior_[:-1], BayesBag(n_bags=10).fit(votes).posterior_)
+    model = BayesBag(n_bags=10, dependence=0.1).fit(more)
+    without = BayesBag(n_bags=10, dependence=0.1).fit(votes)
+    assert_allclose(model.posterior_[:-1], without.posterior_)
     whole = np.exp(model.bags_[0].log_prior_)
     mean = np.mean([bag.prior_ for bag in model.bags_[1:]], axis=0)
     assert_allclose(model.posterior_[-1], 0.05 * whole / whole.sum() + 0.95 * mean)

@@ -1,13 +1,12 @@
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from crowdwise.aggregate import DawidSkene
+from crowdwise.aggregate.shared_errors import Fitted, SharedErrors, correlate_errors, draw_crowd
 from crowdwise.evaluate import check_independence
-from crowdwise.evaluate.independence import correlate_errors, draw_crowd, tail
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
@@ -66,13 +65,14 @@ def test_the_statistic_equals_plain_loops():
                     product = ((votes.label[a] == k) - p) * ((votes.label[b] == k) - q)
                     total += model.posterior_[i, k] * product
                     scale += model.posterior_[i, k] * np.sqrt(p * (1 - p) * q * (1 - q))
-    assert_allclose(correlate_errors(votes, model), total / scale)
+    fitted = Fitted(model.posterior_, model.prior_, model.confusion_)
+    assert_allclose(correlate_errors(votes, fitted), total / scale)
 
 
 def test_crowds_are_drawn_from_the_model():
     confusion = np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
     votes = confused_crowd(confusion, 4000, 3, prior=[0.8, 0.2], random_state=0).annotations
-    model = SimpleNamespace(prior_=np.array([0.8, 0.2]), confusion_=confusion)
+    model = Fitted(np.zeros(0), np.array([0.8, 0.2]), confusion)
     rng = np.random.RandomState(0)
     drawn = draw_crowd(votes, model, None, rng)
     assert_allclose((drawn.label == 0).mean(), 0.8 * 0.9 + 0.2 * 0.3, atol=0.01)
@@ -82,9 +82,9 @@ def test_crowds_are_drawn_from_the_model():
 
 def test_the_tail_is_that_of_students_t():
     drawn = np.array([-1.0, 0.0, 1.0])
-    assert_allclose(tail(0.0, drawn), 0.5)
-    assert 0.01 < tail(4.0, drawn) < 0.05  # two degrees of freedom, not a normal tail
-    assert np.isnan(tail(1.0, np.zeros(3)))
+    assert_allclose(SharedErrors(0.0, drawn).p_value, 0.5)
+    assert 0.01 < SharedErrors(4.0, drawn).p_value < 0.05  # not a normal tail
+    assert np.isnan(SharedErrors(1.0, np.zeros(3)).p_value)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_what_cannot_be_tested_says_why(labels, why):
 
 
 def test_too_many_matrices_are_not_tested(monkeypatch):
-    monkeypatch.setattr("crowdwise.evaluate.independence.MOST_CELLS", 39)
+    monkeypatch.setattr("crowdwise.aggregate.shared_errors.MOST_CELLS", 39)
     assert "too many workers" in check_independence(crowd(0)[0]).note
 
 
 def test_large_crowds_are_sampled(monkeypatch):
-    monkeypatch.setattr("crowdwise.evaluate.independence.ENOUGH", 500)
+    monkeypatch.setattr("crowdwise.aggregate.shared_errors.ENOUGH", 500)
     found = check_independence(crowd(0)[0])
     assert found.n_tasks == 100
     assert found == check_independence(crowd(0)[0])

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from crowdwise import Annotations
-from crowdwise.inference import fingerprint_tasks, fingerprint_workers, rank_equals
+from crowdwise.inference import fingerprint, fingerprint_workers, rank_equals
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
@@ -57,11 +57,11 @@ def test_equals_are_ranked():
 
 def test_tasks_differ_by_labels_and_by_who_was_right(votes):
     truth = np.where(np.arange(votes.n_tasks) % 2, votes.label[votes.indptr[:-1]], -1)
-    before = fingerprint_tasks(votes, truth)
+    before = fingerprint(votes, truth).tasks
     assert len(np.unique(before)) == votes.n_tasks
     other = truth.copy()
     other[1] = (other[1] + 1) % 3
-    assert_array_equal(np.flatnonzero(fingerprint_tasks(votes, other) != before), [1])
+    assert_array_equal(np.flatnonzero(fingerprint(votes, other).tasks != before), [1])
 
 
 def test_names_and_order_do_not_enter_the_fingerprints_of_tasks(votes):
@@ -74,4 +74,4 @@ def test_names_and_order_do_not_enter_the_fingerprints_of_tasks(votes):
     truth = np.arange(votes.n_tasks) % 4 - 1
     there = np.empty_like(truth)
     there[task] = np.where(truth >= 0, label[truth], -1)
-    assert_array_equal(fingerprint_tasks(moved, there)[task], fingerprint_tasks(votes, truth))
+    assert_array_equal(fingerprint(moved, there).tasks[task], fingerprint(votes, truth).tasks)

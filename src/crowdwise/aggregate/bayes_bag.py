@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise import progress
 from crowdwise.aggregate.dawid_skene import DawidSkene
 from crowdwise.aggregate.ibcc import IBCC
+from crowdwise.aggregate.shared_errors import Dependence, measure_dependence
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, ConfusionModel, PairModel, Traits, at_least, between
 from crowdwise.base.params import check_params
@@ -24,15 +25,17 @@ from crowdwise.errors import FormatError, ParameterError, explain
 from crowdwise.inference import (
     Confidence,
     Engine,
+    Fingerprints,
     HiddenGold,
     WeightedEngine,
     draw_weights,
+    fingerprint,
     normalize,
     pooled_confusion,
 )
 from crowdwise.inference.posteriors import as_array
 from crowdwise.inference.worker_weights import ROUND
-from crowdwise.typing import Floats, RandomState
+from crowdwise.typing import Floats, Ints, RandomState
 
 Result = TypeVar("Result")
 
@@ -40,6 +43,7 @@ FEW, USUAL, MANY = 20, 50, 200  # bags
 LITTLE, MUCH = 400_000, 10_000_000  # annotations times bags that cost little, and much
 EVEN = 0.05  # part of the class prior that all classes share, lest one is lost
 WHOLE = 0.05  # share of the crowd as it is, without random weights: it settles near ties
+HALF = 0.5  # the same where workers seem to err independently; errors that all share do not show
 STEADY = 0.001  # the mean movement of a task's probabilities that is none
 
 
@@ -63,9 +67,10 @@ class BayesBag(ConfusionModel):
         down to 20 for more than 200,000. Fewer are fitted where the answer stands still before.
     shares : float, default=0.05
         Weight of each task's own share of labels in its answer.
-    dependence : float, default=0.04
-        How far workers err together: ``n`` labels of a task count as
-        ``n / (1 + (n - 1) * dependence)`` independent ones in how sure its answer is.
+    dependence : float, optional
+        How far workers err together, the correlation of their errors on the same task: ``n``
+        labels of a task count as ``n / (1 + (n - 1) * dependence)`` independent ones in how
+        sure its answer is. By default it is measured, from the labels alone.
     random_state : int, RandomState or None, default=0
         Seed of the weights. A worker's weights depend on it and on what the worker labeled,
         not on names or the order of rows.
@@ -77,6 +82,8 @@ class BayesBag(ConfusionModel):
         crowd: IBCC by default.
     weights_ : ndarray of shape (n_bags + 1, n_workers)
         Weight of each worker in each of these, 1 in the first.
+    dependence_, independent_ : float
+        What ``dependence`` has become, and the probability that workers err independently.
     shares_, power_ : float
         What ``shares`` has become, and a power of the mean posterior. From 20 known truths on
         they are those that make the truths most probable, given what bags that have not seen
@@ -95,12 +102,17 @@ class BayesBag(ConfusionModel):
 
         u[b, w] ~ Exponential(1)
         posterior[b] = that of the base where worker w counts u[b, w] times
-        mean = 0.95 * mean over b of posterior[b] + 0.05 * the posterior where all count once
+        mean = (1 - whole) * mean over b of posterior[b] + whole * the posterior where all count
+            once; whole goes from 0.05 to 0.5 with P(workers err independently)
         sure[i, k] proportional to mean[i, k] ** (power / (1 + (n_labels[i] - 1) * dependence))
         P(truth of i = k) = (1 - shares) * sure[i, k] + shares * share[i, k]
 
     Works when the base does, and says how sure it is: over real crowds its log loss is less
     than half of Dawid-Skene's, at a better accuracy. The default of ``crowdwise aggregate``.
+
+    The dependence is the mean correlation of two workers' errors on the same task, less what
+    crowds drawn from a model of independent workers show; where it is uncertain, it is pulled
+    toward what real crowds have.
 
     Fails when most workers err together on the same tasks: it is less overconfident then, but
     nothing in the labels tells. From 20 known truths on (``gold``) it learns how sure to be.
@@ -128,7 +140,7 @@ class BayesBag(ConfusionModel):
         "base": [Aggregator, None],
         "n_bags": [at_least(1), None],
         "shares": [between(0.0, 1.0)],
-        "dependence": [between(0.0, 1.0)],
+        "dependence": [between(0.0, 1.0), None],
         "random_state": ["random_state"],
     }
 
@@ -138,7 +150,7 @@ class BayesBag(ConfusionModel):
         *,
         n_bags: int | None = None,
         shares: float = 0.05,
-        dependence: float = 0.04,
+        dependence: float | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.base = base
@@ -166,9 +178,11 @@ class BayesBag(ConfusionModel):
     def _fit(self, engine: Engine) -> Floats:
         votes, gold = engine.collect()
         n_bags = self.n_bags or suitable_bags(votes.n_annotations)
-        weights = draw_weights(votes, n_bags, self.random_state)
+        of = fingerprint(votes, gold)
+        weights = draw_weights(votes, n_bags, self.random_state, of.workers)
         weights = np.vstack([np.ones(votes.n_workers), weights])
         hidden, shares = HiddenGold.of(votes, gold), votes.shares()
+        self.dependence_, self.independent_ = self._dependence(votes, gold, of)
 
         def fit(number: int, model: Aggregator) -> tuple[Aggregator, Floats]:
             seen = hidden.seen_by(number)
@@ -178,7 +192,7 @@ class BayesBag(ConfusionModel):
         with warnings.catch_warnings(), progress.bar("bags, at most", n_bags, "bag") as bar:
             warnings.simplefilter("ignore", ConvergenceWarning)
             whole, posterior = fit(0, self.base or self.default_whole)
-            base, answer = self._with_classes_of(whole), RunningMean(posterior)
+            base, answer = self._with_classes_of(whole), self._mean(posterior)
             self.bags_ = [whole]
             for bag, posterior in in_order(lambda number: fit(number + 1, base), n_bags):
                 hidden.add(len(self.bags_), posterior)
@@ -189,6 +203,14 @@ class BayesBag(ConfusionModel):
                     break
         self.weights_ = weights[: len(self.bags_)]
         return self._finish(votes, hidden, answer.value)
+
+    def _dependence(self, votes: Annotations, gold: Ints | None, of: Fingerprints) -> Dependence:
+        if self.dependence is None:
+            return measure_dependence(votes, gold, of)
+        return Dependence(self.dependence, float(self.dependence == 0.0))
+
+    def _mean(self, whole: Floats) -> RunningMean:
+        return RunningMean(whole, WHOLE + (HALF - WHOLE) * self.independent_)
 
     def _with_classes_of(self, whole: Aggregator) -> Aggregator:
         """The base, which by default has the class prior of the whole crowd."""
@@ -211,7 +233,7 @@ class BayesBag(ConfusionModel):
 
     def _finish(self, votes: Annotations, hidden: HiddenGold, mean: Floats) -> Floats:
         """The answer from the mean posterior, and what it says about workers."""
-        how = Confidence(self.dependence, self.shares)
+        how = Confidence(self.dependence_, self.shares)
         task, unseen = hidden.posteriors()
         if len(task) and hidden.gold is not None:
             some = votes[task]
@@ -223,7 +245,7 @@ class BayesBag(ConfusionModel):
         return posterior
 
     def _answer(self, votes: Annotations, mean: Floats) -> Floats:
-        how = Confidence(self.dependence, self.shares_, self.power_)
+        how = Confidence(self.dependence_, self.shares_, self.power_)
         return how.answer(mean, votes.shares(), votes.votes().sum(axis=1))
 
     def _posterior(self, engine: Engine) -> Floats:
@@ -234,7 +256,7 @@ class BayesBag(ConfusionModel):
             return as_array(self.bags_[number]._posterior(weighted))
 
         posteriors = in_order(infer, len(self.bags_))
-        answer = RunningMean(next(posteriors))
+        answer = self._mean(next(posteriors))
         for posterior in posteriors:
             answer.add(posterior)
         return self._answer(votes, answer.value)
@@ -261,8 +283,8 @@ class BayesBag(ConfusionModel):
 class RunningMean:
     """The mean of the bags' posteriors, and a little of the whole crowd's."""
 
-    def __init__(self, whole: Floats) -> None:
-        self.n_bags, self.moved, self.whole = 0, np.inf, whole
+    def __init__(self, whole: Floats, part: float) -> None:
+        self.n_bags, self.moved, self.whole, self.part = 0, np.inf, whole, part
         self.total, self.before = np.zeros_like(whole), np.zeros_like(whole)
 
     def add(self, posterior: Floats) -> None:
@@ -278,7 +300,7 @@ class RunningMean:
 
     @property
     def value(self) -> Floats:
-        return WHOLE * self.whole + (1.0 - WHOLE) * (self.total / self.n_bags)
+        return self.part * self.whole + (1.0 - self.part) * (self.total / self.n_bags)
 
 
 def suitable_bags(n_annotations: int) -> int:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-from scipy.sparse import csr_array
-from scipy.special import stdtr
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from crowdwise.aggregate import DawidSkene
-from crowdwise.annotations import Annotations
+from crowdwise.aggregate.shared_errors import find_reason, most_annotations, share_errors
 from crowdwise.evaluate.draws import sample_tasks
 from crowdwise.evaluate.intervals import NAN
 from crowdwise.evaluate.label_counts import once_per_worker
 from crowdwise.io import as_gold
-from crowdwise.typing import AnnotationsLike, Floats, GoldLike, Ints, RandomState
+from crowdwise.typing import AnnotationsLike, GoldLike, RandomState
 
-ENOUGH = 30_000  # annotations, and cells of a table task x class times 100, that are looked at
-MOST_CELLS = 20_000_000  # of all confusion matrices together
 FEWEST, MOST, WORK = 10, 40, 300_000  # simulated crowds, and annotations times crowds
-LEAST_TASKS = 10
 SIGNIFICANT, HALF = 0.01, 0.5
 UNSEEN = (
     "Errors that nearly all workers share look like truths, and no test without gold sees them."
@@ -128,80 +119,9 @@ def check_independence(
     per_task = float(data.redundancy[shared].mean()) if len(shared) else NAN
     if reason := find_reason(data, len(shared)):
         return Independence(NAN, NAN, per_task, NAN, len(shared), reason)
-    most = min(ENOUGH, max(int(100 * ENOUGH / data.n_classes * per_task), 1))
-    rows = shared[sample_tasks(data[shared], most, rng)]
+    rows = shared[sample_tasks(data[shared], most_annotations(data, per_task), rng)]
     data, known = data[rows], None if known is None else known[rows]
-    fitted = fit_independent(data, known)
-    found = correlate_errors(data, fitted)
     n_crowds = int(np.clip(WORK // data.n_annotations, FEWEST, MOST))
-    drawn = np.empty(n_crowds)
-    for b in range(n_crowds):
-        crowd = draw_crowd(data, fitted, known, rng)
-        drawn[b] = correlate_errors(crowd, fit_independent(crowd, known))
-    p_value = tail(found, drawn)
-    excess = found - float(drawn.mean())
-    worth = per_task / (1.0 + (per_task - 1.0) * max(excess, 0.0))
-    return Independence(p_value, excess, per_task, worth, len(rows), UNSEEN)
-
-
-def find_reason(data: Annotations, n_shared: int) -> str:
-    """Why the test cannot be made, or nothing."""
-    if n_shared < LEAST_TASKS:
-        return f"Not tested: fewer than {LEAST_TASKS} tasks have two labels or more."
-    if data.n_classes < 2:
-        return "Not tested: there is only one class."
-    if data.n_workers * data.n_classes**2 > MOST_CELLS:
-        return "Not tested: there are too many workers and classes."
-    return ""
-
-
-def fit_independent(data: Annotations, gold: Ints | None) -> DawidSkene:
-    """The model under test, with matrices pulled a little toward the crowd's."""
-    known = None
-    if gold is not None:
-        there = gold >= 0
-        known = pd.Series(data.classes[gold[there]], index=data.tasks[there])
-    model = DawidSkene(smoothing=(1.0, 0.25), pooling=3.0, max_iter=40, tol=1e-3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(data, known)
-
-
-def correlate_errors(data: Annotations, model: DawidSkene) -> float:
-    """Mean correlation of whether two workers of a task are right, given the truth."""
-    posterior, right = model.posterior_, np.einsum("wkk->wk", model.confusion_)
-    ones = np.ones(data.n_annotations)
-    who = csr_array((ones, (data.task, data.worker)), shape=data.shape)
-    own = np.zeros_like(posterior)  # (task, class): sums of P(right) of those who gave it
-    np.add.at(own, (data.task, data.label), right[data.worker, data.label])
-    votes, variance = data.votes(), right * (1.0 - right)
-    total = (votes - who @ right) ** 2  # all products of two errors, and the squares
-    squares = votes - 2.0 * own + who @ right**2
-    scale = (who @ np.sqrt(variance)) ** 2 - who @ variance
-    return float((posterior * (total - squares)).sum() / max((posterior * scale).sum(), 1e-300))
-
-
-def draw_crowd(
-    data: Annotations, model: DawidSkene, gold: Ints | None, rng: np.random.RandomState
-) -> Annotations:
-    """Labels that the fitted workers might have given to the same tasks."""
-    truth = draw_classes(np.tile(model.prior_, (data.n_tasks, 1)), rng)
-    if gold is not None:
-        truth = np.where(gold >= 0, gold, truth)
-    label = draw_classes(model.confusion_[data.worker, truth[data.task]], rng)
-    return replace(data, label=label.astype(np.int32))
-
-
-def draw_classes(proba: Floats, rng: np.random.RandomState) -> Ints:
-    """A class number from each row of probabilities."""
-    level = np.cumsum(proba[:, :-1], axis=1)
-    return (rng.random_sample(len(proba))[:, None] > level).sum(axis=1)
-
-
-def tail(found: float, drawn: Floats) -> float:
-    """P(a crowd of independent workers is at or above this), by Student's t."""
-    n, spread = len(drawn), float(drawn.std(ddof=1))
-    if not spread > 0:
-        return NAN
-    t = (found - float(drawn.mean())) / (spread * np.sqrt(1.0 + 1.0 / n))
-    return float(stdtr(n - 1, -t))
+    found = share_errors(data, known, n_crowds, rng)
+    worth = per_task / (1.0 + (per_task - 1.0) * max(found.excess, 0.0))
+    return Independence(found.p_value, found.excess, per_task, worth, len(rows), UNSEEN)

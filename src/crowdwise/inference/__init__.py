@@ -19,7 +19,8 @@ from crowdwise.inference.engines import (
     pooled_confusion,
 )
 from crowdwise.inference.fingerprints import (
-    fingerprint_tasks,
+    Fingerprints,
+    fingerprint,
     fingerprint_workers,
     rank_equals,
     scramble,
@@ -46,6 +47,7 @@ __all__ = [
     "CompactPosterior",
     "Confidence",
     "Engine",
+    "Fingerprints",
     "HiddenGold",
     "MemoryEngine",
     "Posterior",
@@ -61,7 +63,7 @@ __all__ = [
     "divergence",
     "draw_weights",
     "expected_log",
-    "fingerprint_tasks",
+    "fingerprint",
     "fingerprint_workers",
     "fixed_prior",
     "gold_mask",

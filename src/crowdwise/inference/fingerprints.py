@@ -1,7 +1,7 @@
 """Numbers that tell workers and tasks apart by the labels, whatever the names and the order."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,17 +45,31 @@ def fingerprint_workers(annotations: Annotations) -> Hashes:
     return color
 
 
-def fingerprint_tasks(annotations: Annotations, truth: Ints) -> Hashes:
-    """One number per task from who labeled it, as what, and who was right; names do not enter.
+class Fingerprints(NamedTuple):
+    """A number per task, worker and class, from the labels alone."""
 
-    ``truth`` is the class of each task, negative where it is unknown.
+    tasks: Hashes
+    workers: Hashes
+    classes: Hashes
+
+
+def fingerprint(
+    annotations: Annotations, truth: Ints | None = None, workers: Hashes | None = None
+) -> Fingerprints:
+    """Numbers of everything; see :func:`fingerprint_workers`, whose result may be given.
+
+    That of a task comes from who labeled it, as what, and, with ``truth``, who was right (the
+    class of each task, negative where it is unknown); that of a class from who gave it.
     """
-    rows, color = Rows.of(annotations), fingerprint_workers(annotations)
-    who = color[rows.worker]
-    by_class = scramble(add_up(rows.label, who, rows.weight, annotations.n_classes))
-    right = (rows.label == truth[rows.task]).astype(np.uint64)
-    given = scramble(by_class[rows.label] + right)
-    return add_up(rows.task, who ^ given, rows.weight, annotations.n_tasks)
+    rows = Rows.of(annotations)
+    workers = fingerprint_workers(annotations) if workers is None else workers
+    who = workers[rows.worker]
+    classes = add_up(rows.label, who, rows.weight, annotations.n_classes)
+    given = scramble(classes)[rows.label]
+    if truth is not None:
+        given += (rows.label == truth[rows.task]).astype(np.uint64)
+    tasks = add_up(rows.task, who ^ scramble(given), rows.weight, annotations.n_tasks)
+    return Fingerprints(tasks, workers, classes)
 
 
 @dataclass(frozen=True)

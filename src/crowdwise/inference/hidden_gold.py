@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.inference.fingerprints import fingerprint_tasks
+from crowdwise.inference.fingerprints import fingerprint
 from crowdwise.typing import Floats, Ints
 
 N_FOLDS = 5
@@ -38,7 +38,7 @@ class HiddenGold:
             task = np.flatnonzero((gold >= 0) & find_labeled(votes))
             task = task if len(task) >= ENOUGH else task[:0]
         if gold is not None and len(task):
-            task = task[np.argsort(fingerprint_tasks(votes, gold)[task], kind="stable")]
+            task = task[np.argsort(fingerprint(votes, gold).tasks[task], kind="stable")]
         total = np.zeros((len(task), votes.n_classes))
         return cls(gold, task, np.arange(len(task)) % N_FOLDS, total, np.zeros_like(task))
 

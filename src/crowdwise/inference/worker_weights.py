@@ -4,21 +4,24 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
-from crowdwise.inference.fingerprints import fingerprint_workers, rank_equals, scramble
+from crowdwise.inference.fingerprints import Hashes, fingerprint_workers, rank_equals, scramble
 from crowdwise.typing import Floats, RandomState
 
 ROUND = 10  # bags that cover the distribution together
 
 
-def draw_weights(votes: Annotations, n_bags: int, random_state: RandomState) -> Floats:
+def draw_weights(
+    votes: Annotations, n_bags: int, random_state: RandomState, color: Hashes | None = None
+) -> Floats:
     """Exponential weights, (bag, worker), that do not depend on names or order.
 
     In every round of bags a worker has a weight from each tenth of the distribution, in random
     order: means over bags then vary less than with independent weights. Workers who labeled
-    the same in the same company are told apart by their rank alone.
+    the same in the same company are told apart by their rank alone. (``color`` are their
+    fingerprints, where they are known already.)
     """
     seed = check_random_state(random_state).randint(0, 1 << 62, dtype=np.int64)
-    color = fingerprint_workers(votes)
+    color = fingerprint_workers(votes) if color is None else color
     who = scramble(color ^ scramble(rank_equals(color).astype(np.uint64)))
     bag = scramble(np.uint64(seed) + np.arange(n_bags, dtype=np.uint64))
     number = scramble(bag[:, None] ^ who)

@@ -1,0 +1,166 @@
+"""How far workers err together: the correlation of their errors on the same task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import ndtr, stdtr
+
+from crowdwise.aggregate.dawid_skene import DawidSkene
+from crowdwise.annotations import Annotations
+from crowdwise.inference import Fingerprints, MemoryEngine
+from crowdwise.inference.canonical import in_one_order, one_label_each
+from crowdwise.inference.posteriors import as_array
+from crowdwise.typing import Floats, Ints
+
+NAN = float("nan")
+ENOUGH = 30_000  # annotations, and cells of a table task x class times 100, that are looked at
+MOST_CELLS = 20_000_000  # of all confusion matrices together
+LEAST_TASKS = 10
+FEW, MOST, WORK = 10, 20, 100_000  # crowds drawn for a fit, and annotations times crowds
+USUAL, SPREAD = 0.07, 0.06  # mean and spread of the correlation in real crowds, by their labels
+
+
+class SharedErrors(NamedTuple):
+    """Mean correlation of two workers' errors on the same task, and what chance would show."""
+
+    found: float
+    drawn: Floats  # (crowd,): the same in crowds of independent workers
+
+    @property
+    def excess(self) -> float:
+        """The correlation, less what a crowd of independent workers shows."""
+        return self.found - float(self.drawn.mean())
+
+    @property
+    def error(self) -> float:
+        """Standard error of the excess."""
+        return float(self.drawn.std(ddof=1)) * np.sqrt(1.0 + 1.0 / len(self.drawn))
+
+    @property
+    def p_value(self) -> float:
+        """P(a crowd of independent workers is at or above this), by Student's t."""
+        if not self.error > 0:
+            return NAN
+        return float(stdtr(len(self.drawn) - 1, -self.excess / self.error))
+
+
+class Dependence(NamedTuple):
+    """What is to be believed of a crowd."""
+
+    correlation: float  # expected
+    independent: float  # probability that workers err independently
+
+
+def believe(shared: SharedErrors | None) -> Dependence:
+    """Weigh independence against the dependence that real crowds have, even odds beforehand.
+
+    Without a measurement, what was believed beforehand.
+    """
+    if shared is None or not shared.error > 0:
+        return Dependence(0.5 * USUAL, 0.5)
+    excess, error = max(shared.excess, 0.0), shared.error
+    spread = np.hypot(SPREAD, error)
+    # Both densities at the excess; above 0 alone lies a part of the second.
+    apart = ((excess - USUAL) / spread) ** 2 - (excess / error) ** 2
+    odds = error / spread * np.exp(np.clip(-apart / 2.0, -500, 500)) / ndtr(USUAL / SPREAD)
+    independent = float(1.0 / (1.0 + odds))
+    mean = (USUAL / SPREAD**2 + excess / error**2) / (1.0 / SPREAD**2 + 1.0 / error**2)
+    return Dependence((1.0 - independent) * mean, independent)
+
+
+def measure_dependence(votes: Annotations, gold: Ints | None, of: Fingerprints) -> Dependence:
+    """How far the workers of a crowd err together; names and the order of rows do not enter."""
+    data = one_label_each(votes)
+    shared = np.flatnonzero(data.redundancy > 1)
+    if find_reason(data, len(shared)):
+        return believe(None)
+    order = np.argsort(of.tasks[shared], kind="stable")
+    n_labels = np.cumsum(data.redundancy[shared[order]])
+    most = most_annotations(data, float(data.redundancy[shared].mean()))
+    rows = shared[order[: max(int(np.searchsorted(n_labels, most)), LEAST_TASKS)]]
+    some, known = in_one_order(data, gold, of, rows)
+    n_crowds = int(np.clip(WORK // max(some.n_annotations, 1), FEW, MOST))
+    return believe(share_errors(some, known, n_crowds, np.random.RandomState(0)))
+
+
+def most_annotations(data: Annotations, per_task: float) -> int:
+    """How many annotations are enough to look at."""
+    return min(ENOUGH, max(int(100 * ENOUGH / data.n_classes * per_task), 1))
+
+
+def find_reason(data: Annotations, n_shared: int) -> str:
+    """Why nothing can be measured, or nothing."""
+    if n_shared < LEAST_TASKS:
+        return f"Not tested: fewer than {LEAST_TASKS} tasks have two labels or more."
+    if data.n_classes < 2:
+        return "Not tested: there is only one class."
+    if data.n_workers * data.n_classes**2 > MOST_CELLS:
+        return "Not tested: there are too many workers and classes."
+    return ""
+
+
+def share_errors(
+    data: Annotations, gold: Ints | None, n_crowds: int, rng: np.random.RandomState
+) -> SharedErrors:
+    """The correlation of errors, here and in crowds drawn from a model of independent workers.
+
+    The model is fitted to each of them as it is to the labels, which takes out the bias of
+    inferred truths: a parametric bootstrap.
+    """
+    fitted = fit_independent(data, gold)
+    drawn = np.empty(n_crowds)
+    for b in range(n_crowds):
+        crowd = draw_crowd(data, fitted, gold, rng)
+        drawn[b] = correlate_errors(crowd, fit_independent(crowd, gold))
+    return SharedErrors(correlate_errors(data, fitted), drawn)
+
+
+class Fitted(NamedTuple):
+    """Dawid and Skene's model of a crowd."""
+
+    posterior: Floats
+    prior: Floats
+    confusion: Floats
+
+
+def fit_independent(data: Annotations, gold: Ints | None) -> Fitted:
+    """The model of independent workers, with matrices pulled a little toward the crowd's."""
+    model = DawidSkene(smoothing=(1.0, 0.25), pooling=3.0, max_iter=40, tol=1e-3)
+    model.tasks_, model.workers_, model.classes_ = data.tasks, data.workers, data.classes
+    posterior = as_array(model._fit(MemoryEngine(data, gold)))
+    return Fitted(posterior, model.prior_, model.confusion_)
+
+
+def correlate_errors(data: Annotations, model: Fitted) -> float:
+    """Mean correlation of whether two workers of a task are right, given the truth."""
+    posterior, right = model.posterior, np.einsum("wkk->wk", model.confusion)
+    ones = np.ones(data.n_annotations)
+    who = csr_array((ones, (data.task, data.worker)), shape=data.shape)
+    own = np.zeros_like(posterior)  # (task, class): sums of P(right) of those who gave it
+    np.add.at(own, (data.task, data.label), right[data.worker, data.label])
+    votes, variance = data.votes(), right * (1.0 - right)
+    total = (votes - who @ right) ** 2  # all products of two errors, and the squares
+    squares = votes - 2.0 * own + who @ right**2
+    scale = (who @ np.sqrt(variance)) ** 2 - who @ variance
+    return float((posterior * (total - squares)).sum() / max((posterior * scale).sum(), 1e-300))
+
+
+def draw_crowd(
+    data: Annotations, model: Fitted, gold: Ints | None, rng: np.random.RandomState
+) -> Annotations:
+    """Labels that the fitted workers might have given to the same tasks."""
+    truth = draw_classes(np.tile(model.prior, (data.n_tasks, 1)), rng)
+    if gold is not None:
+        truth = np.where(gold >= 0, gold, truth)
+    label = draw_classes(model.confusion[data.worker, truth[data.task]], rng)
+    return replace(data, label=label.astype(np.int32))
+
+
+def draw_classes(proba: Floats, rng: np.random.RandomState) -> Ints:
+    """A class number from each row of probabilities."""
+    level = np.cumsum(proba[:, :-1], axis=1)
+    return (rng.random_sample(len(proba))[:, None] > level).sum(axis=1)
