@@ -8,14 +8,16 @@ for each pair of functions. ``len()``, lambdas and comprehensions do not count.
 
 What lies behind a door is a walk of its own, and only the door counts. There are three kinds:
 
-* another method, such as an aggregator inside a learner (its own call does not count either);
+* another method, such as an aggregator inside a learner, or another model that a search fits (the
+  call itself does not count either);
 * an engine, which counts as its protocol, ``engine.py``, and any other file of
   ``inference/engines``;
-* the search for how strongly a learner is held back (``learn.search.Ladder``), whose own walk
-  stands below that of the learner.
+* a search by held-out labels: for how strongly a learner is held back (``learn.search.Ladder``),
+  or for whether ICED generates tasks (``learn.iced_rivals.Rivals``). Its own walk stands below
+  that of the learner.
 
 The column "nested" counts every file entered, those behind all doors included. Learners are
-walked with their strength given, which trains in epochs, and by default, with the search.
+walked without such a search, their settings given, and as they are by default.
 
 Then the house as a whole: imports of private modules across packages, constructor parameters of
 the methods with the most, and how often a type is ``Any``.
@@ -38,11 +40,13 @@ import numpy as np
 import crowdwise
 from crowdwise.base import Aggregator, Embedder, Learner
 from crowdwise.inference.engines.sweeps import BlockSweeps
+from crowdwise.learn.iced_rivals import Rivals
 from crowdwise.learn.search import Ladder
 
 ROOT = Path(crowdwise.__file__).parent
 ENGINES = ROOT / "inference" / "engines"
 METHODS = (Aggregator, Learner, Embedder)
+SEARCHES = (Ladder, Rivals)
 UNCOUNTED = (
     "<genexpr>",
     "<listcomp>",
@@ -104,13 +108,14 @@ def trace(call: Callable[[], Any], method: type | None) -> Walks:
         walks.everything.enter((frame.f_code.co_filename, step[1]), before)
         if walk is None:
             return
-        if isinstance(me, METHODS) and type(me) is not method:
+        again = walk is walks.search and frame.f_code.co_name == "fit"
+        if isinstance(me, METHODS) and (again or type(me) is not method):
             doors.append((frame, None))
             return
         walk.enter(step, before)
         if frame.f_code.co_filename.startswith(str(ENGINES)):
             doors.append((frame, None))
-        elif isinstance(me, Ladder) and walk is walks.own:
+        elif isinstance(me, SEARCHES) and walk is walks.own:
             walks.search.enter(step, before)
             doors.append((frame, walks.search))
 

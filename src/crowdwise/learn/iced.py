@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from scipy.special import xlogy
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from crowdwise import progress
 from crowdwise.aggregate import IBCC, HardDawidSkene
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.base.learner import Learner
 from crowdwise.base.params import at_least, between, one_of
 from crowdwise.base.traits import LearnerTraits
 from crowdwise.inference import clamp, normalize, pooled_confusion
@@ -37,6 +33,7 @@ from crowdwise.learn.iced_parts import (
     WarmUp,
     choose,
 )
+from crowdwise.learn.iced_rivals import Rivals
 from crowdwise.learn.parts import (
     CountedConfusion,
     CountedConfusionNet,
@@ -47,11 +44,9 @@ from crowdwise.learn.parts import (
     PerAnnotation,
 )
 from crowdwise.learn.raykar import Raykar
-from crowdwise.learn.search import Search, deal
-from crowdwise.learn.search import choose as choose_plainest
+from crowdwise.learn.search import Search
 from crowdwise.learn.softmax_regression import LinearLearner
 from crowdwise.learn.two_stage import name_truths
-from crowdwise.learn.voted_regression import VotedRegression
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import History, holds_out
@@ -290,45 +285,16 @@ class ICED(CrowdClassifier):
         rng: np.random.RandomState,
     ) -> tuple[CrowdObjective, History, Search]:
         """Do EM, and generate tasks, only if that predicts labels of held-out tasks better."""
-        fold, rounds = deal(data, rng), min(self.rounds, ICED.recipes["network"]["rounds"])
+        rounds = min(self.rounds, ICED.recipes["network"]["rounds"])
         generating = ICED.recipe("network", scale=self.scale, rounds=rounds)
-        generating.random_state = int(rng.randint(2**31 - 1))
-        known = None if gold is None else name_truths(gold, votes)
-        rows = data.features.rows(torch.arange(data.n_tasks, device=data.device)).cpu()
-        search = Search(chosen={"rounds": 0}, why="There was nothing to choose.")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            voted = VotedRegression(scale=self.scale).fit(rows, votes, gold=known)
-            plain = Raykar(scale=self.scale).fit(rows, votes, gold=known)
-            taken, out = 1, fold == 0
-            if 0 < out.sum() < (fold >= 0).sum():
-                some = votes.filter(~out[votes.task])
-                models: list[Learner] = [
-                    VotedRegression(scale=self.scale, ridge=voted.ridge_),
-                    Raykar(scale=self.scale, **plain.search_.chosen),
-                    *([clone(generating)] if rounds else []),
-                ]
-                told: list[dict[str, Any]] = [
-                    {"rounds": 0, "truths": "majority"},
-                    {"rounds": 0},
-                    {"rounds": rounds},
-                ]
-                evidence = [
-                    task_evidence(one.fit(rows, some, gold=known), rows, votes)[out]
-                    for one in models
-                ]
-                search, taken = choose_plainest(
-                    told[: len(models)], [(2,), (1,), (0,)], np.stack(evidence)
-                )
-        if taken == 2:
+        rivals = Rivals(data, votes, gold, self.scale)
+        plain, search = rivals.challenge(generating, rounds, rng)
+        if plain is None:
             best, history = generating._learn(data, votes, gold, generating.default_training, rng)
             self.truths_, self.n_new_ = generating.truths_, generating.n_new_
             return best, history, search
-        if taken == 0:
-            search.chosen = {**search.chosen, "ridge": voted.ridge_}
-            return self._linear(voted, data, votes), History(), search
-        search.chosen = {**search.chosen, **plain.search_.chosen}
-        return self._linear(plain, data, votes), History([[-v] for v in plain.objective_]), search
+        objective = plain.objective_ if isinstance(plain, Raykar) else []
+        return self._linear(plain, data, votes), History([[-v] for v in objective]), search
 
     def _linear(self, plain: LinearLearner, data: CrowdData, votes: Annotations) -> CrowdObjective:
         """What was learned without a new task, as a network."""
@@ -396,15 +362,6 @@ class ICED(CrowdClassifier):
         assert isinstance(net.noise, CountedConfusionNet)
         net.noise.take(torch.as_tensor(best.confusion[worker]).to(net.noise.log_table))
         return Inferred(net, data, torch.as_tensor(best.posterior[task]).to(data.device))
-
-
-def task_evidence(model: Learner, rows: Tensor, votes: Annotations) -> Floats:
-    """Log-likelihood of each task's labels, every one on its own."""
-    proba = model._label_proba(rows, votes.task.copy(), votes.worker.copy())
-    given = np.eye(votes.n_classes)[votes.label] if votes.soft is None else votes.soft
-    weight = 1.0 if votes.weight is None else votes.weight
-    evidence = xlogy(given, np.maximum(proba, 1e-12)).sum(axis=1) * weight
-    return np.bincount(votes.task, evidence, minlength=votes.n_tasks).astype(np.float64)
 
 
 class Inferred(CrowdObjective):
