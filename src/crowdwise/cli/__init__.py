@@ -25,6 +25,7 @@ COMMANDS = (
     "judges",
     "report",
     "plan",
+    "serve",
     "convert",
     "datasets",
     "simulate",

@@ -1,0 +1,110 @@
+"""Who is calling, what they may do, and how often."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from crowdwise.serve.actions import check_name
+from crowdwise.serve.board import Board
+from crowdwise.serve.draft import RefusedError
+from crowdwise.serve.keys import Role, find_key
+
+SOMEONE = "me"  # the worker's name on a service without tokens, if none is given
+MOST_CALLERS = 10_000  # that are remembered
+# Requests a second, and how many at once, by role; of an address whose tokens are wrong.
+RATES = {Role.WORKER: (20.0, 60.0), Role.LEAD: (1_000.0, 2_000.0), Role.ADMIN: (1_000.0, 2_000.0)}
+WRONG = (1.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Someone with a token, or anyone on a service that has none."""
+
+    name: str
+    role: Role
+    is_open: bool = False
+
+    def acting_as(self, worker: str | None) -> str:
+        """The worker that the caller speaks for: workers for themselves, others for anyone."""
+        if not worker:
+            return self.name
+        if self.role < Role.LEAD and worker != self.name:
+            raise RefusedError(403, "A worker's token is for that worker only.")
+        check_name("worker", worker)
+        return worker
+
+
+class Limiter:
+    """So many requests a second from each caller, on a steady clock."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # when, and how many
+
+    def left(self, who: str, rate: float, burst: float) -> float:
+        """How many requests the caller may make at once."""
+        when, left = self._left.get(who, (self._clock(), burst))
+        return min(burst, left + rate * (self._clock() - when))
+
+    def spend(self, who: str, rate: float, burst: float) -> None:
+        """Count a request, or refuse it."""
+        left = self.left(who, rate, burst)
+        if left < 1:
+            wait = f"{(1 - left) / rate:.1f} seconds"
+            raise RefusedError(429, "There are too many requests.", fix=f"wait for {wait}")
+        self._left[who] = self._clock(), left - 1
+        self._left.move_to_end(who)
+        while len(self._left) > MOST_CALLERS:
+            self._left.popitem(last=False)
+
+
+class Doorkeeper:
+    """Finds out who is calling. Without any tokens everyone on this machine may do everything."""
+
+    def __init__(self, board: Board, may_be_open: bool = True) -> None:
+        self.board, self.may_be_open, self.limiter = board, may_be_open, Limiter()
+
+    def let_in(self, request: Request, least: Role) -> Caller:
+        """The caller, if the role is enough."""
+        caller, who = self._identify(request)
+        if not caller.is_open:
+            self.limiter.spend(who, *RATES[caller.role])
+        if caller.role < least:
+            raise RefusedError(
+                403,
+                "This token does not open that.",
+                expected=f"a token of a {least.name.lower()}",
+            )
+        return caller
+
+    def _identify(self, request: Request) -> tuple[Caller, str]:
+        if self.may_be_open and not self.board.keys:
+            return Caller(SOMEONE, Role.ADMIN, is_open=True), ""
+        address = f"address {request.client.host if request.client else ''}"
+        if self.limiter.left(address, *WRONG) < 1:
+            self.limiter.spend(address, *WRONG)
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        key = find_key(self.board.keys, token.strip()) if kind.lower() == "bearer" else None
+        if key is None:
+            self.limiter.spend(address, *WRONG)
+            raise RefusedError(
+                401,
+                "A token is needed, and this is none that is valid.",
+                expected="the header Authorization: Bearer cw_…",
+            )
+        return Caller(key.name, key.role), key.id
+
+
+def require(least: Role) -> Callable[[Request], Awaitable[Caller]]:
+    """A dependency of a route: the caller, who has at least this role."""
+
+    async def let_in(request: Request) -> Caller:
+        keeper: Doorkeeper = request.app.state.doorkeeper
+        return keeper.let_in(request, least)
+
+    return let_in

@@ -1,0 +1,275 @@
+"""What can be asked of the desk: each action looks at the board and adds to a draft."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crowdwise.errors import listing, plural
+from crowdwise.serve import events
+from crowdwise.serve.board import Board
+from crowdwise.serve.draft import Draft, RefusedError
+from crowdwise.serve.keys import Key, Role, make_token
+from crowdwise.serve.settings import Settings
+
+LONGEST = 500  # characters of a name
+Answer = dict[str, Any]
+
+
+class Action(ABC):
+    """Something to be done in a transaction. It adds all of its events, or none."""
+
+    @abstractmethod
+    def run(self, draft: Draft) -> Answer:
+        """Add to the draft; what is returned is the answer, once the draft is stored."""
+
+
+@dataclass(frozen=True)
+class LookOn(Action):
+    """Nothing, but the board is up to date afterwards."""
+
+    def run(self, draft: Draft) -> Answer:
+        return {}
+
+
+@dataclass(frozen=True)
+class TakeTask(Action):
+    """A worker asks for a task."""
+
+    worker: str
+
+    def run(self, draft: Draft) -> Answer:
+        board = draft.board
+        check_name("worker", self.worker)
+        with board.lock:
+            task = board.choose(self.worker, draft.now)
+            if task is None:
+                return {"task": None}
+            if board.leases.offered[self.worker].get(task, 0.0) <= draft.now:
+                draft.give(self.worker, task)
+            left = board.leases.offered[self.worker][task] - draft.now
+            return {
+                "task": board.tasks.list[task],
+                "content": board.content[task],
+                "seconds": round(left, 1),
+            }
+
+
+@dataclass(frozen=True)
+class AddLabels(Action):
+    """Labels, as (task, worker, label). A label that is there already is not added again.
+
+    ``offered_only`` takes labels only of tasks that the worker was given.
+    """
+
+    actor: str
+    rows: Sequence[tuple[str, str, str]]
+    offered_only: bool = False
+
+    def run(self, draft: Draft) -> Answer:
+        board, new = draft.board, []
+        mine: dict[tuple[int, str], str] = {}
+        for place, (task, worker, label) in enumerate(self.rows):
+            number = self._check(board, place, task, worker, label)
+            known = find_label(draft, number, task, worker)
+            known = mine.get((number, worker), known)
+            if known is not None and known != label:
+                raise RefusedError(
+                    409,
+                    f"{worker!r} has labeled the task {task!r} already, as {known!r}.",
+                    first=f"label {place + 1}",
+                    fix="withdraw that label first",
+                )
+            if known is None:
+                mine[number, worker] = label
+                new.append(
+                    (task, worker, label, board.turns.get((events.LABEL, number, worker), 0))
+                )
+        for task, worker, label, turn in new:
+            draft.add(events.LABEL, self.actor, task=task, worker=worker, label=label, turn=turn)
+        return {"stored": len(new), "known": len(self.rows) - len(new)}
+
+    def _check(self, board: Board, place: int, task: str, worker: str, label: str) -> int:
+        check_name("worker", worker)
+        number = board.tasks.number.get(task)
+        if number is not None and self.offered_only:
+            mine = number in board.labeled.get(worker, {})
+            number = number if mine or board.leases.was_offered(worker, number) else None
+        if number is None:  # the same words for both, so that nobody learns which tasks exist
+            raise RefusedError(
+                404,
+                f"The task {task!r} is not one that {worker!r} can label.",
+                first=f"label {place + 1}",
+                fix="ask for the next task",
+            )
+        if label not in board.classes:
+            raise RefusedError(
+                422,
+                f"{label!r} is not a class of this project.",
+                first=f"label {place + 1}",
+                expected=f"one of {listing(list(board.classes), 20)}",
+            )
+        return number
+
+
+def find_label(draft: Draft, number: int, task: str, worker: str) -> str | None:
+    """The label that a worker has given a task, in the draft or before."""
+    newer = draft.find(events.LABEL, task, worker)
+    if newer is not None:
+        return newer.label
+    label = draft.board.labeled.get(worker, {}).get(number)
+    return None if label is None else draft.board.settings.classes[label]
+
+
+@dataclass(frozen=True)
+class SkipTask(Action):
+    """A worker does not want to label a task; it is not offered to the worker again."""
+
+    worker: str
+    task: str
+
+    def run(self, draft: Draft) -> Answer:
+        board = draft.board
+        number = board.tasks.number.get(self.task, -1)
+        if number in board.skipped.get(self.worker, ()) or draft.find(
+            events.SKIP, self.task, self.worker
+        ):
+            return {"skipped": self.task}
+        if not board.leases.was_offered(self.worker, number):
+            raise RefusedError(
+                404, f"The task {self.task!r} is not in the hands of {self.worker!r}."
+            )
+        draft.add(events.SKIP, self.worker, task=self.task, worker=self.worker)
+        return {"skipped": self.task}
+
+
+@dataclass(frozen=True)
+class WithdrawLabel(Action):
+    """A worker takes a label back, and has the task in hand again."""
+
+    actor: str
+    worker: str
+    task: str
+
+    def run(self, draft: Draft) -> Answer:
+        board = draft.board
+        number = board.tasks.number.get(self.task, -1)
+        if number not in board.labeled.get(self.worker, {}) or draft.find(
+            events.WITHDRAW, self.task, self.worker
+        ):
+            raise RefusedError(404, f"{self.worker!r} has no label of the task {self.task!r}.")
+        turn = board.turns.get((events.LABEL, number, self.worker), 0)
+        draft.add(events.WITHDRAW, self.actor, task=self.task, worker=self.worker, turn=turn)
+        draft.give(self.worker, number)
+        return {"withdrawn": self.task, "content": board.content[number]}
+
+
+@dataclass(frozen=True)
+class AddTasks(Action):
+    """Tasks by name with their content, and truths of some; what is there stays as it is."""
+
+    actor: str
+    tasks: Sequence[tuple[str, dict[str, Any]]]
+    gold: Sequence[tuple[str, str]] = ()
+
+    def run(self, draft: Draft) -> Answer:
+        board = draft.board
+        names = {name for name, _ in self.tasks}
+        for name in names:
+            check_name("task", name)
+        for name, label in self.gold:
+            if name not in names and name not in board.tasks.number:
+                raise RefusedError(404, f"There is no task {name!r} for a truth.")
+            if label and label not in board.classes:
+                expected = f"one of {listing(list(board.classes), 20)}"
+                raise RefusedError(422, f"The truth {label!r} is no class.", expected=expected)
+        n_before = len(draft.events)
+        for name, content in self.tasks:
+            if name not in board.tasks.number and draft.find(events.TASK, name) is None:
+                draft.add(events.TASK, self.actor, task=name, body=content)
+        n_tasks = len(draft.events) - n_before
+        for name, label in self.gold:
+            number = board.tasks.number.get(name, -1)
+            earlier = draft.find(events.GOLD, name)
+            known = earlier.label if earlier else board.gold.get(number, "")
+            if label != known:
+                turn = (
+                    earlier.turn + 1 if earlier else board.turns.get((events.GOLD, number, ""), 0)
+                )
+                draft.add(events.GOLD, self.actor, task=name, label=label, turn=turn)
+        return {"stored": n_tasks, "known": len(self.tasks) - n_tasks}
+
+
+@dataclass(frozen=True)
+class ChangeProject(Action):
+    """Set what the project asks for; classes can be added, but not taken away or moved."""
+
+    actor: str
+    settings: Settings
+
+    def run(self, draft: Draft) -> Answer:
+        board, new = draft.board, self.settings
+        old = board.settings.classes
+        if draft.find(events.PROJECT, "") is not None:
+            raise RefusedError(409, "The project is being changed by someone else.")
+        for name in new.classes:
+            check_name("class", name)
+        if new.classes[: len(old)] != old:
+            raise RefusedError(
+                409,
+                "Classes cannot be taken away or moved, since labels refer to them.",
+                expected=f"classes that begin with {listing(list(old), 20)}",
+                fix="begin another project, with a database of its own",
+            )
+        if new != board.settings or not board.seq:
+            turn = board.turns.get((events.PROJECT, -1, ""), 0)
+            draft.add(events.PROJECT, self.actor, turn=turn, body=new.to_body())
+        return new.to_body()
+
+
+@dataclass(frozen=True)
+class IssueToken(Action):
+    """Make a token for a person. It is shown once: only its digest is stored."""
+
+    actor: str
+    name: str
+    role: Role
+
+    def run(self, draft: Draft) -> Answer:
+        check_name("worker", self.name)
+        token, number, digest = make_token()
+        key = Key(number, self.name, self.role, digest)
+        label, body = key.role.name.lower(), {"digest": digest}
+        draft.add(events.TOKEN, self.actor, task=key.id, worker=key.name, label=label, body=body)
+        return {"token": token, "id": key.id, "name": key.name, "role": label}
+
+
+@dataclass(frozen=True)
+class RevokeToken(Action):
+    """Make a token invalid, from now on."""
+
+    actor: str
+    id: str
+
+    def run(self, draft: Draft) -> Answer:
+        if self.id not in draft.board.keys or draft.find(events.REVOKE, self.id):
+            raise RefusedError(404, f"There is no token with the number {self.id[:40]!r}.")
+        gone = {self.id, *(task for kind, task, _ in draft.pending if kind == events.REVOKE)}
+        left = [key for key in draft.board.keys.values() if key.id not in gone]
+        if not any(key.role is Role.ADMIN for key in left):
+            raise RefusedError(409, "This is the last token of an admin.", fix="make another first")
+        draft.add(events.REVOKE, self.actor, task=self.id)
+        return {"revoked": self.id}
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse names that are empty, too long, or no text that a database can hold."""
+    if not name or len(name) > LONGEST or not name.isprintable():
+        raise RefusedError(
+            422,
+            f"A {what} of {plural(len(name), 'character')} cannot be named so.",
+            found=repr(name[:40]),
+            expected=f"1 to {LONGEST} printable characters",
+        )

@@ -1,0 +1,70 @@
+"""Routes for admins: tokens, the project, and the whole log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import StreamingResponse
+
+from crowdwise.serve.access import Caller, require
+from crowdwise.serve.actions import Answer, ChangeProject, IssueToken, RevokeToken
+from crowdwise.serve.audit import write_events
+from crowdwise.serve.bodies import ProjectBody, TokenBody
+from crowdwise.serve.draft import RefusedError
+from crowdwise.serve.keys import Role
+from crowdwise.serve.service import Service
+from crowdwise.serve.work import ask
+
+router = APIRouter(prefix="/api", tags=["admin"])
+Admin = Annotated[Caller, Depends(require(Role.ADMIN))]
+
+
+@router.patch("/project")
+async def change_project(request: Request, body: ProjectBody, caller: Admin) -> Answer:
+    """Change what the project asks for."""
+    service: Service = request.app.state.service
+    settings = replace(service.board.settings, **body.changes())
+    return await ask(request, ChangeProject(caller.name, settings))
+
+
+@router.get("/tokens")
+async def list_tokens(request: Request, _: Admin) -> list[dict[str, Any]]:
+    """Who has a token; the tokens themselves are not kept."""
+    keys = request.app.state.service.board.keys.values()
+    return [{"id": key.id, "name": key.name, "role": key.role.name.lower()} for key in keys]
+
+
+@router.post("/tokens")
+async def issue_token(request: Request, body: TokenBody, caller: Admin) -> Answer:
+    """Make a token. This answer is the only place where it can be seen.
+
+    The first token has to be an admin's: from then on nothing is open without one.
+    """
+    role = Role[body.role.upper()]
+    if caller.is_open and role is not Role.ADMIN:
+        raise RefusedError(
+            409,
+            "The first token has to be an admin's, or nobody could make another.",
+            fix='make one with {"name": …, "role": "admin"} first',
+        )
+    return await ask(request, IssueToken(caller.name, body.name, role))
+
+
+@router.delete("/tokens/{number}")
+async def revoke_token(request: Request, number: str, caller: Admin) -> Answer:
+    """Make a token invalid. The last admin's cannot be."""
+    return await ask(request, RevokeToken(caller.name, number))
+
+
+@router.get("/events", response_class=StreamingResponse)
+async def export_events(request: Request, _: Admin, after: int = 0) -> StreamingResponse:
+    """The whole log, one JSON object a line; ``crowdwise serve --replay`` reads it."""
+    service: Service = request.app.state.service
+
+    def lines() -> Iterator[str]:
+        yield from write_events(service.database, after)
+
+    return StreamingResponse(lines(), media_type="application/x-ndjson")

@@ -1,0 +1,84 @@
+"""The log as a file, and a database from such a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from crowdwise.errors import FormatError, explain
+from crowdwise.serve import events
+from crowdwise.serve.board import Board
+from crowdwise.serve.database import Database
+from crowdwise.serve.events import Event
+
+SECRET = (events.TOKEN, events.REVOKE)  # who had keys is told, but not what opens anything
+BATCH = 10_000
+
+
+def write_events(database: Database, after: int = 0) -> Iterator[str]:
+    """Every event as a line of JSON, in order, without the digests of tokens."""
+    with database.reading() as connection:
+        for one in events.read_after(connection, after):
+            row = asdict(one)
+            if one.kind in SECRET:
+                row["body"] = {}
+            yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """Events from lines of JSON; a gap, a change of order or an unknown kind is an error."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            row: dict[str, Any] = json.loads(line)
+            one = Event(**row)
+        except (ValueError, TypeError) as error:
+            raise FormatError(
+                explain("A line of the log is no event.", first=f"line {number}: {error}")
+            ) from None
+        if one.seq != number or one.kind not in events.KINDS:
+            raise FormatError(
+                explain(
+                    "The log has a gap, or was put into another order.",
+                    first=f"line {number}: event {one.seq!r}, kind {one.kind!r}",
+                    expected="all events from 1 on, in order",
+                )
+            )
+        yield one
+
+
+def replay(database: Database, lines: Iterable[str]) -> Board:
+    """Fill an empty database from a log, checking that each event follows from those before.
+
+    Tokens cannot be replayed: a log has no digests. Their events keep their places, and open
+    nothing.
+    """
+    board = Board()
+    with database.exclusive() as connection:
+        if events.count_events(connection):
+            raise FormatError(
+                explain(
+                    "The database has events already.",
+                    expected="an empty database to replay a log into",
+                    fix="name another with --database",
+                )
+            )
+        batch: list[Event] = []
+        for one in read_events(lines):
+            check(board, one)
+            batch.append(one)
+            if len(batch) == BATCH:
+                events.append(connection, batch)
+                batch = []
+        events.append(connection, batch)
+    return board
+
+
+def check(board: Board, one: Event) -> None:
+    """Apply an event to a board; what cannot have happened is an error."""
+    try:
+        board.apply(one)
+    except (KeyError, IndexError, ValueError) as error:
+        what = f"Event {one.seq}, of the kind {one.kind!r}, does not follow from those before."
+        raise FormatError(explain(what, first=f"{type(error).__name__}: {error}")) from None

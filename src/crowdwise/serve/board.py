@@ -1,0 +1,224 @@
+"""The board: where every task, worker and token stands, from the events so far."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from crowdwise.annotations import Annotations
+from crowdwise.inference.growing import Growing
+from crowdwise.serve import events
+from crowdwise.serve.events import Event
+from crowdwise.serve.keys import Key
+from crowdwise.serve.leases import Leases
+from crowdwise.serve.settings import Settings
+from crowdwise.typing import Array, Floats, Ints
+
+
+class Names:
+    """Names by number, and numbers by name."""
+
+    def __init__(self) -> None:
+        self.list: list[str] = []
+        self.number: dict[str, int] = {}
+
+    def enroll(self, name: str) -> int:
+        """The number of a name, a new one if it is new."""
+        found = self.number.setdefault(name, len(self.list))
+        if found == len(self.list):
+            self.list.append(name)
+        return found
+
+    def __len__(self) -> int:
+        return len(self.list)
+
+
+class Board:
+    """What follows from the events: one after another, and nothing else changes it but leases.
+
+    Attributes
+    ----------
+    seq : int
+        The last event that was applied.
+    era : int
+        Counts events that change what earlier labels mean: those that were withdrawn, truths,
+        settings. A live model begins anew after them.
+    task, worker, label : array
+        The labels in order; a withdrawn one has the label -1.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.seq = self.era = self.last_lease = self.n_withdrawn = 0
+        self.settings = Settings()
+        self.tasks, self.workers = Names(), Names()
+        self.classes: dict[str, int] = {}
+        self.content: list[dict[str, Any]] = []
+        self.gold: dict[int, str] = {}
+        self.task, self.worker, self.label = array("q"), array("q"), array("q")
+        self.at = array("d")
+        self.counts = Growing(np.zeros(0, np.int64))
+        self.labeled: dict[str, dict[int, int]] = defaultdict(dict)  # worker, task: label
+        self.skipped: dict[str, set[int]] = defaultdict(set)
+        self.turns: dict[tuple[str, int, str], int] = {}  # kind, task, worker: labels withdrawn
+        self.keys: dict[str, Key] = {}
+        self.leases = Leases()
+        self.done: Array = np.zeros(0, bool)  # by the plan, as the next one
+        self.gain: Floats = np.zeros(0)
+
+    # -- events ------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Take in an event; they come in order, each once."""
+        with self.lock:
+            if event.seq != self.seq + 1:
+                raise RuntimeError(f"event {event.seq} came after event {self.seq}")
+            self._on[event.kind](self, event)
+            self.seq = event.seq
+
+    def _project(self, event: Event) -> None:
+        self.settings = Settings.from_body(event.body)
+        self.classes = {name: k for k, name in enumerate(self.settings.classes)}
+        self.turns[event.kind, -1, ""] = event.turn + 1
+        self.era += 1
+
+    def _task(self, event: Event) -> None:
+        self.tasks.enroll(event.task)
+        self.content.append(event.body)
+        self.counts.extend(len(self.tasks))
+
+    def _gold(self, event: Event) -> None:
+        task = self.tasks.number[event.task]
+        if event.label:
+            self.gold[task] = event.label
+        else:
+            self.gold.pop(task, None)
+        self.turns[event.kind, task, ""] = event.turn + 1
+        self.era += 1
+
+    def _label(self, event: Event) -> None:
+        task, label = self.tasks.number[event.task], self.classes[event.label]
+        self.task.append(task)
+        self.worker.append(self.workers.enroll(event.worker))
+        self.label.append(label)
+        self.at.append(event.at)
+        self.counts.view[task] += 1
+        self.labeled[event.worker][task] = label
+        self.leases.take_back(event.worker, task)
+
+    def _withdraw(self, event: Event) -> None:
+        task = self.tasks.number[event.task]
+        del self.labeled[event.worker][task]
+        self.counts.view[task] -= 1
+        worker, labels = self.workers.number[event.worker], np.frombuffer(self.label, np.int64)
+        mine = np.frombuffer(self.worker, np.int64) == worker
+        mine &= np.frombuffer(self.task, np.int64) == task
+        place = int(np.flatnonzero(mine & (labels >= 0))[-1])
+        del labels  # an array cannot grow while it is looked at
+        self.label[place] = -1
+        self.turns[events.LABEL, task, event.worker] = event.turn + 1
+        self.n_withdrawn += 1
+        self.era += 1
+
+    def _skip(self, event: Event) -> None:
+        task = self.tasks.number[event.task]
+        self.skipped[event.worker].add(task)
+        self.leases.take_back(event.worker, task)
+
+    def _token(self, event: Event) -> None:
+        if "digest" in event.body:  # not in a log that was replayed
+            key = Key.from_event(event)
+            self.keys[key.id] = key
+
+    def _revoke(self, event: Event) -> None:
+        self.keys.pop(event.task, None)
+
+    _on: dict[str, Callable[[Board, Event], None]] = {
+        events.PROJECT: _project,
+        events.TASK: _task,
+        events.GOLD: _gold,
+        events.LABEL: _label,
+        events.WITHDRAW: _withdraw,
+        events.SKIP: _skip,
+        events.TOKEN: _token,
+        events.REVOKE: _revoke,
+    }
+
+    # -- what to do next ---------------------------------------------------------------
+
+    def choose(self, worker: str, now: float) -> int | None:
+        """The task that a worker should label next, by number; None if there is none."""
+        with self.lock:
+            self.leases.expire(now)
+            held = self.leases.find(worker, now)
+            if held is not None:
+                return held
+            check = self._choose_check(worker)
+            return self._choose_open(worker) if check is None else check
+
+    def _choose_check(self, worker: str) -> int | None:
+        """A task whose truth is known, in its turn among the worker's labels."""
+        given = len(self.labeled.get(worker, ()))
+        share = self.settings.checks
+        if int((given + 1) * share) == int(given * share):
+            return None
+        seen = self._seen(worker)
+        left = [task for task in self.gold if task not in seen]
+        return min(left, key=lambda task: (self.counts.view[task], task), default=None)
+
+    def _choose_open(self, worker: str) -> int | None:
+        n, least = len(self.tasks), self.settings.min_labels
+        count, held = self.counts.view, np.zeros(n, np.int64)
+        running = self.leases.held
+        held[list(running.keys())] = list(running.values())
+        may = (held < np.maximum(least - count, 1)) & (count + held < self.settings.max_labels)
+        may[: len(self.done)] &= ~self.done
+        may[list(self._seen(worker) | self.gold.keys())] = False
+        gain = np.zeros(n)
+        gain[: len(self.gain)] = self.gain
+        worth = np.where(count < least, 1e6 - count, gain)
+        best = int(np.where(may, worth, -1.0).argmax()) if n else -1
+        return best if n and may[best] else None
+
+    def _seen(self, worker: str) -> set[int]:
+        labeled, skipped = self.labeled.get(worker, {}), self.skipped.get(worker, set())
+        return labeled.keys() | skipped
+
+    # -- what is known -----------------------------------------------------------------
+
+    def columns(self, start: int = 0) -> tuple[Ints, Ints, Ints]:
+        """Numbers of task, worker and label of the labels from a place on, as copies."""
+        with self.lock:
+            parts = (self.task, self.worker, self.label)
+            task, worker, label = (np.array(part[start:], dtype=np.int64) for part in parts)
+            return task, worker, label
+
+    def annotations(self) -> Annotations:
+        """All labels that were not withdrawn, with the truths that are known."""
+        with self.lock:
+            task, worker, label = self.columns()
+            gold = np.full(len(self.tasks), -1, np.int64)
+            for number, name in self.gold.items():
+                gold[number] = self.classes[name]
+            return Annotations.from_codes(
+                task,
+                worker,
+                label,
+                tasks=as_names(self.tasks.list),
+                workers=as_names(self.workers.list),
+                classes=as_names(list(self.classes)),
+                time=(np.array(self.at) * 1e6).astype("datetime64[us]") if self.at else None,
+                gold=gold if self.gold else None,
+            )
+
+
+def as_names(names: list[str]) -> Array:
+    """Names as an array of objects, however long they are."""
+    found = np.empty(len(names), dtype=object)
+    found[:] = names
+    return found

@@ -1,0 +1,66 @@
+"""What requests carry."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_ROWS = 10_000  # of a batch
+LONGEST = 500  # characters of a name
+
+
+class Body(BaseModel):
+    """Fields that are not known are refused, so that a slip is noticed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class WorkerBody(Body):
+    worker: str | None = Field(None, max_length=LONGEST, description="a lead may name any worker")
+
+
+class TaskBody(WorkerBody):
+    task: str = Field(max_length=LONGEST)
+
+
+class LabelBody(TaskBody):
+    label: str = Field(max_length=LONGEST)
+
+
+class LabelsBody(Body):
+    labels: list[LabelBody] = Field(max_length=MOST_ROWS)
+
+
+class NewTask(Body):
+    task: str = Field(max_length=LONGEST)
+    text: str | None = Field(None, max_length=100_000)
+    image: str | None = Field(None, max_length=2_000, description="https address or file")
+    gold: str | None = Field(None, max_length=LONGEST, description="the truth, if it is known")
+
+
+class TasksBody(Body):
+    tasks: list[NewTask] = Field(max_length=MOST_ROWS)
+
+
+class TokenBody(Body):
+    name: str = Field(max_length=LONGEST)
+    role: Literal["worker", "lead", "admin"] = "worker"
+
+
+class ProjectBody(Body):
+    """What is to change; all else stays as it is."""
+
+    title: str | None = Field(None, max_length=200)
+    instructions: str | None = Field(None, max_length=20_000)
+    classes: list[str] | None = Field(None, max_length=1_000)
+    target: float | None = None
+    min_labels: int | None = None
+    max_labels: int | None = None
+    cost: float | None = None
+    lease: float | None = None
+    checks: float | None = None
+
+    def changes(self) -> dict[str, Any]:
+        found = self.model_dump(exclude_none=True)
+        return found | ({"classes": tuple(found["classes"])} if "classes" in found else {})

@@ -1,0 +1,121 @@
+"""Where the events are kept: a SQLite file, or a PostgreSQL server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from crowdwise.errors import CrowdwiseError, MissingExtraError, ParameterError, explain
+from crowdwise.serve.schema import migrate
+
+LOCK = 7_240_119  # the number of our lock among the advisory locks of a PostgreSQL database
+WAIT = 10.0  # seconds to wait for another writer, or for a connection
+
+
+class UnavailableError(CrowdwiseError, OSError):
+    """The database cannot be reached or written to; what was asked for was not done."""
+
+
+class Database:
+    """A database in which one writer at a time appends events.
+
+    Parameters
+    ----------
+    address : str
+        ``sqlite:///file.db`` or ``postgresql://user@host/name``.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.url = parse_address(address)
+        self.is_server = self.url.get_backend_name() == "postgresql"
+        self.engine = connect_server(self.url) if self.is_server else open_file(self.url)
+        with self.exclusive() as connection:
+            migrate(connection)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[Connection]:
+        """A transaction that no other writer runs beside; what it wrote is durable after it."""
+        with explained(self.url), self.engine.connect() as connection:
+            if self.is_server:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            else:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            connection.commit()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database, whatever others write."""
+        with explained(self.url), self.engine.connect() as connection:
+            if self.is_server:
+                connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
+            else:
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+            connection.rollback()
+
+    def close(self) -> None:
+        """Give back all connections."""
+        with suppress(SQLAlchemyError):
+            self.engine.dispose()
+
+
+def parse_address(address: str) -> URL:
+    """The address of a database that we can use."""
+    try:
+        url = make_url(address)
+    except ArgumentError:
+        url = None
+    kind = "" if url is None else url.get_backend_name()
+    if url is None or kind not in ("sqlite", "postgresql"):
+        raise ParameterError(
+            explain(
+                f"--database {address.partition('://')[0]} is not an address that can be used.",
+                expected="sqlite:///votes.db or postgresql://user@host/name",
+            )
+        )
+    return url if kind == "sqlite" else url.set(drivername="postgresql+psycopg")
+
+
+def open_file(url: URL) -> Engine:
+    """A SQLite file whose commits reach the disk before they are acknowledged."""
+    engine = create_engine(url, connect_args={"timeout": WAIT, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions begin where we say so
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    return engine
+
+
+def connect_server(url: URL) -> Engine:
+    """A PostgreSQL server; a connection that has died is noticed before it is used."""
+    options = {"connect_timeout": int(WAIT), "options": f"-c lock_timeout={int(WAIT)}s"}
+    try:
+        return create_engine(url, connect_args=options, pool_pre_ping=True, pool_size=4)
+    except (ImportError, NoSuchModuleError):
+        raise MissingExtraError.of("PostgreSQL", "psycopg", "serve") from None
+
+
+@contextmanager
+def explained(url: URL) -> Iterator[None]:
+    """Turn errors of the database into ours, without what was to be stored."""
+    try:
+        yield
+    except DBAPIError as error:
+        reason = str(error.orig).strip().splitlines() or [type(error.orig).__name__]
+        where = url.render_as_string(hide_password=True)
+        raise UnavailableError(
+            explain(
+                "The database cannot be used now; nothing was stored.",
+                first=f"{where}: {reason[0]}",
+                fix="send the request again; check the disk and the server if this stays so",
+            )
+        ) from error

@@ -1,0 +1,116 @@
+"""The desk: the one thread that writes, many requests in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import queue
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Thread
+
+from crowdwise.errors import CrowdwiseError
+from crowdwise.serve.actions import Action, Answer
+from crowdwise.serve.board import Board
+from crowdwise.serve.database import Database, UnavailableError
+from crowdwise.serve.draft import Draft, RefusedError, catch_up
+from crowdwise.serve.receipts import Receipts
+
+MOST = 256  # requests in one transaction
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Request:
+    """An action, who will be told its answer, and what it is known by if it is sent again."""
+
+    action: Action
+    receipt: str = ""  # digest of the sender and the key, "" for none
+    future: Future[Answer] = field(default_factory=Future)
+    answer: Answer | None = None
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(repr(self.action).encode()).hexdigest()
+
+
+class Desk:
+    """Takes actions from any thread, and does them one after another.
+
+    What has been answered is stored. What could not be stored is answered by an error, and
+    has left nothing behind; where even that is not known, since the connection broke just then,
+    the same request may be sent again, and is not done twice.
+    """
+
+    def __init__(self, database: Database, board: Board, after: Callable[[], None]) -> None:
+        self.database, self.board, self._after = database, board, after
+        self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._thread = Thread(target=self._work, name="crowdwise-desk", daemon=True)
+        self._thread.start()
+
+    def submit(self, action: Action, receipt: str = "") -> Future[Answer]:
+        """Ask for something to be done."""
+        request = Request(action, receipt)
+        self._queue.put(request)
+        return request.future
+
+    def close(self) -> None:
+        """Do what was asked for, and end."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch = [first]
+            while len(batch) < MOST and not self._queue.empty():
+                request = self._queue.get()
+                if request is None:
+                    self._queue.put(None)
+                    break
+                batch.append(request)
+            self._do(batch)
+
+    def _do(self, batch: list[Request]) -> None:
+        draft = Draft(self.board)
+        try:
+            with self.database.exclusive() as connection:
+                catch_up(connection, self.board)
+                receipts = Receipts(connection, [request.receipt for request in batch])
+                for request in batch:
+                    run(request, draft, receipts)
+                draft.store(connection)
+                receipts.store(connection)
+            draft.keep()
+        except Exception as error:
+            draft.drop()
+            if not isinstance(error, CrowdwiseError):
+                log.exception("A transaction failed.")
+            self._fail(batch, error)
+            return
+        for request in batch:
+            if request.answer is not None:
+                request.future.set_result(request.answer)
+        self._after()
+
+    def _fail(self, batch: list[Request], error: Exception) -> None:
+        """Nothing of the batch was stored: one at a time, or an answer that says so."""
+        unanswered = [request for request in batch if not request.future.done()]
+        if isinstance(error, UnavailableError) or len(batch) == 1:
+            for request in unanswered:
+                request.future.set_exception(error)
+            return
+        for request in unanswered:
+            request.answer = None
+            self._do([request])
+
+
+def run(request: Request, draft: Draft, receipts: Receipts) -> None:
+    """Do an action, or repeat what was answered to it before."""
+    try:
+        request.answer = receipts.find(request.receipt, request.digest)
+        if request.answer is None:
+            request.answer = request.action.run(draft)
+            receipts.add(request.receipt, request.digest, request.answer)
+    except RefusedError as error:
+        request.future.set_exception(error)

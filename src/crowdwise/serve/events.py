@@ -1,0 +1,69 @@
+"""Events: what happened, in a form that tables and files share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from crowdwise.serve.schema import EVENT
+
+BATCH = 10_000  # events read at a time
+
+# Kinds of events, and what they are about.
+PROJECT = "project"  # settings, in the body
+TASK = "task"  # a task; its content is the body
+GOLD = "gold"  # the truth of a task, in label; "" where it is taken back
+LABEL = "label"  # a worker's label of a task
+WITHDRAW = "withdraw"  # a worker takes a label back
+SKIP = "skip"  # a worker does not want to label a task
+TOKEN = "token"  # a key for a worker, lead or admin; its digest is in the body
+REVOKE = "revoke"  # a token that is no longer valid
+KINDS = (PROJECT, TASK, GOLD, LABEL, WITHDRAW, SKIP, TOKEN, REVOKE)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened. ``seq`` counts all events from 1."""
+
+    seq: int
+    at: float
+    kind: str
+    actor: str
+    task: str = ""
+    worker: str = ""
+    label: str = ""
+    turn: int = 0
+    body: dict[str, Any] = field(default_factory=dict)
+
+    def to_row(self) -> dict[str, Any]:
+        """As a row of the table."""
+        text = json.dumps(self.body, ensure_ascii=False) if self.body else ""
+        return asdict(self) | {"body": text}
+
+
+FIELDS = tuple(EVENT.c.keys())  # columns are named like the fields of an event
+
+
+def append(connection: Connection, events: Iterable[Event]) -> None:
+    """Write events to the table."""
+    rows = [one.to_row() for one in events]
+    if rows:
+        connection.execute(EVENT.insert(), rows)
+
+
+def read_after(connection: Connection, seq: int) -> Iterator[Event]:
+    """Every event after a number, in order."""
+    wanted = select(EVENT).where(EVENT.c.seq > seq).order_by(EVENT.c.seq)
+    for row in connection.execute(wanted.execution_options(yield_per=BATCH)):
+        values: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
+        values["body"] = json.loads(values["body"]) if values["body"] else {}
+        yield Event(**values)
+
+
+def count_events(connection: Connection) -> int:
+    """How many events there are."""
+    return int(connection.execute(select(func.count()).select_from(EVENT)).scalar() or 0)

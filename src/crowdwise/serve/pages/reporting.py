@@ -1,0 +1,33 @@
+"""The whole report of the labels so far, made once for each state of the labels."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from crowdwise.report import gather, to_html
+from crowdwise.serve.draft import RefusedError
+from crowdwise.serve.service import Service
+
+MOST_LABELS = 200_000  # of a report that is made while someone waits
+
+
+class Reporter:
+    """Makes one report at a time, and keeps the last."""
+
+    def __init__(self) -> None:
+        self._lock, self._seq, self._text = Lock(), -1, ""
+
+    def write(self, service: Service) -> str:
+        """The report as one page of HTML."""
+        with self._lock:
+            seq = service.board.seq
+            if seq != self._seq:
+                votes = service.board.annotations()
+                if not votes.n_annotations:
+                    raise RefusedError(409, "There are no labels to report on yet.")
+                if votes.n_annotations > MOST_LABELS:
+                    fix = "export the labels, and run crowdwise report on them"
+                    raise RefusedError(409, "There are too many labels for a live report.", fix=fix)
+                facts = gather(votes, title=service.board.settings.title)
+                self._seq, self._text = seq, to_html(facts)
+            return self._text

@@ -1,0 +1,112 @@
+"""What a project begins with: a table of tasks, or labels in any format that can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from crowdwise.annotations import Annotations
+from crowdwise.errors import CrowdwiseError, FormatError, explain
+from crowdwise.io import read
+from crowdwise.serve.actions import Action, AddLabels, AddTasks
+
+CONTENT = ("text", "image")  # columns that are shown to workers
+BATCH = 5_000  # rows of one transaction
+ACTOR = "import"
+
+
+@dataclass(frozen=True)
+class Start:
+    """Tasks with their content, labels that were given already, and truths."""
+
+    classes: tuple[str, ...] = ()
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    labels: list[tuple[str, str, str]] = field(default_factory=list)  # task, worker, label
+    gold: list[tuple[str, str]] = field(default_factory=list)
+
+    def to_actions(self) -> Iterator[Action]:
+        """What has to be done to store it; what is there already is not stored again."""
+        tasks = list(self.tasks.items())
+        for start in range(0, len(tasks), BATCH):
+            yield AddTasks(ACTOR, tasks[start : start + BATCH])
+        for start in range(0, len(self.gold), BATCH):
+            yield AddTasks(ACTOR, [], self.gold[start : start + BATCH])
+        for start in range(0, len(self.labels), BATCH):
+            yield AddLabels(ACTOR, self.labels[start : start + BATCH])
+
+
+def read_project(path: Path) -> Start:
+    """Read tasks or labels from a file; a worker's repeated labels of a task count once."""
+    frame = read_tasks(path)
+    if frame is not None and "label" not in frame:
+        return begin_with_tasks(frame, path)
+    try:
+        votes = read(path, repeats="last")
+    except CrowdwiseError as error:
+        if frame is None:
+            raise
+        raise FormatError(
+            explain(
+                f"{path} has neither tasks nor labels.",
+                found=", ".join(map(str, frame.columns)),
+                expected="a column task, with text or image; or task, worker and label",
+            )
+        ) from error
+    return begin_with_labels(votes, frame)
+
+
+def read_tasks(path: Path) -> pd.DataFrame | None:
+    """A table with a column of tasks, None if the file is something else."""
+    endings = {".csv": ",", ".tsv": "\t"}
+    if path.suffix.lower() not in endings or not path.is_file():
+        return None
+    try:
+        sep = endings[path.suffix.lower()]
+        frame = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False)
+    except (ValueError, OSError):
+        return None
+    frame.columns = frame.columns.str.strip().str.lower()
+    return frame if "task" in frame else None
+
+
+def begin_with_tasks(frame: pd.DataFrame, path: Path) -> Start:
+    doubled = frame["task"][frame["task"].duplicated()]
+    if len(doubled):
+        raise FormatError(
+            explain(
+                f"{path} names a task more than once.",
+                first=f"{doubled.iloc[0]!r}",
+                expected="one row for each task",
+            )
+        )
+    truths = frame["gold"] if "gold" in frame else pd.Series("", index=frame.index)
+    gold = [(task, label) for task, label in zip(frame["task"], truths, strict=True) if label]
+    classes = tuple(dict.fromkeys(label for _, label in gold))
+    return Start(classes, content_of(frame), [], gold)
+
+
+def begin_with_labels(votes: Annotations, frame: pd.DataFrame | None) -> Start:
+    tasks, workers, classes = (
+        list(map(str, names.tolist())) for names in (votes.tasks, votes.workers, votes.classes)
+    )
+    content = {} if frame is None else content_of(frame)
+    rows = zip(votes.task.tolist(), votes.worker.tolist(), votes.label.tolist(), strict=True)
+    labels = [(tasks[t], workers[w], classes[k]) for t, w, k in rows]
+    gold = []
+    if votes.gold is not None:
+        gold = [(tasks[t], classes[k]) for t, k in enumerate(votes.gold.tolist()) if k >= 0]
+    return Start(tuple(classes), {name: content.get(name, {}) for name in tasks}, labels, gold)
+
+
+def content_of(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """What workers see of each task."""
+    columns = [name for name in CONTENT if name in frame]
+    found: dict[str, dict[str, Any]] = {}
+    for row in frame[["task", *columns]].drop_duplicates("task").itertuples(index=False):
+        task, *values = row
+        found[task] = {name: own for name, own in zip(columns, values, strict=True) if own}
+    return found

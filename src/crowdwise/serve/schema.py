@@ -1,0 +1,98 @@
+"""The tables, and how older databases become like new ones.
+
+``event`` is all that ever happened, in order and without gaps; nothing in it is changed or
+removed. ``lease`` says who has which task in hand, ``receipt`` what was answered to requests that
+may be sent again.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    inspect,
+    select,
+)
+
+from crowdwise.errors import FormatError, explain
+
+METADATA = MetaData()
+BIG = BigInteger().with_variant(Integer, "sqlite")
+NAME = String(500)  # of tasks, workers and classes
+
+EVENT = Table(
+    "event",
+    METADATA,
+    Column("seq", BIG, primary_key=True, autoincrement=False),
+    Column("at", Float, nullable=False),  # seconds since 1970, by the clock of the service
+    Column("kind", String(20), nullable=False),
+    Column("actor", NAME, nullable=False),  # who did it
+    Column("task", NAME, nullable=False),  # "" where it is about none, as the next two
+    Column("worker", NAME, nullable=False),
+    Column("label", NAME, nullable=False),
+    Column("turn", Integer, nullable=False),  # the how-manieth of its kind about this
+    Column("body", Text, nullable=False),  # JSON, "" for none
+    UniqueConstraint("kind", "task", "worker", "turn", name="event_once"),
+)
+LEASE = Table(
+    "lease",
+    METADATA,
+    Column("id", BIG, primary_key=True),  # never used again
+    Column("task", NAME, nullable=False),
+    Column("worker", NAME, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Index("lease_of_worker", "worker", "task"),
+    sqlite_autoincrement=True,
+)
+RECEIPT = Table(
+    "receipt",
+    METADATA,
+    Column("id", String(64), primary_key=True),  # digest of who sent which key
+    Column("request", String(64), nullable=False),  # digest of what was asked
+    Column("answer", Text, nullable=False),  # JSON
+)
+VERSION = Table("crowdwise_schema", METADATA, Column("version", Integer, primary_key=True))
+
+
+def create_tables(connection: Connection) -> None:
+    """Version 1: the tables as they were at first."""
+    METADATA.create_all(connection)
+
+
+# What each version changes, in order. A released one is never edited: changes are appended.
+MIGRATIONS = (create_tables,)
+
+
+def migrate(connection: Connection) -> int:
+    """Bring the database up to date, within the caller's transaction; returns its version."""
+    version = find_version(connection)
+    if version > len(MIGRATIONS):
+        raise FormatError(
+            explain(
+                f"The database has version {version} of the tables.",
+                expected=f"version {len(MIGRATIONS)} or older",
+                fix="install the version of crowdwise that it was last used with, or a newer one",
+            )
+        )
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    if version < len(MIGRATIONS):
+        connection.execute(VERSION.delete())
+        connection.execute(VERSION.insert().values(version=len(MIGRATIONS)))
+    return version
+
+
+def find_version(connection: Connection) -> int:
+    """Which version of the tables the database has, 0 for none."""
+    if not inspect(connection).has_table(VERSION.name):
+        return 0
+    return int(connection.execute(select(VERSION.c.version)).scalar() or 0)

@@ -1,0 +1,106 @@
+"""Starting the service: what is refused, what is said, and the server itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from crowdwise.errors import ParameterError, explain, plural
+from crowdwise.serve.actions import ChangeProject, IssueToken
+from crowdwise.serve.app import create_app
+from crowdwise.serve.guard import is_loopback
+from crowdwise.serve.keys import Role
+from crowdwise.serve.project import Start
+from crowdwise.serve.service import Service
+
+MOST_CONNECTIONS = 500
+ACTOR = "command line"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the service listens; a certificate makes it https."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    certificate: Path | None = None
+    private_key: Path | None = None
+
+
+def prepare(service: Service, start: Start, changes: dict[str, Any]) -> str:
+    """Store what the project begins with, and what is to change; returns what there is now."""
+    settings = service.board.settings
+    named = (*settings.classes, *changes.pop("classes", ()), *start.classes)
+    classes = tuple(dict.fromkeys(named))  # those that are there keep their places
+    service.ask(ChangeProject(ACTOR, replace(settings, **changes, classes=classes)))
+    for action in start.to_actions():
+        service.ask(action)
+    board = service.board
+    if len(board.tasks) and len(board.classes) < 2:
+        raise ParameterError(
+            explain(
+                f"The project has {plural(len(board.classes), 'class', 'classes')} to label with.",
+                expected="two classes or more",
+                fix="name them: --classes yes,no",
+            )
+        )
+    tasks, labels = plural(len(board.tasks), "task"), plural(len(board.task), "label")
+    return f"{tasks}, {labels}, {plural(len(board.classes), 'class', 'classes')}"
+
+
+def issue_token(service: Service, name: str, role: Role) -> str:
+    """A new token, which is shown once."""
+    return str(service.ask(IssueToken(ACTOR, name, role))["token"])
+
+
+def refuse_open_doors(service: Service, host: str) -> None:
+    """Refuse to listen beyond this machine without tokens."""
+    if not is_loopback(host) and not service.board.keys:
+        raise ParameterError(
+            explain(
+                f"--host {host} can be reached from other machines, and there are no tokens.",
+                expected="tokens, or an address of this machine alone",
+                fix="make one first: crowdwise serve --token NAME:admin",
+            )
+        )
+
+
+def serve(
+    service: Service, address: Address, images: Path | None, ready: Callable[[str], None]
+) -> None:
+    """Listen until interrupted; ``ready`` is told the address once there is someone to answer."""
+    refuse_open_doors(service, address.host)
+    app = create_app(service, images, may_be_open=is_loopback(address.host))
+    config = uvicorn.Config(
+        app,
+        host=address.host,
+        port=address.port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=5,
+        ssl_certfile=address.certificate,
+        ssl_keyfile=address.private_key,
+    )
+    Announcing(config, ready).run()
+
+
+class Announcing(uvicorn.Server):
+    """A server that says where it listens."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            name, port = self.servers[0].sockets[0].getsockname()[:2]
+            name = f"[{name}]" if ":" in name else name
+            scheme = "https" if self.config.is_ssl else "http"
+            self._ready(f"{scheme}://{name}:{port}")
