@@ -1,5 +1,6 @@
 """Labels that arrive one after another lead where a fit to all of them leads."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -65,6 +66,35 @@ def test_no_new_beginning_is_needed_where_there_is_one_end(method, rows, monkeyp
     monkeypatch.setattr(type(live), "_updates", LiveUpdates(growth=1e9))
     feed(live, rows[300:], 20)
     assert_same(live, tight(method).fit(rows))
+
+
+@pytest.mark.parametrize("method", [IBCC(), HardDawidSkene()], ids=str)
+def test_passing_a_thousand_labels_is_a_fit(method, rows, monkeypatch):
+    """Also where methods stop before their end, or have several."""
+    monkeypatch.setattr("crowdwise.inference.live.EVERY", 100)
+    monkeypatch.setattr(type(method), "_updates", LiveUpdates(growth=1e9))
+    live = clone(method)
+    for start in range(0, len(rows), 30):
+        live.update(rows[start : start + 30])
+        if start + 30 in (120, 210, 300, 420):  # the first call beyond another hundred
+            assert_same(live, clone(method).fit(rows[: start + 30]), atol=1e-9)
+
+
+def test_a_fit_made_beside_is_taken_over_later(rows):
+    """New tasks, workers and a class come while it is made."""
+    live = DawidSkene().update(rows[:300], wait=False)
+    live.update(rows[300:330], wait=False)
+    beside = live._live.pending
+    assert live._live.begun == 300
+    assert copy.deepcopy(live)._live.pending is None
+    beside.result(timeout=30)
+    live.update(rows[330:], wait=False)
+    assert live._live.begun == 330
+    shares = live.counts_.sum(axis=(1, 2)) - 9 * live.smoothing
+    assert_allclose(shares, rows["worker"].value_counts()[live.workers_])
+    assert_allclose(live._live.truths, live.posterior_.sum(axis=0))
+    live.update(rows[:1])
+    assert_same(live, DawidSkene().fit(pd.concat([rows, rows[:1]])), atol=1e-9)
 
 
 def test_a_single_label_moves_its_task_and_its_worker(rows):

@@ -181,16 +181,21 @@ class Aggregator(Savable, BaseEstimator, ABC):
     @available_if(_takes_updates)
     @checks_params
     def update(
-        self, annotations: AnnotationsLike, gold: GoldLike = None, *, memory: float | None = None
+        self,
+        annotations: AnnotationsLike,
+        gold: GoldLike = None,
+        *,
+        memory: float | None = None,
+        wait: bool = True,
     ) -> Self:
         """Learn from more labels: of known tasks and workers, or of new ones.
 
         The first call begins a live model; a model that was fitted keeps no labels and cannot
-        be continued. Results are those of ``fit`` on all labels so far, nearly: tasks with new
-        labels are judged again at once, others in turn, as far as a bounded effort per label
-        allows, and what is left is done by later calls. EM that may end in several places
-        begins anew whenever there are 0.5% more labels. ``save`` keeps the labels too, so that
-        a loaded model goes on.
+        be continued. Tasks with new labels are judged again at once, others in turn, as far as
+        a bounded effort per label allows. Whenever the labels pass another thousand, and before
+        that when there are 0.5% more (25% for methods with one end), all tasks are judged anew:
+        results are then those of ``fit`` on all labels so far. ``save`` keeps the labels too,
+        so that a loaded model goes on.
 
         Parameters
         ----------
@@ -203,13 +208,17 @@ class Aggregator(Savable, BaseEstimator, ABC):
             many later labels of the worker, and a task is not judged again once its last label
             is twice as old. Labels of one call are ordered by their times, or else by task.
             Given in the first call; by default nothing is forgotten.
+        wait : bool, default=True
+            Whether to wait while all tasks are judged anew, which takes about a second for a
+            million labels. If not, a thread does so beside, and a later call takes it over:
+            for services.
 
         Notes
         -----
         Learned arrays are views of ones that grow: copy what has to outlive the next update.
         """
         if self._updates is not None:
-            self._updates.update(self, annotations, gold, memory)
+            self._updates.update(self, annotations, gold, memory, wait)
         return self
 
     @available_if(_takes_updates)

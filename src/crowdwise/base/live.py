@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -15,7 +16,7 @@ from crowdwise.annotations.columns import drop_weightless
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.engines.engine import Engine, Posterior, Sums
 from crowdwise.inference.engines.memory import MemoryEngine
-from crowdwise.inference.live import Judge, Ledger, LiveCrowd
+from crowdwise.inference.live import Fitted, Judge, Ledger, LiveCrowd, Snapshot
 from crowdwise.inference.posteriors import as_array
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold
@@ -69,7 +70,12 @@ class LiveUpdates:
     growth: float = 1.25
 
     def update(
-        self, model: LiveMethod, labels: AnnotationsLike, gold: GoldLike, memory: float | None
+        self,
+        model: LiveMethod,
+        labels: AnnotationsLike,
+        gold: GoldLike,
+        memory: float | None,
+        wait: bool,
     ) -> None:
         """Take new labels, and bring the model's learned attributes up to date."""
         votes = model._take(drop_weightless(as_annotations(labels)))
@@ -80,9 +86,10 @@ class LiveUpdates:
         _name(model, live)
         if not live.n_labels:
             return
-        if live.is_due(self.growth):
-            self._begin(model, live)
-        else:
+        fitted = self._refit(model, live, wait)
+        if fitted is not None:
+            touched = live.take(fitted)
+        if len(touched):
             live.visit(touched, _judge_with(model))
         effort = min(WORK * max(votes.n_annotations, 1), ROUNDS * live.n_labels)
         live.settle(_judge_with(model), effort)
@@ -117,18 +124,22 @@ class LiveUpdates:
             )
         return live
 
-    def _begin(self, model: LiveMethod, live: LiveCrowd) -> None:
-        engine = live.engine()
-        refuse_too_many(
-            type(model).__name__,
-            model._memory(engine),
-            engine.annotations,
-            "merge rare classes",
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # updates go on from there
-            posterior = clamp(as_array(model._fit(engine)), engine.gold)
-        live.begin(posterior, model._count(engine, posterior))
+    def _refit(self, model: LiveMethod, live: LiveCrowd, wait: bool) -> Fitted | None:
+        """A fit to all labels where one is due; or without waiting, the last one made beside."""
+        pending, live.pending = live.pending, None
+        if not wait and pending is not None:
+            if pending.done():
+                return pending.result()
+            live.pending = pending
+            return None
+        if not live.is_due(self.growth):
+            return None
+        if wait or live.memory or not live.begun:
+            return _fit_all(model, live.snapshot())
+        beside = ThreadPoolExecutor(1)
+        live.pending = beside.submit(_fit_all, copy(model), live.snapshot())
+        beside.shutdown(wait=False)
+        return None
 
     def keep(self, model: LiveMethod) -> dict[str, Value]:
         """What a file has to hold beside what the model has learned."""
@@ -142,6 +153,19 @@ class LiveUpdates:
         names = model.tasks_, model.workers_, model.classes_
         model._live = LiveCrowd.reopen(ledger, *names)
         model.posterior_ = model._live.show_posterior()
+
+
+def _fit_all(model: LiveMethod, snapshot: Snapshot) -> Fitted:
+    """Fit a method from its usual start, as ``fit`` does."""
+    engine = snapshot.engine()
+    name, memory = type(model).__name__, model._memory(engine)
+    refuse_too_many(name, memory, engine.annotations, "merge rare classes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # updates go on from there
+        posterior = clamp(as_array(model._fit(engine)), engine.gold)
+    counted = model._count(engine, posterior)
+    counts = MemoryEngine(engine.annotations, None, 1).count(counted)
+    return Fitted(len(snapshot.task), posterior, counted, counts)
 
 
 def _find_gold(gold: GoldLike, votes: Annotations, live: LiveCrowd) -> Ints:

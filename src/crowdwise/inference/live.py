@@ -3,17 +3,21 @@
 Each label goes to the end of a column and is linked to the label before it of the same task. A
 *visit* judges some tasks again under the present sums and moves the sums by what has changed, as
 in the incremental EM of Neal and Hinton (1998). Tasks with new labels are visited at once, all
-others in turn, until a whole round of visits moves nothing.
+others in turn, until a whole round of visits moves nothing. EM ends in one of several places and
+``fit`` stops a little before, so that visits alone do not lead where a fit to all labels leads:
+at least every thousand labels a fit to a *snapshot* of them is taken over.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from crowdwise.annotations import Annotations
+from crowdwise.annotations.grouping import order_by
 from crowdwise.errors import FormatError
 from crowdwise.inference.engines.engine import Sums
 from crowdwise.inference.engines.memory import MemoryEngine
@@ -22,6 +26,7 @@ from crowdwise.typing import Array, Floats, Ints
 
 BLOCK = 1 << 12  # labels of a visit, about
 STILL = 1e-6  # a visit that moves every probability by less has moved nothing
+EVERY = 1_000  # labels after which a fit to all of them is due at the latest
 
 
 class Judge(Protocol):
@@ -59,6 +64,45 @@ class Ledger:
                 raise FormatError("The ledger names a task, worker or label that is not there.")
 
 
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """All labels at one moment: a fit can work on them while more arrive."""
+
+    tasks: Array
+    workers: Array
+    classes: Array
+    task: Ints  # of each label, in the order of arrival; as the next three
+    worker: Ints
+    label: Ints
+    weight: Floats
+    gold: Ints | None
+
+    def engine(self) -> MemoryEngine:
+        indptr = np.zeros(len(self.tasks) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.task, minlength=len(self.tasks)), out=indptr[1:])
+        order = order_by(self.task.astype(np.int32), indptr)
+        votes = Annotations(
+            tasks=self.tasks,
+            workers=self.workers,
+            classes=self.classes,
+            indptr=indptr,
+            worker=self.worker[order].astype(np.int32),
+            label=self.label[order].astype(np.int32),
+            weight=self.weight[order],
+        )
+        return MemoryEngine(votes, self.gold)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a fit to a snapshot has found: of its tasks, and the sums over its labels."""
+
+    n_labels: int
+    posterior: Floats  # (task, class); as the next one
+    counted: Floats
+    counts: Floats  # (worker, truth, label)
+
+
 class LiveCrowd:
     """Labels that arrive one by one or in batches, and the sums that a method keeps of them."""
 
@@ -78,6 +122,10 @@ class LiveCrowd:
         self.counts = Growing(np.zeros((n_workers, k, k)))
         self.truths = np.zeros(k)
         self.shown: Floats | None = None  # the posterior that a model shows
+        self.pending: Future[Fitted] | None = None  # a fit that is being made beside
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "pending": None}  # it stays where it runs, and will be due again
 
     @classmethod
     def reopen(cls, ledger: Ledger, tasks: Array, workers: Array, classes: Array) -> LiveCrowd:
@@ -174,8 +222,15 @@ class LiveCrowd:
             columns, (task, worker, label, weight, linked, rank), strict=True
         ):
             column.append(values)
-        # Visits move the sums by what has changed: new labels count for what was known before.
-        value = weight * self.fade(self.given.view[worker] - 1 - rank)
+        self._add_counts(first)
+
+    def _add_counts(self, first: int) -> None:
+        """Count later labels for what is known of their tasks: visits move sums by changes."""
+        new = slice(first, None)
+        task, worker, label = self.task.view[new], self.worker.view[new], self.label.view[new]
+        value = self.weight.view[new] * self.fade(
+            self.given.view[worker] - 1 - self.rank.view[new]
+        )
         share = value[:, None] * self.counted.view[task]
         np.add.at(self.counts.view.swapaxes(1, 2), (worker, label), share)
 
@@ -210,13 +265,15 @@ class LiveCrowd:
         )
         return votes, rows, cell
 
-    def engine(self) -> MemoryEngine:
-        """All labels so far."""
-        votes, rows, _ = self.gather(np.arange(len(self.tasks)))
-        tasks, workers = self.tasks.names.view, self.workers.names.view
-        worker = rows[votes.worker].astype(np.int32)
-        votes = replace(votes, tasks=tasks, workers=workers, worker=worker)
-        return MemoryEngine(votes, self._gold_of(np.arange(len(self.tasks))))
+    def snapshot(self) -> Snapshot:
+        """All labels so far; the columns only ever grow, beyond what the snapshot sees."""
+        books = (self.tasks, self.workers, self.classes)
+        columns = (self.task, self.worker, self.label, self.weight)
+        return Snapshot(
+            *(book.names.view for book in books),
+            *(column.view for column in columns),
+            self._gold_of(np.arange(len(self.tasks))),
+        )
 
     def _gold_of(self, tasks: Ints) -> Ints | None:
         gold = self.gold.view[tasks]
@@ -230,17 +287,30 @@ class LiveCrowd:
         self.counts.view[:] = 0.0
         self.counts.view[rows] = self._count(votes, rows, cell, counted)
 
-    def begin(self, posterior: Floats, counted: Floats) -> None:
-        """Take over what a whole fit has found."""
-        self.posterior.view[:] = posterior
-        self.recount(counted)
-        self.begun, self.still = self.n_labels, 0 if self.memory else len(self.tasks)
+    def take(self, fitted: Fitted) -> Ints:
+        """Take over what a fit has found; returns the tasks with labels that it has not seen."""
+        n_tasks, k = fitted.posterior.shape
+        for column, found in ((self.posterior, fitted.posterior), (self.counted, fitted.counted)):
+            column.view[:n_tasks] = 0.0
+            column.view[:n_tasks, :k] = found
+        if self.memory:
+            self.recount(self.counted.view.copy())
+        else:
+            self.truths = self.counted.view.sum(axis=0)
+            self.counts.view[:] = 0.0
+            self.counts.view[: len(fitted.counts), :k, :k] = fitted.counts
+            self._add_counts(fitted.n_labels)
+        later = np.unique(self.task.view[fitted.n_labels :])
+        self.begun = fitted.n_labels
+        self.still = 0 if self.memory or len(later) else len(self.tasks)
+        return later
 
     def is_due(self, growth: float) -> bool:
-        """Whether there are so many times more labels that beginning anew may lead elsewhere."""
+        """Whether there are so many more labels that a fit to all of them may lead elsewhere."""
         if self.memory and self.begun and int(self.given.view.max(initial=0)) > self.memory:
             return False  # old tasks were judged by what their workers were like at the time
-        return self.n_labels >= growth * self.begun
+        more = self.n_labels // EVERY > self.begun // EVERY
+        return more or self.n_labels >= growth * self.begun
 
     def visit(self, tasks: Ints, judge: Judge) -> None:
         """Judge some tasks again, and move the sums by what has changed."""
