@@ -27,10 +27,10 @@ from crowdwise.annotations import Annotations
 from crowdwise.datasets import load
 
 METHODS = [DawidSkene(), IBCC(), HardDawidSkene(), OneCoin(), Wawa(), MajorityVote()]
-SETS = ("rte", "temp", "dog", "sentiment_tweets", "sp_amt", "weather_amt", "zencrowd_us", "adult")
+SETS = ("rte", "dog", "sentiment_tweets", "weather_amt", "zencrowd_us")
 TIMED = "time_medical_relex"
 PIECE = 100  # labels of an update
-MOST = 8_000  # labels of a crowd
+MOST = 6_000  # labels of a crowd
 ONE_BY_ONE = 2_000  # labels that are timed: two fits to all labels are due among them
 
 

@@ -61,7 +61,7 @@ def test_plain_policies_order_tasks(outlook):
 def test_a_worker_who_knows_more_brings_more(outlook):
     confusion = one_coin_confusion([0.9, 0.5, 1 / 3], 3)
     for policy in (AccuracyGain(), InformationGain()):
-        by = policy.gain_by(outlook.posterior, confusion)
+        by = np.stack([policy.gain_by(outlook.posterior, one[None]) for one in confusion], axis=1)
         assert (by[:, 0] > by[:, 1]).all()
         assert_allclose(by[:, 2], 0, atol=1e-12)
 

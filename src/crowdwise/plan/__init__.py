@@ -11,6 +11,7 @@ from crowdwise.plan.policies import (
     RandomTasks,
 )
 from crowdwise.plan.promise import Promise
+from crowdwise.plan.skills import PlainSkills, PredictedSkills, Skills
 
 __all__ = [
     "AccuracyGain",
@@ -18,8 +19,11 @@ __all__ = [
     "InformationGain",
     "LeastConfident",
     "Outlook",
+    "PlainSkills",
     "Planner",
     "Policy",
+    "PredictedSkills",
     "Promise",
     "RandomTasks",
+    "Skills",
 ]

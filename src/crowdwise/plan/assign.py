@@ -1,68 +1,91 @@
-"""Who labels what: the best worker for each of the tasks that need a label most."""
+"""Who labels what: pairs of task and worker, by what a label would bring for its price."""
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
+from dataclasses import dataclass
 
-from crowdwise.annotations.names import locate
+import numpy as np
+
+from crowdwise.inference.growing import number_repeats
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.policies import Policy
+from crowdwise.plan.skills import PairSkills, Skills
 from crowdwise.typing import Array, Floats, Ints
 
 CANDIDATES = 4  # tasks to choose from, for each label that can be paid
+MOST_PAIRS = 4_000_000  # that are compared; beyond it each task has some of the workers to choose
+AT_ONCE = 1 << 18  # cells of confusion matrices that are looked at together
 
 
-def assign(
-    outlook: Outlook,
-    policy: Policy,
-    order: Ints,
-    gain: Floats,
-    costs: pd.Series,
-    budget: float,
-) -> pd.DataFrame:
-    """Pairs of task (by number) and worker, by gain per cost, within the budget.
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Tasks and workers that may come together: by numbers of tasks and rows of workers."""
 
-    ``order`` has the tasks that come into question, those that need a label most first. No
-    worker labels a task twice, or gets more than twice an even share.
-    """
-    workers = locate(outlook.votes.workers, costs.index)
-    price = np.maximum(costs.to_numpy(dtype=np.float64), 1e-12)
-    n_labels = max(int(budget / price.min()), 0)
+    task: Ints
+    row: Ints
+
+    def __getitem__(self, chosen: Array) -> Pairs:
+        return Pairs(self.task[chosen], self.row[chosen])
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+
+def pair_up(outlook: Outlook, order: Ints, workers: Ints, n_labels: int) -> Pairs:
+    """The tasks that need a label most with every worker who has not labeled them."""
     best = order[: CANDIDATES * n_labels]
-    value = policy.gain_by(outlook.posterior[best], outlook.confusion(workers))
-    if value is None:  # the policy is blind to workers: the most accurate come first
-        right = np.einsum("wkk,tk->tw", outlook.confusion(workers), outlook.posterior[best])
-        value = gain[best][:, None] * right
-    value = np.where(has_labeled(outlook, best, workers), -np.inf, value)
-    return _take(best, value, price, costs.index.to_numpy(), budget)
+    each = min(len(workers), max(MOST_PAIRS // max(len(best), 1), 8))
+    row = np.tile(np.arange(each), len(best))
+    if each < len(workers):  # another part of the workers for each task
+        row = (row + np.repeat(each * np.arange(len(best)), each)) % len(workers)
+    pairs = Pairs(np.repeat(best, each), row)
+    votes = outlook.votes
+    taken = votes.task.astype(np.int64) * votes.n_workers + votes.worker
+    asked = pairs.task * votes.n_workers + workers[pairs.row]
+    return pairs[(workers[pairs.row] < 0) | ~np.isin(asked, taken)]
 
 
-def has_labeled(outlook: Outlook, tasks: Ints, workers: Ints) -> Array:
-    """Whether each worker has labeled each of these tasks already, (task, worker)."""
-    place = np.full(outlook.votes.n_tasks, -1, dtype=np.int64)
-    place[tasks] = np.arange(len(tasks))
-    who = np.full(outlook.votes.n_workers, -1, dtype=np.int64)
-    who[workers[workers >= 0]] = np.flatnonzero(workers >= 0)
-    row, column = place[outlook.votes.task], who[outlook.votes.worker]
-    found = np.zeros((len(tasks), len(workers)), dtype=bool)
-    both = (row >= 0) & (column >= 0)
-    found[row[both], column[both]] = True
-    return found
+def value_pairs(
+    outlook: Outlook, policy: Policy, skills: Skills, pairs: Pairs, workers: Ints
+) -> Floats:
+    """What a label of each pair would bring."""
+    known, anyone = skills.of(outlook, workers), policy.gain(outlook)
+    rows = max(AT_ONCE // max(outlook.posterior.shape[1] ** 2, 1), 1)
+    parts = [pairs[np.arange(i, min(i + rows, len(pairs)))] for i in range(0, len(pairs), rows)]
+    values = [_value(outlook, policy, known, part, anyone) for part in parts]
+    return np.concatenate(values) if values else np.zeros(0)
 
 
-def _take(tasks: Ints, value: Floats, price: Floats, names: Array, budget: float) -> pd.DataFrame:
-    """The best pairs one after another: each task once, each worker up to a limit."""
-    limit = int(np.ceil(2 * budget / price.min() / max(len(price), 1)))
-    left, spent, used = np.full(len(price), limit), 0.0, np.zeros(len(tasks), dtype=bool)
-    rows = []
-    for cell in np.argsort(-(value / price), axis=None, kind="stable"):
-        task, worker = divmod(int(cell), len(price))
-        if not np.isfinite(value[task, worker]) or spent + price.min() > budget + 1e-9:
+def _value(
+    outlook: Outlook, policy: Policy, skills: PairSkills, pairs: Pairs, anyone: Floats
+) -> Floats:
+    posterior, (confusion, answers) = outlook.posterior[pairs.task], skills(pairs.task, pairs.row)
+    gain = policy.gain_by(posterior, confusion)
+    if gain is None:  # the policy is blind to workers: the most accurate come first
+        gain = anyone[pairs.task] * np.einsum("nkk,nk->n", confusion, posterior)
+    return gain * answers
+
+
+def choose(
+    pairs: Pairs, order: Ints, price: Floats, budget: float, limit: int | None = None
+) -> Ints:
+    """Numbers of the pairs to ask for, in their order, within the budget.
+
+    A task gets one label, a worker at most ``limit``. ``price`` is that of each row.
+    """
+    left = np.full(len(price), len(pairs) if limit is None else limit)
+    chosen, spent = [order[:0]], 0.0
+    while len(order):
+        _, first = np.unique(pairs.task[order], return_index=True)
+        best = order[np.sort(first)]
+        _, nth = number_repeats(pairs.row[best])
+        best = best[nth < left[pairs.row[best]]]
+        best = best[spent + np.cumsum(price[pairs.row[best]]) <= budget + 1e-9]
+        if not len(best):
             break
-        if used[task] or not left[worker] or spent + price[worker] > budget + 1e-9:
-            continue
-        used[task], left[worker], spent = True, left[worker] - 1, spent + price[worker]
-        rows.append((tasks[task], names[worker], value[task, worker], price[worker]))
-    frame = pd.DataFrame(rows, columns=["task", "worker", "gain", "cost"])
-    return frame.astype({"task": np.int64, "gain": float, "cost": float})
+        chosen.append(best)
+        spent += price[pairs.row[best]].sum()
+        left -= np.bincount(pairs.row[best], minlength=len(left))
+        free = ~np.isin(pairs.task[order], pairs.task[best]) & (left[pairs.row[order]] > 0)
+        order = order[free & (spent + price[pairs.row[order]] <= budget + 1e-9)]
+    return np.concatenate(chosen)

@@ -11,7 +11,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.inference import count_labels, normalize
 from crowdwise.typing import Floats, Ints
 
-POOLING = 5.0  # labels of the crowd's confusion that each worker's own are added to
+POOLING = 20.0  # labels of the crowd's confusion that each worker's own are added to
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,14 +17,16 @@ from crowdwise.base import Aggregator, at_least, between
 from crowdwise.base.params import check_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.plan.assign import assign
+from crowdwise.plan.assign import Pairs, choose, pair_up, value_pairs
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.policies import FewestLabels, InformationGain, Policy
 from crowdwise.plan.promise import Promise, find_done, soften
+from crowdwise.plan.skills import PlainSkills, Skills
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, Names, RandomState
 
 FREE = 1e-9  # what a label costs at least
 LARGE = 200_000  # annotations beyond which one fit has to do, instead of a bag of them
+N_BAGS = 20  # as sure of tasks as more, and quick enough to be asked after every label
 
 
 class Planner(BaseEstimator):
@@ -33,7 +35,7 @@ class Planner(BaseEstimator):
     Parameters
     ----------
     model : Aggregator, optional
-        What infers truths from the labels so far. By default ``BayesBag``,
+        What infers truths from the labels so far. By default ``BayesBag(n_bags=20)``,
         whose confidence means what it says; for more than 200,000 annotations its base alone.
     policy : Policy, optional
         How much a label is worth; by default :class:`~crowdwise.plan.InformationGain`.
@@ -46,6 +48,9 @@ class Planner(BaseEstimator):
         single label cannot be checked by others.
     checks : float, default=0
         Share of the budget for labels of tasks whose truth is known, to watch the workers.
+    skills : Skills, optional
+        How well workers would do on tasks, where some are available: by default
+        :class:`~crowdwise.plan.PlainSkills`, what their labels so far say of them.
 
     Attributes
     ----------
@@ -66,6 +71,7 @@ class Planner(BaseEstimator):
         "target": [between(0.0, 1.0)],
         "min_labels": [at_least(1)],
         "checks": [between(0.0, 1.0)],
+        "skills": [Skills, None],
     }
 
     def __init__(
@@ -77,6 +83,7 @@ class Planner(BaseEstimator):
         target: float = 0.95,
         min_labels: int = 2,
         checks: float = 0.0,
+        skills: Skills | None = None,
     ) -> None:
         self.model = model
         self.policy = policy
@@ -84,6 +91,7 @@ class Planner(BaseEstimator):
         self.target = target
         self.min_labels = min_labels
         self.checks = checks
+        self.skills = skills
 
     def look(self, annotations: AnnotationsLike, gold: GoldLike = None) -> Planner:
         """Infer where the tasks stand, from all labels so far.
@@ -111,7 +119,7 @@ class Planner(BaseEstimator):
         annotations: AnnotationsLike,
         budget: float = 100,
         *,
-        available: Names | None = None,
+        available: Names | pd.DataFrame | None = None,
         tasks: Names | None = None,
         gold: GoldLike = None,
     ) -> pd.DataFrame:
@@ -123,9 +131,10 @@ class Planner(BaseEstimator):
             As in :meth:`look`.
         budget : float, default=100
             What they may cost together.
-        available : list of workers, optional
+        available : list of workers, or frame with the columns task and worker, optional
             Who is there. Each gets tasks that the worker has not labeled, at most twice an
-            even share. By default anyone may come, and no worker is named.
+            even share. A frame has the pairs that can be asked for, where not everyone may
+            label everything. By default anyone may come, and no worker is named.
         tasks : list of tasks, optional
             Which tasks may be labeled; by default all that are not done.
 
@@ -193,7 +202,7 @@ class Planner(BaseEstimator):
             model = clone(self.model)
         else:
             large = votes.n_annotations > LARGE
-            model = clone(BayesBag.default_base) if large else BayesBag()
+            model = clone(BayesBag.default_base) if large else BayesBag(n_bags=N_BAGS)
         known = None
         if gold is not None:
             at = gold >= 0
@@ -209,19 +218,52 @@ class Planner(BaseEstimator):
         return done | self.outlook_.known
 
     def _spend(
-        self, policy: Policy, may: Array, budget: float, available: Names | None
+        self, policy: Policy, may: Array, budget: float, available: Names | pd.DataFrame | None
     ) -> pd.DataFrame:
         """The best labels of some tasks for a budget."""
-        votes, gain = self.outlook_.votes, policy.gain(self.outlook_)
-        order = np.lexsort((-gain, self.outlook_.n_labels >= self.min_labels))
-        order = order[may[order]]
+        votes, few = self.outlook_.votes, self.outlook_.n_labels < self.min_labels
         if available is not None:
-            plan = assign(self.outlook_, policy, order, gain, self._costs(available), budget)
-            return plan.assign(task=votes.tasks[plan["task"]])
+            return self._ask(policy, may, budget, available)
+        gain = policy.gain(self.outlook_)
+        order = np.lexsort((-gain, ~few))
+        order = order[may[order]]
         n = int(budget / self._mean_cost + 1e-9)
         rows = np.resize(order, n) if len(order) else order  # once more where there is money left
         columns = {"worker": None, "gain": gain[rows], "cost": self._mean_cost}
         return pd.DataFrame({"task": votes.tasks[rows], **columns})
+
+    def _ask(
+        self, policy: Policy, may: Array, budget: float, available: Names | pd.DataFrame
+    ) -> pd.DataFrame:
+        """The best labels of some tasks by some workers."""
+        outlook = self.outlook_
+        votes, few = outlook.votes, outlook.n_labels < self.min_labels
+        offered = isinstance(available, pd.DataFrame)
+        costs = self._costs(pd.unique(available["worker"]) if offered else available)
+        price = np.maximum(costs.to_numpy(dtype=np.float64), FREE)
+        workers = locate(votes.workers, costs.index)
+        n_labels = int(budget / price.min(initial=np.inf) + 1e-9)
+        if offered:
+            task = locate(votes.tasks, available["task"].to_numpy())
+            pairs = Pairs(task, locate(costs.index.to_numpy(), available["worker"].to_numpy()))
+            pairs, limit = pairs[(task >= 0) & may[task]], None
+        else:
+            order = np.lexsort((-policy.gain(outlook), ~few))
+            pairs = pair_up(outlook, order[may[order]], workers, n_labels)
+            limit = -(-2 * n_labels // max(len(price), 1))
+        skills = PlainSkills() if self.skills is None else self.skills
+        gain = value_pairs(outlook, policy, skills, pairs, workers)
+        order = np.lexsort((-gain / price[pairs.row], ~few[pairs.task]))
+        chosen = choose(pairs, order, price, budget, limit)
+        row = pairs.row[chosen]
+        return pd.DataFrame(
+            {
+                "task": votes.tasks[pairs.task[chosen]],
+                "worker": costs.index.to_numpy()[row],
+                "gain": gain[chosen],
+                "cost": price[row],
+            }
+        )
 
     @property
     def _mean_cost(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils import check_random_state
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Floats, RandomState
 
-ROWS_AT_ONCE = 1 << 16
+AT_ONCE = 1 << 18  # cells of confusion matrices that are looked at together
 
 
 class Policy(ABC):
@@ -24,7 +23,11 @@ class Policy(ABC):
         """What a label by anyone would bring, for each task; the highest come first."""
 
     def gain_by(self, posterior: Floats, confusion: Floats) -> Floats | None:
-        """What a label by each worker would bring, (task, worker); None if it is all the same."""
+        """What a label brings, a row for each pair of task and worker; None if all are alike.
+
+        ``posterior`` is that of the pair's task, ``confusion`` of its worker, (pair, truth,
+        label), or of everyone, (1, truth, label).
+        """
         return None
 
 
@@ -54,37 +57,37 @@ class LeastConfident(Policy):
         return np.asarray(1.0 - outlook.posterior.max(axis=1))
 
 
+class ByConfusion(Policy):
+    """A policy whose gains follow from the posterior and from how a worker confuses classes."""
+
+    def gain(self, outlook: Outlook) -> Floats:
+        posterior, crowd = outlook.posterior, outlook.crowd[None]
+        rows = max(AT_ONCE // crowd.size, 1)
+        starts = range(0, max(len(posterior), 1), rows)
+        return np.concatenate([self.gain_by(posterior[i : i + rows], crowd) for i in starts])
+
+    @abstractmethod
+    def gain_by(self, posterior: Floats, confusion: Floats) -> Floats: ...
+
+
 @dataclass(frozen=True)
-class AccuracyGain(Policy):
+class AccuracyGain(ByConfusion):
     """The tasks where one label more is expected to make the answer more often right.
 
     ``E[max P(truth | one label more)] - max P(truth)``: 0 where no single label can change the
     answer.
     """
 
-    def gain(self, outlook: Outlook) -> Floats:
-        return _each_row(outlook.posterior, lambda rows: self.gain_by(rows, outlook.crowd[None]))
-
     def gain_by(self, posterior: Floats, confusion: Floats) -> Floats:
-        joint = np.einsum("tk,wkl->twlk", posterior, confusion)
-        after = joint.max(axis=3).sum(axis=2)
-        return np.maximum(after - posterior.max(axis=1)[:, None], 0.0)
+        after = (posterior[:, :, None] * confusion).max(axis=1).sum(axis=1)
+        return np.maximum(after - posterior.max(axis=1), 0.0)
 
 
 @dataclass(frozen=True)
-class InformationGain(Policy):
+class InformationGain(ByConfusion):
     """The tasks where one label more is expected to tell most about the truth, in nats."""
 
-    def gain(self, outlook: Outlook) -> Floats:
-        return _each_row(outlook.posterior, lambda rows: self.gain_by(rows, outlook.crowd[None]))
-
     def gain_by(self, posterior: Floats, confusion: Floats) -> Floats:
-        label = np.einsum("tk,wkl->twl", posterior, confusion)
-        given_truth = posterior @ entr(confusion).sum(axis=2).T  # (task, worker)
-        return np.maximum(entr(label).sum(axis=2) - given_truth, 0.0)
-
-
-def _each_row(posterior: Floats, gain: Callable[[Floats], Floats]) -> Floats:
-    """The gain of a label by one worker of every task, a block of tasks at a time."""
-    starts = range(0, max(len(posterior), 1), ROWS_AT_ONCE)
-    return np.concatenate([gain(posterior[i : i + ROWS_AT_ONCE])[:, 0] for i in starts])
+        label = np.matmul(posterior[:, None, :], confusion)[:, 0]
+        given_truth = (posterior * entr(confusion).sum(axis=2)).sum(axis=1)
+        return np.maximum(entr(label).sum(axis=1) - given_truth, 0.0)

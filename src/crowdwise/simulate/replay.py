@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
+from crowdwise.inference.growing import number_repeats
 from crowdwise.io import as_annotations
 from crowdwise.io.gold import find_truths
 from crowdwise.plan.planner import Planner
@@ -21,13 +22,14 @@ def replay(
     *,
     batch: float = 0.1,
     n_gold: int = 0,
+    by_worker: bool = True,
     stop: bool = False,
     random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """Play a crowd back: the planner asks, and gets labels that were really given.
 
-    Every task begins with one of its labels. When the planner asks for a label of a task, it
-    gets one of those that are left, at random.
+    Every task begins with one of its labels, at random. Then the planner asks for labels of
+    tasks by workers who really gave one.
 
     Parameters
     ----------
@@ -41,6 +43,9 @@ def replay(
         Labels that are asked for at a time, as a share of the tasks.
     n_gold : int, default=0
         Tasks, drawn at random, whose truth the planner is told.
+    by_worker : bool, default=True
+        Whether the planner chooses the workers too, among those who labeled a task. If not,
+        it gets one of the labels that are left, at random.
     stop : bool, default=False
         Whether to stop once all tasks are done, by the planner's promise; if not, labels are
         bought until none is left.
@@ -58,22 +63,54 @@ def replay(
     place, names = find_truths(truth, votes)
     true = np.full(votes.n_tasks, -1, dtype=np.int64)
     true[place] = locate(votes.classes, names)
-    order = shuffle_within(votes, rng)
+    turn = shuffle_within(votes, rng)
     told = rng.choice(place, min(n_gold, len(place)), replace=False)
     gold = None if not n_gold else pd.Series(votes.classes[true[told]], index=votes.tasks[told])
-    bought = np.minimum(votes.redundancy, 1)
+    bought = turn == 0
     size = max(round(batch * votes.n_tasks), 1)
     rows = []
     while True:
-        seen = votes.filter(order < np.repeat(bought, votes.redundancy))
-        rest = votes.tasks[bought < votes.redundancy]
-        asked = planner.next(seen, size, tasks=rest, gold=gold)
+        asked = ask(planner, votes, bought, size, gold, by_worker)
         rows.append({"labels": int(bought.sum()), **measure(planner, true)})
-        if not len(rest) or not len(asked) or (stop and rows[-1]["done"] == votes.n_tasks):
+        if not len(asked) or (stop and rows[-1]["done"] == votes.n_tasks):
             break
-        at = locate(votes.tasks, asked["task"].to_numpy())
-        bought = np.minimum(bought + np.bincount(at, minlength=votes.n_tasks), votes.redundancy)
+        bought |= give(votes, bought, turn, asked, by_worker)
     return pd.DataFrame(rows)
+
+
+def ask(
+    planner: Planner,
+    votes: Annotations,
+    bought: Array,
+    size: int,
+    gold: pd.Series | None,
+    by_worker: bool,
+) -> pd.DataFrame:
+    """What the planner asks for, of the labels that are left."""
+    left, seen = ~bought, votes.filter(bought)
+    task, worker = votes.tasks[votes.task[left]], votes.workers[votes.worker[left]]
+    if by_worker:
+        pairs = pd.DataFrame({"task": task, "worker": worker})
+        return planner.next(seen, size, available=pairs, gold=gold)
+    return planner.next(seen, size, tasks=pd.unique(task), gold=gold)
+
+
+def give(
+    votes: Annotations, bought: Array, turn: Ints, asked: pd.DataFrame, by_worker: bool
+) -> Array:
+    """Which labels are given: the first in turn of each task, or pair, as often as it is asked."""
+    key = votes.task.astype(np.int64)
+    wanted = locate(votes.tasks, asked["task"].to_numpy())
+    if by_worker:
+        key = key * votes.n_workers + votes.worker
+        wanted = wanted * votes.n_workers + locate(votes.workers, asked["worker"].to_numpy())
+    left = np.flatnonzero(~bought)
+    left = left[np.lexsort((turn[left], key[left]))]
+    _, nth = number_repeats(key[left])
+    times = pd.Series(wanted).value_counts().reindex(key[left], fill_value=0)
+    given = np.zeros(votes.n_annotations, dtype=bool)
+    given[left[nth < times.to_numpy()]] = True
+    return given
 
 
 def shuffle_within(votes: Annotations, rng: np.random.RandomState) -> Ints:

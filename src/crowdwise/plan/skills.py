@@ -1,0 +1,102 @@
+"""Skills: how well each worker would do on each task, and whether the worker would answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from crowdwise.errors import ParameterError, explain
+from crowdwise.plan.outlook import Outlook
+from crowdwise.typing import Array, FeaturesLike, Floats, Ints
+
+# From numbers of tasks and rows of workers, one of each for a pair: P(label | truth) of each
+# pair, (pair, truth, label), and how likely the worker answers, (pair,).
+PairSkills = Callable[[Ints, Ints], tuple[Floats, Floats]]
+
+
+class Skills(ABC):
+    """How well workers would do on tasks."""
+
+    @abstractmethod
+    def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
+        """What pairs of tasks and of these workers, by number, are expected to do; -1 is anyone."""
+
+
+@dataclass(frozen=True)
+class PlainSkills(Skills):
+    """A worker does equally well on all tasks of a class: by the labels so far."""
+
+    def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
+        confusion = outlook.confusion(workers)
+        return lambda task, row: (confusion[row], np.ones(len(row)))
+
+
+class Competence(Protocol):
+    """A learner that knows who is good at what: such as ``LIA``."""
+
+    workers_: Array
+
+    def predict_worker_accuracy(self, X: FeaturesLike, workers: Array) -> Floats:
+        """P(right) of each worker on each row, (row, worker)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedSkills(Skills):
+    """What a fitted learner predicts from tasks' features, for workers whom it knows.
+
+    Parameters
+    ----------
+    learner : LIA, or another learner with ``predict_worker_accuracy``
+        Fitted. If it can ``predict_response`` too, gains are worth as much as an answer is likely.
+    X : array or frame
+        Features of the planner's tasks, in their order.
+
+    Notes
+    -----
+    Errors are spread over the wrong labels as in :class:`PlainSkills`.
+    """
+
+    learner: Competence
+    X: FeaturesLike
+
+    def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
+        n_rows = len(self.X) if hasattr(self.X, "__len__") else -1
+        if n_rows != len(outlook.posterior):
+            raise ParameterError(
+                explain(
+                    f"There are features of {n_rows} tasks, and {len(outlook.posterior)} tasks.",
+                    expected="one row for each task, in the order of annotations.tasks",
+                )
+            )
+        plain = outlook.confusion(workers)
+        named = [i for i, worker in enumerate(workers) if worker >= 0]
+        names = outlook.votes.workers[workers[named]]
+        known = np.isin(names, self.learner.workers_)
+        column = np.full(len(workers), -1)
+        column[np.array(named, dtype=int)[known]] = np.arange(known.sum())
+        right = np.asarray(self.learner.predict_worker_accuracy(self.X, names[known]))
+        ask = getattr(self.learner, "predict_response", None)
+        ready = ask is not None and getattr(self.learner, "response_", None) is not None
+        response = np.asarray(ask(self.X, names[known])) if ready else np.ones_like(right)
+
+        def skills(task: Ints, row: Ints) -> tuple[Floats, Floats]:
+            confusion, answers, at = plain[row], np.ones(len(row)), column[row]
+            told = at >= 0
+            answers[told] = response[task[told], at[told]]
+            confusion[told] = with_accuracy(confusion[told], right[task[told], at[told]])
+            return confusion, answers
+
+        return skills
+
+
+def with_accuracy(confusion: Floats, right: Floats) -> Floats:
+    """Confusion matrices, (pair, truth, label), of pairs that are right this often."""
+    diagonal = np.eye(confusion.shape[-1], dtype=bool)
+    wrong = np.where(diagonal, 0.0, confusion)
+    wrong /= np.maximum(wrong.sum(axis=2, keepdims=True), 1e-12)
+    return np.where(diagonal, right[:, None, None], (1.0 - right[:, None, None]) * wrong)
