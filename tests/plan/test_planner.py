@@ -16,6 +16,7 @@ from crowdwise.plan import (
     LeastConfident,
     Outlook,
     Planner,
+    PredictedSkills,
     RandomTasks,
 )
 from crowdwise.simulate import confused_crowd, one_coin_confusion, replay
@@ -94,6 +95,64 @@ def test_good_workers_are_asked_first_and_nobody_for_everything(crowd):
     assert times[:5].sum() > 50
 
 
+def test_only_pairs_that_are_offered_are_asked_for(crowd):
+    votes = crowd.annotations
+    pairs = pd.DataFrame({"task": [0, 0, 1, 2, "none"], "worker": [7, 0, 7, 5, 1]})
+    plan = Planner(IBCC(), target=1.0).next(votes, 2, available=pairs)
+    assert len(plan) == 2
+    assert set(map(tuple, plan[["task", "worker"]].to_numpy())) < {(0, 7), (0, 0), (1, 7), (2, 5)}
+    everything = Planner(IBCC(), target=1.0).next(votes, 9, available=pairs)
+    assert (0, 0) in set(map(tuple, everything[["task", "worker"]].to_numpy()))  # the better one
+    assert sorted(everything["task"]) == [0, 1, 2]
+
+
+def test_a_cheap_judge_is_asked_before_people(crowd):
+    costs = {0: 1.0, 1: 1.0, "judge": 0.05}
+    plan = Planner(IBCC(), cost=costs, target=1.0).next(crowd.annotations, 2, available=costs)
+    assert (plan["worker"] == "judge").sum() > 20
+    assert plan["cost"].sum() <= 2
+
+
+def test_a_learner_may_say_who_is_good_at_what(crowd):
+    class Told:
+        """Worker 6 knows all about even tasks, the others nothing."""
+
+        workers_ = np.arange(8)
+        response_ = True
+
+        def predict_worker_accuracy(self, X, workers):
+            return np.where((np.asarray(workers) == 6) & (X % 2 == 0), 0.99, 1 / 3)
+
+        def predict_response(self, X, workers):
+            return np.ones((len(X), len(workers))) * self.answers(np.asarray(workers))
+
+        def answers(self, workers):
+            return np.ones(len(workers))
+
+    X = np.arange(150)[:, None]
+    planner = Planner(IBCC(), target=1.0, skills=PredictedSkills(Told(), X))
+    plan = planner.next(crowd.annotations, 10, available=[5, 6, "new"])
+    chosen = plan[plan["worker"] == 6]
+    assert len(chosen)
+    assert (chosen["task"] % 2 == 0).all()
+    assert not (plan["worker"] == 5).any()
+    Told.answers = lambda _, workers: (workers != 6).astype(float)
+    plan = planner.next(crowd.annotations, 10, available=[5, 6, "new"])
+    assert not (plan["worker"] == 6).any()
+    with pytest.raises(ParameterError, match="features of 149 tasks, and 150 tasks"):
+        planner.set_params(skills=PredictedSkills(Told(), X[1:])).next(
+            crowd.annotations, 5, available=[5]
+        )
+
+
+def test_large_plans_compare_some_of_the_pairs(crowd, monkeypatch):
+    monkeypatch.setattr("crowdwise.plan.assign.MOST_PAIRS", 500)
+    plan = Planner(IBCC(), target=1.0).next(crowd.annotations, 100, available=range(8, 60))
+    assert len(plan) == 100
+    assert plan["task"].is_unique
+    assert plan["worker"].value_counts().max() <= 4
+
+
 def test_strangers_count_as_the_crowd(crowd):
     plan = Planner(IBCC(), target=1.0).next(crowd.annotations, 5, available=["new"])
     assert plan["worker"].tolist() == ["new"] * 5
@@ -169,6 +228,23 @@ def test_replay_buys_every_label_once(crowd):
     whole = IBCC().fit(crowd.annotations)
     right = whole.label_codes_ == np.asarray(crowd.truth)
     assert_allclose(course["accuracy"].iloc[-1], right.mean())
+
+
+def test_replay_gives_the_labels_that_were_asked_for(crowd):
+    """A planner that only ever asks workers who are good ends with their labels."""
+
+    class GoodOnes(Planner):
+        def next(self, annotations, budget, *, available, **others):
+            good = available[available["worker"] < 5]
+            return super().next(annotations, budget, available=good, **others)
+
+    planner = GoodOnes(IBCC(), target=1.0)
+    replay(crowd.annotations, crowd.truth, planner, batch=0.5)
+    seen, votes = planner.outlook_.votes, crowd.annotations
+    by = np.bincount(votes.workers[votes.worker].astype(int), minlength=8)
+    got = np.bincount(seen.workers[seen.worker].astype(int), minlength=8)
+    assert (got[:5] == by[:5]).all()
+    assert got[5:].sum() < 0.6 * by[5:].sum()  # the first labels of tasks
 
 
 def test_replay_stops_when_all_is_done(crowd):

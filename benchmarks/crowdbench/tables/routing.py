@@ -25,7 +25,7 @@ SETS = (
     *("relevance", "rte", "sentiment_tweets", "sp_amt", "spc", "temp", "weather_amt", "wsd"),
     "zencrowd_us",
 )
-# Policies, and how strongly workers' matrices are pulled toward the crowd's, were compared on these.
+# Policies, and how strongly workers' matrices are pulled toward the crowd's, were tried on these.
 TRIED = "how workers are judged was chosen after trials on these sets, over all of them together"
 MOST_TASKS = 400  # of a set; others are left out, by the seed
 N_ORDERS = 3  # replays of a run, whose mean course is measured

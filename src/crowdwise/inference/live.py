@@ -228,9 +228,7 @@ class LiveCrowd:
         """Count later labels for what is known of their tasks: visits move sums by changes."""
         new = slice(first, None)
         task, worker, label = self.task.view[new], self.worker.view[new], self.label.view[new]
-        value = self.weight.view[new] * self.fade(
-            self.given.view[worker] - 1 - self.rank.view[new]
-        )
+        value = self.weight.view[new] * self.fade(self.given.view[worker] - 1 - self.rank.view[new])
         share = value[:, None] * self.counted.view[task]
         np.add.at(self.counts.view.swapaxes(1, 2), (worker, label), share)
 
@@ -267,12 +265,15 @@ class LiveCrowd:
 
     def snapshot(self) -> Snapshot:
         """All labels so far; the columns only ever grow, beyond what the snapshot sees."""
-        books = (self.tasks, self.workers, self.classes)
-        columns = (self.task, self.worker, self.label, self.weight)
         return Snapshot(
-            *(book.names.view for book in books),
-            *(column.view for column in columns),
-            self._gold_of(np.arange(len(self.tasks))),
+            tasks=self.tasks.names.view,
+            workers=self.workers.names.view,
+            classes=self.classes.names.view,
+            task=self.task.view,
+            worker=self.worker.view,
+            label=self.label.view,
+            weight=self.weight.view,
+            gold=self._gold_of(np.arange(len(self.tasks))),
         )
 
     def _gold_of(self, tasks: Ints) -> Ints | None:

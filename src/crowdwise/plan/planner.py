@@ -238,19 +238,19 @@ class Planner(BaseEstimator):
         """The best labels of some tasks by some workers."""
         outlook = self.outlook_
         votes, few = outlook.votes, outlook.n_labels < self.min_labels
-        offered = isinstance(available, pd.DataFrame)
-        costs = self._costs(pd.unique(available["worker"]) if offered else available)
+        offered = available if isinstance(available, pd.DataFrame) else None
+        costs = self._costs(available if offered is None else pd.unique(offered["worker"]))
         price = np.maximum(costs.to_numpy(dtype=np.float64), FREE)
         workers = locate(votes.workers, costs.index)
         n_labels = int(budget / price.min(initial=np.inf) + 1e-9)
-        if offered:
-            task = locate(votes.tasks, available["task"].to_numpy())
-            pairs = Pairs(task, locate(costs.index.to_numpy(), available["worker"].to_numpy()))
-            pairs, limit = pairs[(task >= 0) & may[task]], None
-        else:
+        if offered is None:
             order = np.lexsort((-policy.gain(outlook), ~few))
             pairs = pair_up(outlook, order[may[order]], workers, n_labels)
-            limit = -(-2 * n_labels // max(len(price), 1))
+        else:
+            task = locate(votes.tasks, offered["task"].to_numpy())
+            pairs = Pairs(task, locate(costs.index.to_numpy(), offered["worker"].to_numpy()))
+            pairs = pairs[(task >= 0) & may[task]]
+        limit = None if offered is not None else -(-2 * n_labels // max(len(price), 1))
         skills = PlainSkills() if self.skills is None else self.skills
         gain = value_pairs(outlook, policy, skills, pairs, workers)
         order = np.lexsort((-gain / price[pairs.row], ~few[pairs.task]))

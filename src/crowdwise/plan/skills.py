@@ -23,7 +23,7 @@ class Skills(ABC):
 
     @abstractmethod
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        """What pairs of tasks and of these workers, by number, are expected to do; -1 is anyone."""
+        """What pairs of tasks and these workers, by number, are expected to do; -1 is anyone."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PlainSkills(Skills):
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
         confusion = outlook.confusion(workers)
-        return lambda task, row: (confusion[row], np.ones(len(row)))
+        return lambda _, row: (confusion[row], np.ones(len(row)))
 
 
 class Competence(Protocol):
@@ -52,7 +52,7 @@ class PredictedSkills(Skills):
     Parameters
     ----------
     learner : LIA, or another learner with ``predict_worker_accuracy``
-        Fitted. If it can ``predict_response`` too, gains are worth as much as an answer is likely.
+        Fitted. If it can ``predict_response`` too, gains count as much as an answer is likely.
     X : array or frame
         Features of the planner's tasks, in their order.
 
@@ -81,8 +81,9 @@ class PredictedSkills(Skills):
         column[np.array(named, dtype=int)[known]] = np.arange(known.sum())
         right = np.asarray(self.learner.predict_worker_accuracy(self.X, names[known]))
         ask = getattr(self.learner, "predict_response", None)
-        ready = ask is not None and getattr(self.learner, "response_", None) is not None
-        response = np.asarray(ask(self.X, names[known])) if ready else np.ones_like(right)
+        response = np.ones_like(right)
+        if ask is not None and getattr(self.learner, "response_", None) is not None:
+            response = np.asarray(ask(self.X, names[known]))
 
         def skills(task: Ints, row: Ints) -> tuple[Floats, Floats]:
             confusion, answers, at = plain[row], np.ones(len(row)), column[row]

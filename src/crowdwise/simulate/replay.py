@@ -98,7 +98,7 @@ def ask(
 def give(
     votes: Annotations, bought: Array, turn: Ints, asked: pd.DataFrame, by_worker: bool
 ) -> Array:
-    """Which labels are given: the first in turn of each task, or pair, as often as it is asked."""
+    """Which labels are given: the first in turn of each task, or pair, as often as asked for."""
     key = votes.task.astype(np.int64)
     wanted = locate(votes.tasks, asked["task"].to_numpy())
     if by_worker:
