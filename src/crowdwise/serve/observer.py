@@ -116,7 +116,7 @@ class Observer:
         standing = self.standing
         if standing.given.any():
             crowd = np.average(standing.confusion, axis=0, weights=standing.given)[None]
-            gain = InformationGain().gain_by(standing.posterior, crowd)[:, 0]
+            gain = InformationGain().gain_by(standing.posterior, crowd)
             with self.board.lock:
                 self.board.gain = gain
 
