@@ -48,6 +48,25 @@ def test_one_screen(panel, capsys):
     assert "label 1 for scores from 5 to 9" in shown.err
 
 
+def test_scores_may_stand_beside_labels(panel, capsys):
+    frame = pd.read_csv(panel / "scores.csv").dropna()
+    frame = frame.assign(verdict=np.where(frame["score"] > 4.5, "good", "bad"))
+    frame.rename(columns={"score": "points"}).to_csv(panel / "verdicts.csv", index=False)
+    words = ["judges", str(panel / "verdicts.csv"), "--label", "verdict", "--json"]
+    assert main([*words, "--score", "points"]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert main(words) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert scored["judges"][0]["skill"] != plain["judges"][0]["skill"]
+
+
+def test_words_among_scores_are_named(panel, capsys):
+    text = (panel / "scores.csv").read_text().replace("199,judge-0,", "199,judge-0,unsure #")
+    (panel / "scores.csv").write_text(text)
+    assert run(panel, "--table") == 0
+    assert "labels that are not scores count as declined: 'unsure #" in capsys.readouterr().err
+
+
 def test_without_gold_it_says_what_cannot_be_known(panel, capsys):
     assert run(panel, "--table") == 0
     shown = capsys.readouterr().out

@@ -103,11 +103,16 @@ def run(args: Namespace) -> int:
 def take_scores(args: Namespace, annotations: "Annotations") -> "Annotations":
     """Numeric labels as scores, where they are more than two or the flags say so."""
     from crowdwise.annotations.judges import parse
+    from crowdwise.errors import listing
 
-    numeric = sum(parse(name) == parse(name) for name in annotations.classes.tolist())
+    names = annotations.classes.tolist()
+    words = [name for name in names if parse(name) != parse(name)]  # NaN
+    numeric = len(names) - len(words)
     asked = args.range is not None or args.cut is not None
-    if annotations.score is not None or not (asked or 2 < numeric > len(annotations.classes) / 2):
+    if annotations.score is not None or not (asked or 2 < numeric > len(names) / 2):
         return annotations
+    if words:
+        say(args, f"labels that are not scores count as declined: {listing(words)}")
     low, high = args.range or (None, None)
     scored = annotations.with_scores(args.cut, low=low, high=high)
     frame = scored.to_frame()

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from crowdwise.io.features import FeatureTable
 
 REPEATS = ("all", "first", "last", "majority")
-COLUMNS = ("task", "worker", "label", "weight", "time", "gold")
+COLUMNS = ("task", "worker", "label", "weight", "time", "gold", "score")
+MEANINGS = {
+    "gold": "true label; a file is read as --gold-file",
+    "score": "number behind each label",
+}
 # Kinds of methods: the package they are in, and the name of its list of them.
 KINDS = {
     "aggregate": ("crowdwise.aggregate", "__all__"),
@@ -52,8 +56,7 @@ def add_input_options(parser: ArgumentParser) -> None:
     names = [form.name for form in FORMATS]
     group.add_argument("--format", choices=names, metavar="NAME", help=", ".join(names))
     for role in COLUMNS:
-        what = "true label; a file is read as --gold-file" if role == "gold" else role
-        text = f"column with the {what}"
+        text = f"column with the {MEANINGS.get(role, role)}"
         group.add_argument(f"--{role}", metavar="COLUMN", help=text)
     group.add_argument("--question", metavar="NAME", help="which question of an export to read")
     group.add_argument("--gold-file", metavar="FILE", help="table of tasks and true labels")

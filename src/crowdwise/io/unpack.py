@@ -7,13 +7,12 @@ import io
 import os
 import sys
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import PurePath
 from typing import IO, Any
 
-from crowdwise.errors import CrowdwiseError, FileError, FormatError, explain
+from crowdwise.errors import CrowdwiseError, FileError, FormatError, MissingExtraError, explain
 from crowdwise.io.document import READABLE, File, explain_read_errors, refuse_endless
 from crowdwise.memory import available_memory, show_bytes
 
@@ -25,6 +24,7 @@ STEP = 1 << 20
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 LOG, SAMPLES = "header.json", "samples/"  # in every .eval of Inspect
 WORKBOOK = "xl/workbook.xml"  # in every .xlsx
+ZSTANDARD = 93  # how Inspect packs a log; Python itself unpacks it from 3.14 on
 
 
 def is_readable(name: str) -> bool:
@@ -96,7 +96,7 @@ def _unzip(data: bytes, name: str) -> list[File]:
     """The readable files of an archive, named after their places in it."""
     files: list[File] = []
     left, error = _limit(name, len(data))
-    with _explain_damage(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with _explain_damage(name), _open_zip(data, name) as archive:
         if WORKBOOK in archive.namelist():
             _refuse_bomb(archive, left, error)
             return [File(name, data=data)]
@@ -118,6 +118,18 @@ def _unzip(data: bytes, name: str) -> list[File]:
             )
         )
     return files
+
+
+def _open_zip(data: bytes, name: str) -> zipfile.ZipFile:
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    packed = {member.compress_type for member in archive.infolist()}
+    if sys.version_info >= (3, 14) or ZSTANDARD not in packed:
+        return archive
+    try:
+        from backports.zstd.zipfile import ZipFile
+    except ImportError:
+        raise MissingExtraError.of(f"Unpacking {name}", "backports.zstd", "zstd") from None
+    return ZipFile(io.BytesIO(data))
 
 
 def _join_log(archive: zipfile.ZipFile, limit: int, error: CrowdwiseError) -> bytes:
@@ -168,17 +180,9 @@ def _read_bounded(handle: IO[Any] | gzip.GzipFile, limit: int, error: CrowdwiseE
 def _explain_damage(name: str) -> Iterator[None]:
     try:
         yield
-    except (
-        EOFError,
-        OSError,
-        zlib.error,
-        zipfile.BadZipFile,
-        NotImplementedError,  # a compression method that Python does not know
-        RuntimeError,  # a password
-        ValueError,
-    ) as error:
-        if isinstance(error, CrowdwiseError):
-            raise
+    except (CrowdwiseError, MemoryError):
+        raise
+    except Exception as error:  # each kind of compression has errors of its own
         raise FormatError(
             explain(
                 f"{name} cannot be unpacked.",

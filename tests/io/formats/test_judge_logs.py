@@ -1,12 +1,13 @@
 """Logs of tools that run language models as judges, as they write them, and their traps."""
 
 import json
+import sys
 import zipfile
 
 import pytest
 
 import crowdwise
-from crowdwise.errors import CrowdwiseError
+from crowdwise.errors import CrowdwiseError, MissingExtraError
 
 NAN = float("nan")
 
@@ -78,11 +79,21 @@ def test_a_scorer_of_several_values(tmp_path):
     assert labels(crowdwise.read(path, question="facts")) == {(1, "x"): 1}
 
 
-def test_a_packed_inspect_log(tmp_path):
+ZSTANDARD = 93  # what Inspect packs with; the standard library has it from Python 3.14 on
+
+
+def zip_with(method):
+    """The module zipfile that knows this method of packing."""
+    known = method != ZSTANDARD or hasattr(zipfile, "ZIP_ZSTANDARD")
+    return zipfile if known else pytest.importorskip("backports.zstd.zipfile")
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, ZSTANDARD], ids=["deflate", "zstd"])
+def test_a_packed_inspect_log(tmp_path, packing):
     path = tmp_path / "log.eval"
     whole = log(sample(1, {"x": 1}), sample(2, {"x": 0}))
     samples = whole.pop("samples")
-    with zipfile.ZipFile(path, "w") as archive:
+    with zip_with(packing).ZipFile(path, "w", packing) as archive:
         archive.writestr("header.json", json.dumps(whole))
         archive.writestr("_journal/start.json", json.dumps({"version": 2}))
         archive.writestr("summaries.json", json.dumps([{"id": 1, "scores": {"x": {"value": 9}}}]))
@@ -91,6 +102,18 @@ def test_a_packed_inspect_log(tmp_path):
     votes = crowdwise.read(path)
     assert labels(votes) == {(1, "x"): 1, (2, "x"): 0}
     assert labels(crowdwise.read(tmp_path)) == labels(votes)
+    path.write_bytes(path.read_bytes()[:60] + b"junk" + path.read_bytes()[64:])
+    with pytest.raises(CrowdwiseError, match=r"log.eval cannot be unpacked"):
+        crowdwise.read(path)
+
+
+@pytest.mark.skipif(hasattr(zipfile, "ZIP_ZSTANDARD"), reason="this Python unpacks it by itself")
+def test_a_log_that_needs_an_extra_names_it(tmp_path, monkeypatch):
+    with zip_with(ZSTANDARD).ZipFile(tmp_path / "log.eval", "w", ZSTANDARD) as archive:
+        archive.writestr("header.json", "{}")
+    monkeypatch.setitem(sys.modules, "backports.zstd.zipfile", None)
+    with pytest.raises(MissingExtraError, match=r"crowdwise\[zstd\]"):
+        crowdwise.read(tmp_path / "log.eval")
 
 
 # -- promptfoo --------------------------------------------------------------------------
