@@ -274,6 +274,9 @@ def press(*_):
 def interrupted(monkeypatch):
     """Press Ctrl-C just before a finished file is moved to its place."""
     monkeypatch.setattr(Path, "replace", press)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & ignores it
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
