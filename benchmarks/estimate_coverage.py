@@ -1,10 +1,10 @@
 """How often intervals of ``evaluate.estimate`` cover the truth, in simulated panels of judges.
 
 Eight judges err independently, in two blocks, by one factor they all share, or guess. Gold labels
-are drawn uniformly, or twice as often among tasks that the judges dispute, which weights undo. The
-share of a class is estimated, its difference between two groups of tasks, and a mean rating. What
-each interval should cover is the value over all tasks the panel could meet; "of the pool" means
-the very tasks at hand. Widths are relative to the same gold labels alone.
+are drawn uniformly, or twice as often among tasks that the judges dispute, which weights undo.
+The share of a class is estimated, its difference between two groups of tasks, and a mean rating.
+What an interval should cover is the value over all tasks the panel could meet; "of the pool",
+that of the tasks at hand. Widths are relative to the same gold labels alone.
 
 python benchmarks/estimate_coverage.py [--repeats 500]
 """

@@ -9,8 +9,9 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import PurePath
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from crowdwise.errors import CrowdwiseError, FileError, FormatError, MissingExtraError, explain
 from crowdwise.io.document import READABLE, File, explain_read_errors, refuse_endless
@@ -126,10 +127,10 @@ def _open_zip(data: bytes, name: str) -> zipfile.ZipFile:
     if sys.version_info >= (3, 14) or ZSTANDARD not in packed:
         return archive
     try:
-        from backports.zstd.zipfile import ZipFile
+        backport: Any = import_module("backports.zstd.zipfile")
     except ImportError:
         raise MissingExtraError.of(f"Unpacking {name}", "backports.zstd", "zstd") from None
-    return ZipFile(io.BytesIO(data))
+    return cast("zipfile.ZipFile", backport.ZipFile(io.BytesIO(data)))
 
 
 def _join_log(archive: zipfile.ZipFile, limit: int, error: CrowdwiseError) -> bytes:
