@@ -177,8 +177,7 @@ static PyMethodDef methods[] = {
     { "vote_pass", vote_pass, METH_VARARGS, "Shares of votes and their counts." },
     { "coin_pass", coin_pass, METH_VARARGS, "E-step where a label lifts its own class." },
     { "few_pass", few_pass, METH_VARARGS, "The same with very many classes." },
-    { "skill_pass", skill_pass, METH_VARARGS, "GLAD: the objective in each worker's skill." },
-    { "ease_pass", ease_pass, METH_VARARGS, "GLAD: a step of each task's ease, and the E-step." },
+    { "glad_pass", glad_pass, METH_VARARGS, "GLAD: a step of each task's ease, and both steps' sums." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -80,7 +80,6 @@ PyObject *encode(PyObject *self, PyObject *args);
 PyObject *vote_pass(PyObject *self, PyObject *args);
 PyObject *coin_pass(PyObject *self, PyObject *args);
 PyObject *few_pass(PyObject *self, PyObject *args);
-PyObject *skill_pass(PyObject *self, PyObject *args);
-PyObject *ease_pass(PyObject *self, PyObject *args);
+PyObject *glad_pass(PyObject *self, PyObject *args);
 
 #endif

@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise import Annotations
 from crowdwise.aggregate import GLAD
 from crowdwise.errors import ParameterError
+from crowdwise.inference import MemoryEngine
 from crowdwise.inference.engines import blocks
-from crowdwise.inference.glad_steps import Abilities, GladSteps, at_ease, at_skill
-from crowdwise.inference.logistic import normal_prior, responses_of
+from crowdwise.inference.glad_steps import Abilities, GladSteps, at_ease
+from crowdwise.inference.logistic import at_scale, normal_prior, responses_of
 
 SMALL = 1e-4
 
@@ -143,20 +144,21 @@ def test_the_e_step_equals_the_plain_loop(few, somewhere):
     skill, log_ease, _ = somewhere
     prior = np.array([0.2, 0.5, 0.3])
     normal = normal_prior((1, 1), "prior")
-    steps = GladSteps(few, None, normal, normal)
-    posterior, evidence = steps.expect(Abilities(prior, skill, log_ease))
+    steps, now = GladSteps(MemoryEngine(few), normal, normal), Abilities(prior, skill, log_ease)
     joint = slow_joint(few, prior, skill, log_ease)
-    assert_allclose(posterior, joint / joint.sum(axis=1, keepdims=True))
+    assert_allclose(steps.posterior(now), joint / joint.sum(axis=1, keepdims=True))
+    evidence = steps._sweep(now, now, move=False).evidence
     assert evidence == pytest.approx(np.log(joint.sum(axis=1)).sum())
 
 
 @pytest.mark.usefixtures("either_loop")
 def test_a_step_that_overshoots_is_halved(few, somewhere):
-    skill, log_ease, posterior = somewhere
+    skill, log_ease, _ = somewhere
     priors = (0.0, 50.0), (0.0, 50.0)
-    steps = GladSteps(few, None, *(normal_prior(pair, "prior") for pair in priors))
+    steps = GladSteps(MemoryEngine(few), *(normal_prior(pair, "prior") for pair in priors))
     now = Abilities(np.full(3, 1 / 3), 4 * skill, log_ease - 3)
-    found, _, _ = steps.improve(now, posterior.copy())
+    found = steps.improve(steps._sweep(now, now, move=False), now.prior).at
+    posterior = steps.posterior(now)
     parts = partial(slow_parts, few, posterior, priors=priors)
     expected = slow_step(now.skill, partial(parts, log_ease=now.log_ease), side=0)
     assert_allclose(found.skill, expected)
@@ -178,13 +180,16 @@ def test_the_same_bits_on_any_number_of_threads(few, monkeypatch):
 @pytest.mark.parametrize("of", ["skill", "ease"])
 def test_slopes_and_curvatures_are_finite_differences(few, somewhere, of):
     skill, log_ease, posterior = somewhere
-    rows, prior = responses_of(few), normal_prior((0.7, 2.0), "prior")
+    whole = MemoryEngine(few)._load((0, few.n_tasks))
+    rows, prior = responses_of(whole, few.pairs.worker), normal_prior((0.7, 2.0), "prior")
     right = posterior.ravel()[rows.cell]
 
     def shape(shift):
         if of == "skill":
-            point, others = skill + shift, {"log_ease": log_ease}
-            return at_skill(point, rows=rows, right=right, prior=prior, **others)
+            ease = np.exp(log_ease)[rows.task]
+            return prior.added_to(
+                at_scale(skill + shift, ease, rows.worker, rows, right), skill + shift
+            )
         return at_ease(log_ease + shift, rows=rows, right=right, prior=prior, skill=skill)
 
     before, here, after = (shape(step) for step in (-SMALL, 0.0, SMALL))

@@ -1,6 +1,7 @@
 """Methods run on any engine: here on one whose tasks are in two places."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,6 +85,25 @@ class TwoPlaces:
 
     def signed_shares(self, weights):
         return self._stack(engine.signed_shares(weights) for engine in self.engines)
+
+    @property
+    def own_tasks(self):
+        return 0, self.n_tasks
+
+    def sum_blocks(self, work, shapes):
+        at = self.engines[0].n_tasks
+        one, first = self.engines[0].sum_blocks(work, shapes)
+        two, second = self.engines[1].sum_blocks(
+            lambda block, *sums: work(replace(block, first=block.first + at), *sums), shapes
+        )
+        return one + two, [left + right for left, right in zip(first, second, strict=True)]
+
+    def fill_blocks(self, work):
+        at = self.engines[0].n_tasks
+        second = self.engines[1].fill_blocks(
+            lambda block, out: work(replace(block, first=block.first + at), out)
+        )
+        return self._stack([self.engines[0].fill_blocks(work), second])
 
     def collect(self):
         raise MemoryError("nobody has all annotations")

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.errors import ParameterError
+from crowdwise.inference import MemoryEngine
 from crowdwise.inference.logistic import (
     Shape,
     ascend,
@@ -21,7 +22,8 @@ TOP = np.array([0.3, -0.6, 0.9])
 
 @pytest.fixture(scope="module")
 def rows(weighted_voters):
-    return responses_of(weighted_voters)
+    whole = MemoryEngine(weighted_voters)._load((0, weighted_voters.n_tasks))
+    return responses_of(whole, weighted_voters.pairs.worker)
 
 
 def test_rows_are_the_annotations(weighted_voters, rows):

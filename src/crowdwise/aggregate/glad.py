@@ -1,7 +1,6 @@
 """GLAD: skilled workers and easy tasks."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base import THREADS, Aggregator, Traits, at_least, by_worker, one_of
-from crowdwise.inference import Engine, fixed_prior, normalize, until_converged
+from crowdwise.inference import Engine, Posterior, fixed_prior, normalize, until_converged
 from crowdwise.inference.glad_steps import Abilities, GladSteps
 from crowdwise.inference.logistic import normal_prior
 from crowdwise.typing import Floats
@@ -96,7 +95,7 @@ class GLAD(Aggregator):
     ([1.3, 1.3, 0.2], [0.4, 0.4, 0.26, 0.26])
     """
 
-    traits = Traits(monotone=True, learns_from_gold=True, blockwise=False)
+    traits = Traits(monotone=True, learns_from_gold=True)
     _parameter_constraints = {
         "skill_prior": ["array-like"],
         "ease_prior": ["array-like"],
@@ -130,34 +129,31 @@ class GLAD(Aggregator):
 
     @property
     def difficulty_(self) -> pd.Series:
-        check_is_fitted(self)
+        self._refuse_streamed()
         index = pd.Index(self.tasks_, name="task")
         return pd.Series(np.exp(-self.log_ease_), index=index, name="difficulty")
 
-    def _fit(self, engine: Engine) -> Floats:
-        annotations, steps = engine.collect()[0], self._steps(engine)
-        fixed = fixed_prior(self.class_prior, annotations.n_classes)
-        prior = normalize(np.ones(annotations.n_classes)) if fixed is None else fixed
-        skill = np.full(annotations.n_workers, steps.of_skill.mean)
-        now = Abilities(prior, skill, np.full(annotations.n_tasks, steps.of_ease.mean))
-        posterior, _ = steps.expect(now)
+    def _fit(self, engine: Engine) -> Posterior:
+        steps, fixed = self._steps(engine), fixed_prior(self.class_prior, engine.n_classes)
+        found = steps.begin(normalize(np.ones(engine.n_classes)) if fixed is None else fixed)
         for em in until_converged(self.max_iter, self.tol, name="GLAD"):
-            prior = posterior.mean(axis=0) if fixed is None else fixed
-            now, posterior, evidence = steps.improve(replace(now, prior=prior), posterior)
-            pulls = steps.of_skill.penalty(now.skill), steps.of_ease.penalty(now.log_ease)
-            em.record(evidence - sum(pull.sum() for pull in pulls))
+            prior = found.truths / engine.n_tasks if fixed is None else fixed
+            found = steps.improve(found, prior)
+            pull = steps.of_skill.penalty(found.at.skill).sum() + found.pull
+            em.record(found.evidence - pull)
+        now = found.at
         self.prior_, self.log_odds_, self.log_ease_ = now.prior, now.skill, now.log_ease
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
-        return posterior
+        return steps.posterior(now)
 
     def _steps(self, engine: Engine) -> GladSteps:
         of_skill = normal_prior(self.skill_prior, "skill_prior")
         of_ease = normal_prior(self.ease_prior, "ease_prior")
-        return GladSteps(*engine.collect(), of_skill, of_ease, engine.n_threads)
+        return GladSteps(engine, of_skill, of_ease)
 
-    def _posterior(self, engine: Engine) -> Floats:
+    def _posterior(self, engine: Engine) -> Posterior:
         learned = Abilities(self.prior_, self.log_odds_, self.log_ease_)
-        return self._steps(engine).expect(learned)[0]
+        return self._steps(engine).posterior(learned)
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"log_odds_": self.log_odds_}

@@ -1,34 +1,39 @@
 """The steps of GLAD: skills and eases by Newton's method, truths by Bayes' rule.
 
-A label of worker ``w`` on task ``t`` is right with probability ``sigmoid(skill[w] * ease[t])``.
-In compiled code a step is three passes over the annotations, each in threads: the objective as a
-function of the skills, the same at the skills it leads to, and for each task a step of its ease
-and its truth.
+A label of worker ``w`` on task ``t`` is right with probability ``sigmoid(skill[w] * ease[t])``. A
+step is one sweep over the blocks of an engine. For new skills it finds what they are worth under
+the posterior as it was, which follows from the old ones; moves the ease of each task; infers its
+truth; and finds the objective as a function of the skills there, from which the next ones come.
+Of the tasks only the ease is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from crowdwise import compiled
-from crowdwise.annotations import Annotations
-from crowdwise.inference.engines.blocks import Parts, add_up, in_order
-from crowdwise.inference.engines.memory import cut_cells
+from crowdwise.inference.engines.engine import Engine, Posterior
+from crowdwise.inference.engines.kernels import Block
 from crowdwise.inference.logistic import (
+    LONGEST,
+    MOST_HALVINGS,
     LabelResponses,
     Normal,
     Shape,
     ascend,
     at_scale,
+    falls,
     responses_of,
     softplus,
 )
 from crowdwise.inference.simplex import gold_mask, log_of
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Floats
+
+COLUMNS = 6  # of the sums by worker: value, slope, curvature and a factor; trial and its factor
+NOTHING = np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -37,93 +42,118 @@ class Abilities:
 
     prior: Floats
     skill: Floats
-    log_ease: Floats
+    log_ease: Floats  # of the engine's own tasks
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a sweep finds at some abilities."""
+
+    at: Abilities
+    evidence: float
+    pull: float  # of the prior of ease on all tasks
+    truths: Floats  # (class,): expected number of tasks
+    by_skill: Shape  # the expected log-posterior as a function of each worker's skill
+    trial: Floats  # (worker,): its value at these skills before the eases were moved
 
 
 @dataclass(frozen=True, eq=False)
 class GladSteps:
     """What GLAD does to the annotations; gold classes hold throughout."""
 
-    annotations: Annotations
-    gold: Ints | None
+    engine: Engine
     of_skill: Normal
     of_ease: Normal
-    n_threads: int | None = None
 
-    def expect(self, now: Abilities) -> tuple[Floats, float]:
-        """E-step: P(truth | labels) of each task, and the log-evidence of all."""
-        if compiled.find("ease_pass") is None:
-            mask = gold_mask(self.gold, self.annotations.n_classes)
-            return expect(self._rows, now, mask)
-        posterior = np.zeros((len(now.log_ease), len(now.prior)))
-        return posterior, self._ease_pass(now, now.log_ease.copy(), posterior, move=False)
+    def begin(self, prior: Floats) -> Found:
+        """The first E-step, where all workers and all tasks are alike."""
+        first, stop = self.engine.own_tasks
+        skill = np.full(self.engine.n_workers, self.of_skill.mean)
+        now = Abilities(prior, skill, np.full(stop - first, self.of_ease.mean))
+        return self._sweep(now, now, move=False)
 
-    def improve(self, now: Abilities, posterior: Floats) -> tuple[Abilities, Floats, float]:
-        """Move the skills, then the eases, then infer the truths; ``posterior`` is used up."""
-        if compiled.find("ease_pass") is None:
-            return self._improve_plainly(now, posterior)
-        skill = ascend(now.skill, partial(self._at_skill, posterior=posterior, now=now))
-        log_ease, moved = now.log_ease.copy(), Abilities(now.prior, skill, now.log_ease)
-        evidence = self._ease_pass(moved, log_ease, posterior, move=True)
-        return Abilities(now.prior, skill, log_ease), posterior, evidence
+    def improve(self, last: Found, prior: Floats) -> Found:
+        """Move the skills, then the eases, then infer the truths under a class prior."""
+        here, skill = last.by_skill, last.at.skill
+        step = np.clip(here.slope / here.curvature, -LONGEST, LONGEST)
+        for _ in range(MOST_HALVINGS):
+            there = replace(last.at, prior=prior, skill=skill + step)
+            found = self._sweep(last.at, there, move=True)
+            fallen = falls(here.value, found.trial)
+            if not fallen.any():
+                return found
+            step = np.where(fallen, step / 2.0, step)
+        step = np.where(fallen, 0.0, step)
+        return self._sweep(last.at, replace(there, skill=skill + step), move=True)
 
-    def _improve_plainly(
-        self, now: Abilities, posterior: Floats
-    ) -> tuple[Abilities, Floats, float]:
-        rows, right = self._rows, posterior.ravel()[self._rows.cell]
-        by_skill = partial(at_skill, rows=rows, right=right, prior=self.of_skill)
-        skill = ascend(now.skill, partial(by_skill, log_ease=now.log_ease))
-        by_ease = partial(at_ease, rows=rows, right=right, prior=self.of_ease)
-        then = Abilities(now.prior, skill, ascend(now.log_ease, partial(by_ease, skill=skill)))
-        return then, *self.expect(then)
+    def posterior(self, at: Abilities) -> Posterior:
+        """P(truth | labels) of each task."""
+        first = self.engine.own_tasks[0]
 
-    @cached_property
-    def _rows(self) -> LabelResponses:
-        return responses_of(self.annotations)
+        def work(block: Block, out: Floats) -> None:
+            some = slice(block.first - first, block.first - first + block.n_tasks)
+            own = replace(at, log_ease=at.log_ease[some])
+            self._block(block, own, own, NOTHING, out, np.zeros_like(at.prior), NOTHING, move=False)
 
-    @cached_property
-    def _columns(self) -> tuple[object, ...]:
-        """The cells as the compiled loops take them, and whose they are."""
-        cells, pairs = self.annotations.pair_cells, self.annotations.pairs
-        return cells.indptr, cells.code, cells.value, pairs.worker, pairs.label
+        return self.engine.fill_blocks(work)
 
-    @cached_property
-    def _codes(self) -> Ints | None:
-        return None if self.gold is None else np.ascontiguousarray(self.gold, dtype=np.int32)
+    def _sweep(self, old: Abilities, now: Abilities, *, move: bool) -> Found:
+        first, moved = self.engine.own_tasks[0], now.log_ease.copy()
 
-    def _sum(self, work: Callable[[tuple[int, int]], Parts], size: int) -> Parts:
-        blocks = cut_cells(self.annotations.pair_cells, size)
-        return add_up(in_order(work, blocks, self.n_threads))
+        def work(block: Block, truths: Floats, sums: Floats, pull: Floats) -> float:
+            some = slice(block.first - first, block.first - first + block.n_tasks)
+            before, after = (replace(one, log_ease=one.log_ease[some]) for one in (old, now))
+            sums[:, [3, 5]] = 1.0
+            args = before, after, moved[some], NOTHING, truths, sums
+            evidence = self._block(block, *args, move=move)
+            sums[:, [0, 4]] -= np.log(sums[:, [3, 5]])
+            pull += self.of_ease.penalty(moved[some]).sum()
+            return evidence
 
-    def _at_skill(self, skill: Floats, *, posterior: Floats, now: Abilities) -> Shape:
-        """M-step: the expected log-posterior as a function of each worker's skill."""
-        ease, n_classes = np.exp(now.log_ease), self.annotations.n_classes
-        loop = compiled.find("skill_pass")
-        assert loop is not None
+        shapes = [now.prior.shape, (len(now.skill), COLUMNS), (1,)]
+        evidence, (truths, sums, pull) = self.engine.sum_blocks(work, shapes)
+        shape = self.of_skill.added_to(Shape(sums[:, 0], sums[:, 1], sums[:, 2]), now.skill)
+        trial = sums[:, 4] - self.of_skill.penalty(now.skill)
+        there = replace(now, log_ease=moved)
+        return Found(there, evidence, float(pull[0]), truths, shape, trial)
 
-        def work(edges: tuple[int, int]) -> Parts:
-            sums = np.zeros((len(skill), 4))
-            sums[:, 3] = 1.0
-            loop(*self._columns, skill, posterior, ease, sums, *edges, n_classes)
-            sums[:, 0] -= np.log(sums[:, 3])
-            return (sums,)
-
-        (sums,) = self._sum(work, 4 * len(skill))
-        return self.of_skill.added_to(Shape(sums[:, 0], sums[:, 1], sums[:, 2]), skill)
-
-    def _ease_pass(
-        self, now: Abilities, log_ease: Floats, posterior: Floats, *, move: bool
+    def _block(
+        self,
+        block: Block,
+        old: Abilities,
+        now: Abilities,
+        moved: Floats,
+        posterior: Floats,
+        truths: Floats,
+        sums: Floats,
+        *,
+        move: bool,
     ) -> float:
-        """Moves the eases if asked to, replaces the posterior, and returns the evidence."""
-        columns = *self._columns, now.skill, log_of(now.prior), self._codes, log_ease, posterior
-        normal, loop = (self.of_ease.mean, self.of_ease.variance), compiled.find("ease_pass")
-        assert loop is not None
-
-        def work(edges: tuple[int, int]) -> Parts:
-            truths = np.zeros(len(now.prior))
-            return np.array([loop(*columns, truths, *normal, *edges, move)]), truths
-
-        return float(self._sum(work, 0)[0][0])
+        """Fill ``moved`` and ``posterior``, add to ``truths`` and ``sums``; the evidence."""
+        pairs, cells = self.engine.pairs, block.cells
+        if (loop := compiled.find("glad_pass")) is not None:
+            columns = cells.indptr, cells.code, cells.value, pairs.worker, pairs.label, block.gold
+            tables = log_of(old.prior), old.skill, log_of(now.prior), now.skill, now.log_ease
+            normal = self.of_ease.mean, self.of_ease.variance
+            return float(loop(*columns, *tables, moved, posterior, truths, sums, *normal, move))
+        rows = responses_of(block, pairs.worker)
+        mask = gold_mask(block.gold, block.n_classes)
+        if move:
+            right = expect(rows, old, mask)[0].ravel()[rows.cell]
+            ease = np.exp(now.log_ease)[rows.task]
+            sums[:, 4] += at_scale(now.skill, ease, rows.worker, rows, right).value
+            by_ease = partial(at_ease, rows=rows, right=right, skill=now.skill, prior=self.of_ease)
+            moved[:] = ascend(now.log_ease, by_ease)
+            now = replace(now, log_ease=moved)
+        share, evidence = expect(rows, now, mask)
+        truths += share.sum(axis=0)
+        if len(posterior):
+            posterior[:] = share
+        if len(sums):
+            right, ease = share.ravel()[rows.cell], np.exp(now.log_ease)[rows.task]
+            shape = at_scale(now.skill, ease, rows.worker, rows, right)
+            sums[:, :3] += np.stack([shape.value, shape.slope, shape.curvature], axis=1)
+        return evidence
 
 
 def expect(
@@ -144,14 +174,6 @@ def expect(
     total = share.sum(axis=1, keepdims=True)
     all_wrong = (softplus(x) + others) * (1.0 if rows.weight is None else rows.weight)
     return share / total, float((top + np.log(total)).sum() - all_wrong.sum())
-
-
-def at_skill(
-    skill: Floats, *, rows: LabelResponses, right: Floats, log_ease: Floats, prior: Normal
-) -> Shape:
-    """M-step: the expected log-posterior as a function of each worker's skill."""
-    shape = at_scale(skill, np.exp(log_ease)[rows.task], rows.worker, rows, right)
-    return prior.added_to(shape, skill)
 
 
 def at_ease(

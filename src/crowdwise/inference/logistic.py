@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
+from crowdwise.inference.engines.kernels import Block
 from crowdwise.typing import Array, Floats, Ints
 
 LONGEST = 1.0  # longest step; where a function is flat, Newton's own would leave the data
@@ -57,12 +57,14 @@ class Normal:
         return Shape(shape.value - self.penalty(at), slope, shape.curvature + 1.0 / self.variance)
 
 
-def responses_of(annotations: Annotations) -> LabelResponses:
-    """One row per cell of the annotations."""
-    cells, n_classes = annotations.cells, annotations.n_classes
-    worker, label = np.divmod(cells.code.astype(np.intp), n_classes)
-    task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
-    return LabelResponses(task, worker, task * n_classes + label, cells.value)
+def responses_of(block: Block, worker: Ints) -> LabelResponses:
+    """One row per cell of a block."""
+    cells = block.cells
+    some = slice(cells.indptr[0], cells.indptr[-1])
+    code = cells.code[some]
+    task = np.repeat(np.arange(block.n_tasks), np.diff(cells.indptr))
+    value = None if cells.value is None else cells.value[some]
+    return LabelResponses(task, worker[code], task * block.n_classes + block.label[code], value)
 
 
 def normal_prior(pair: ArrayLike, name: str) -> Normal:

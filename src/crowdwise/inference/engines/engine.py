@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -196,6 +196,26 @@ class Engine(Protocol):
 
         Where all workers of a task have no weight, they count the same.
         """
+        ...
+
+    @property
+    def own_tasks(self) -> tuple[int, int]:
+        """Numbers of the first task on this rank and of the first after its last."""
+        ...
+
+    def sum_blocks(
+        self, work: Callable[..., float | None], shapes: Sequence[tuple[int, ...]]
+    ) -> tuple[float, list[Floats]]:
+        """Sum over all blocks what a method with a kernel of its own finds in each.
+
+        ``work(block, *sums)`` adds to arrays of these shapes, which are 0 at first, and returns
+        its part of the first number. It gets a
+        :class:`~crowdwise.inference.engines.kernels.Block`, and runs in threads.
+        """
+        ...
+
+    def fill_blocks(self, work: Callable[..., None]) -> Posterior:
+        """A posterior, (task, class), whose rows ``work(block, rows)`` fills in."""
         ...
 
     def collect(self) -> tuple[Annotations, Ints | None]:

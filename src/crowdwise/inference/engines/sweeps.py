@@ -187,12 +187,35 @@ class BlockSweeps(ABC):
         both[:, pairs.worker, pairs.label] = right, self.given
         return CoinSums(evidence, truths, *both)
 
-    def _sum(self, work: Work, shapes: Sequence[tuple[int, ...]]) -> tuple[float, list[Floats]]:
+    @property
+    def own_tasks(self) -> Edges:
+        blocks = self._cut(0)
+        return (blocks[0][0], blocks[-1][1]) if blocks else (0, 0)
+
+    def sum_blocks(
+        self, work: Work, shapes: Sequence[tuple[int, ...]]
+    ) -> tuple[float, list[Floats]]:
+        return self._sum(work, shapes, self._load_weighed)
+
+    def fill_blocks(self, work: Callable[[Block, Floats], None]) -> Floats:
+        return self._fill(lambda edges, out: work(self._load_weighed(edges), out))
+
+    def _load_weighed(self, edges: Edges) -> Block:
+        """A block whose annotations count by the weight of their worker."""
+        return self._load(edges)
+
+    def _sum(
+        self,
+        work: Work,
+        shapes: Sequence[tuple[int, ...]],
+        load: Callable[[Edges], Block] | None = None,
+    ) -> tuple[float, list[Floats]]:
         """Evidence, and sums of these shapes, over all blocks."""
+        load = load or self._load
 
         def one(edges: Edges) -> Parts:
             sums = [np.zeros(shape) for shape in shapes]
-            evidence = work(self._load(edges), *sums)
+            evidence = work(load(edges), *sums)
             return np.array([evidence or 0.0]), *sums
 
         size = max(int(np.prod(shape)) for shape in shapes)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, Cells
 from crowdwise.inference.engines.engine import CoinSums, PairSums, Spread
+from crowdwise.inference.engines.kernels import Block
 from crowdwise.inference.engines.memory import MemoryEngine
+from crowdwise.inference.engines.sweeps import Edges
 from crowdwise.inference.simplex import clamp
 from crowdwise.typing import Floats, Ints
 
@@ -49,6 +51,13 @@ class WeightedEngine(MemoryEngine):
         if self.annotations.weight is not None:
             own = own * self.annotations.weight
         return replace(self.annotations, weight=own), self.gold
+
+    def _load_weighed(self, edges: Edges) -> Block:
+        block, weight = self._load(edges), self.weights[self.pairs.worker]
+        indptr, code, value = block.cells.indptr, block.cells.code, block.cells.value
+        some = slice(indptr[0], indptr[-1])
+        own = weight[code[some]] if value is None else weight[code[some]] * value[some]
+        return replace(block, cells=Cells(indptr - indptr[0], code[some], own))
 
     def _weigh(self, rows: Floats) -> Floats:
         weight = self.weights[self.pairs.worker]
