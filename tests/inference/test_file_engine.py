@@ -38,13 +38,13 @@ def loaded(stored):
     )
 
 
-def fitted(method, votes, **params):
+def fitted(method, votes, gold=None, **params):
     model = method(**params)
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(votes)
+        return model.fit(votes, gold)
 
 
 @pytest.mark.usefixtures("either_loop")
@@ -61,6 +61,29 @@ def test_the_same_bits_from_files_and_on_any_number_of_threads(method, stored, l
         assert getattr(found, "objective_", None) == getattr(expected, "objective_", None)
         if hasattr(expected, "skills_"):
             assert_array_equal(found.skills_, expected.skills_)
+
+
+@pytest.mark.usefixtures("either_loop")
+@pytest.mark.parametrize("method", BLOCKWISE, ids=lambda method: method.__name__)
+def test_gold_on_disk_gives_the_same_bits(method, stored, loaded, monkeypatch):
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 64)
+    gold = dict(zip(loaded.tasks[5::7], np.resize(loaded.classes, 43), strict=False))
+    gold["not a task"] = loaded.classes[0]
+    few = {"max_iter": 5} if "max_iter" in method().get_params() else {}
+    expected = fitted(method, loaded, gold, **few)
+    found = fitted(method, stored, gold, **few)
+    assert_array_equal(found.posterior_.toarray(), expected.posterior_)
+    assert (expected.posterior_[5::7].max(axis=1) == 1).all()
+
+
+def test_gold_on_disk_must_name_tasks_and_classes(stored):
+    method = aggregate.DawidSkene()
+    with pytest.raises(AnnotationError, match=r"(?s)which tasks.*a list.*dict"):
+        method.fit(stored, gold=[0, 1])
+    with pytest.raises(AnnotationError, match=r"(?s)No truth is for a task.*tasks such as"):
+        method.fit(stored, gold={"nobody": 0})
+    with pytest.raises(AnnotationError, match=r"(?s)not known|unknown|gold label 'horse'"):
+        method.fit(stored, gold={next(stored.task_names())[0]: "horse"})
 
 
 @pytest.mark.parametrize("method", WHOLE, ids=lambda method: method.__name__)
@@ -88,8 +111,6 @@ def test_what_needs_all_tasks_says_what_to_do_instead(stored, loaded, tmp_path):
     for name in ("labels_", "probas_", "label_codes_"):
         with pytest.raises(AnnotationError, match="stream_labels"):
             getattr(model, name)
-    with pytest.raises(AnnotationError, match="gold labels in memory"):
-        aggregate.DawidSkene().fit(stored, gold={"1": 0})
     with pytest.raises(AnnotationError, match="on disk"):
         stream_labels(aggregate.MajorityVote().fit(loaded), tmp_path / "labels.parquet")
     with pytest.raises(FileError, match=r"\.parquet"):

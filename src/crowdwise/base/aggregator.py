@@ -36,7 +36,7 @@ from crowdwise.inference.posteriors import as_array, as_frame, choose, name_labe
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model, refuse_too_many
-from crowdwise.io.gold import find_truths
+from crowdwise.io.gold import as_stored_gold, find_truths
 from crowdwise.persist import Savable
 from crowdwise.persist.registry import Value
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
@@ -113,19 +113,18 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
     def _fit_stored(self, stored: StoredAnnotations, gold: GoldLike) -> Self:
         """Fit annotations on disk, block by block."""
-        name = type(self).__name__
-        if not self.traits.blockwise or gold is not None:
-            what = "gold labels" if gold is not None else "all annotations"
+        if not self.traits.blockwise:
             raise AnnotationError(
                 explain(
-                    f"{name} needs {what} in memory, and these annotations are on disk.",
-                    fix="choose a method that works in blocks, such as DawidSkene, without gold; "
-                    "or read the file into memory",
+                    f"{type(self).__name__} needs all annotations in memory, and these annotations "
+                    "are on disk.",
+                    fix="choose a method that works in blocks, such as DawidSkene; or read the "
+                    "file into memory",
                 )
             )
-        self.posterior_ = cast(
-            "Floats", self.fit_engine(FileEngine(stored, self._n_jobs), stored.classes)
-        )
+        known = None if gold is None else as_stored_gold(gold, stored)
+        engine = FileEngine(stored, self._n_jobs, known=known)
+        self.posterior_ = cast("Floats", self.fit_engine(engine, stored.classes))
         return self
 
     def fit_engine(self, engine: Engine, classes: Array) -> Posterior:

@@ -9,17 +9,19 @@ from os import PathLike
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, StoredAnnotations
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.grouping import find_words, note_words
 from crowdwise.annotations.names import as_names, locate, unmask
 from crowdwise.annotations.order import as_numbers
 from crowdwise.annotations.truth_names import compare_classes, note_unseen_truths
 from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
+from crowdwise.inference.engines.files import KnownTasks
 from crowdwise.io.document import Document, Table, Tree
 from crowdwise.io.open import find_files, open_document
 from crowdwise.io.truths import (
     align_truths,
+    collect_truths,
     explain_no_shared_task,
     find_repeats,
     find_truth_columns,
@@ -60,6 +62,34 @@ def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
     codes = np.full(annotations.n_tasks, -1, dtype=np.int32)
     codes[place] = code
     return codes
+
+
+def as_stored_gold(gold: GoldLike, stored: StoredAnnotations) -> KnownTasks:
+    """The same of annotations on disk: numbers of the tasks with a known truth, and its class.
+
+    Takes truths by task. The names of the tasks are read in a stream.
+    """
+    if not isinstance(gold, Mapping | pd.Series) and as_narwhals(gold) is None:
+        raise AnnotationError(
+            explain(
+                "Gold labels of annotations on disk must say which tasks they are of.",
+                found=f"a {type(gold).__name__}",
+                fix="give a dict, a series indexed by task, or a frame with columns task and label",
+            )
+        )
+    wanted, names, numbers, first = collect_truths(gold).index, [], [], 0
+    for chunk in stored.task_names():
+        here = locate(wanted, as_names(chunk)) >= 0
+        if not first:  # others too, for errors to show, and to tell tasks from rows
+            here[np.flatnonzero(~here)[:3]] = True
+        names.append(chunk[here])
+        numbers.append(first + np.flatnonzero(here))
+        first += len(chunk)
+    empty = np.zeros(0, dtype=np.int32)
+    columns, classes = (empty, empty, empty), stored.classes
+    some = Annotations.from_codes(*columns, tasks=np.concatenate(names), classes=classes)
+    code = as_gold(gold, some)
+    return KnownTasks(np.concatenate(numbers)[code >= 0], code[code >= 0])
 
 
 def find_truths(truth: GoldLike, annotations: Annotations) -> tuple[Ints, Array]:

@@ -14,8 +14,23 @@ from crowdwise.inference.engines.blocks import cut_tasks, in_order
 from crowdwise.inference.engines.group import ALONE, Group, least_blocks, share_out
 from crowdwise.inference.engines.kernels import Block
 from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
-from crowdwise.inference.simplex import normalize
+from crowdwise.inference.simplex import clamp, normalize
 from crowdwise.typing import Array, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class KnownTasks:
+    """The tasks whose truth is known, in rising order, and its class."""
+
+    task: Ints
+    label: Ints
+
+    def within(self, edges: Edges) -> Ints:
+        """The gold class of each task of a block, -1 for none."""
+        gold = np.full(edges[1] - edges[0], -1, dtype=np.int32)
+        some = slice(*np.searchsorted(self.task, edges))
+        gold[self.task[some] - edges[0]] = self.label[some]
+        return gold
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +65,7 @@ class StreamedPosterior:
 
 
 class StreamedSweeps(BlockSweeps):
-    """What an engine offers that has only some blocks of tasks at hand, and gives no gold."""
+    """What an engine offers that has only some blocks of tasks at hand."""
 
     def labels_per_worker(self) -> Ints:
         return self.pairs.add_up(self.given).astype(np.int64)
@@ -99,6 +114,7 @@ class FileEngine(StreamedSweeps):
     stored: StoredAnnotations
     n_threads: int | None = None
     group: Group = ALONE
+    known: KnownTasks | None = None
 
     @property
     def workers(self) -> Array:
@@ -133,8 +149,15 @@ class FileEngine(StreamedSweeps):
 
     def _load(self, edges: Edges) -> Block:
         cells = self.stored.cells(*edges)
-        return Block(cells, self.pairs.label, None, self.n_classes, edges[0])
+        return Block(cells, self.pairs.label, self._gold(edges), self.n_classes, edges[0])
+
+    def _gold(self, edges: Edges) -> Ints | None:
+        return None if self.known is None else self.known.within(edges)
 
     def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
-        found = StreamedPosterior(self.stored, self._cut(0), work, self.n_threads)
+        def settle(edges: Edges, out: Floats) -> None:
+            work(edges, out)
+            out[:] = clamp(out, self._gold(edges))
+
+        found = StreamedPosterior(self.stored, self._cut(0), settle, self.n_threads)
         return cast("Floats", found)  # rows are made later
