@@ -6,11 +6,12 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 
 from crowdwise.inference import WeightedEngine, expected_log
-from crowdwise.learn import AutoClassifier, auto_classifier, batch_refit
+from crowdwise.learn import AutoClassifier, auto_classifier, batch_refit, plain_regressions
 from crowdwise.learn.committee_search import first_round, next_rounds
 from crowdwise.learn.isolated_folds import Folds
-from crowdwise.learn.label_stacking import Sharpening, Stack
+from crowdwise.learn.label_stacking import Sharpening, Stack, choose_best
 from crowdwise.learn.penalty_path import Problem, add_ones, fit_path, predict_path
+from crowdwise.learn.plain_regressions import PlainRegressions, find_strongest
 from crowdwise.learn.softmax_regression import softmax_regression
 from crowdwise.learn.views import KernelAxes, PrincipalAxes, identify
 from crowdwise.learn.worker_bags import infer, infer_in_bags, pool
@@ -41,8 +42,9 @@ def test_it_learns_more_than_the_votes_say(iris, fitted):
 
 
 def test_it_says_what_it_chose(fitted):
-    assert_allclose(fitted.search_["weight"].sum(), 1)
+    assert_allclose([fitted.search_["weight"].sum(), fitted.blend_.sum()], 1)
     said = fitted.summary()
+    assert f"best with probability {fitted.blend_['committee']:.2f}" in said
     assert "150 tasks with 300 labels by 5 workers, 3 classes" in said
     for view, words in (("plain", "as they are"), ("kernel", "likeness")):
         assert (view in str(fitted.search_.index.tolist())) == (words in said)
@@ -130,6 +132,37 @@ def test_the_member_that_knows_counts_and_is_made_as_sure_as_it_is_right():
     assert_allclose(mixed.max(axis=1).mean(), 0.8, atol=0.05)
 
 
+def test_plain_regressions_count_where_labels_cannot_tell():
+    rng = np.random.default_rng(5)
+    truth = rng.integers(2, size=600)
+    label = np.where(rng.random(600) < 0.9, truth, 1 - truth)
+    likelihood = np.where(np.eye(2)[label] == 1, 0.9, 0.1)
+
+    def members(few):
+        right = rng.random((few, 3)) < [0.85, 0.6, 0.6]
+        said = np.where(right, truth[:few, None], 1 - truth[:few, None])
+        return np.where(np.eye(2)[said] == 1, [[0.8], [0.6], [0.8]], [[0.2], [0.4], [0.2]])
+
+    by = {n: choose_best(members(n), likelihood[:n], np.random.RandomState(0)) for n in (600, 12)}
+    assert by[600][0] > 0.99
+    assert by[12].min() > 0.01
+    assert_allclose([weight.sum() for weight in by.values()], 1)
+
+
+def test_a_penalty_is_as_strong_as_one_standard_error_allows():
+    score = np.array([[0.0, 0.2, 0.1, -2.0], [0.0, 0.0, 0.2, -2.0], [0.0, 0.1, -0.1, -2.0]])
+    assert find_strongest(score) == 2  # .033 behind the second, give or take .09
+    assert find_strongest(np.repeat(score, 40, axis=0)) == 1
+
+
+def test_a_committee_is_never_made_surer_than_its_mean():
+    each, factor = Sharpening(np.ones(1), np.ones((1, 2))), np.array([[1.0, 2.0]])
+    for power, expected in ((1.5, [0.7, 0.3]), (0.5, None)):
+        stack = Stack(each, np.ones(1), Sharpening(np.array([power]), factor))
+        said = stack.cautious().mix(np.array([[[0.7, 0.3]]]))[0]
+        assert_allclose(said, stack.mix(np.array([[[0.7, 0.3]]]))[0] if power < 1 else expected)
+
+
 def test_powers_leave_alone_how_frequent_classes_are():
     rng = np.random.default_rng(9)
     members = rng.dirichlet([6.0, 3.0, 1.0], size=(500, 2))
@@ -211,8 +244,10 @@ def test_labels_are_judged_by_workers_counted_elsewhere(folds):
     assert_allclose(found[task], np.exp(log - log.max()))
 
 
-def test_no_label_of_a_fold_touches_what_is_said_about_it(iris, folds):
+def test_no_label_of_a_fold_touches_what_is_said_about_it(iris, folds, monkeypatch):
     X, _, votes = iris
+    # Which of five penalties serves best is told by all tasks.
+    monkeypatch.setattr(plain_regressions, "find_strongest", lambda score: 1)
     designs = {"plain": add_ones(PrincipalAxes().fit(X).transform(X.astype(np.float32)))}
     start = first_round(designs, folds)
     hidden = folds.fold[votes.task] == 1
@@ -221,7 +256,12 @@ def test_no_label_of_a_fold_touches_what_is_said_about_it(iris, folds):
         type(votes).from_codes(votes.task, votes.worker, label, classes=votes.classes),
         None, folds.fold, folds.n_folds, folds.bags,
     )  # fmt: skip
-    one, two = (next_rounds(designs, each, start, 3).views["plain"] for each in (folds, other))
+    found = [next_rounds(designs, each, start, 3) for each in (folds, other)]
+    plain = [PlainRegressions.fit(designs["plain"], each).proba for each in (folds, other)]
+    for one, two in (plain, [each.proba for each in found]):
+        assert_array_equal(one[folds.fold == 1], two[folds.fold == 1])
+        assert np.abs(one - two).max() > 0.1
+    one, two = (each.views["plain"] for each in found)
     world = [place for place, (first, _) in enumerate(folds.pairs) if first == 1]
     assert one.weights.dtype == np.float32  # or it takes twice as long
     assert_array_equal(one.weights[:, world], two.weights[:, world])

@@ -14,11 +14,18 @@ from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import plural
 from crowdwise.inference import count_labels, draw_weights, normalize
 from crowdwise.learn.batch_refit import teach_all
-from crowdwise.learn.committee_search import Found, first_round, last_round, next_rounds
+from crowdwise.learn.committee_search import (
+    Designs,
+    Found,
+    first_round,
+    last_round,
+    next_rounds,
+)
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.learn.isolated_folds import N_BAGS, Folds, find_counting
 from crowdwise.learn.label_stacking import Sharpening, Stack
 from crowdwise.learn.penalty_path import add_ones, predict_path
+from crowdwise.learn.plain_regressions import TARGETS, Blend, PlainRegressions
 from crowdwise.learn.softmax_regression import Matrix
 from crowdwise.learn.views import SAMPLE, KernelAxes, PrincipalAxes, as_rows, identify, sample_rows
 from crowdwise.learn.worker_bags import pool
@@ -40,7 +47,9 @@ class AutoClassifier(ConfusionLearner):
     a kernel of them, are judged by how likely they make the labels of tasks that they never
     saw, given what is known about the workers. The best form a committee, made as sure
     as these labels say. Then what it says about a task and the task's labels together tell
-    the truths for the next round.
+    the truths for the next round. Beside it stand three plain regressions, on majority labels,
+    on shares of labels and on IBCC's truths, which count as much as the committee where
+    labels cannot tell which is best.
 
     Parameters
     ----------
@@ -57,6 +66,9 @@ class AutoClassifier(ConfusionLearner):
     ----------
     search_ : DataFrame
         The committee: view, penalty, power and weight of each member.
+    blend_ : Series
+        How much the committee and each of the plain regressions count; the committee alone
+        where it was found on some of very many tasks.
     posterior_ : ndarray of shape (n_tasks, n_classes)
         P(truth | features, labels) of the training tasks; features speak through regressions
         that have not seen the task's labels.
@@ -69,12 +81,14 @@ class AutoClassifier(ConfusionLearner):
     -----
     The maths::
 
-        P(truth | x) = sharpen(sum over m of a[m] * sharpen(softmax(z_m(x) @ W[m]), τ[m]), τ)
+        P(truth | x) = b[0] * C(x) + sum over plain regressions j of b[j] * softmax(z(x) @ V[j])
+        C(x) = sharpen(sum over m of a[m] * sharpen(softmax(z_m(x) @ W[m]), τ[m]), τ)
         sharpen(p, τ) proportional to c * p^τ, with c that keeps classes as frequent as they are
         W[m] lowers cross-entropy to P(truth | labels, features) + penalty[m] / 2 |W[m]|^2
         a, τ raise sum over i of log sum over k of
             P(truth = k | x_i) * prod over labels of i of confusion[worker, k, label],
             where P and confusion come from fits without the fold of i
+        b[j] = how often j is highest in that sum, over random weights of its tasks
 
     Works when classes are nearly linear in the features, in their scaled values or in the
     likeness to other tasks; with few labels per task, since tasks lend each other theirs.
@@ -85,7 +99,9 @@ class AutoClassifier(ConfusionLearner):
     References
     ----------
     Dawid and Skene (1979). doi:10.2307/2346806. Raykar et al. (2010). Learning from crowds.
-    JMLR 11. Breiman (1996). Stacked regressions. doi:10.1007/BF00117832
+    JMLR 11. Breiman (1996). Stacked regressions. doi:10.1007/BF00117832. Yao, Vehtari, Simpson
+    and Gelman (2018). Using stacking to average Bayesian predictive distributions.
+    doi:10.1214/17-BA1091
 
     Examples
     --------
@@ -130,23 +146,28 @@ class AutoClassifier(ConfusionLearner):
         self._learn_views(rows, rng)
         labeled = np.flatnonzero(find_counting(votes, gold))
         if len(labeled) <= N_SEARCH * 3 // 2:
-            posterior = self._search(rows, votes, gold, rng)[1]
+            posterior = self._search_all(rows, votes, gold, rng)
         else:
             posterior = self._search_some(rows, votes, gold, labeled, rng)
         return posterior, normalize(pool(count_labels(votes, posterior)))
 
-    def _search(
+    def _search(self, designs: Designs, folds: Folds) -> Found:
+        """A committee, and what it says about tasks that it has not seen."""
+        found, more = first_round(designs, folds), self.n_rounds - 1
+        return next_rounds(designs, folds, found, more) if more else found
+
+    def _search_all(
         self, rows: Matrix, votes: Annotations, gold: Ints | None, rng: np.random.RandomState
-    ) -> tuple[Found, Floats]:
-        """Find a committee and keep it; return it with P(truth) of the tasks."""
+    ) -> Floats:
+        """Find a committee and what stands beside it, and keep them; P(truth) of the tasks."""
         folds = Folds.deal(votes, gold, identify(rows), self.n_folds, rng)
         designs = self._designs(rows)
-        found = first_round(designs, folds)
-        if self.n_rounds > 1:
-            found = next_rounds(designs, folds, found, self.n_rounds - 1)
+        found = self._search(designs, folds)
+        plain = PlainRegressions.fit(designs["standardized"], folds)
+        blend, found = Blend.choose(plain, found, folds, rng)
         found, posterior = last_round(designs, folds, found)
-        self._keep(found)
-        return found, posterior
+        self._keep(found, blend)
+        return posterior
 
     def _search_some(
         self,
@@ -158,7 +179,11 @@ class AutoClassifier(ConfusionLearner):
     ) -> Floats:
         """Find a committee on some of the tasks, and teach it with all of them."""
         some, judges, *_ = np.split(rng.permutation(labeled), [N_SEARCH, 3 * N_SEARCH // 2])
-        found, _ = self._search(rows[some], votes[some], None if gold is None else gold[some], rng)
+        part, known = rows[some], None if gold is None else gold[some]
+        folds = Folds.deal(votes[some], known, identify(part), self.n_folds, rng)
+        designs = self._designs(part)
+        found, _ = last_round(designs, folds, self._search(designs, folds))
+        self._keep(found)
         prior = self._predict(rows)
         prior[some] = found.proba  # from regressions that have not seen the task
         fold = np.ones(votes.n_tasks, dtype=np.int64)
@@ -188,20 +213,24 @@ class AutoClassifier(ConfusionLearner):
             seen[name] = view.transform(seen["standardized"] if name == "kernel" else rows)
         return {name: add_ones(coordinates) for name, coordinates in seen.items()}
 
-    def _keep(self, found: Found) -> None:
+    def _keep(self, found: Found, blend: Blend | None = None) -> None:
         """Keep what predictions need."""
         self.weights_ = {view: own.weights[:, 0] for view, own in found.views.items()}
-        needed = {*self.weights_, "standardized"} if "kernel" in self.weights_ else self.weights_
+        needed = {*self.weights_, "standardized"}  # of which a kernel is one, too
+        names = ["committee", *TARGETS] if blend else ["committee"]
+        self.blend_ = pd.Series(blend.weight if blend else 1.0, index=names, name="weight")
+        self.plain_weights_ = blend.plain.weights if blend else None
         self.views_ = {view: own for view, own in self.views_.items() if view in needed}
-        self.evidence_, self.last_power_ = found.evidence, float(found.stack.last.power[0])
-        self.factors_, self.last_factors_ = found.stack.each.factor, found.stack.last.factor
-        names = [f"{view}, penalty {penalty:.0e}" for view, penalty in found.members]
+        stack = found.stack.cautious()
+        self.evidence_, self.last_power_ = found.evidence, float(stack.last.power[0])
+        self.factors_, self.last_factors_ = stack.each.factor, stack.last.factor
+        members = [f"{view}, penalty {penalty:.0e}" for view, penalty in found.members]
         columns = {
             "penalty": [penalty for _, penalty in found.members],
-            "power": found.stack.each.power,
-            "weight": found.stack.weight,
+            "power": stack.each.power,
+            "weight": stack.weight,
         }
-        self.search_ = pd.DataFrame(columns, index=pd.Index(names, name="member"))
+        self.search_ = pd.DataFrame(columns, index=pd.Index(members, name="member"))
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
         """P(truth | features) of every row, shape (n_rows, n_classes)."""
@@ -227,8 +256,12 @@ class AutoClassifier(ConfusionLearner):
         )  # (row, member, class)
         each = Sharpening(self.search_["power"].to_numpy(), self.factors_)
         last = Sharpening(np.array([self.last_power_]), self.last_factors_)
-        stack = Stack(each, self.search_["weight"].to_numpy(), last)
-        return stack.mix(members.astype(np.float64))
+        said = Stack(each, self.search_["weight"].to_numpy(), last).mix(members.astype(np.float64))
+        if self.plain_weights_ is None:
+            return said
+        plain = predict_path(designs["standardized"], self.plain_weights_)
+        all_of_them = np.concatenate([said[:, None], plain], axis=1)
+        return np.einsum("imk,m->ik", all_of_them, self.blend_.to_numpy())
 
     def summary(self) -> str:
         """What was learned from, and what was chosen, in plain words."""
@@ -248,11 +281,17 @@ class AutoClassifier(ConfusionLearner):
             low, high = own["penalty"].min(), own["penalty"].max()
             range_ = f"penalty {low:.1g}" if low == high else f"penalties {low:.1g} to {high:.1g}"
             sentences.append(f"- {own['weight'].sum():.0%} on {VIEWS[str(view)]} ({range_});")
+        plain = [f"{name} ({share:.2f})" for name, share in self.blend_.iloc[1:].items()]
+        beside = [
+            f"It is best with probability {self.blend_.iloc[0]:.2f} and counts as much; plain "
+            f"regressions beside it: on {', '.join(plain)}."
+        ]
         sure = "as sure as" if self.last_power_ == 1 else "less" if self.last_power_ < 1 else "more"
         than = "" if self.last_power_ == 1 else " sure than"
         return [
             *sentences,
             f"Together they are made {sure}{than} their mean (power {self.last_power_:.2g}).",
+            *(beside if plain else []),
             f"With features, the labels of an unseen task are {np.exp(self.evidence_):.2f} times "
             "as likely as with class frequencies alone.",
         ]

@@ -59,6 +59,7 @@ class Found:
     views: Mapping[str, Regressions]
     stack: Stack
     proba: Floats  # (task, class)
+    likelihood: Floats  # P(labels | truth) of each task up to a factor, (task, truth)
     evidence: float  # mean log P(labels of a task), up to a constant, against class frequencies
 
     @property
@@ -116,6 +117,7 @@ def next_rounds(designs: Designs, folds: Folds, found: Found, n_rounds: int) -> 
             stack = Stack.choose(members[hidden][seen], likely[hidden][seen], flat_prior(views))
             prior[hidden] = stack.mix(members[hidden])
         found = choose(views, members[own], likely[own], labeled)
+        found = judge(found, prior[own], labeled)  # members weighed without a task's labels, too
     return found
 
 
@@ -165,6 +167,11 @@ def choose(
     """Weigh the members by the labels of tasks that they never saw."""
     stack = Stack.choose(members[labeled], likelihood[labeled], flat_prior(views))
     proba = stack.mix(members)
+    return judge(Found(views, stack, proba, likelihood, 0.0), proba, labeled)
+
+
+def judge(found: Found, proba: Floats, labeled: Array) -> Found:
+    """The committee, with what is said about the tasks and how likely it makes their labels."""
     usual = np.broadcast_to(proba[labeled].mean(axis=0), proba.shape)
-    by = log_evidence(np.stack([proba, usual], axis=1)[labeled], likelihood[labeled])
-    return Found(views, stack, proba, float((by[:, 0] - by[:, 1]).mean()))
+    by = log_evidence(np.stack([proba, usual], axis=1)[labeled], found.likelihood[labeled])
+    return replace(found, proba=proba, evidence=float((by[:, 0] - by[:, 1]).mean()))

@@ -62,25 +62,29 @@ class Folds:
 
     def infer(self, prior: Floats | None, hidden: int | None = None) -> Floats:
         """P(truth | labels, prior) of each task, without the labels of the hidden fold."""
-        votes, gold = self.votes, self.gold
-        if hidden is not None:
-            votes = votes.filter(self.fold[votes.task] != hidden)
-            gold = None if gold is None else np.where(self.fold == hidden, -1, gold)
+        votes, gold = self.without(hidden)
         return infer_in_bags(votes, gold, self.bags, prior)
+
+    def without(self, hidden: int | None) -> tuple[Annotations, Ints | None]:
+        """Labels and known truths of the tasks that are not in the hidden fold."""
+        if hidden is None:
+            return self.votes, self.gold
+        votes = self.votes.filter(self.fold[self.votes.task] != hidden)
+        return votes, None if self.gold is None else np.where(self.fold == hidden, -1, self.gold)
 
     def one_world(self, posterior: Floats, *, left_out: bool = True) -> Problem:
         """A regression for each fold left out, or one on all tasks, from one posterior."""
         groups = [{fold} for fold in range(self.n_folds)] if left_out else [set[int]()]
         target = np.zeros(len(groups), dtype=np.int64)
-        return Problem(posterior[None].astype(np.float32), target, self._weight(groups))
+        return Problem(posterior[None].astype(np.float32), target, self.weigh(groups))
 
     def all_worlds(self, posteriors: Floats) -> Problem:
         """A regression for each pair, on the posteriors of each world, (world, task, class)."""
         target = np.array([world for world, _ in self.pairs])
-        weight = self._weight([set(pair) for pair in self.pairs])
+        weight = self.weigh([set(pair) for pair in self.pairs])
         return Problem(posteriors.astype(np.float32), target, weight)
 
-    def _weight(self, left_out: list[set[int]]) -> Floats:
+    def weigh(self, left_out: list[set[int]]) -> Floats:
         """The same for every labeled task that is not left out, (task, group)."""
         weight = np.stack([~np.isin(self.fold, list(out)) for out in left_out], axis=1)
         weight = (weight & self.labeled[:, None]).astype(np.float32)

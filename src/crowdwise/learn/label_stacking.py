@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -15,6 +15,7 @@ POWERS = 2.0 ** np.arange(-1.0, 3.0, 0.5)  # of a member: from half to four time
 LAST_POWERS = 2.0 ** np.arange(-2.0, 1.01, 0.125)  # of their mean
 N_STEPS = 200
 BALANCING_STEPS = 5
+N_DRAWS = 300  # of tasks, to see which member is best
 LEAST = 1e-30  # a probability that still has a logarithm
 POWER_PRIOR = 1.0  # log-likelihood that doubling or halving a power must win, from 1
 
@@ -61,17 +62,32 @@ class Stack:
         ``likelihood`` is P(labels | truth) up to a factor per task, (task, truth);
         ``prior`` is in how many tasks more each member is taken to be right.
         """
-        usual = normalize(members.mean(axis=1).sum(axis=0) + 1.0 / members.shape[2])
+        usual = usual_classes(members)
         each = choose_sharpening(members, likelihood, POWERS, usual)
         sharpened = each.apply(members)
         weight = choose_weights(sharpened, likelihood, prior)
         mean = np.einsum("imk,m->ik", sharpened, weight)[:, None]
         return cls(each, weight, choose_sharpening(mean, likelihood, LAST_POWERS, usual))
 
+    def cautious(self) -> Self:
+        """The same, but never surer than the mean of its members.
+
+        By the labels of workers who err together, anything is too unsure; on real crowds
+        most do.
+        """
+        if self.last.power[0] <= 1.0:
+            return self
+        return replace(self, last=Sharpening(np.ones(1), np.ones_like(self.last.factor)))
+
     def mix(self, members: Floats) -> Floats:
         """P(truth) by all members together, (task, class)."""
         mean = np.einsum("imk,m->ik", self.each.apply(members), self.weight)
         return self.last.apply(mean[:, None])[:, 0]
+
+
+def usual_classes(members: Floats) -> Floats:
+    """How frequent classes are, by all members and one more task."""
+    return normalize(members.mean(axis=1).sum(axis=0) + 1.0 / members.shape[2])
 
 
 def log_evidence(members: Floats, likelihood: Floats) -> Floats:
@@ -104,3 +120,16 @@ def choose_weights(members: Floats, likelihood: Floats, prior: Floats) -> Floats
         share = evidence * weight
         weight = normalize((share / share.sum(axis=1, keepdims=True)).sum(axis=0) + prior)
     return weight
+
+
+def choose_best(members: Floats, likelihood: Floats, rng: np.random.RandomState) -> Floats:
+    """P(best) of each member, each made as sure as labels say before it is judged, (member,).
+
+    How likely they make the labels of tasks that were drawn at random decides, over and over:
+    a clear winner gets all, and members that few labels cannot tell apart get equal parts
+    (pseudo-BMA+ of Yao, Vehtari, Simpson and Gelman 2018).
+    """
+    each = choose_sharpening(members, likelihood, POWERS, usual_classes(members))
+    evidence = log_evidence(each.apply(members), likelihood)
+    drawn = rng.exponential(size=(N_DRAWS, len(evidence))) @ evidence
+    return softmax_inplace(drawn).mean(axis=0)
