@@ -38,7 +38,10 @@ def page(
             else f"Mean ± standard error over {runs} runs."
         )
     if table.overall and len(summary):
-        parts += ["**Over all columns**", overall_table(summary, table.metrics[0], table.losses)]
+        names = list(table.columns) if table.overall is True else table.overall
+        among = summary[summary["column"].isin(names)]
+        title = "all columns" if table.overall is True else ", ".join(names)
+        parts += [f"**Over {title}**", overall_table(among, table.metrics[0], table.losses)]
     for column, lines in summary.groupby("column", sort=False):
         parts.append(f"**{column}**" + _about(table, str(column)))
         parts.append(column_table(table, lines, int(runs)))
@@ -118,6 +121,8 @@ def overall_table(summary: pd.DataFrame, metric: str, losses: Sequence[str] = ()
     seen = lines.dropna(subset="not_blind").set_index("row")["not_blind"].to_dict()
     wide = over_columns(summary, metric)
     common = wide.loc[:, wide.notna().all()]
+    if common.empty:
+        return "No method has been run on all of them yet."
     rank = common.rank(axis=1, ascending=False).mean()
     lost = [over_columns(summary, loss).mean() for loss in losses]
     seconds = lines.groupby("row")["seconds"].sum()

@@ -99,8 +99,8 @@ class Table:
         What a quick run includes.
     absent : mapping from row to Absent
         Rows of the paper that cannot be run.
-    overall : bool
-        Whether means and ranks over the columns are shown first.
+    overall : bool, or sequence of str
+        Whether to show means over all columns, or those over which.
     figure : function of summary and path, optional
         Draws the paper's figure from the summary.
     """
@@ -121,7 +121,7 @@ class Table:
     quick_rows: Sequence[str] | None = None
     quick_columns: Sequence[str] | None = None
     absent: Mapping[str, Absent] = field(default_factory=dict)
-    overall: bool = False
+    overall: bool | Sequence[str] = False
     figure: Callable[[Any, IO[bytes]], None] | None = None
 
     def cells(

@@ -358,6 +358,7 @@ def test_means_and_ranks_over_the_columns():
     assert "| best row of each column | 0.7500 |" in text
     assert "| gap to the best single row | 0.0500 |" in text
     assert "Only on some columns: c." in text
+    assert "No method" in overall_table(summary[summary["row"] != "a"].iloc[1:], "accuracy")
 
 
 def test_the_summary_of_nothing_has_its_columns():

@@ -153,6 +153,8 @@ def test_a_penalty_is_as_strong_as_one_standard_error_allows():
     score = np.array([[0.0, 0.2, 0.1, -2.0], [0.0, 0.0, 0.2, -2.0], [0.0, 0.1, -0.1, -2.0]])
     assert find_strongest(score) == 2  # .033 behind the second, give or take .09
     assert find_strongest(np.repeat(score, 40, axis=0)) == 1
+    lucky = np.hstack([score[:, 1:2] + 9.0, score])  # the weakest, after a worse one
+    assert find_strongest(np.repeat(lucky, 40, axis=0)) == 2
 
 
 def test_a_committee_is_never_made_surer_than_its_mean():
@@ -247,7 +249,7 @@ def test_labels_are_judged_by_workers_counted_elsewhere(folds):
 def test_no_label_of_a_fold_touches_what_is_said_about_it(iris, folds, monkeypatch):
     X, _, votes = iris
     # Which of five penalties serves best is told by all tasks.
-    monkeypatch.setattr(plain_regressions, "find_strongest", lambda score: 1)
+    monkeypatch.setattr(plain_regressions, "find_strongest", lambda _: 1)
     designs = {"plain": add_ones(PrincipalAxes().fit(X).transform(X.astype(np.float32)))}
     start = first_round(designs, folds)
     hidden = folds.fold[votes.task] == 1

@@ -26,6 +26,13 @@ BASELINES = {
 }
 START = "AutoClassifier"
 LEAST = 1e-12  # a probability that still has a logarithm
+# What had been seen before defaults were what they are; a fit chooses by held-out labels alone.
+SEEN = {
+    START: "how it searches, that plain regressions count beside it and that it is never surer "
+    "than the mean of its members was settled with test figures of these sets in view.",
+    "learners": "how they choose penalties, starts and rounds by held-out labels was settled with "
+    "test accuracies of these sets in view.",
+}
 
 
 class EmbeddedLR(BaseEstimator):
@@ -74,17 +81,23 @@ def embedder(name: str) -> Callable[[str], Any]:
 
 def row(make: Callable[[str], Any], name: str) -> Row:
     """A row on all columns, or on those that it can get through in minutes."""
-    return Row(make, columns=[*REAL, *SMALL] if name in SLOW else None)
+    said = SEEN[START] if name == START else SEEN["learners"] if name in SEARCHING else ""
+    chosen = [*REAL, *SMALL] if name in SLOW else None
+    return Row(make, columns=chosen, not_blind=dict.fromkeys(ON_REAL, said) if said else "")
 
 
 COLUMNS = columns()
+ON_REAL = [name for name in COLUMNS if name.partition(",")[0] in REAL]
+# Those whose rules of choice were changed with test accuracies in view.
+SEARCHING = {"Raykar", "LIA", "ICED", "SpeeLFC", "SpeeLFCD", "TraceReg", "CrowdLayer", "MBEM"}
+SEARCHING |= {"RLL", "NeuCrowd"}
 SMALL = [name for name in COLUMNS if name.partition(",")[0] in {"hotel", "mgc", "bluebirds"}]
 # These take ten times as long as others: they have the columns with all labels, and a few more.
 SLOW = {"AnnotMix", "Committee", "MaDL", "SpeeLFCD", "CrowdLayer", "CrowdAR", *embed.EMBEDDERS}
 ROWS = {
     **{title: Row(baseline(targets)) for title, targets in BASELINES.items()},
-    START: Row(learner(START)),
-    "AutoClassifier, one round": Row(lambda column: learn.AutoClassifier(n_rounds=1)),
+    START: row(learner(START), START),
+    "AutoClassifier, one round": row(lambda column: learn.AutoClassifier(n_rounds=1), START),
     **{name: row(learner(name), name) for name in learn.LEARNERS if name != START},
     **{f"{name} + LR": row(embedder(name), name) for name in embed.EMBEDDERS},
 }
@@ -102,10 +115,11 @@ TABLE = Table(
     rows=ROWS,
     columns=COLUMNS,
     measure=measure,
-    metrics=("accuracy", "balanced accuracy", "log loss", "fit seconds"),
+    metrics=("accuracy", "balanced accuracy"),
+    losses=("log loss", "fit seconds"),
     seeds=5,
     quick_seeds=1,
     quick_rows=(*BASELINES, START, "SpeeLFC", "LIA", "Raykar"),
     quick_columns=("hotel", "mgc", "bluebirds", "hotel, 1 label", "usps 1:10, 2 labels"),
-    overall=True,
+    overall=tuple(REAL),
 )

@@ -69,8 +69,16 @@ def _fit(
 
 
 def find_strongest(score: Floats) -> int:
-    """The last column whose mean is within one standard error of the best: (task, penalty)."""
-    behind = score[:, [score.mean(axis=0).argmax()]] - score
+    """The strongest penalty that serves as well as the best; (task, penalty), weak to strong.
+
+    From the strongest on, they are made weaker while the mean score rises: of very few tasks, the
+    weakest of all may look good by chance. Then one standard error is given away.
+    """
+    mean = score.mean(axis=0)
+    best = len(mean) - 1
+    while best and mean[best - 1] > mean[best]:
+        best -= 1
+    behind = score[:, [best]] - score
     error = behind.std(axis=0) / np.sqrt(max(len(score), 1))
     return int(np.flatnonzero(behind.mean(axis=0) <= error)[-1])
 
