@@ -180,11 +180,12 @@ TABLE = Table(
         "Nominal coverage is 0.95: of workers' accuracy, the mean probability of being right over "
         "all tasks; of the entries of their confusion matrices; of class shares; and of the share "
         "of inferred labels that are right. Intervals are those of `evaluate.uncertainty`, those "
-        "of workers also of `crowdwise workers`. Nothing in the labels shows a trap or what a "
-        "large clique agreed upon: intervals cannot allow for it in full, and are wider than "
-        "needed where nobody errs together or tasks are uneven, since that looks the same. Class "
-        "shares are bounded too narrowly where tasks are very many: draws move slowly there. "
-        "Recorded with BayesBag's earlier defaults, shares=0.1 and smoothing=(1, 0.25)."
+        "of workers also of `crowdwise workers`. What is bounded is what more such tasks would "
+        "show, not the tasks at hand. The crowds promised are those of independent workers, uneven "
+        "tasks, a few traps, a small clique, spammers and rare classes. Nothing in the labels "
+        "shows many traps or what a large clique agreed upon: there the intervals are too narrow, "
+        "and only known truths help. Class shares are bounded too narrowly where tasks are very "
+        "many: draws move slowly there."
     ),
     rows={"BayesBag": Row(lambda _: aggregate.BayesBag())},
     columns=COLUMNS,

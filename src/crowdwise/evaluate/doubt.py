@@ -57,11 +57,13 @@ def uncertainty(
 ) -> Uncertainty:
     """Bound the accuracy of labels and workers, class shares and confusion matrices.
 
-    Half of the draws behind the intervals take the truths from the model's posterior; the
-    others come from a chain in which doubt about workers enters the truths, as if workers
-    erred independently. An interval spans both: where they differ, labels alone do not tell
-    which is right. Errors that all workers share are in neither (``crowdwise bench coverage``
-    measures how often the intervals hold).
+    The draws behind the intervals come from a chain in which doubt about workers enters the
+    truths, as if workers erred independently; some are moved to where the model's posterior
+    puts them. An interval spans both: where they differ, labels alone do not tell which is
+    right. What is bounded is what more labels of more such tasks would show, not the tasks at
+    hand. Errors that most workers share, and what a clique of half of them agreed upon, are in
+    neither (``crowdwise bench coverage`` measures how often the intervals hold;
+    :func:`check_independence` warns of what it can see).
 
     Parameters
     ----------

@@ -12,10 +12,14 @@ from crowdwise.annotations import Annotations
 from crowdwise.inference import MemoryEngine, normalize, one_hot
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
-MOST, FEWEST, WORK = 240, 60, 12_000_000  # draws, and annotations times draws that they may take
-BURN = 40  # draws of the chain that are thrown away
-APART, EASY = 5, 6_000  # steps between two draws, where there are at most so many annotations
-PRIOR = 6.0  # labels that the prior of a whole confusion matrix is worth
+MOST, FEWEST, WORK = 2_000, 120, 4_000_000  # steps of the chain, and annotations times steps
+BURN = 6  # one step in so many goes before the draws that are kept
+KEPT = 200  # draws of the chain, at most
+CENTER = 40  # draws from the posterior given: their mean is the other center
+OTHER = 0.4  # part of the draws that lie around it
+PRIOR = 6.0  # labels that the prior of a worker's accuracy is worth, over all classes
+HABIT = 3.0  # errors that the prior of how errors fall is worth, of each true class
+TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,22 @@ class CrowdDraws:
         low, high = np.quantile(getattr(self, name), levels, axis=0, method="weibull")
         return low, high
 
+    def beside(self, other: CrowdDraws) -> CrowdDraws:
+        """With a part of the draws moved to the center of others."""
+        size = round(len(self.right) * OTHER / (1.0 - OTHER))
+
+        def both(own: Array, there: Array) -> Array:
+            moved = own[:size] + (there.mean(axis=0) - own.mean(axis=0))
+            return np.concatenate([own, np.clip(moved, 0.0, 1.0)])
+
+        matrices = None
+        if self.confusion is not None and other.confusion is not None:
+            matrices = both(self.confusion, other.confusion)
+        columns = (
+            both(getattr(self, n), getattr(other, n)) for n in ("accuracy", "shares", "right")
+        )
+        return CrowdDraws(*columns, matrices)
+
 
 def draw_crowds(
     data: Annotations,
@@ -49,10 +69,10 @@ def draw_crowds(
 ) -> CrowdDraws:
     """Draw truths and workers that may be behind the labels.
 
-    Half of the draws take truths from ``posterior``, task by task; it should be calibrated.
-    The others come from a chain that draws workers given truths and truths given workers, as if
-    workers erred independently: only there does doubt about workers enter the truths.
-    Together they cover what is true as often as they say, whether workers err together or not.
+    A chain draws workers given truths and truths given workers, as if workers erred
+    independently: its draws are as far apart as labels leave it open. Where they lie may be
+    wrong, since workers err together; so some of them are moved to where truths drawn from
+    ``posterior``, task by task, put them. It should be calibrated.
 
     Parameters
     ----------
@@ -68,49 +88,54 @@ def draw_crowds(
         The seed.
     """
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    n_draws = int(np.clip(WORK // max(data.n_annotations, 1), FEWEST, MOST))
     engine = MemoryEngine(data, gold)
-    prior = matrix_prior(data, posterior)
+    right = float(posterior[data.task, data.label].mean()) if data.n_annotations else 0.5
     labeled = np.flatnonzero(data.redundancy > 0)
     label = posterior[labeled].argmax(axis=1)
-    accuracy, shares, right, matrices = [], [], [], []
-    for truths, matrix, share in _draws(engine, posterior, prior, n_draws // 2, rng):
-        accuracy.append(np.einsum("wkk,k->w", matrix, share))
-        shares.append(share)
-        right.append(truths[labeled, label].mean())
-        if confusion:
-            matrices.append(matrix.astype(np.float32))
-    kept = np.array(matrices) if confusion else None
-    return CrowdDraws(np.array(accuracy), np.array(shares), np.array(right), kept)
+
+    def keep(draws: Iterator[Draw]) -> CrowdDraws:
+        accuracy, shares, agree, matrices = [], [], [], []
+        for truths, matrix, share in draws:
+            accuracy.append(np.einsum("wkk,k->w", matrix, share))
+            shares.append(share)
+            agree.append(truths[labeled, label].mean())
+            if confusion:
+                matrices.append(matrix.astype(np.float32))
+        kept = np.array(matrices) if confusion else None
+        return CrowdDraws(np.array(accuracy), np.array(shares), np.array(agree), kept)
+
+    there = keep(draw_around(engine, posterior, right, rng))
+    return keep(draw_chain(engine, posterior, right, rng)).beside(there)
 
 
-def matrix_prior(data: Annotations, posterior: Floats) -> Floats:
-    """Pseudo-counts of each (truth, label): as accurate as the crowd on average."""
-    right = float(posterior[data.task, data.label].mean()) if data.n_annotations else 0.5
-    n_classes = data.n_classes
-    same, row = np.eye(n_classes, dtype=bool), PRIOR / max(n_classes, 1)
-    wrong = max(1.0 - right, 1e-3) / max(n_classes - 1, 1)
-    return row * np.where(same, right, wrong)
+Draw = tuple[Floats, Floats, Floats]  # truths, confusion matrices, class shares
 
 
-def _draws(
-    engine: MemoryEngine, posterior: Floats, pseudo: Floats, n_each: int, rng: np.random.Generator
-) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Truths, confusion matrices and class shares, of both kinds.
+def draw_around(
+    engine: MemoryEngine, posterior: Floats, right: float, rng: np.random.Generator
+) -> Iterator[Draw]:
+    """Truths as the posterior says, and workers and class shares given these."""
+    for _ in range(CENTER):
+        truths = draw_truths(posterior, rng)
+        yield truths, *draw_workers(engine, truths, right, rng)
 
-    With few workers the chain is slow: their matrices and the truths hold each other in place.
-    It then makes several steps from one draw to the next, which cost little there.
+
+def draw_chain(
+    engine: MemoryEngine, posterior: Floats, right: float, rng: np.random.Generator
+) -> Iterator[Draw]:
+    """The same, with truths that follow from workers and class shares.
+
+    Workers and truths hold each other in place, so that a chain is slow, the more so with few
+    labels of a task: it makes many steps where they cost little.
     """
-    for _ in range(n_each):
+    n_steps = int(np.clip(WORK // max(engine.annotations.n_annotations, 1), FEWEST, MOST))
+    apart = max(n_steps // KEPT, 1)
+    for step in range(n_steps):
         truths = draw_truths(posterior, rng)
-        yield truths, *draw_workers(engine, truths, pseudo, rng)
-    apart = int(np.clip(APART * EASY // max(engine.annotations.n_annotations, 1), 1, APART))
-    for step in range(1, apart * (BURN + n_each) + 1):
-        truths = draw_truths(posterior, rng)
-        confusion, prior = draw_workers(engine, truths, pseudo, rng)
-        posterior = engine.posterior(np.log(prior), np.log(confusion))
-        if step > apart * BURN and step % apart == 0:
-            yield truths, confusion, prior
+        matrices, shares = draw_workers(engine, truths, right, rng)
+        posterior = engine.posterior(np.log(shares), np.log(matrices))
+        if step >= n_steps // BURN and step % apart == 0:
+            yield truths, matrices, shares
 
 
 def draw_truths(posterior: Floats, rng: np.random.Generator) -> Floats:
@@ -121,13 +146,26 @@ def draw_truths(posterior: Floats, rng: np.random.Generator) -> Floats:
 
 
 def draw_workers(
-    engine: MemoryEngine, truths: Floats, pseudo: Floats, rng: np.random.Generator
+    engine: MemoryEngine, truths: Floats, right: float, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Confusion matrices and class shares, given all truths."""
-    rows = rng.standard_gamma(engine.count(truths) + pseudo)
+    """Confusion matrices and class shares, given all truths.
+
+    Whether a label is right and, if not, which one it is have priors of their own: workers as
+    accurate as the crowd, errors that fall like the crowd's. With one prior for both, few
+    pseudo-counts over many classes would say that an error not seen cannot happen.
+    """
+    counts = engine.count(truths)
+    n_classes = counts.shape[2]
+    same, worth = np.eye(n_classes, dtype=bool), PRIOR / max(n_classes, 1)
+    hits = counts[:, same]
+    misses = np.maximum(counts.sum(axis=2) - hits, 0.0)
+    good = min(max(right, 1e-3), 1.0 - 1e-3)
+    chance = rng.beta(hits + worth * good, misses + worth * (1.0 - good))[:, :, None]
+    fall = HABIT * normalize(np.where(same, 0.0, counts.sum(axis=0) + 1.0) + TINY)
+    habit = np.where(same, 0.0, rng.standard_gamma(counts + fall) + TINY)
+    matrices = np.where(same, chance, (1.0 - chance) * normalize(habit + TINY * same))
     shares = rng.dirichlet(truths.sum(axis=0) + 1.0)
-    tiny = np.finfo(np.float64).tiny
-    return np.maximum(normalize(rows), tiny), np.maximum(shares, tiny)
+    return np.maximum(matrices, TINY), np.maximum(shares, TINY)
 
 
 def sample_tasks(data: Annotations, most: int, random_state: RandomState) -> Ints:
