@@ -17,6 +17,7 @@ from crowdwise.cli import options
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.scores import log_loss
 from crowdwise.inference import WeightedEngine, draw_weights
+from crowdwise.inference.confidence import weigh
 from crowdwise.laws.checks import save_and_load
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
@@ -120,7 +121,9 @@ def test_neither_names_nor_order_matter_with_gold(crowd, votes):
     there = {moved.tasks[task[i]]: f"class {label[k]}" for i, k in gold.items()}
     before = BayesBag(n_bags=10).fit(votes, gold=gold)
     after = BayesBag(n_bags=10).fit(moved, gold=there)
-    assert (after.power_, after.shares_) == (before.power_, before.shares_)
+    assert after.power_ == before.power_
+    assert_allclose(after.shares_, before.shares_)
+    assert_allclose(after.second_, before.second_)
     assert_allclose(after.posterior_[task][:, label], before.posterior_, atol=1e-9)
 
 
@@ -239,6 +242,35 @@ def test_gold_tells_how_sure_to_be():
     assert loss[0] < loss[1] - 0.1
     again = taught.predict_proba(votes[100:])
     assert_allclose(again, taught.posterior_[100:], atol=1e-9)
+
+
+def test_gold_tells_which_base_to_trust():
+    """Workers of one skill each who label little: matrices of their own know too little."""
+    rng = np.random.default_rng(1)
+    confusion = one_coin_confusion(rng.uniform(0.3, 0.95, 120), 6)
+    crowd = confused_crowd(confusion, 500, 4, random_state=1)
+    votes, truth = crowd.annotations, crowd.truth
+    taught = BayesBag(n_bags=20).fit(votes, gold=dict(enumerate(truth[:200].tolist())))
+    assert taught.n_second_ == 20
+    assert len(taught.bags_) == len(taught.weights_) == 41
+    assert taught.second_ > 0.2  # twice what was believed beforehand
+    assert_allclose(taught.predict_proba(votes[200:]), taught.posterior_[200:], atol=1e-9)
+    few = BayesBag(n_bags=5).fit(votes, gold=dict(enumerate(truth[:19].tolist())))
+    assert (few.n_second_, few.second_, few.power_) == (0, 0.0, 1.0)
+
+
+def test_weights_of_a_mixture_are_those_of_highest_probability():
+    rng = np.random.default_rng(0)
+    chance, given = rng.random((50, 3)), np.array([0.7, 0.2, 0.1])
+    weights, value = weigh(chance, given)
+
+    def objective(w):
+        return np.log(chance @ w).sum() + 5 * given @ np.log(w)
+
+    assert_allclose(value, objective(weights))
+    for other in 0.9 * weights + 0.1 * rng.dirichlet(np.ones(3), 20):
+        assert objective(other) < value + 1e-9
+    assert weigh(chance, np.array([0.9, 0.0, 0.1]))[0][1] == 0.0
 
 
 def test_a_task_without_labels_gets_the_prior(votes):

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise import progress
 from crowdwise.aggregate.dawid_skene import DawidSkene
 from crowdwise.aggregate.ibcc import IBCC
+from crowdwise.aggregate.one_coin import OneCoin
 from crowdwise.aggregate.shared_errors import Dependence, measure_dependence
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, ConfusionModel, PairModel, Traits, at_least, between
@@ -44,6 +45,7 @@ LITTLE, MUCH = 400_000, 10_000_000  # annotations times bags that cost little, a
 EVEN = 0.05  # part of the class prior that all classes share, lest one is lost
 WHOLE = 0.05  # share of the crowd as it is, without random weights: it settles near ties
 HALF = 0.5  # the same where workers seem to err independently; errors that all share do not show
+OTHERS = 20  # bags of the second base, at most: it only has a part in the answer
 STEADY = 0.001  # the mean movement of a task's probabilities that is none
 
 
@@ -80,14 +82,17 @@ class BayesBag(ConfusionModel):
     bags_ : list of Aggregator
         The fitted bases, without their posteriors; the first one is fitted to the whole
         crowd: IBCC by default.
-    weights_ : ndarray of shape (n_bags + 1, n_workers)
+    weights_ : ndarray of shape (n_bags, n_workers)
         Weight of each worker in each of these, 1 in the first.
+    n_second_ : int
+        How many of them, the last ones, are of a second base: one-coin models, fitted where
+        there are 20 known truths or more (and no other ``base`` is given).
     dependence_, independent_ : float
         What ``dependence`` has become, and the probability that workers err independently.
-    shares_, power_ : float
-        What ``shares`` has become, and a power of the mean posterior. From 20 known truths on
-        they are those that make the truths most probable, given what bags that have not seen
-        them say; else ``shares`` and 1.
+    shares_, power_, second_ : float
+        What ``shares`` has become, a power of the mean posteriors, and the weight of the
+        second base. From 20 known truths on they are those that make the truths most
+        probable, given what bags that have not seen them say; else ``shares``, 1 and 0.
     prior_ : ndarray of shape (n_classes,)
         P(truth), the mean of ``posterior_``.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
@@ -115,7 +120,8 @@ class BayesBag(ConfusionModel):
     toward what real crowds have.
 
     Fails when most workers err together on the same tasks: it is less overconfident then, but
-    nothing in the labels tells. From 20 known truths on (``gold``) it learns how sure to be.
+    nothing in the labels tells. From 20 known truths on (``gold``) it learns how sure to be,
+    and how much one-coin models and plain shares have to say.
 
     References
     ----------
@@ -136,6 +142,7 @@ class BayesBag(ConfusionModel):
         smoothing=(4.0, 1.0), pooling=3.0, max_iter=40, tol=1e-4
     )
     default_whole: ClassVar[Aggregator] = IBCC(max_iter=40, tol=1e-4)
+    default_second: ClassVar[Aggregator] = OneCoin(max_iter=40, tol=1e-4)
     _parameter_constraints = {
         "base": [Aggregator, None],
         "n_bags": [at_least(1), None],
@@ -201,8 +208,19 @@ class BayesBag(ConfusionModel):
                 bar.advance()
                 if answer.is_steady():
                     break
-        self.weights_ = weights[: len(self.bags_)]
-        return self._finish(votes, hidden, answer.value)
+            used = weights[: len(self.bags_)]
+            second, self.n_second_ = HiddenGold.of(votes, gold), 0
+            total = np.zeros_like(answer.value)
+            if self.base is None and len(hidden.task):
+                self.n_second_ = min(OTHERS, len(used) - 1)
+            model = self.default_second
+            for bag, posterior in in_order(lambda n: fit(n + 1, model), self.n_second_):
+                second.add(len(self.bags_) - len(used) + 1, posterior)
+                self.bags_.append(bag)
+                total += posterior
+        self.weights_ = np.vstack([used, used[1 : self.n_second_ + 1]])
+        other = total / self.n_second_ if self.n_second_ else None
+        return self._finish(votes, hidden, second, answer.value, other)
 
     def _dependence(self, votes: Annotations, gold: Ints | None, of: Fingerprints) -> Dependence:
         if self.dependence is None:
@@ -231,22 +249,30 @@ class BayesBag(ConfusionModel):
             delattr(bag, name)
         return bag, posterior
 
-    def _finish(self, votes: Annotations, hidden: HiddenGold, mean: Floats) -> Floats:
-        """The answer from the mean posterior, and what it says about workers."""
+    def _finish(
+        self,
+        votes: Annotations,
+        hidden: HiddenGold,
+        second: HiddenGold,
+        mean: Floats,
+        other: Floats | None,
+    ) -> Floats:
+        """The answer from the mean posteriors, and what it says about workers."""
         how = Confidence(self.dependence_, self.shares)
         task, unseen = hidden.posteriors()
         if len(task) and hidden.gold is not None:
-            some = votes[task]
-            how = how.fit(unseen, some.shares(), some.votes().sum(axis=1), hidden.gold[task])
-        self.shares_, self.power_ = how.shares, how.power
-        posterior = self._answer(votes, mean)
+            some, beside = votes[task], second.posteriors()[1] if other is not None else None
+            n_labels, truth = some.votes().sum(axis=1), hidden.gold[task]
+            how = how.fit(unseen, some.shares(), n_labels, truth, beside)
+        self.shares_, self.power_, self.second_ = how.shares, how.power, how.second
+        posterior = self._answer(votes, mean, other)
         self.prior_ = normalize(posterior.sum(axis=0))
         self.confusion_ = pooled_confusion(votes, posterior)
         return posterior
 
-    def _answer(self, votes: Annotations, mean: Floats) -> Floats:
-        how = Confidence(self.dependence_, self.shares_, self.power_)
-        return how.answer(mean, votes.shares(), votes.votes().sum(axis=1))
+    def _answer(self, votes: Annotations, mean: Floats, other: Floats | None) -> Floats:
+        how = Confidence(self.dependence_, self.shares_, self.power_, self.second_)
+        return how.answer(mean, votes.shares(), votes.votes().sum(axis=1), other)
 
     def _posterior(self, engine: Engine) -> Floats:
         votes, gold = engine.collect()
@@ -257,9 +283,11 @@ class BayesBag(ConfusionModel):
 
         posteriors = in_order(infer, len(self.bags_))
         answer = self._mean(next(posteriors))
-        for posterior in posteriors:
-            answer.add(posterior)
-        return self._answer(votes, answer.value)
+        for _ in range(len(self.bags_) - 1 - self.n_second_):
+            answer.add(next(posteriors))
+        rest = list(posteriors)
+        other = np.mean(rest, axis=0) if rest else None
+        return self._answer(votes, answer.value, other)
 
     def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
         model = copy(self)
@@ -311,7 +339,7 @@ def suitable_bags(n_annotations: int) -> int:
 
 def in_order(work: Callable[[int], Result], n: int) -> Iterator[Result]:
     """``work(0), …, work(n - 1)``, one per core at a time; no more than these are ahead."""
-    n_threads = min(os.cpu_count() or 1, n)
+    n_threads = max(min(os.cpu_count() or 1, n), 1)
     pool, ahead = ThreadPoolExecutor(n_threads), deque[Future[Result]]()
     try:
         for number in range(n):

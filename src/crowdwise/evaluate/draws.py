@@ -53,10 +53,12 @@ class CrowdDraws:
         matrices = None
         if self.confusion is not None and other.confusion is not None:
             matrices = both(self.confusion, other.confusion)
-        columns = (
-            both(getattr(self, n), getattr(other, n)) for n in ("accuracy", "shares", "right")
+        return CrowdDraws(
+            both(self.accuracy, other.accuracy),
+            both(self.shares, other.shares),
+            both(self.right, other.right),
+            matrices,
         )
-        return CrowdDraws(*columns, matrices)
 
 
 def draw_crowds(

@@ -10,13 +10,14 @@ from crowdwise.inference.simplex import normalize
 from crowdwise.typing import Floats, Ints
 
 POWERS = np.geomspace(0.2, 3.0, 19)  # what is tried when there are known truths
-SHARES = np.array([0.01, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8])
 BELIEF = 5.0  # known truths that what was given is worth
+SECOND = 0.1  # weight of a second base, before known truths are asked
+ROUNDS = 60  # of finding weights
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """How a posterior and the shares of labels make an answer.
+    """How posteriors and the shares of labels make an answer.
 
     ``n`` labels of a task count as ``n / (1 + (n - 1) * dependence)`` independent ones, as in
     a survey of people who have the dependence in common (Kish's design effect).
@@ -24,34 +25,67 @@ class Confidence:
 
     dependence: float  # correlation of the labels of a task
     shares: float  # weight of each task's own share of labels
-    power: float = 1.0  # of the posterior, beside that from dependence
+    power: float = 1.0  # of the posteriors, beside that from dependence
+    second: float = 0.0  # weight of the posterior of a second base
 
-    def answer(self, posterior: Floats, share: Floats, n_labels: Floats) -> Floats:
-        """P(truth) of each task; without labels, the posterior as it is."""
+    def sharpen(self, posterior: Floats, n_labels: Floats) -> Floats:
+        """The posterior, as sure as dependence and power leave it."""
         power = self.power / (1.0 + (np.maximum(n_labels, 1.0) - 1.0) * self.dependence)
-        sure = normalize(posterior ** power[:, None])
-        mixed = (1.0 - self.shares) * sure + self.shares * share
+        return normalize(posterior ** power[:, None])
+
+    def answer(
+        self, posterior: Floats, share: Floats, n_labels: Floats, other: Floats | None = None
+    ) -> Floats:
+        """P(truth) of each task; without labels, the posterior as it is."""
+        second = 0.0 if other is None else self.second
+        first = 1.0 - self.shares - second
+        mixed = first * self.sharpen(posterior, n_labels) + self.shares * share
+        if other is not None:
+            mixed += second * self.sharpen(other, n_labels)
         return np.where(n_labels[:, None] > 0, mixed, posterior)
 
-    def fit(self, posterior: Floats, share: Floats, n_labels: Floats, truth: Ints) -> Confidence:
-        """The power and the shares under which the truths are most probable.
+    def fit(
+        self,
+        posterior: Floats,
+        share: Floats,
+        n_labels: Floats,
+        truth: Ints,
+        other: Floats | None = None,
+    ) -> Confidence:
+        """The power and the weights under which the truths are most probable.
 
         The posteriors must not have seen the truths. What was given counts as a few truths
         more, so that few of them change little.
         """
         row = np.arange(len(truth))
-        plain = share[row, truth]
-        weights = np.union1d(SHARES, self.shares)
-        weights = weights[(weights > 0) & (weights < 1)]
-        belief = self.shares * np.log(weights) + (1.0 - self.shares) * np.log1p(-weights)
+        second = 0.0 if other is None else SECOND * (1.0 - self.shares)
+        given = np.array([1.0 - self.shares - second, second, self.shares])
+        chance = np.zeros((len(truth), 3))  # of each truth, under the bases and the shares
+        chance[:, 2] = share[row, truth]
         best, found = -np.inf, self
         for power in POWERS * self.power:
-            alone = replace(self, shares=0.0, power=power)
-            sure = alone.answer(posterior, share, n_labels)[row, truth]
-            mixed = np.outer(1.0 - weights, sure) + np.outer(weights, plain)
-            value = np.log(np.maximum(mixed, 1e-300)).sum(axis=1) + BELIEF * belief
+            alone = replace(self, power=float(power))
+            chance[:, 0] = alone.sharpen(posterior, n_labels)[row, truth]
+            if other is not None:
+                chance[:, 1] = alone.sharpen(other, n_labels)[row, truth]
+            weights, value = weigh(chance, given)
             value -= BELIEF * np.log(power / self.power) ** 2 / 2.0
-            if value.max() > best:
-                best, place = value.max(), value.argmax()
-                found = replace(self, power=float(power), shares=float(weights[place]))
+            if value > best:
+                best = value
+                found = replace(alone, second=float(weights[1]), shares=float(weights[2]))
         return found
+
+
+def weigh(chance: Floats, given: Floats) -> tuple[Floats, float]:
+    """Weights of a mixture under which what happened is most probable, and how probable it is.
+
+    ``given`` are the weights beforehand; those of 0 stay 0. (EM, whose objective is concave.)
+    """
+    weights = given
+    for _ in range(ROUNDS):
+        part = chance * weights
+        part /= np.maximum(part.sum(axis=1, keepdims=True), 1e-300)
+        weights = normalize(part.sum(axis=0) + BELIEF * given)
+    some = given > 0
+    belief = BELIEF * float(given[some] @ np.log(weights[some]))
+    return weights, float(np.log(np.maximum(chance @ weights, 1e-300)).sum()) + belief
