@@ -15,19 +15,20 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from choose_bag import METRICS, Bags, Draw, draw_weights, fit_bags, load, measure
+from choose_bag import METRICS, Bags, Draw, Scored, answer, draw_weights, fit_bags, load, measure
 from results_files import RESULTS, provenance, save, table
 from scipy.special import gammaincinv
 
 from crowdbench.tables.truth_inference import SETS
-from crowdwise.aggregate import IBCC, DawidSkene, OneCoin
+from crowdwise.aggregate import GLAD, IBCC, DawidSkene, OneCoin
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, ConfusionModel, Traits
-from crowdwise.inference import Confidence, Engine, expected_log, normalize, worker_prior
+from crowdwise.inference import Engine, expected_log, normalize, worker_prior
+from crowdwise.inference.posteriors import as_array
 from crowdwise.typing import Floats
 
 NAME, SEEDS = "bag-variants", 2
-HOW, WHOLE, EVEN = Confidence(0.04, 0.05), 0.05, 0.05
+EVEN = 0.05
 
 
 class EasyHard(ConfusionModel):
@@ -36,7 +37,7 @@ class EasyHard(ConfusionModel):
     traits = Traits()
 
     def _fit(self, engine: Engine) -> Floats:
-        def split(share: Floats) -> Floats:
+        def split(share: Floats, _: int) -> Floats:
             return np.stack([share**2, share * (1 - share)], axis=2).reshape(len(share), -1)
 
         prior = np.repeat(worker_prior((4.0, 1.0), engine.n_classes), 2, axis=0)
@@ -47,14 +48,34 @@ class EasyHard(ConfusionModel):
             step = engine.sweep(log_prior, table)
             if np.abs(step.counts - before).sum() < 1e-3 * before.sum():
                 break
-        return engine.posterior(log_prior, table)
+        return as_array(engine.posterior(log_prior, table))
 
 
 class Variant(NamedTuple):
-    """A base for a crowd, and how its workers are weighted."""
+    """A base for a crowd, how its workers are weighted, and what the bags make of it."""
 
     base: Callable[[Annotations], Aggregator]
     draw: Draw = draw_weights
+    answer: Callable[[Scored, Bags, int], Floats] = lambda _, bags, __: answer(bags)
+
+
+def with_part_of(base: Aggregator, part: float) -> Callable[[Scored, Bags, int], Floats]:
+    """A part of the answer comes from the bags of another base."""
+
+    def make(data: Scored, bags: Bags, seed: int) -> Floats:
+        return (1 - part) * answer(bags) + part * answer(fit_bags(data, base, seed))
+
+    return make
+
+
+def more_stable(base: Aggregator) -> Callable[[Scored, Bags, int], Floats]:
+    """The answer of the base whose mean is surer: bags that differ cancel each other out."""
+
+    def make(data: Scored, bags: Bags, seed: int) -> Floats:
+        other = fit_bags(data, base, seed)
+        return answer(max(bags, other, key=lambda one: one.mean.max(axis=1).mean()))
+
+    return make
 
 
 def dawid_skene(**settings: object) -> DawidSkene:
@@ -78,6 +99,9 @@ def draw_milder(votes: Annotations, n_bags: int, seed: int) -> Floats:
 
 VARIANTS = {
     "own class prior in each bag": Variant(lambda _: dawid_skene()),
+    "the same, a fixed dependence of 0.04": Variant(
+        lambda _: dawid_skene(), answer=lambda _, bags, __: answer(bags, dependence=0.04)
+    ),
     "class prior of IBCC on the whole crowd": Variant(
         with_classes_of(IBCC(max_iter=40, tol=1e-4), 0.0)
     ),
@@ -90,13 +114,18 @@ VARIANTS = {
     "milder weights, Gamma(2)": Variant(lambda _: dawid_skene(), draw_milder),
     "bags of IBCC": Variant(lambda _: IBCC(max_iter=40, tol=1e-4)),
     "bags of one-coin models": Variant(lambda _: OneCoin(max_iter=40, tol=1e-4)),
+    "bags of GLAD, with the difficulty of tasks": Variant(lambda _: GLAD(max_iter=30, tol=1e-4)),
     "bags of easy and hard subtypes": Variant(lambda _: EasyHard()),
+    "a fifth from easy and hard subtypes": Variant(
+        lambda _: dawid_skene(), answer=with_part_of(EasyHard(), 0.2)
+    ),
+    "a fifth from one-coin models": Variant(
+        lambda _: dawid_skene(), answer=with_part_of(OneCoin(max_iter=40, tol=1e-4), 0.2)
+    ),
+    "subtypes where they are more stable": Variant(
+        lambda _: dawid_skene(), answer=more_stable(EasyHard())
+    ),
 }
-
-
-def answer(bags: Bags) -> Floats:
-    mean = (1 - WHOLE) * bags.mean + WHOLE * bags.whole
-    return HOW.answer(mean, bags.share, bags.n_labels)
 
 
 def score_variant(variant: Variant) -> dict[str, float]:
@@ -106,7 +135,8 @@ def score_variant(variant: Variant) -> dict[str, float]:
         base = variant.base(data.votes)
         for seed in range(SEEDS):
             bags = fit_bags(data, base, seed, variant.draw)
-            found.append(list(measure(answer(bags), data.truth).values()))
+            posterior = variant.answer(data, bags, seed)
+            found.append(list(measure(posterior, data.truth).values()))
     return dict(zip(METRICS, np.mean(found, axis=0).tolist(), strict=True))
 
 

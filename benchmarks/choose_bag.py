@@ -25,13 +25,14 @@ from crowdbench.sets import crowd
 from crowdbench.tables.calibration import LOSSES, N_BINS
 from crowdbench.tables.truth_inference import SETS
 from crowdwise.aggregate import DawidSkene
-from crowdwise.aggregate.bayes_bag import in_order, suitable_bags
+from crowdwise.aggregate.bayes_bag import HALF, WHOLE, in_order, suitable_bags
+from crowdwise.aggregate.shared_errors import Dependence, measure_dependence
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.base import Aggregator
 from crowdwise.evaluate.calibration import bin_edges, bin_rows, calibration_error
 from crowdwise.evaluate.scores import brier_score, log_loss
-from crowdwise.inference import Confidence, WeightedEngine, draw_weights
+from crowdwise.inference import Confidence, WeightedEngine, draw_weights, fingerprint
 from crowdwise.inference.posteriors import as_array, share_right
 from crowdwise.typing import Floats, Ints
 
@@ -41,10 +42,10 @@ RULE = (
     "tasks decide it.)"
 )
 SEEN = (
-    "The grid and this rule were settled with the results of earlier ones in view (by log loss "
-    "alone, the other sets choose a dependence of 0.1, of lower log loss and higher ECE), so the "
-    "scores on sets left out are not blind either. Bags have a class prior of their own here; the "
-    "default takes that of IBCC on the whole crowd."
+    "The grid and this rule were settled with the results of earlier ones in view, so the scores "
+    "on sets left out are not blind either. A measured dependence is that of `BayesBag`, from the "
+    "labels alone. Bags have a class prior of their own here; the default takes that of IBCC on "
+    "the whole crowd."
 )
 METRICS = ("accuracy", *LOSSES.values())
 FITS = [  # pooling, smoothing, whether weights are stratified
@@ -53,7 +54,7 @@ FITS = [  # pooling, smoothing, whether weights are stratified
     *((pooling, (1.0, 0.25), False) for pooling in (3.0, 10.0)),
 ]
 SHARES, WHOLES = (0.05, 0.1, 0.15), (0.0, 0.05)
-DEPENDENCES = (0.0, 0.02, 0.04, 0.06, 0.1)
+DEPENDENCES = (0.0, 0.04, 0.1, None)  # None: measured
 
 Scores = dict[str, dict[str, dict[str, float]]]  # set, setting, metric
 Fit = tuple[float, tuple[float, float], bool]  # as in FITS
@@ -67,15 +68,16 @@ class Setting(NamedTuple):
     smoothing: tuple[float, float]
     stratified: bool
     whole: float  # weight of the crowd as it is, without random weights
-    dependence: float
+    dependence: float | None
     shares: float
 
     def __str__(self) -> str:
         drawn = "stratified" if self.stratified else "independent"
         right, wrong = self.smoothing
+        dependence = "measured" if self.dependence is None else f"{self.dependence:g}"
         return (
             f"pooling {self.pooling:g}, smoothing ({right:g}, {wrong:g}), {drawn}, "
-            f"whole {self.whole:g}, dependence {self.dependence:g}, shares {self.shares:g}"
+            f"whole {self.whole:g}, dependence {dependence}, shares {self.shares:g}"
         )
 
 
@@ -86,6 +88,7 @@ class Bags(NamedTuple):
     whole: Floats  # of the crowd as it is
     share: Floats  # of labels
     n_labels: Floats
+    measured: Dependence
 
 
 class Scored(NamedTuple):
@@ -124,15 +127,25 @@ def fit_bags(data: Scored, base: Aggregator, seed: int, draw: Draw = draw_weight
     bags = in_order(fit, n_bags + 1)
     n_labels = votes.redundancy[data.place].astype(float)
     whole, mean = next(bags), sum(bags) / n_bags
-    return Bags(mean, whole, share[data.place], n_labels)
+    measured = measure_dependence(votes, None, fingerprint(votes))
+    return Bags(mean, whole, share[data.place], n_labels, measured)
+
+
+def answer(
+    bags: Bags, part: float = WHOLE, dependence: float | None = None, shares: float = 0.05
+) -> Floats:
+    """What BayesBag makes of its bags."""
+    if dependence is None:
+        part += (HALF - part) * bags.measured.independent
+        dependence = bags.measured.correlation
+    mean = (1 - part) * bags.mean + part * bags.whole
+    return Confidence(dependence, shares).answer(mean, bags.share, bags.n_labels)
 
 
 def answers(fit: Fit, bags: Bags) -> Iterator[tuple[Setting, Floats]]:
     """Every setting that these bags serve, with its answer."""
-    for part, *both in product(WHOLES, DEPENDENCES, SHARES):
-        mean = (1 - part) * bags.mean + part * bags.whole
-        found = Confidence(*both).answer(mean, bags.share, bags.n_labels)
-        yield Setting(*fit, part, *both), found
+    for part, dependence, shares in product(WHOLES, DEPENDENCES, SHARES):
+        yield Setting(*fit, part, dependence, shares), answer(bags, part, dependence, shares)
 
 
 def measure(posterior: Floats, truth: Ints) -> dict[str, float]:
