@@ -81,8 +81,10 @@ async function show(found) {
   for (const button of choices.children) button.classList.remove("chosen");
 }
 
-// Do something once at a time, and say what went wrong.
-async function attempt(action) {
+// Do one thing at a time, and say what went wrong. What comes meanwhile is dropped, since a label
+// would go to a task that nobody has seen; only "undo" waits for its turn.
+async function attempt(action, waits = false) {
+  while (busy && waits) await new Promise((resolve) => setTimeout(resolve, 20));
   if (busy) return;
   busy = true;
   node("problem").textContent = "";
@@ -115,12 +117,13 @@ node("skip").addEventListener("click", () => current && attempt(async () => {
   await fetchNext();
 }));
 
-node("undo").addEventListener("click", () => last && attempt(async () => {
+node("undo").addEventListener("click", () => attempt(async () => {
+  if (last === null) return;
   const found = await (await askSignedIn("/api/withdraw", as({ task: last }))).json();
   const task = last;
   await countOwn();
   await show({ task, content: found.content });
-}));
+}, true));
 
 node("who").addEventListener("click", () => {
   const name = prompt("Your name", who())?.trim();
@@ -140,4 +143,9 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-attempt(start);
+// Start, and try again for as long as the service cannot be reached.
+async function begin() {
+  await attempt(start);
+  if (!project) setTimeout(begin, AGAIN);
+}
+begin();
