@@ -1,4 +1,4 @@
-"""The pages in a real browser: labeling by keyboard and by touch, and a dashboard that is live."""
+"""The pages in a real browser: labels by keyboard and by touch, and a dashboard that is live."""
 
 import struct
 import zlib
