@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from crowdwise import aggregate, embed, learn, load, memory
-from crowdwise.errors import AnnotationError, FormatError
-from crowdwise.inference import CompactPosterior
+from crowdwise.errors import AnnotationError, FormatError, ParameterError
+from crowdwise.inference import CompactPosterior, MemoryEngine
 from crowdwise.laws import AGGREGATOR_LAWS, EMBEDDER_LAWS, LEARNER_LAWS
 from crowdwise.laws.quick import quick
 from crowdwise.persist.container import Content, read_container, write_container
@@ -121,6 +121,70 @@ def test_promise_18_weights_of_bags_below_0_are_refused(crowd, tmp_path):
     forge(tmp_path / "model", "weights_", lambda weights: -weights)
     with pytest.raises(FormatError, match="weights below 0"):
         load(tmp_path / "model")
+
+
+CHANGES = {
+    "short": lambda array: array[:-1],
+    "narrow": lambda array: np.ascontiguousarray(array[..., :-1]),
+    "deep": lambda array: array[None],
+    "complex": lambda array: array.astype(np.complex64),
+    "huge": lambda array: np.full(array.shape, 1e308),
+    "far": lambda array: np.full_like(array, 120),
+}
+FREE = {"tasks_", "workers_", "classes_", "families_", "class_prior"}  # names, and a parameter
+
+
+@pytest.mark.parametrize("method", aggregate.__all__)
+def test_promise_18_an_array_of_another_shape_or_type_is_refused(method, crowd, tmp_path):
+    model = getattr(aggregate, method)(**({"n_bags": 2} if method == "BayesBag" else {}))
+    if model.traits.binary_only:
+        crowd = replace(crowd.filter(crowd.label < 2), classes=np.arange(2))
+    path = tmp_path / "model"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(crowd).save(path)
+    sound = read_container(path)
+    learned = {name: array for name, array in sound.arrays.items() if not FREE & {*name.split(".")}}
+    assert learned
+    for name, array in learned.items():
+        for kind, change in CHANGES.items():
+            if array.dtype.kind in {"huge": "iu", "far": "f"}.get(kind, "") or not array.size:
+                continue
+            write_container(path, Content(sound.text, {**sound.arrays, name: change(array)}))
+            with pytest.raises(FormatError):
+                load(path)
+                pytest.fail(f"{name} {array.shape} {kind} was loaded")
+
+
+def test_promise_18_an_engine_refuses_tables_that_do_not_fit(crowd):
+    engine, k = MemoryEngine(crowd), crowd.n_classes
+    right = np.zeros((len(engine.pairs), k))
+    for prior, table in (
+        (np.zeros(k - 1), right),
+        (np.zeros(0), right[:, :0]),
+        (np.zeros(k), right[:-1]),
+        (np.zeros(k), right[:, :-1]),
+    ):
+        for use in (engine.sweep_pairs, engine.pair_posterior):
+            with pytest.raises(ParameterError, match="Tables do not fit"):
+                use(prior, table)
+    with pytest.raises(ParameterError, match="Tables do not fit"):
+        engine.coin_posterior(np.zeros(k + 1), np.zeros(10), np.zeros(10))
+
+
+def test_promise_18_a_ledger_that_names_nobody_is_refused(crowd, tmp_path):
+    path = tmp_path / "model"
+    for name, change in {
+        "worker": lambda array: array + 5,
+        "gold": lambda array: array + 9,
+        "posterior": lambda array: array - 1.0,
+        "weight": lambda array: -array,
+        "label": lambda array: array + 0.5,
+    }.items():
+        aggregate.DawidSkene().update(crowd).save(path)
+        forge(path, f"ledger_.{name}", change)
+        with pytest.raises(FormatError, match="ledger"):
+            load(path)
 
 
 def test_promise_18_a_single_number_that_is_none_is_refused(crowd, tmp_path):

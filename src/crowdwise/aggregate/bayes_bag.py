@@ -137,6 +137,7 @@ class BayesBag(ConfusionModel):
     [0, 1, 0, 1]
     """
 
+    _axes = {**ConfusionModel._axes, "weights_": ("bags", "workers_")}
     traits = Traits(stochastic=True, learns_from_gold=True, blockwise=False)
     default_base: ClassVar[Aggregator] = DawidSkene(
         smoothing=(4.0, 1.0), pooling=3.0, max_iter=40, tol=1e-4
@@ -296,11 +297,11 @@ class BayesBag(ConfusionModel):
             model.weights_ = np.pad(self.weights_, ((0, 0), (0, 1)), constant_values=1.0)
         return model
 
+    def _refuse_forged(self) -> None:
+        if len(self.weights_) != len(self.bags_) or (self.weights_ < 0).any():
+            raise FormatError("weights_ holds weights below 0, or those of other bags.")
+
     def _inner(self) -> Sequence[Aggregator]:
-        if self.weights_.shape != (len(self.bags_), len(self.workers_)):
-            raise FormatError(f"weights_ has the shape {self.weights_.shape}.")
-        if (self.weights_ < 0).any():
-            raise FormatError("weights_ holds weights below 0.")
         inner = [copy(bag) for bag in self.bags_]
         for bag in inner:
             bag.workers_, bag.classes_ = self.workers_, self.classes_

@@ -116,6 +116,12 @@ class EBCC(ConfusionModel):
     [0, 1, 0, 1]
     """
 
+    _axes = {
+        **ConfusionModel._axes,
+        "counts_": ("workers_", "classes_", "subtypes", "classes_"),
+        "log_prior_": ("classes_", "subtypes"),
+        "subtypes_": ("classes_", "subtypes"),
+    }
     traits = Traits(monotone=True, stochastic=True, learns_from_gold=True)
     _parameter_constraints = {
         "n_subtypes": [at_least(1)],

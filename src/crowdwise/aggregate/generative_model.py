@@ -91,6 +91,7 @@ class GenerativeModel(ConfusionModel):
     [2.1, 2.1, -1.7]
     """
 
+    _axes = {**ConfusionModel._axes, "weight_": ("workers_",), "propensity_": ("workers_",)}
     traits = Traits(monotone=True, learns_from_gold=True)
     _parameter_constraints = {
         "class_prior": [one_of("estimate", "uniform"), "array-like"],

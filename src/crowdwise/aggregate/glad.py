@@ -95,6 +95,7 @@ class GLAD(Aggregator):
     ([1.3, 1.3, 0.2], [0.4, 0.4, 0.26, 0.26])
     """
 
+    _axes = {**Aggregator._axes, "log_odds_": ("workers_",), "log_ease_": ("tasks_",)}
     traits = Traits(monotone=True, learns_from_gold=True)
     _parameter_constraints = {
         "skill_prior": ["array-like"],

@@ -95,6 +95,7 @@ class IBCC(PairModel):
     ([0, 1, 0, 1], [0.85, 0.85, 0.58])
     """
 
+    _axes = {**PairModel._axes, "log_prior_": ("classes_",)}
     traits = Traits(monotone=True, learns_from_gold=True)
     _updates = LiveUpdates()
     _parameter_constraints = {

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.order import as_numbers
 from crowdwise.base import Aggregator, Traits, between, by_worker, one_of
-from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.errors import AnnotationError, FormatError, ParameterError, explain
 from crowdwise.inference import Engine, normalize
 from crowdwise.inference.averaged_logits import Average
 from crowdwise.inference.panel import Panel, Scale
@@ -104,6 +104,17 @@ class JudgePanel(Aggregator):
     [0, 1, 0, 1, 0, 1]
     """
 
+    _axes = {
+        **Aggregator._axes,
+        "center_": ("workers_", "views"),
+        "spread_": ("workers_", "views"),
+        "group_": ("workers_", "views"),
+        "coef_": ("workers_", "cuts", "members"),
+        "intercept_": ("cuts", "members"),
+        "share_": ("cuts", "members"),
+        "root_": ("cuts", "members", "groups", "rank"),
+        "caution_": ("cuts",),
+    }
     traits = Traits(learns_from_gold=True, ordinal=True, blockwise=False)
     _parameter_constraints = {
         "families": [Mapping, pd.Series, None],
@@ -205,6 +216,16 @@ class JudgePanel(Aggregator):
         known = min(coef.shape[1], self.root_.shape[2])
         root[:, :known] = self.root_[cut][:, :known]
         return Average(self.share_[cut], coef, root)
+
+    def _refuse_forged(self) -> None:
+        n_cuts = max(len(self.classes_) - self._ordered(), 1)
+        n_views, group = self.center_.shape[1], self.group_
+        if len(self.share_) != n_cuts or n_views != (1 if self._ordered() else n_cuts):
+            raise FormatError(f"{len(self.share_)} cuts and {n_views} views do not fit the classes.")
+        if group.dtype.kind not in "iu" or group.min(initial=0) < 0 or (group >= len(group)).any():
+            raise FormatError("group_ names groups of judges that are not there.")
+        if np.abs(self.share_.sum(axis=1) - 1.0).max() > 1e-6 or (self.spread_ <= 0).any():
+            raise FormatError("share_ does not sum to 1, or spread_ is not positive.")
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"center_": self.center_, "spread_": self.spread_, "coef_": self.coef_}

@@ -89,6 +89,7 @@ class KOS(Aggregator):
     [0, 1, 0, 1]
     """
 
+    _axes = {**Aggregator._axes, "weights_": ("workers_",), "leaning_": ("workers_",)}
     traits = Traits(binary_only=True, stochastic=True, blockwise=False)
     _parameter_constraints = {
         "center": ["boolean"],

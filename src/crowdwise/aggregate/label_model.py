@@ -102,6 +102,7 @@ class LabelModel(ConfusionModel):
     [0, 1, 0, 1, 0]
     """
 
+    _axes = {**ConfusionModel._axes, "rates_": ("workers_", "classes_", "classes_")}
     traits = Traits(abstention_counts=True, blockwise=False)  # moments are taken over all tasks
     _parameter_constraints = {
         "class_prior": [one_of("estimate", "uniform"), "array-like"],

@@ -116,6 +116,11 @@ class MACE(Aggregator):
     ([0, 1, 0, 1], [1.0, 1.0, 0.0])
     """
 
+    _axes = {
+        **Aggregator._axes,
+        "knowing_counts_": ("workers_", 2),
+        "spam_counts_": ("workers_", "classes_"),
+    }
     traits = Traits(monotone=True, stochastic=True, learns_from_gold=True)
     _parameter_constraints = {
         "inference": [one_of("vb", "em")],

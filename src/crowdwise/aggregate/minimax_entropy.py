@@ -114,6 +114,11 @@ class MinimaxEntropy(ConfusionModel):
     [0, 1, 0, 1]
     """
 
+    _axes = {
+        **ConfusionModel._axes,
+        "worker_effect_": ("workers_", "classes_", "classes_"),
+        "task_effect_": ("tasks_", "classes_", "classes_"),
+    }
     traits = Traits(monotone=True, learns_from_gold=True, blockwise=False)
     _parameter_constraints = {
         "regularization": [one_of("auto", "scaled"), more_than(0.0)],

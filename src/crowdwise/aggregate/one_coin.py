@@ -100,6 +100,7 @@ class OneCoin(ConfusionModel):
     [1.0, 1.0, 0.0]
     """
 
+    _axes = {**ConfusionModel._axes, "accuracy_": ("workers_",)}
     traits = Traits(monotone=True, learns_from_gold=True, compact=True)
     _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
     _parameter_constraints = {

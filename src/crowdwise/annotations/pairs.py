@@ -30,6 +30,16 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.worker)
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether the numbers are those of workers and classes, in rising order."""
+        sides = (self.worker, self.n_workers), (self.label, self.n_classes)
+        return len(self.worker) == len(self.label) and bool(
+            all(own.ndim == 1 and own.dtype.kind in "iu" for own, _ in sides)
+            and all(not len(own) or 0 <= own.min() <= own.max() < n for own, n in sides)
+            and (np.diff(self.code) > 0).all()
+        )
+
     @classmethod
     def all_of(cls, n_workers: int, n_classes: int) -> Self:
         worker = np.repeat(np.arange(n_workers, dtype=np.int32), n_classes)

@@ -22,15 +22,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Self
+from zipfile import BadZipFile
 
 import numpy as np
 
 from crowdwise.annotations.columns import Cells
 from crowdwise.annotations.pairs import Pairs
-from crowdwise.errors import FileError, FormatError, MissingExtraError, explain
+from crowdwise.errors import CrowdwiseError, FileError, FormatError, MissingExtraError, explain
 from crowdwise.typing import Array, Ints
 
 VERSION = 1
@@ -61,16 +63,18 @@ class StoredAnnotations:
         home = Path(folder)
         try:
             about = json.loads((home / "about.json").read_text())
-            with np.load(home / "names.npz", allow_pickle=False) as names:
+            stored = BytesIO((home / "names.npz").read_bytes())
+            with np.load(stored, allow_pickle=False) as names:
                 workers, classes = names["workers"], names["classes"]
                 sizes = len(workers), len(classes)
                 pairs = Pairs(names["pair_worker"], names["pair_label"], *sizes)
             known = about["version"] == VERSION and about["size_type"] in SIZES
             counts = int(about["n_tasks"]), int(about["n_annotations"])
-        except (OSError, KeyError, ValueError, TypeError) as error:
+            found = cls(home, *counts, workers, classes, pairs, str(about["size_type"]))
+            whole = known and found._is_whole()
+        except (OSError, KeyError, ValueError, TypeError, EOFError, BadZipFile) as error:
             raise _no_store(home, f"{type(error).__name__}: {error}") from error
-        found = cls(home, *counts, workers, classes, pairs, str(about["size_type"]))
-        if not known or not found._is_whole():
+        if not whole:
             raise _no_store(home, "it is of another version, or cut short")
         return found
 
@@ -95,6 +99,8 @@ class StoredAnnotations:
         count = int(indptr[-1])
         with (self.folder / "codes.bin").open("rb") as file:
             code = np.fromfile(file, dtype="<i4", count=count, offset=4 * first)
+        if len(code) < count or (count and not 0 <= code.min() <= code.max() < len(self.pairs)):
+            raise _no_store(self.folder, f"numbers of pairs in tasks {start:,} to {stop:,}")
         return Cells(indptr, code, None)
 
     def find(self, cell: Array) -> Ints:
@@ -110,9 +116,16 @@ class StoredAnnotations:
 
     def task_names(self) -> Iterator[Array]:
         """The names of the tasks, some at a time."""
-        with _parquet().ParquetFile(self.folder / "tasks.parquet") as file:
-            for batch in file.iter_batches(batch_size=STRIDE):
-                yield batch.column(0).to_numpy(zero_copy_only=False)
+        try:
+            with _parquet().ParquetFile(self.folder / "tasks.parquet") as file:
+                if file.metadata.num_rows != self.n_tasks:
+                    raise _no_store(self.folder, "tasks.parquet names other tasks")
+                for batch in file.iter_batches(batch_size=STRIDE):
+                    yield batch.column(0).to_numpy(zero_copy_only=False)
+        except (OSError, ValueError) as error:
+            if isinstance(error, CrowdwiseError):
+                raise
+            raise _no_store(self.folder, f"tasks.parquet: {error}") from error
 
     def _sizes(self, start: int, stop: int) -> Ints:
         kind = np.dtype(self.size_type)
@@ -130,12 +143,20 @@ class StoredAnnotations:
         return np.asarray(np.load(self.folder / "starts.npy", allow_pickle=False))
 
     def _is_whole(self) -> bool:
-        kind, home = np.dtype(self.size_type), self.folder
+        """Whether files have their sizes, and numbers name what is there."""
+        kind, home, pairs = np.dtype(self.size_type), self.folder, self.pairs
         wanted = {"sizes.bin": kind.itemsize * self.n_tasks, "codes.bin": 4 * self.n_annotations}
-        try:
-            return all((home / name).stat().st_size == size for name, size in wanted.items())
-        except OSError:
-            return False
+        names, starts = (self.workers, self.classes), self._starts
+        n_starts = -(-self.n_tasks // STRIDE) + 1
+        return (
+            all((home / name).stat().st_size == size for name, size in wanted.items())
+            and all(own.ndim == 1 and len(np.unique(own)) == len(own) for own in names)
+            and pairs.is_sound
+            and starts.dtype.kind in "iu"
+            and starts.shape == (n_starts,)
+            and (starts[0], starts[-1]) == (0, self.n_annotations)
+            and bool((np.diff(starts) >= 0).all())
+        )
 
 
 class StoreWriter:

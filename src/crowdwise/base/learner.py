@@ -23,6 +23,7 @@ from crowdwise.io import as_annotations
 from crowdwise.io.accept import align_to_model, in_rows_of
 from crowdwise.persist import Savable, save
 from crowdwise.persist.registry import Tree, learned_attributes
+from crowdwise.persist.soundness import Axes
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, Ints
 
 WorkersLike: TypeAlias = Hashable | Sequence[Hashable] | Array  # a name, or several
@@ -41,7 +42,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     """
 
     # Names along the axes of learned arrays; what a file holds is checked against them.
-    _axes: ClassVar[Mapping[str, tuple[str, ...]]] = Savable._axes
+    _axes: ClassVar[Mapping[str, Axes]] = Savable._axes
     classes_: Array
     workers_: Array
     tasks_: Array

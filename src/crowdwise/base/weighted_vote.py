@@ -22,6 +22,7 @@ class WeightedVote(Aggregator):
     The probability of a class is its share of the weight.
     """
 
+    _axes = {**Aggregator._axes, "weights_": ("workers_",), "agreement_": ("workers_",)}
     traits = Traits(learns_from_gold=True, compact=True)
     weights_: Floats
     agreement_: Floats

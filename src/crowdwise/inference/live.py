@@ -25,6 +25,7 @@ from crowdwise.inference.growing import Growing, NameBook, number_repeats
 from crowdwise.typing import Array, Floats, Ints
 
 BLOCK = 1 << 12  # labels of a visit, about
+ROUNDING = 1e-6  # what a probability may be off by
 STILL = 1e-6  # a visit that moves every probability by less has moved nothing
 EVERY = 1_000  # labels after which a fit to all of them is due at the latest
 
@@ -62,6 +63,17 @@ class Ledger:
         for codes, n in ((self.task, n_tasks), (self.label, shape[1]), (self.worker, n_cells)):
             if codes.min() < 0 or codes.max() >= n:
                 raise FormatError("The ledger names a task, worker or label that is not there.")
+
+    def refuse_misfits(self, n_tasks: int, n_workers: int, n_classes: int) -> None:
+        """Refuse what does not fit the names of a model, or no labels give."""
+        codes = {own.dtype.kind for own in (self.task, self.worker, self.label, self.gold)}
+        if codes - set("iu") or self.worker.max() >= n_workers or self.gold.max() >= n_classes:
+            raise FormatError("The ledger names a worker or a class that is not there.")
+        if self.posterior.shape != (n_tasks, n_classes):
+            raise FormatError("The ledger does not fit the names of the model.")
+        rows = np.stack([self.posterior, self.counted])
+        if rows.min() < 0 or rows.max() > 1 + ROUNDING or self.weight.min() < 0:
+            raise FormatError("The ledger holds probabilities or weights that are none.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +142,8 @@ class LiveCrowd:
     @classmethod
     def reopen(cls, ledger: Ledger, tasks: Array, workers: Array, classes: Array) -> LiveCrowd:
         """Continue where a ledger ends."""
+        ledger.refuse_misfits(len(tasks), len(workers), len(classes))
         live = cls(tasks, workers, classes, ledger.memory)
-        if ledger.posterior.shape != (len(tasks), len(classes)):
-            raise FormatError("The ledger does not fit the names of the model.")
         live._link(ledger.task, ledger.worker, ledger.label, ledger.weight)
         live.gold.view[:], live.begun = ledger.gold, ledger.begun
         live.posterior.view[:] = ledger.posterior

@@ -20,7 +20,7 @@ from crowdwise.persist.registry import (
     learned_attributes,
     registered_name,
 )
-from crowdwise.persist.soundness import refuse_misfits, refuse_not_numbers
+from crowdwise.persist.soundness import Axes, refuse_misfits, refuse_not_numbers
 from crowdwise.persist.values import Arrays, from_json, to_json
 from crowdwise.typing import Array
 
@@ -29,7 +29,7 @@ class Savable:
     """An estimator that writes itself to a file; :func:`crowdwise.load` brings it back."""
 
     # Names along the axes of learned arrays; what a file holds is checked against them.
-    _axes: ClassVar[Mapping[str, tuple[str, ...]]] = {
+    _axes: ClassVar[Mapping[str, Axes]] = {
         "posterior_": ("tasks_", "classes_"),
         "confusion_": ("workers_", "classes_", "classes_"),
         "prior_": ("classes_",),
@@ -52,6 +52,9 @@ class Savable:
     def _task_rows(self) -> Mapping[str, Array]:
         """Learned arrays with one row per task, by the name of their attribute."""
         return {}
+
+    def _refuse_forged(self) -> None:
+        """Refuse learned values that no fit gives, such as a forged file may hold."""
 
     def _inner(self) -> Sequence[Savable]:
         """Fitted models inside this one, with names of their own."""

@@ -13,15 +13,22 @@ from crowdwise.typing import Array
 
 DISTRIBUTIONS = ("posterior_", "confusion_", "prior_")  # where their last axis is the classes
 COUNTS = ("counts_", "knowing_counts_", "spam_counts_")  # of labels, pseudo-counts included
-SHARES = ("rates_", "rate_", "accuracy_", "propensity_", "confidence_")
+SHARES = (
+    "rates_", "rate_", "accuracy_", "propensity_", "confidence_", "share_", "caution_",
+)  # fmt: skip
 ROUNDING = 1e-4  # what rows of single precision may be off by
+MOST = 1e100  # numbers beyond it are never learned, and overflow when they are used
+MOST_LOG = 700.0  # of what is exponentiated
+# What is counted along an array: names of the model ("tasks_"), a size, or a word for a size that
+# several arrays share.
+Axes = tuple[str | int, ...]
 
 
 class Model(Protocol):
     """A model as it comes from a file."""
 
     @property
-    def _axes(self) -> Mapping[str, tuple[str, ...]]: ...
+    def _axes(self) -> Mapping[str, Axes]: ...
 
     def _worker_rows(self) -> Mapping[str, Array]: ...
 
@@ -40,22 +47,28 @@ class CompactRows(Protocol):
 def refuse_misfits(model: Model) -> None:
     """Refuse a model whose learned arrays do not have the sizes of its names."""
     axes = {axis for names in model._axes.values() for axis in names} | {"tasks_", "workers_"}
-    for axis in sorted(axes):
+    sizes: dict[str | int, int] = {axis: axis for axis in axes if isinstance(axis, int)}
+    for axis in sorted(axis for axis in axes if isinstance(axis, str) and axis.endswith("_")):
         if np.ndim(getattr(model, axis)) != 1:
             raise FormatError(f"{axis} is not a list of names.")
-    rows: dict[str, tuple[str, ...]] = {
+        sizes[axis] = len(getattr(model, axis))
+    rows: dict[str, Axes] = {
         **dict.fromkeys(model._worker_rows(), ("workers_",)),
         **dict.fromkeys(model._task_rows(), ("tasks_",)),
     }
     for name, names in {**rows, **model._axes}.items():
         if name in vars(model):
-            expected = tuple(len(getattr(model, axis)) for axis in names)
             found = np.shape(vars(model)[name])
-            if (found if name in model._axes else found[:1]) != expected:
+            shared = zip(names, found, strict=False)
+            expected = tuple(sizes.setdefault(axis, size) for axis, size in shared)
+            whole = len(found) == len(names) if name in model._axes else found != ()
+            if not whole or found[: len(names)] != expected:
                 raise FormatError(f"{name} has the shape {found}, its names {expected}.")
     for value in vars(model).values():
         if hasattr(value, "refuse_misfits"):  # a part that knows its own sizes
             value.refuse_misfits(len(vars(model)["workers_"]), len(vars(model)["classes_"]))
+    if hasattr(model, "_refuse_forged"):  # a model that knows more
+        model._refuse_forged()
     inner = getattr(model, "_inner", tuple)
     for other in inner():
         refuse_misfits(other)
@@ -68,6 +81,8 @@ def refuse_unsound(model: object) -> None:
             raise FormatError(f"{name} is {value}.")
         if hasattr(value, "toarray"):  # in compact form
             _refuse_unsound_rows(value)
+        elif name.startswith("log_") and np.size(value):
+            _refuse_overflow(name, np.asarray(value, dtype=np.float64))
         elif name in (*DISTRIBUTIONS, *COUNTS, *SHARES) and np.size(value):
             numbers = np.asarray(value, dtype=np.float64)
             lowest, highest = numbers.min(), numbers.max()
@@ -81,6 +96,12 @@ def refuse_unsound(model: object) -> None:
                     raise FormatError(f"Not every row of {name} sums to 1.")
 
 
+def _refuse_overflow(name: str, logs: Array) -> None:
+    lowest = -MOST if name == "log_prior_" else -MOST_LOG  # of a class that hardly occurs
+    if logs.min() < lowest or logs.max() > MOST_LOG:
+        raise FormatError(f"{name} holds logarithms from {logs.min():.6g} to {logs.max():.6g}.")
+
+
 def _refuse_unsound_rows(posterior: CompactRows) -> None:
     lowest = min(part.min(initial=0.0) for part in (posterior.value, posterior.rest))
     total = posterior.sum(axis=1)
@@ -88,17 +109,21 @@ def _refuse_unsound_rows(posterior: CompactRows) -> None:
         raise FormatError("Not every row of posterior_ sums to 1.")
 
 
-def _last_axis(model: object, name: str) -> str:
-    axes: Mapping[str, tuple[str, ...]] = getattr(model, "_axes", {})
+def _last_axis(model: object, name: str) -> str | int:
+    axes: Mapping[str, Axes] = getattr(model, "_axes", {})
     return axes[name][-1] if name in axes else ""
 
 
 def refuse_not_numbers(arrays: Mapping[str, Array], *, own_code: bool) -> None:
-    """Refuse NaN and infinity in any array; a user's network may well hold infinity."""
+    """Refuse what is no real number in any array; a user's network may well hold infinity."""
     for name, array in arrays.items():
+        if array.dtype.kind not in "biuf":
+            raise FormatError(f"{name} holds numbers of type {array.dtype}.")
         if array.dtype.kind != "f":
             continue
-        sound = ~np.isnan(array) if own_code and name.startswith("net_") else np.isfinite(array)
+        own = own_code and name.startswith("net_")
+        most = min(MOST, float(np.finfo(array.dtype).max))
+        sound = ~np.isnan(array) if own else np.abs(array) <= most
         if not sound.all():
             first = array[~sound].flat[0]
             raise FormatError(f"{int((~sound).sum()):,} numbers of {name} are not finite: {first}.")

@@ -8,6 +8,7 @@ import numpy as np
 
 from crowdwise import compiled
 from crowdwise.annotations import TIE, Cells
+from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.simplex import clamp, gold_mask
 from crowdwise.typing import Floats, Ints
 
@@ -27,6 +28,23 @@ class Block:
     @property
     def n_tasks(self) -> int:
         return self.cells.n_tasks
+
+    def refuse_misfits(self, log_prior: Floats, *tables: Floats) -> None:
+        """Refuse tables of other sizes, which compiled loops would read beyond their end."""
+        rest = () if tables[0].ndim == 1 else (len(log_prior),)
+        shape = (len(self.label), *rest)
+        found = [log_prior.shape, *(table.shape for table in tables)]
+        fits = len(log_prior) >= self.n_classes and not len(log_prior) % max(self.n_classes, 1)
+        if not fits or found[1:] != [shape] * len(tables):
+            sizes = f"{len(self.label):,} pairs of worker and label and {self.n_classes} classes"
+            raise ParameterError(
+                explain(
+                    f"Tables do not fit {sizes}.",
+                    found=f"shapes {', '.join(map(str, found))}",
+                    expected="a log-prior of the classes, and a row for each pair",
+                    fix="fit the model again, or correct the method that made them",
+                )
+            )
 
     def mask(self, n_truths: int) -> Floats | None:
         """Log of 0 for every truth that gold rules out."""
@@ -71,6 +89,7 @@ def sweep_block(
     ``table`` and ``counts`` have a row for each code, (code, truth). ``counts`` and
     ``posterior`` may be empty. ``offset`` is added to each task's log joint.
     """
+    block.refuse_misfits(log_prior, table)
     cells = block.cells
     loop = compiled.find("em_pass")
     if loop is not None:
@@ -135,6 +154,7 @@ def coin_block(
     Every other class is as likely as ``wrong[c]`` says. ``right`` has a number for each code,
     the expected count of labels that are right.
     """
+    block.refuse_misfits(log_prior, lift, wrong)
     cells = block.cells
     loop = compiled.find("coin_pass")
     if loop is not None:

@@ -63,7 +63,7 @@ class MemoryEngine(BlockSweeps):
         log_class = np.ascontiguousarray(log_class, dtype=np.float64)
 
         def one(edges: Edges) -> Parts:
-            block, some = self._block(edges, self.annotations.cells), slice(*edges)
+            block, some = self._block(edges, self.annotations.cells, self._every), slice(*edges)
             mask, truths, counts = (
                 block.mask(len(prior)),
                 np.zeros_like(prior),
@@ -128,13 +128,13 @@ class MemoryEngine(BlockSweeps):
         return cut_cells(self.annotations.pair_cells, table_size)
 
     def _load(self, edges: Edges) -> Block:
-        return self._block(edges, self.annotations.pair_cells)
+        return self._block(edges, self.annotations.pair_cells, self.pairs)
 
-    def _block(self, edges: Edges, cells: Cells) -> Block:
+    def _block(self, edges: Edges, cells: Cells, pairs: Pairs) -> Block:
         start, stop = edges
         gold = None if self._codes is None else self._codes[start:stop]
         some = Cells(cells.indptr[start : stop + 1], cells.code, cells.value)
-        return Block(some, self.pairs.label, gold, self.n_classes, start)
+        return Block(some, pairs.label, gold, self.n_classes, start)
 
     def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
         posterior = np.empty((self.n_tasks, self.n_classes))

@@ -43,17 +43,19 @@ class PairBelief:
     def refuse_misfits(self, n_workers: int, n_classes: int) -> None:
         """Refuse sizes or numbers, such as those of a damaged file, that cannot be."""
         pairs, n_truths = self.pairs, len(self.pseudo)
-        expected = (len(pairs), n_truths), (n_truths, pairs.n_classes), len(pairs.worker)
-        found = np.shape(self.counts), np.shape(self.pseudo), len(pairs.label)
-        if found != expected or (pairs.n_workers, pairs.n_classes) != (n_workers, n_classes):
-            raise FormatError(f"Counts of pairs have the sizes {found}, not {expected}.")
-        code = pairs.code
-        if (np.diff(code) <= 0).any() or code.min(initial=0) < 0:
-            raise FormatError("Pairs of worker and label are not in rising order.")
-        if code.max(initial=0) >= max(n_workers * n_classes, 1):
-            raise FormatError("Pairs name workers that are not there.")
-        if self.counts.min(initial=0.0) < 0 or self.pseudo.min(initial=0.0) < 0:
-            raise FormatError("Counts of pairs are below 0.")
+        tables = {
+            "counts": (self.counts, (len(pairs), n_truths)),
+            "pseudo": (self.pseudo, (n_truths, n_classes)),
+            "earlier": (self.earlier, (n_workers, n_truths, n_classes)),
+            "stranger": (self.stranger, (n_truths, n_classes)),
+        }
+        if (pairs.n_workers, pairs.n_classes) != (n_workers, n_classes) or not pairs.is_sound:
+            raise FormatError("Pairs of worker and label are not in rising order, or not there.")
+        for name, (table, expected) in tables.items():
+            if table is not None and np.shape(table) != expected:
+                raise FormatError(f"{name} of pairs have the shape {np.shape(table)}.")
+            if table is not None and table.min(initial=0.0) < 0:
+                raise FormatError(f"{name} of pairs are below 0.")
 
     @cached_property
     def total(self) -> Floats:
