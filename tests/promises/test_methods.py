@@ -151,9 +151,11 @@ def test_promise_18_an_array_of_another_shape_or_type_is_refused(method, crowd, 
             if array.dtype.kind in {"huge": "iu", "far": "f"}.get(kind, "") or not array.size:
                 continue
             write_container(path, Content(sound.text, {**sound.arrays, name: change(array)}))
-            with pytest.raises(FormatError):
+            try:
                 load(path)
-                pytest.fail(f"{name} {array.shape} {kind} was loaded")
+            except FormatError:
+                continue
+            pytest.fail(f"{name} {array.shape} {kind} was loaded")
 
 
 def test_promise_18_an_engine_refuses_tables_that_do_not_fit(crowd):

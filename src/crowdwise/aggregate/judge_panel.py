@@ -221,7 +221,9 @@ class JudgePanel(Aggregator):
         n_cuts = max(len(self.classes_) - self._ordered(), 1)
         n_views, group = self.center_.shape[1], self.group_
         if len(self.share_) != n_cuts or n_views != (1 if self._ordered() else n_cuts):
-            raise FormatError(f"{len(self.share_)} cuts and {n_views} views do not fit the classes.")
+            raise FormatError(
+                f"{len(self.share_)} cuts and {n_views} views do not fit the classes."
+            )
         if group.dtype.kind not in "iu" or group.min(initial=0) < 0 or (group >= len(group)).any():
             raise FormatError("group_ names groups of judges that are not there.")
         if np.abs(self.share_.sum(axis=1) - 1.0).max() > 1e-6 or (self.spread_ <= 0).any():
