@@ -330,7 +330,7 @@ def test_a_file_with_bags_of_other_workers_is_refused(votes, tmp_path, name):
         bag, other = model.bags_[1], DawidSkene().fit([[0, 1], [1, 0], [2, 2]])
         bag.belief_ = other.belief_
     model.save(tmp_path / "model")
-    message = "weights_" if name == "weights_" else "Counts of pairs"
+    message = "weights_" if name == "weights_" else "Pairs of worker"
     with pytest.raises(crowdwise.errors.CrowdwiseError, match=message):
         crowdwise.load(tmp_path / "model")
 

@@ -298,6 +298,7 @@ class JudgePanel(Aggregator):
                 explain(
                     f"prior={self.prior!r} does not fit {len(self.classes_)} classes.",
                     expected="a positive share per class, or that of the last of two classes",
+                    fix="give one number for two classes, or one per class",
                 )
             )
         return normalize(prior[None])

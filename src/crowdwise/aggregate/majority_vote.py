@@ -128,6 +128,7 @@ def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) ->
                 explain(
                     f"There are {len(workers):,} workers but weights of shape {values.shape}.",
                     expected="one weight per worker, or a mapping from worker to weight",
+                    fix="give a weight for each worker, in the order of annotations.workers",
                 )
             )
         return values

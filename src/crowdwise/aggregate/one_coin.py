@@ -198,6 +198,7 @@ def right_and_wrong(smoothing: ArrayLike) -> Floats:
             explain(
                 f"smoothing={smoothing!r} is not one or two positive numbers.",
                 expected="one number, or a pair (right, wrong)",
+                fix="give smoothing=1.0, or smoothing=(2.0, 1.0)",
             )
         )
     return np.broadcast_to(pair, (2,))

@@ -124,6 +124,7 @@ class Columns:
             raise ParameterError(
                 f"The mask has shape {mask.shape}.\n"
                 f"  expected: one true or false per annotation ({self.n_annotations:,})"
+                "\n  fix:      make the mask from columns of the same annotations"
             )
         before = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
         return replace(self, **freeze({"indptr": before[self.indptr], **self._take(mask)}))

@@ -285,6 +285,7 @@ def _parse_scores(column: pd.Series, label: Ints, where: str) -> Floats:
                 f"{where} has {plural(int(bad.sum()), 'score')} that cannot be used.",
                 first=show_cell(column, int(bad.argmax()), "score"),
                 expected="a finite number on every row with a label",
+                fix="correct these scores, or drop these rows",
             )
         )
     return score
@@ -301,7 +302,7 @@ def _coerce_floats(column: pd.Series) -> Floats:
 def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
     """The weights as numbers; those of rows that have a label must be usable."""
     weight = _coerce_floats(column)
-    bad = (label >= 0) & ~(np.isfinite(weight) & (weight >= 0))
+    bad = (label >= 0) & ~((weight >= 0) & (weight < np.finfo(np.float32).max))
     if bad.any():
         raise AnnotationError(
             explain(

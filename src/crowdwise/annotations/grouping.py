@@ -121,7 +121,10 @@ def _check_gold(gold: ArrayLike, n_tasks: int, n_classes: int) -> Ints:
 def _name_codes(role: str, names: Names | None, codes: Ints) -> Array:
     size = int(codes.max()) + 1 if len(codes) else 0
     if len(codes) and codes.min() < 0:
-        raise AnnotationError(f"The {role} column has negative numbers.\n  expected: 0 or more")
+        raise AnnotationError(
+            f"The {role} column has negative numbers.\n  expected: 0 or more"
+            "\n  fix:      leave out rows without a name, or number from 0"
+        )
     if names is None:
         return np.arange(size)
     known = require_unique(as_names(names), role)
@@ -129,6 +132,7 @@ def _name_codes(role: str, names: Names | None, codes: Ints) -> Array:
         raise AnnotationError(
             f"The {role} column goes up to {size - 1}, but only {len(known):,} have names.\n"
             f"  expected: a name for every number"
+            "\n  fix:      give a name for every number, or leave the names out"
         )
     return known
 
@@ -176,6 +180,7 @@ def _as_floats(columns: dict[str, Array], n_classes: int) -> dict[str, Array]:
                 explain(
                     f"The soft labels have shape {soft.shape}.",
                     expected=f"a distribution over {n_classes} classes for every annotation",
+                    fix="give one row per annotation and one column per class",
                 )
             )
         checked["soft"] = soft / total

@@ -24,6 +24,7 @@ def decline(table: Columns, labels: Iterable[object]) -> dict[str, Any]:
             explain(
                 f"There is no label {unknown[0]!r} to take for declining.",
                 expected=f"some of {listing(table.classes.tolist())}",
+                fix="check the spelling of the label",
             )
         )
     no_label = np.array([name in names for name in table.classes.tolist()], dtype=bool)
@@ -69,6 +70,7 @@ def score(
                 "No label is a number, so none can be a score.",
                 found=listing(table.classes.tolist()),
                 expected="labels such as 0 to 9, or 0.85",
+                fix="read the scores from a column of their own: score=",
             )
         )
     low = float(np.nanmin(number)) if low is None else low
@@ -85,7 +87,13 @@ def score(
     at = (low + high) / 2 if cut is None else float(cut)
     names = as_names(classes)
     if len(names) != 2:
-        raise ParameterError(explain(f"{len(names)} classes for one cut.", expected="two"))
+        raise ParameterError(
+            explain(
+                f"{len(names)} classes for one cut.",
+                expected="two",
+                fix="give the names below and above the cut",
+            )
+        )
     kept = drop_labels(table, ~np.isfinite(number))
     value: Floats = number[np.isfinite(number)][kept["label"]]
     side: Ints = (value >= at).astype(np.int8)
@@ -124,6 +132,7 @@ def describe_workers(table: Columns, about: object) -> pd.DataFrame:
                     "None of the workers is described.",
                     first=f"{table.workers[0]!r}, while the description begins {frame.index[0]!r}",
                     expected="a column 'worker', or an index, with the names of the workers",
+                    fix="index the table by the names in annotations.workers",
                 )
             )
         return as_text.reindex(index.map(str)).set_axis(index)

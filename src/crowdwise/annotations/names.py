@@ -1,5 +1,6 @@
 """Names of tasks, workers and classes, and the running numbers that stand for them."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -151,15 +152,32 @@ def refuse_lists(values: Iterable[object], role: str) -> Iterator[None]:
 
 
 def note_spaces(names: Array, what: str) -> tuple[str, ...]:
-    """A note on names that differ only by surrounding spaces, if there are any."""
-    texts = [name for name in names.tolist() if isinstance(name, str)]
-    times = Counter(map(str.strip, texts))
-    if len(times) == len(texts):
+    """A note on names that differ only by spaces, case or spelling, if there are any."""
+    if not len(names) or names.dtype.kind in "iufb":
         return ()
-    alike = [name for name in texts if times[name.strip()] > 1]
-    first = [name for name in alike if name.strip() == alike[0].strip()]
-    shown = " and ".join(map(repr, first[:2]))
-    return (f"{len(alike):,} {what} differ only by surrounding spaces, such as {shown}",)
+    own = names.tolist()
+    for spell, how in ((_strip, "by surrounding spaces"), (_simplify, "in case or spelling")):
+        plain = [spell(name) for name in own]
+        times = Counter(plain)
+        if len(times) < len(own):
+            alike = [place for place, text in enumerate(plain) if times[text] > 1]
+            first = [own[place] for place in alike if plain[place] == plain[alike[0]]]
+            shown = " and ".join(map(repr, first[:2]))
+            return (f"{len(alike):,} {what} differ only {how}, such as {shown}",)
+    return ()
+
+
+def _strip(name: object) -> object:
+    return name.strip() if isinstance(name, str) else (type(name), name)
+
+
+def _simplify(name: object) -> object:
+    """A name without case, spaces, forms of its letters and ways to write a number."""
+    text = unicodedata.normalize("NFKC", str(name)).strip().casefold()
+    try:
+        return float(text) if text[-1:].isdigit() else text
+    except ValueError:
+        return text
 
 
 def _encode_dense(array: Array) -> tuple[Array, Ints] | None:

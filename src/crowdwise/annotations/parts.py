@@ -23,7 +23,10 @@ def count_repeats(table: Columns) -> int:
 def mask_repeats(table: Columns, keep: str) -> Array:
     """Which annotations stay when each worker may label a task only once."""
     if keep not in ("first", "last", "majority"):
-        raise ParameterError(f"keep={keep!r} is unknown.\n  expected: first, last or majority")
+        raise ParameterError(
+            f"keep={keep!r} is unknown.\n  expected: first, last or majority"
+            "\n  fix:      give keep='majority'"
+        )
     task, worker, label = table.task, table.worker, table.label
     place = np.arange(len(label)) if table.time is None else table.time
     order = np.lexsort((np.arange(len(label)), place, worker, task))
@@ -45,7 +48,10 @@ def mask_repeats(table: Columns, keep: str) -> Array:
 def sample_per_task(indptr: Ints, redundancy: int, random_state: RandomState) -> Array:
     """Which annotations a random sample of at most ``redundancy`` per task keeps."""
     if redundancy < 1:
-        raise ParameterError(f"redundancy={redundancy} is too small.\n  expected: 1 or more")
+        raise ParameterError(
+            f"redundancy={redundancy} is too small.\n  expected: 1 or more"
+            "\n  fix:      keep at least one label per task"
+        )
     n = int(indptr[-1])
     task = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((check_random_state(random_state).random_sample(n), task))
@@ -61,6 +67,7 @@ def split(n: int, test_size: float, random_state: RandomState, what: str) -> tup
         raise ParameterError(
             f"test_size={test_size} leaves one side of {n:,} {what} empty.\n"
             "  expected: a fraction between 0 and 1 that leaves both sides some"
+            "\n  fix:      give a fraction such as 0.2, or more data"
         )
     order = check_random_state(random_state).permutation(n)
     return np.sort(order[n_test:]), np.sort(order[:n_test])

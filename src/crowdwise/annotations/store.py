@@ -1,8 +1,8 @@
 """Annotations on disk, for more of them than memory holds: a folder that is read in blocks.
 
 =================  ==========================================================================
-``about.json``     the version of this form, the numbers of tasks and annotations, and the
-                   type of ``sizes.bin``
+``about.json``     the version of this form, the numbers of tasks, annotations and rows without a
+                   label, and the type of ``sizes.bin``
 ``names.npz``      ``workers`` and ``classes``, sorted; ``pair_worker`` and ``pair_label`` of the
                    (worker, label) pairs that occur, in rising order
 ``sizes.bin``      annotations of each task, as 1, 2 or 4 bytes
@@ -56,6 +56,7 @@ class StoredAnnotations:
     classes: Array
     pairs: Pairs
     size_type: str
+    n_left_out: int = 0  # rows of the files that have no label
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -70,7 +71,8 @@ class StoredAnnotations:
                 pairs = Pairs(names["pair_worker"], names["pair_label"], *sizes)
             known = about["version"] == VERSION and about["size_type"] in SIZES
             counts = int(about["n_tasks"]), int(about["n_annotations"])
-            found = cls(home, *counts, workers, classes, pairs, str(about["size_type"]))
+            kind, left_out = str(about["size_type"]), int(about.get("left_out", 0))
+            found = cls(home, *counts, workers, classes, pairs, kind, left_out)
             whole = known and found._is_whole()
         except (OSError, KeyError, ValueError, TypeError, EOFError, BadZipFile) as error:
             raise _no_store(home, f"{type(error).__name__}: {error}") from error
@@ -192,7 +194,7 @@ class StoreWriter:
             self.names = parquet.ParquetWriter(self.folder / "tasks.parquet", table.schema)
         self.names.write_table(table)
 
-    def finish(self, workers: Array, classes: Array, pairs: Pairs) -> None:
+    def finish(self, workers: Array, classes: Array, pairs: Pairs, left_out: int = 0) -> None:
         for file in (self.codes, self.sizes, *([] if self.names is None else [self.names])):
             file.close()
         rows: dict[str, Any] = {"pair_worker": pairs.worker, "pair_label": pairs.label}
@@ -208,6 +210,7 @@ class StoreWriter:
         (self.folder / "sizes.u32").unlink()
         np.save(self.folder / "starts.npy", np.array(starts, dtype=np.int64))
         sizes = {"n_tasks": self.n_tasks, "n_annotations": self.n_annotations}
+        sizes["left_out"] = left_out
         about = {"what": "crowdwise annotations", "version": VERSION, "size_type": size_type}
         (self.folder / "about.json").write_text(json.dumps({**about, **sizes}, indent=1))
 
@@ -219,7 +222,13 @@ def new_folder(folder: Path) -> Iterator[Path]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     except OSError as error:
-        raise FileError(explain(f"{folder} cannot be written.", first=str(error))) from error
+        raise FileError(
+            explain(
+                f"{folder} cannot be written.",
+                first=str(error),
+                fix="choose another folder: Annotations.open(path, folder=…)",
+            )
+        ) from error
     try:
         yield unfinished
         if (folder / "about.json").exists():

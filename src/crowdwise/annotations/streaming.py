@@ -7,14 +7,15 @@ memory and is grouped by task.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.grouping import order_by
+from crowdwise.annotations.grouping import find_words, is_word, order_by
 from crowdwise.annotations.pairs import CROWDED, Pairs, encode
 from crowdwise.annotations.store import StoredAnnotations, StoreWriter, new_folder
 from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, MissingExtraError, explain
@@ -24,6 +25,7 @@ ROWS_AT_ONCE = 1 << 20
 ROWS_PER_PART = 1 << 22
 BYTES_PER_ROW = 8  # of a text file, at the least
 ROLES = ("task", "worker", "label")
+is_whole_number = re.compile(r"0|-?[1-9]\d{0,17}").fullmatch
 SOURCES = "sources.json"  # in the folder: the files that it was made from
 
 
@@ -40,7 +42,7 @@ def open_annotations(
         return StoredAnnotations.load(home)
     try:
         with new_folder(home) as unfinished:
-            _build(_dataset(source), columns, unfinished)
+            _build(_dataset(source, columns), columns, unfinished)
             (unfinished / SOURCES).write_text(json.dumps(sources))
     except CrowdwiseError:
         raise
@@ -64,9 +66,10 @@ def _made_from(home: Path) -> Any:
         return None
 
 
-def _dataset(source: Path) -> Any:
+def _dataset(source: Path, columns: dict[str, str]) -> Any:
     try:
-        from pyarrow import dataset
+        import pyarrow
+        from pyarrow import csv, dataset
     except ImportError:
         raise MissingExtraError.of("Annotations on disk", "pyarrow", "parquet") from None
     if not source.exists():
@@ -81,28 +84,40 @@ def _dataset(source: Path) -> Any:
                 fix="convert it, for example with crowdwise convert",
             )
         )
+    form: Any = kind[first.suffix]
+    if form == "csv":  # names are text until all of them are known: 01 is not 1
+        text = dict.fromkeys(columns.values(), pyarrow.string())
+        empty = csv.ConvertOptions(column_types=text, null_values=[""], strings_can_be_null=True)
+        form = dataset.CsvFileFormat(convert_options=empty)
     try:
-        return dataset.dataset(source, format=kind[first.suffix])
+        return dataset.dataset(source, format=form)
     except (OSError, ValueError) as error:
-        raise FileError(explain(f"{source} cannot be read.", first=str(error))) from error
+        fix = "check that it is a table, and not cut short"
+        raise FileError(explain(f"{source} cannot be read.", first=str(error), fix=fix)) from error
 
 
 class Names:
     """Running numbers of names, in the order in which they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: frozenset[str] = frozenset()) -> None:
         self.number: dict[Any, int] = {}
+        self.words = words  # that are no names, and have the number -1
 
     def encode(self, column: Any) -> Ints:
         """The numbers of a column of names."""
         coded = column.dictionary_encode()
-        known = [self.number.setdefault(n, len(self.number)) for n in coded.dictionary.to_pylist()]
+        known = [
+            -1 if is_word(name, self.words) else self.number.setdefault(name, len(self.number))
+            for name in coded.dictionary.to_pylist()
+        ]
         place: Ints = np.array(known, dtype=np.int32)
         return place[coded.indices.to_numpy(zero_copy_only=False)]
 
-    def in_order(self) -> tuple[Array, Ints]:
-        """The names, sorted, and the new number of each."""
+    def in_order(self, *, text: bool) -> tuple[Array, Ints]:
+        """The names, sorted, and the new number of each; ``text`` may stand for numbers."""
         names = list(self.number)
+        if text and all(map(is_whole_number, names)):
+            names = list(map(int, names))
         if len({type(name) for name in names}) > 1:
             names = list(map(str, names))
         order = sorted(range(len(names)), key=names.__getitem__)
@@ -118,14 +133,19 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
             fix = f"name it: Annotations.open(path, {role}='…')"
             where = "The file"
             raise AnnotationError.missing_column(columns[role], where=where, found=found, fix=fix)
-    workers, classes = Names(), Names()
+    _refuse_columns(dataset, columns)
+    text = dataset.format.default_extname == "csv"
+    workers, classes = Names(), Names(find_words("auto", []))
     n_parts = max(-(-_estimate_rows(dataset) // ROWS_PER_PART), 1)
     parts = [folder / f"part-{number}" for number in range(n_parts)]
-    _deal_out(dataset, [columns[role] for role in ROLES], workers, classes, parts)
-    (worker_names, of_worker), (class_names, of_class) = workers.in_order(), classes.in_order()
+    dealt = _deal_out(dataset, [columns[role] for role in ROLES], workers, classes, parts)
+    (worker_names, of_worker), (class_names, of_class) = (
+        own.in_order(text=text) for own in (workers, classes)
+    )
     sizes = len(worker_names), len(class_names)
-    if not sizes[0]:
-        raise AnnotationError(explain("There are no annotations in the file."))
+    if not sizes[1]:
+        fix = "check that it is the right file, and that labels are not all empty"
+        raise AnnotationError(explain("There are no annotations in the file.", fix=fix))
     pairs = _find_pairs(parts, of_worker, of_class, sizes)
     writer = StoreWriter(folder)
     for part in parts:
@@ -136,9 +156,37 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
         order = order_by(task, np.concatenate([[0], np.cumsum(counts)]))
         who, what = of_worker[worker[order]], of_class[label[order]]
         code = encode(who, what, sizes[1], None if pairs.whole else pairs)
-        writer.append(names, counts, code)
+        writer.append(names.astype(np.int64) if text and dealt.numbers else names, counts, code)
         part.unlink()
-    writer.finish(worker_names, class_names, pairs)
+    writer.finish(worker_names, class_names, pairs, dealt.left_out)
+
+
+def _refuse_columns(dataset: Any, columns: dict[str, str]) -> None:
+    """Refuse columns that cannot be names, and weights, which would be lost."""
+    from pyarrow import types
+
+    fits = (types.is_integer, types.is_boolean, types.is_floating, types.is_string,
+            types.is_large_string, types.is_dictionary)  # fmt: skip
+    for role, name in columns.items():
+        kind = dataset.schema.field(name).type
+        if not any(fit(kind) for fit in fits):
+            raise AnnotationError(
+                explain(
+                    f"The column {name!r} cannot be the {role} of annotations on disk.",
+                    found=f"values of type {kind}",
+                    expected="numbers or text",
+                    fix=f"write it as text, or name another: {role}='…'",
+                )
+            )
+    if "weight" in dataset.schema.names:
+        raise AnnotationError(
+            explain(
+                "The file has weights, which annotations on disk cannot have.",
+                found="a column 'weight'",
+                expected="columns of tasks, workers and labels",
+                fix="leave the column out, or read a part of the file with crowdwise.read",
+            )
+        )
 
 
 def _estimate_rows(dataset: Any) -> int:
@@ -148,20 +196,37 @@ def _estimate_rows(dataset: Any) -> int:
     return sum(Path(file).stat().st_size for file in dataset.files) // BYTES_PER_ROW
 
 
+class Dealt(NamedTuple):
+    """What was found when rows were dealt out."""
+
+    left_out: int  # rows without a label, or that repeat the header
+    numbers: bool  # whether all tasks are whole numbers
+
+
 def _deal_out(
     dataset: Any, columns: list[str], workers: Names, classes: Names, parts: list[Path]
-) -> None:
+) -> Dealt:
     """Write each row to the part that the hash of its task says."""
     import pyarrow
 
     writers: dict[int, Any] = {}
+    left_out, numbers, n_rows = 0, True, 0
     for batch in dataset.to_batches(columns=columns, batch_size=ROWS_AT_ONCE):
-        rows = pyarrow.table(batch).drop_null().combine_chunks()
+        read = pyarrow.table(batch).select(columns)
+        whole = read.filter(~_find_headers(read, columns))
+        codes = classes.encode(whole.column(2).combine_chunks().drop_null())
+        kept = np.zeros(len(whole), dtype=bool)
+        kept[whole.column(2).is_valid().to_numpy()] = codes >= 0
+        rows = whole.filter(kept).combine_chunks()
+        left_out += len(read) - len(rows)
+        _refuse_nulls(rows, columns, n_rows)
+        n_rows += len(read)
         if not len(rows):
             continue
         task, worker, label = (rows.column(name).combine_chunks() for name in columns)
         coded = task.dictionary_encode()
         names = coded.dictionary.to_numpy(zero_copy_only=False)
+        numbers = numbers and names.dtype == object and all(map(is_whole_number, names))
         hashed = pd.util.hash_array(names) % np.uint64(len(parts))
         part = hashed.astype(np.int64)[coded.indices.to_numpy(zero_copy_only=False)]
         order = np.argsort(part, kind="stable")
@@ -175,6 +240,34 @@ def _deal_out(
             writers[number].write_table(table.slice(start, stop - start))
     for writer in writers.values():
         writer.close()
+    return Dealt(left_out, numbers)
+
+
+def _find_headers(rows: Any, columns: list[str]) -> Array:
+    """Which rows repeat the header, as where files were put one after another."""
+    from pyarrow import compute as pc
+
+    found = np.ones(len(rows), dtype=bool)
+    for name in columns:
+        if not found.any() or rows.schema.field(name).type != "string":
+            return np.zeros(len(rows), dtype=bool)
+        found &= pc.equal(rows.column(name), name).fill_null(False).to_numpy()
+    return found
+
+
+def _refuse_nulls(rows: Any, columns: list[str], before: int) -> None:
+    """Refuse labels without a task or a worker."""
+    for role, name in zip(ROLES[:2], columns[:2], strict=True):
+        n = rows.column(name).null_count
+        if n:
+            raise AnnotationError(
+                explain(
+                    f"The {role} is missing in {n:,} of {len(rows):,} annotations.",
+                    first=f"in the rows after {before:,}",
+                    expected=f"a {role} on every row",
+                    fix=f"fill in the {role}, or drop these rows",
+                )
+            )
 
 
 def _read_part(part: Path) -> tuple[Array, Ints, Ints, Ints]:

@@ -68,6 +68,7 @@ def _choose_names(
         raise AnnotationError(
             f"The matrix has shape {shape}, but there are names for {plural(len(names), role)}.\n"
             f"  expected: rows are tasks, columns are workers"
+            "\n  fix:      give a name for each row and column, or transpose the matrix"
         )
     return names
 

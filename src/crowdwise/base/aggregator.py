@@ -243,6 +243,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
                 explain(
                     f"unknown_workers={unknown_workers!r} is unknown.",
                     expected=", ".join(UNKNOWN_WORKERS),
+                    fix="give unknown_workers='average'",
                 )
             )
         data = as_annotations(annotations)

@@ -53,7 +53,13 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """The method with settings of its paper or code; ``recipes`` lists the names."""
         if name not in cls.recipes:
             known = ", ".join(cls.recipes) or "none; it is used as it is"
-            raise ParameterError(explain(f"{cls.__name__} has no recipe {name!r}.", expected=known))
+            raise ParameterError(
+                explain(
+                    f"{cls.__name__} has no recipe {name!r}.",
+                    expected=known,
+                    fix="name one of these",
+                )
+            )
         return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
 
     @abstractmethod

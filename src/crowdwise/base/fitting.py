@@ -164,6 +164,7 @@ def refuse_width(found: int, expected: int) -> None:
             explain(
                 f"X has {found:,} features.",
                 expected=f"the {expected:,} features that were there in fit",
+                fix="prepare X as it was prepared for fit",
             )
         )
 

@@ -111,7 +111,11 @@ class LiveUpdates:
                 )
             if memory is not None and not memory > 0:
                 raise ParameterError(
-                    explain(f"memory={memory!r} cannot be used.", expected="a positive number")
+                    explain(
+                        f"memory={memory!r} cannot be used.",
+                        expected="a positive number",
+                        fix="leave memory out to remember every label",
+                    )
                 )
             none = np.zeros(0, dtype=object)
             model._live = live = LiveCrowd(none, none, none, memory or 0.0)

@@ -61,6 +61,7 @@ def run_on_disk(args: Namespace, model: Any) -> int:
             explain(
                 f"{args.annotations} is large, so labels are written block by block.",
                 expected="-o and a file named .parquet",
+                fix="add -o labels.parquet",
             )
         )
     unread = [name for name in IN_MEMORY_ONLY if getattr(args, name, None) not in (None, False)]
@@ -77,6 +78,8 @@ def run_on_disk(args: Namespace, model: Any) -> int:
     votes = Annotations.open(args.annotations, **names)
     say(args, f"{args.annotations} is large: it stays on disk, in {votes.folder}")
     say(args, str(votes).strip("<>"))
+    if votes.n_left_out:
+        say(args, f"rows without a label left out: {votes.n_left_out:,}")
     fit_method(model, votes)
     stream_labels(model, args.output, probabilities=args.proba)
     seconds, name = time.perf_counter() - start, type(model).__name__

@@ -58,7 +58,13 @@ def run(args: Namespace) -> int:
     annotations = read_input(args)
     if not annotations.n_annotations:
         what = "There are no annotations."
-        raise AnnotationError(explain(what, expected="at least one with a label"))
+        raise AnnotationError(
+            explain(
+                what,
+                expected="at least one with a label",
+                fix="check that it is the right file, and that labels are not all empty",
+            )
+        )
     start = time.perf_counter()
     table = agreement(
         annotations,

@@ -148,6 +148,7 @@ def find_prices(args: Namespace, annotations: "Annotations") -> "pd.Series | Non
             f"There is no price of a judge in {args.prices!r}.",
             found="no table of workers" if about is None else ", ".join(map(str, about.columns)),
             expected=f"a column of --workers, or a table with the columns worker and {PRICE}",
+            fix="name a column of --workers, or give a file",
         )
     )
 

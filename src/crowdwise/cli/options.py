@@ -226,7 +226,9 @@ def find_method(name: str, kinds: tuple[str, ...] = ("aggregate",)) -> Any:
             return getattr(import_module(KINDS[kind][0]), plain[_plain(name)])
         known += plain.values()
     if other := find_other_use(name, kinds):
-        raise ParameterError(f"{other}.")
+        raise ParameterError(
+            f"{other}.\n  fix:      write --set with the name of a parameter of the method"
+        )
     close = get_close_matches(_plain(name), map(_plain, known), n=3)
     raise ParameterError(
         explain(

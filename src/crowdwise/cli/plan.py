@@ -77,7 +77,13 @@ def run(args: Namespace) -> int:
 def refuse_negative(name: str, value: float | None) -> None:
     """Refuse money that is less than nothing, or no number."""
     if value is not None and not 0 <= value < float("inf"):
-        raise ParameterError(explain(f"--{name} {value} cannot be used.", expected="0 or more"))
+        raise ParameterError(
+            explain(
+                f"--{name} {value} cannot be used.",
+                expected="0 or more",
+                fix="leave it out, or give a number of 0 or more",
+            )
+        )
 
 
 def find_workers(text: str, annotations: Any) -> list[Any]:

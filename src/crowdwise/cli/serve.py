@@ -152,7 +152,10 @@ def replay_log(args: Namespace) -> int:
         if isinstance(error, FileError):
             raise
         raise FileError(
-            explain(f"{args.replay} cannot be read: {error.strerror or error}.")
+            explain(
+                f"{args.replay} cannot be read: {error.strerror or error}.",
+                fix="check its path and permissions",
+            )
         ) from error
     say(
         args,

@@ -80,6 +80,7 @@ def check_probs(pred_probs: ArrayLike | None, wide: Wide) -> Floats:
             explain(
                 f"pred_probs have shape {proba.shape}.",
                 expected=f"({len(wide.labels):,}, {highest} or more): a row for each example",
+                fix="predict a probability of every class for each example",
             )
         )
     return proba

@@ -93,6 +93,7 @@ class Voting(CrowdKitAggregator):
             raise ParameterError(
                 f"on_missing_skill={self.on_missing_skill!r} is unknown.\n"
                 f"  expected: {', '.join(ON_MISSING_SKILL)}"
+                "\n  fix:      choose one of these"
             )
         weights = skills.reindex(votes.workers).to_numpy(dtype=np.float64, copy=True)
         missing = np.isnan(weights)
@@ -205,6 +206,10 @@ def one_mean(means: ArrayLike | None, name: str) -> float:
     values: Array = np.unique(1.0 if means is None else np.asarray(means, dtype=np.float64))
     if len(values) != 1:
         raise ParameterError(
-            explain(f"{name} has {len(values)} values.", expected="the same mean for all")
+            explain(
+                f"{name} has {len(values)} values.",
+                expected="the same mean for all",
+                fix="give one value for all",
+            )
         )
     return float(values[0])

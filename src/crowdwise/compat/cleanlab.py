@@ -165,6 +165,7 @@ def get_active_learning_scores(
     if pred_probs is None and pred_probs_unlabeled is None:
         raise ParameterError(
             "There is nothing to score.\n  expected: pred_probs, pred_probs_unlabeled, or both"
+            "\n  fix:      predict probabilities with any classifier first"
         )
     if pred_probs is None:
         return score_settled(None, None, pred_probs_unlabeled)
@@ -234,14 +235,24 @@ def _refuse_unknown(methods: list[str], quality: str, weights: bool) -> None:
         ("quality_method", quality, QUALITY_METHODS),
     ):
         if given not in known:
-            raise ParameterError(f"{what}={given!r} is unknown.\n  expected: {', '.join(known)}")
+            raise ParameterError(
+                f"{what}={given!r} is unknown.\n  expected: {', '.join(known)}"
+                "\n  fix:      choose one of these"
+            )
     if weights and quality != "crowdlab":
-        raise ParameterError("There are no weights.\n  expected: quality_method='crowdlab'")
+        raise ParameterError(
+            "There are no weights.\n  expected: quality_method='crowdlab'"
+            "\n  fix:      leave return_weights out, or choose crowdlab"
+        )
 
 
 def _refuse_other_scores(named: Mapping[str, object]) -> None:
     method = named.get("method", "self_confidence")
     if method != "self_confidence" or named.get("adjust_pred_probs"):
         raise ParameterError(
-            explain(f"label_quality_score_kwargs={dict(named)}.", expected="self_confidence only")
+            explain(
+                f"label_quality_score_kwargs={dict(named)}.",
+                expected="self_confidence only",
+                fix="leave it out",
+            )
         )

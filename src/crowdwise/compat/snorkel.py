@@ -92,7 +92,10 @@ class Labeler(ABC):
                 found[name] = float(METRICS[name](truth[both], labels[both]))
             else:
                 known = ", ".join([*METRICS, "coverage", "roc_auc"])
-                raise ParameterError(f"The metric {name!r} is unknown.\n  expected: {known}")
+                raise ParameterError(
+                    f"The metric {name!r} is unknown.\n  expected: {known}"
+                    "\n  fix:      choose one of these"
+                )
         return found
 
     def _decide(self, L: ArrayLike, policy: str) -> tuple[Ints, Floats]:
@@ -108,6 +111,7 @@ class Labeler(ABC):
                 explain(
                     f"L has shape {matrix.shape} and type {matrix.dtype}.",
                     expected="a matrix of integers, examples x labeling functions",
+                    fix="make it with the labeling functions first, or pass L.to_numpy()",
                 )
             )
         if matrix.size and not (matrix.min() >= ABSTAIN and matrix.max() < self.cardinality):
@@ -115,6 +119,7 @@ class Labeler(ABC):
                 explain(
                     f"L has labels from {matrix.min()} to {matrix.max()}.",
                     expected=f"-1 to {self.cardinality - 1}, by cardinality={self.cardinality}",
+                    fix="give LabelModel(cardinality=…) the number of classes",
                 )
             )
         row, column = np.nonzero(matrix != ABSTAIN)
@@ -248,6 +253,7 @@ class LabelModel(Labeler):
                 explain(
                     f"The class balance is {balance.round(3).tolist()}.",
                     expected=f"{self.cardinality} positive numbers, one for each class",
+                    fix="leave it out to have it estimated",
                 )
             )
         return balance
@@ -263,6 +269,7 @@ def break_ties(proba: Floats, policy: str) -> Ints:
     if policy not in POLICIES:
         raise ParameterError(
             f"tie_break_policy={policy!r} is unknown.\n  expected: {', '.join(POLICIES)}"
+            "\n  fix:      choose one of these"
         )
     best = proba.max(axis=1, keepdims=True) - proba < CLOSE
     labels = best.argmax(axis=1)
@@ -289,6 +296,12 @@ def _refuse_other_training(named: dict[str, object]) -> None:
         if name in IGNORED:
             continue
         if name not in only:
-            raise ParameterError(f"fit has no setting {name!r}.\n  expected: n_epochs, lr, l2, …")
+            raise ParameterError(
+                f"fit has no setting {name!r}.\n  expected: n_epochs, lr, l2, …"
+                "\n  fix:      leave it out"
+            )
         if value != only[name]:
-            raise ParameterError(f"{name}={value!r}.\n  expected: {only[name]!r}, the only choice")
+            raise ParameterError(
+                f"{name}={value!r}.\n  expected: {only[name]!r}, the only choice"
+                "\n  fix:      leave it out"
+            )

@@ -79,6 +79,7 @@ class Crowd:
                 explain(
                     f"{self.name} has no part {name!r}.",
                     expected=listing(parts) or "a set with a split; this one has none",
+                    fix="name one of its parts, or take all tasks",
                 )
             )
         tasks = self.split.index[self.split == name]

@@ -107,6 +107,7 @@ class Info:
                 explain(
                     f"{self.name} has no {kind} {wanted!r}.",
                     expected=listing(list(known), most=10) or f"no choice: leave {kind} out",
+                    fix="name one of these, or leave it out",
                 )
             )
         return {kind: wanted or next(iter(known))} if known else {}

@@ -170,6 +170,7 @@ class Bayesian(MLE):
                 explain(
                     f"prior={self.prior} for {len(counts)} classes.",
                     expected="one number, or a number of 0 or more for each class",
+                    fix="give one number for all classes",
                 )
             )
         return prior

@@ -412,6 +412,7 @@ def size_of(net: EmbedNet, features: Features) -> int:
                 "encoder does not turn these features into vectors.",
                 first=f"{type(error).__name__}: {error}",
                 expected=f"a torch.nn.Module that takes features of shape {tuple(x.shape)}",
+                fix="check the input size of the encoder",
             )
         ) from error
 

@@ -413,6 +413,10 @@ def class_number(name: object, classes: Array) -> int:
     found = int(locate(classes, np.array([name], dtype=object))[0])
     if found < 0:
         raise ParameterError(
-            explain(f"There is no class {name!r}.", expected=f"one of {listing(classes)}")
+            explain(
+                f"There is no class {name!r}.",
+                expected=f"one of {listing(classes)}",
+                fix="check the spelling of the class",
+            )
         )
     return found

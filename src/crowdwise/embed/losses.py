@@ -247,6 +247,7 @@ def triplets(groups: EmbeddedGroups) -> tuple[Tensor, Tensor, Tensor]:
             explain(
                 f"Groups have {members.shape[1]} members, and this loss compares three.",
                 expected="groups=RandomGroups(negatives=1)",
+                fix="give these groups, or another loss",
             )
         )
     anchor, positive, negative = members.unbind(dim=1)

@@ -95,6 +95,7 @@ class Relation(nn.Module):
                 explain(
                     f"RelationLoss with {self.supports} supports has no queries to compare.",
                     expected="groups=Episodes(per_class), with more tasks of a class than supports",
+                    fix="lower supports, or raise per_class",
                 )
             )
         members = groups.queries[rows]  # (episode, class, member, dimension)

@@ -87,9 +87,15 @@ def expected_calibration_error(
 def bin_edges(trust: Floats, n_bins: int, bins: str) -> Floats:
     """Where one bin of confidence ends and the next begins."""
     if bins not in BINS:
-        raise ParameterError(f"bins={bins!r} is unknown.\n  expected: {', '.join(BINS)}")
+        raise ParameterError(
+            f"bins={bins!r} is unknown.\n  expected: {', '.join(BINS)}"
+            "\n  fix:      leave bins out for bins of equal width"
+        )
     if n_bins < 1:
-        raise ParameterError(f"n_bins={n_bins} is too small.\n  expected: 1 or more")
+        raise ParameterError(
+            f"n_bins={n_bins} is too small.\n  expected: 1 or more"
+            "\n  fix:      leave bins out for bins of equal width"
+        )
     steps = np.linspace(0, 1, n_bins + 1)
     if bins == "width":
         return steps

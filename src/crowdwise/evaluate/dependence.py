@@ -125,7 +125,13 @@ def dependence(
         known = int(proba.sum())
         if known < LEAST_TASKS:
             what = f"There {'is' if known == 1 else 'are'} {plural(known, 'task')} with a truth."
-            raise AnnotationError(explain(what, expected=f"{LEAST_TASKS} or more"))
+            raise AnnotationError(
+                explain(
+                    what,
+                    expected=f"{LEAST_TASKS} or more",
+                    fix="gather labels of more tasks by the same workers",
+                )
+            )
     else:
         fitted = (JudgePanel() if model is None else clone(model)).fit(votes)
         proba = fitted.predict_proba(votes).to_numpy()
@@ -153,7 +159,9 @@ def check_size(votes: Annotations) -> None:
     if not 2 <= votes.n_workers <= MOST_JUDGES or votes.n_classes < 2:
         what = f"{plural(votes.n_workers, 'judge')} and {plural(votes.n_classes, 'class')}."
         expected = f"2 to {MOST_JUDGES} judges who rate most tasks, and two classes or more"
-        raise AnnotationError(explain(what, expected=expected))
+        raise AnnotationError(
+            explain(what, expected=expected, fix="gather labels of the same tasks by more workers")
+        )
 
 
 def name_families(votes: Annotations) -> pd.Series:

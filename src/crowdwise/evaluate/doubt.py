@@ -93,7 +93,13 @@ def uncertainty(
     check_interval(0, confidence)
     data = once_per_worker(annotations)
     if not data.n_annotations:
-        raise AnnotationError(explain("There are no annotations.", expected="one or more"))
+        raise AnnotationError(
+            explain(
+                "There are no annotations.",
+                expected="one or more",
+                fix="check that it is the right file, and that labels are not all empty",
+            )
+        )
     known = None if gold is None else as_gold(gold, data)
     posterior = clamp(model_posterior(data, model, gold), known)
     if confusion:

@@ -128,7 +128,9 @@ def estimate(
     True
     """
     if of not in KINDS:
-        raise ParameterError(explain(f"of={of!r} is unknown.", expected=", ".join(KINDS)))
+        raise ParameterError(
+            explain(f"of={of!r} is unknown.", expected=", ".join(KINDS), fix="choose one of these")
+        )
     votes = as_annotations(annotations)
     place, truths = find_truths(gold, votes)
     value, scale = take_values(votes, truths, of, label)
@@ -137,6 +139,7 @@ def estimate(
             explain(
                 f"There {'is' if len(place) == 1 else 'are'} {plural(len(place), 'gold label')}.",
                 expected=f"{LEAST_GOLD} or more, of tasks drawn at random",
+                fix="label more tasks, drawn at random, and give them as gold",
             )
         )
     rng = check_random_state(random_state)
@@ -225,6 +228,7 @@ class Part:
                 explain(
                     f"{plural(n, 'gold label')} and {plural(n_rest, 'other task')} in one group.",
                     expected="two or more of both, in each group",
+                    fix="label more tasks, drawn at random, and give them as gold",
                 )
             )
         weight = self.weight / self.weight.mean()
@@ -304,6 +308,7 @@ def take_values(
                 first=repr(truths[0]) if label is None or not are_labels else f"label={label!r}",
                 expected="numbers for a mean; for a share some of "
                 + ", ".join(map(repr, votes.classes.tolist())),
+                fix='give numbers as truths, or ask for a share with of="share"',
             )
         )
     return values, None
@@ -319,6 +324,7 @@ def take(values: Mapping[Hashable, float] | pd.Series, tasks: Array) -> Floats:
                 "A gold task has no positive weight.",
                 first=f"task {tasks[int((~(found > 0)).argmax())]!r}",
                 expected="a weight for each gold task",
+                fix="leave out gold tasks that could not have been drawn",
             )
         )
     return found
@@ -330,13 +336,21 @@ def split_groups(
     """Which tasks are in the first and in the second group."""
     if groups is None:
         raise ParameterError(
-            explain("A difference needs groups.", expected="groups={task: group, …}")
+            explain(
+                "A difference needs groups.",
+                expected="groups={task: group, …}",
+                fix="say to which group each task belongs",
+            )
         )
     named = groups if isinstance(groups, pd.Series) else pd.Series(dict(groups))
     own = named.reindex(pd.Index(tasks, tupleize_cols=False))
     names = sorted(own.dropna().unique().tolist(), key=str)
     if len(names) != 2:
         raise ParameterError(
-            explain(f"groups names {plural(len(names), 'group')} of tasks.", expected="two")
+            explain(
+                f"groups names {plural(len(names), 'group')} of tasks.",
+                expected="two",
+                fix="compare two groups at a time",
+            )
         )
     return [(own == name).to_numpy(dtype=bool) for name in names]

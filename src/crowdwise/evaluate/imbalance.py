@@ -103,6 +103,7 @@ def _shares(value: ArrayLike, n_classes: int, name: str) -> Floats:
             explain(
                 f"{name} has shape {shares.shape} for {n_classes} classes.",
                 expected="one positive number per class",
+                fix="give a share for each class, in the order of the classes",
             )
         )
     return shares / shares.sum()

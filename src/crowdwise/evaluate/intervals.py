@@ -190,8 +190,12 @@ def normal(value: float, error: float, confidence: float = 0.95) -> tuple[float,
 def check_interval(n_resamples: int, confidence: float) -> None:
     """Refuse settings that no interval can have."""
     if n_resamples < 0:
-        raise ParameterError(f"n_resamples={n_resamples} is too small.\n  expected: 0 or more")
+        raise ParameterError(
+            f"n_resamples={n_resamples} is too small.\n  expected: 0 or more"
+            "\n  fix:      give n_resamples=0 for no interval"
+        )
     if not 0 < confidence < 1:
         raise ParameterError(
             f"confidence={confidence} is out of range.\n  expected: between 0 and 1, such as 0.95"
+            "\n  fix:      give confidence=0.95"
         )

@@ -99,6 +99,7 @@ def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
         if weights not in WEIGHTS:
             raise ParameterError(
                 f"weights={weights!r} is unknown.\n  expected: {', '.join(WEIGHTS)}, or a matrix"
+                "\n  fix:      choose one of these, or give a matrix classes x classes"
             )
         if weights == "identity":
             return None
@@ -122,7 +123,10 @@ def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
 def level_kernel(level: str, table: LabelCounts) -> Floats | None:
     """How similar two classes are at a level of measurement (Krippendorff's distances)."""
     if level not in LEVELS:
-        raise ParameterError(f"level={level!r} is unknown.\n  expected: {', '.join(LEVELS)}")
+        raise ParameterError(
+            f"level={level!r} is unknown.\n  expected: {', '.join(LEVELS)}"
+            "\n  fix:      choose one of these"
+        )
     if level == "nominal":
         return None
     if level == "ratio":

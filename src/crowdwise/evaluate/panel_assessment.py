@@ -136,6 +136,7 @@ class Gold:
                 explain(
                     f"There are gold labels of {len(place)} tasks of the panel.",
                     expected=f"{LEAST_GOLD} or more, of tasks drawn at random",
+                    fix="label more tasks, drawn at random, and give them as gold",
                 )
             )
         return cls(place, values, find_codes(votes, values), votes.tasks[place], votes.classes)
@@ -209,6 +210,7 @@ def take_prices(votes: Annotations, prices: Mapping[Hashable, float] | pd.Series
                 f"{int(bad.sum())} of {votes.n_workers} judges have no price.",
                 first=repr(votes.workers[int(bad.argmax())]),
                 expected="a price of 0 or more for each judge, in one currency",
+                fix="add the missing prices, or leave prices out",
             )
         )
     return own.to_numpy(dtype=np.float64)
@@ -243,7 +245,11 @@ def estimate_number(
         at = locate(votes.classes, [chosen])[0]
         if at < 0:
             raise ParameterError(
-                explain(f"There is no class {chosen!r}.", expected=f"one of {list(votes.classes)}")
+                explain(
+                    f"There is no class {chosen!r}.",
+                    expected=f"one of {list(votes.classes)}",
+                    fix="check the spelling of the class",
+                )
             )
         proba = JudgePanel().fit(votes).posterior_[:, at]
         return what, Estimate(float(proba.mean()), n_tasks=votes.n_tasks, note=EXPECTED)

@@ -114,7 +114,13 @@ def replaceable(
     """
     if not 0 <= epsilon < 1 or not 0 < false_discovery < 1:
         given = f"epsilon={epsilon} and false_discovery={false_discovery}"
-        raise ParameterError(explain(f"{given} are out of range.", expected="shares below 1"))
+        raise ParameterError(
+            explain(
+                f"{given} are out of range.",
+                expected="shares below 1",
+                fix="give shares such as 0.05",
+            )
+        )
     duels = Duels.of(once_per_worker(people), model)
     table = duels.test(epsilon, min_tasks)
     tested = table["p_value"].notna()
@@ -230,6 +236,7 @@ def take_labels(votes: Annotations, model: GoldLike) -> tuple[Ints, Array]:
                 "The model's scores are no numbers.",
                 first=repr(said.iloc[0]),
                 expected="a score for each task, on the scale of the people",
+                fix="give the scores as numbers",
             )
         )
     return place, number

@@ -162,7 +162,10 @@ def class_rows(posterior: Floats, truth: Ints) -> csr_array:
 def loss_rows(posterior: Floats, truth: Ints, floor: float) -> Floats:
     """Of each task: one, and the log loss."""
     if not 0 < floor < 1:
-        raise ParameterError(f"floor={floor} is out of range.\n  expected: between 0 and 1")
+        raise ParameterError(
+            f"floor={floor} is out of range.\n  expected: between 0 and 1"
+            "\n  fix:      leave floor out for the usual one"
+        )
     own = posterior[np.arange(len(truth)), truth]
     return np.column_stack([np.ones(len(truth)), -np.log(np.maximum(own, floor))])
 

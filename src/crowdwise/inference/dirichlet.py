@@ -35,7 +35,9 @@ def positive_pair(value: ArrayLike, name: str, meaning: str) -> Floats:
     if pair.shape != (2,) or not (pair > 0).all():
         raise ParameterError(
             explain(
-                f"{name}={value!r} cannot be used.", expected=f"two positive numbers, {meaning}"
+                f"{name}={value!r} cannot be used.",
+                expected=f"two positive numbers, {meaning}",
+                fix="leave it out for the usual one",
             )
         )
     return pair

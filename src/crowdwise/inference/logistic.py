@@ -72,7 +72,11 @@ def normal_prior(pair: ArrayLike, name: str) -> Normal:
     values = np.asarray(pair, dtype=np.float64)
     if values.shape != (2,) or not (np.isfinite(values).all() and values[1] > 0):
         raise ParameterError(
-            explain(f"{name}={pair!r} cannot be used.", expected="a mean and a positive variance")
+            explain(
+                f"{name}={pair!r} cannot be used.",
+                expected="a mean and a positive variance",
+                fix="leave it out for the usual one",
+            )
         )
     return Normal(float(values[0]), float(values[1]))
 

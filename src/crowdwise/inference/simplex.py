@@ -36,7 +36,13 @@ def share_best(posterior: Floats) -> Floats:
 def measure_certainty(annotations: Annotations, floor: float) -> Floats:
     """One over the variance of each task's labels (ICED eq. 2.4), 0 where it has none."""
     if not floor > 0:
-        raise ParameterError(explain(f"floor={floor} is out of range.", expected="more than 0"))
+        raise ParameterError(
+            explain(
+                f"floor={floor} is out of range.",
+                expected="more than 0",
+                fix="leave floor out for the usual one",
+            )
+        )
     variance = 1.0 - (annotations.shares() ** 2).sum(axis=1)
     labeled = annotations.votes().sum(axis=1) > 0
     return np.where(labeled, 1.0 / (np.maximum(variance, 0.0) + floor), 0.0)
@@ -79,6 +85,7 @@ def fixed_prior(class_prior: str | ArrayLike, n_classes: int) -> Floats | None:
             explain(
                 f"class_prior has shape {prior.shape} for {n_classes} classes.",
                 expected="one positive number per class",
+                fix="leave it out to learn the shares, or give one per class",
             )
         )
     return normalize(prior)
@@ -94,6 +101,7 @@ def worker_prior(smoothing: ArrayLike, n_classes: int) -> Floats:
                 f"smoothing has shape {value.shape} for {n_classes} classes.",
                 expected="a positive number, a pair (right, wrong) of them, or one for each "
                 "truth (row) and label (column)",
+                fix="give one number for all",
             )
         )
     if value.ndim == 2:
@@ -112,6 +120,7 @@ def as_confusion_counts(value: ArrayLike, n_classes: int, name: str = "smoothing
             explain(
                 f"{name} has shape {matrix.shape} for {n_classes} classes.",
                 expected="one positive number, or one for each truth (row) and label (column)",
+                fix="give one number for all",
             )
         )
     return matrix
@@ -128,6 +137,7 @@ def one_coin_confusion(accuracy: ArrayLike, n_classes: int) -> Floats:
             explain(
                 f"accuracy={listing(right.ravel())} is not all probabilities.",
                 expected="numbers from 0 to 1",
+                fix="divide percentages by 100",
             )
         )
     if n_classes == 1:

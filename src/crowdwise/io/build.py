@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
@@ -62,7 +63,15 @@ class LongTable:
         cells = {role: frame[name] for role, name in columns.items()} | computed
         worth = {r: n for r, n in columns.items() if n != r or r in ("weight", "time", "gold")}
         taken = (f"{role} from column {name!r}" for role, name in worth.items())
-        return cls(pd.DataFrame(cells), (*taken, *notes), ROLES if table.untyped else ())
+        found = cls(pd.DataFrame(cells), (*taken, *notes), ROLES if table.untyped else ())
+        if not table.untyped:
+            return found
+        headers = _find_headers(found.frame, columns)
+        if headers.any():
+            found = found.drop_rows(headers, "rows that repeat the header")
+            kept = {role: encode_values(found.frame[role].astype(object)) for role in found.frame}
+            found = replace(found, frame=pd.DataFrame(kept))
+        return found
 
     @classmethod
     def from_annotations(
@@ -100,6 +109,19 @@ class LongTable:
         note = Aside(f"{what} left out", int(rows.sum()))
         kept = self.frame.loc[~rows].reset_index(drop=True)
         return replace(self, frame=kept, notes=(*self.notes, note))
+
+
+def _find_headers(frame: pd.DataFrame, columns: Mapping[str, str]) -> Array:
+    """Which rows hold the names of the columns, as where files were put one after another."""
+    names = {role: columns[role] for role in ROLES[:3] if role in columns}
+    found = np.full(len(frame), len(names) > 1)
+    for role, name in names.items():
+        kind = frame[role].dtype
+        if isinstance(kind, pd.CategoricalDtype) and name not in kind.categories:
+            return np.zeros(len(frame), dtype=bool)
+        if found.any():
+            found &= (frame[role] == name).fillna(False).to_numpy(bool)
+    return found
 
 
 def build_annotations(
@@ -140,6 +162,8 @@ def build_annotations(
 def _account(built: Annotations, long: LongTable, repeats: str) -> Annotations:
     """The annotations with notes on the records that are none, and are not noted yet."""
     notes = _note_alone(long)
+    if repeats == "all" and built.n_repeats:
+        notes += (f"annotations of a task by a worker who had labeled it: {built.n_repeats:,}",)
     if repeats != "all":
         records = len(long.frame) - long.added + count_aside(long.notes)
         left = records - built.n_annotations - count_aside((*built.notes, *notes))

@@ -12,7 +12,7 @@ import pandas as pd
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_values
 from crowdwise.annotations.grouping import find_words, list_missing
-from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
+from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain, listing
 from crowdwise.io.build import LongTable, build_annotations, join_tables
 from crowdwise.io.document import Document, Matrix, ReadOptions, Table
 from crowdwise.io.formats import FORMATS, long, wide
@@ -200,7 +200,17 @@ def _parse_and_build(
 ) -> Annotations:
     """The annotations in documents whose format is known."""
     table = join_tables([_parse(document, form, options) for document in documents], form.name)
+    table = replace(table, notes=(*table.notes, *_note_same_files(documents, table.notes)))
     return build_annotations(table, options, declared or {}, repeats, documents[0].name)
+
+
+def _note_same_files(documents: list[Document], notes: tuple[str, ...]) -> tuple[str, ...]:
+    """A note on files that name the same worker."""
+    if not any(note.startswith("worker from") and "file name" in note for note in notes):
+        return ()
+    stems = [document.stem for document in documents]
+    same = [document.name for document in documents if stems.count(document.stem) > 1]
+    return (f"files that name the same worker: {listing(same)}",) if same else ()
 
 
 def _parse(document: Document, form: Format[Any], options: ReadOptions) -> LongTable:

@@ -24,7 +24,11 @@ def add_worker_file(annotations: Annotations, path: str | PathLike[str]) -> Anno
     document = open_document(find_files(path)[0])
     if not isinstance(document, Table):
         raise FormatError(
-            explain(f"{document.name} is not a table.", expected="a row for each worker")
+            explain(
+                f"{document.name} is not a table.",
+                expected="a row for each worker",
+                fix="write a table with a column worker",
+            )
         )
     worker = recognize_columns(document.columns, {}).get("worker")
     if worker is None:

@@ -209,7 +209,9 @@ class CrowdClassifier(Learner):
         if name not in cls.recipes:
             known = ", ".join(cls.recipes) or "none; it is used as it is"
             what = f"{cls.__name__} has no recipe {name!r}."
-            raise ParameterError(explain(what, expected=known))
+            raise ParameterError(
+                explain(what, expected=known, fix="name one of these, or give a part of your own")
+            )
         return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
 
     # -- the parts: what a method of its own says ------------------------------------------

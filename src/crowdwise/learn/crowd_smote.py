@@ -253,6 +253,7 @@ def _refuse(X: Floats, truth: Ints, votes: Annotations) -> None:
             explain(
                 f"X has shape {X.shape} and truth {truth.shape} for {votes.n_tasks:,} tasks.",
                 expected="a row of features and a class number for each task",
+                fix="give one row and one class per task, in the order of tasks",
             )
         )
     if not np.isfinite(X).all():

@@ -63,7 +63,10 @@ class EmbeddedConfusion(NoisePart):
 
     def build(self, data: CrowdData) -> EmbeddedConfusionNet:
         if not self.accuracy < 1.0:
-            raise ParameterError(f"accuracy={self.accuracy} is too large.\n  expected: less than 1")
+            raise ParameterError(
+                f"accuracy={self.accuracy} is too large.\n  expected: less than 1"
+                "\n  fix:      give a share such as 0.8"
+            )
         size = self.embedding_size
         return EmbeddedConfusionNet(
             worker_vectors(data.n_workers, size, data.worker_features, self.spread, data.active),

@@ -438,6 +438,7 @@ def cut(truth: nn.Module) -> tuple[nn.Sequential, nn.Linear]:
             explain(
                 f"The truth model is a {type(truth).__name__} that has no embedding.",
                 expected="'linear', an MLP, or a torch.nn.Sequential that ends in a Linear layer",
+                fix="choose one of these",
             )
         )
     return nn.Sequential(*parts[:-1]), last

@@ -72,6 +72,7 @@ def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = No
             explain(
                 f"There are annotations of an unknown label name, {found[number.argmin()]!r}.",
                 expected=f"one of {listing(names)}",
+                fix="leave these annotations out, or name the label in fit",
             )
         )
     votes = list(parts.values())
@@ -130,6 +131,7 @@ def as_truths(
             explain(
                 f"The truths have shape {table.shape}{found}.",
                 expected=f"{n_rows:,} rows as in X, and columns for {listing(names)}",
+                fix="give a row per task and a column per label",
             )
         )
     if rows is not None and not _numbered(table.index):
@@ -153,6 +155,7 @@ def share_right(
             explain(
                 f"The truths take the values [{listing(pd.unique(truths[known]))}].",
                 expected=f"{listing(classes)}; NaN where unknown, but not everywhere",
+                fix="write truths as the labels are written",
             )
         )
     right = (predicted.to_numpy() == truths) & known

@@ -222,6 +222,7 @@ class LIAML(LIA):
                 explain(
                     "This model cannot distinguish new label names.",
                     expected="heads='embedding', and label_features in fit and here",
+                    fix="fit it again with these",
                 )
             )
         other.net_ = copy.deepcopy(self.net_)

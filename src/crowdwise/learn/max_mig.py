@@ -80,6 +80,7 @@ class InformationGain(ObjectivePart):
             raise ParameterError(
                 f"prior={self.prior!r} does not fit.\n"
                 f"  expected: {data.n_classes} positive numbers, one per class"
+                "\n  fix:      leave prior out to learn it"
             )
         return prior / prior.sum()
 

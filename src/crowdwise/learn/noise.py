@@ -80,6 +80,7 @@ class WorkerFeatures(nn.Module):
             raise AnnotationError(
                 f"worker_features have {features.shape[1]} columns.\n"
                 f"  expected: the {self.table.shape[1]} columns that the model was learned with"
+                "\n  fix:      describe workers as they were described for fit"
             )
         self.table = torch.cat([features, self.table[-1:]])
 

@@ -310,6 +310,7 @@ class CrowdObjective(Objective[Batch]):
                     f"{type(self).__name__.removesuffix('Loss')} does not go with this noise.",
                     first=type(noise).__name__.removesuffix("Net"),
                     expected=f"noise={part}",
+                    fix="give that noise, or another objective",
                 )
             )
         return noise

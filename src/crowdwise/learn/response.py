@@ -323,5 +323,6 @@ def as_truth(truth: ArrayLike, data: CrowdData) -> Tensor:
         raise AnnotationError(
             f"truth has shape {tuple(table.shape)}.\n"
             f"  expected: P(truth) of each task, shape ({data.n_tasks}, {data.n_classes})"
+            "\n  fix:      give a distribution over the classes for each task"
         )
     return table

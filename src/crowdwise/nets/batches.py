@@ -203,6 +203,7 @@ def class_odds(data: CrowdData, class_weight: str | ArrayLike) -> Tensor:
         raise ParameterError(
             f"class_weight={class_weight!r} for {data.n_classes} classes.\n"
             "  expected: 'balanced', or one positive number per class"
+            "\n  fix:      give class_weight='balanced'"
         )
     return share @ weight
 

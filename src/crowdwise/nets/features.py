@@ -242,6 +242,7 @@ def refuse_misfit(truth: nn.Module, x: Tensor, n_classes: int) -> None:
                 first=f"{first:.200}",
                 expected=f"a torch.nn.Module that turns features {tuple(x.shape)} into {wanted}: "
                 "one row per task, one column per class",
+                fix="check the input and output sizes of the module",
             )
         ) from cause
 
@@ -286,6 +287,7 @@ def named_table(features: FeaturesLike, names: Array, role: str, what: str) -> T
                 f"{what} are not a table of {len(names):,} rows of numbers.",
                 first=first,
                 expected=f"one row of finite numbers per {role}, or a frame indexed by {role}",
+                fix="encode text as numbers, and fill in what is missing",
             )
         )
     return torch.as_tensor(table)

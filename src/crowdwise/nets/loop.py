@@ -295,25 +295,40 @@ def check(training: Training) -> None:
     for name, known in words.items():
         value = getattr(training, name)
         if value not in known:
-            raise ParameterError(f"{name}={value!r} is unknown.\n  expected: {', '.join(known)}")
+            raise ParameterError(
+                f"{name}={value!r} is unknown.\n  expected: {', '.join(known)}"
+                "\n  fix:      choose one of these"
+            )
     for name, low in (("n_restarts", 1), ("epochs", 0), ("batch_size", 1), ("patience", 1)):
         value = getattr(training, name)
         if value is not None and not isinstance(value, Integral):
-            raise ParameterError(f"{name}={value!r}.\n  expected: a whole number")
+            raise ParameterError(
+                f"{name}={value!r}.\n  expected: a whole number\n  fix:      give a whole number"
+            )
         if value is not None and value < low:
-            raise ParameterError(f"{name}={value} is too small.\n  expected: {low} or more")
+            raise ParameterError(
+                f"{name}={value} is too small.\n  expected: {low} or more"
+                "\n  fix:      give a larger one"
+            )
     for name in ("learning_rate", "weight_decay"):
         _check_rates(name, getattr(training, name))
     dropout, held_out = training.worker_dropout, training.validation_fraction
     if not isinstance(dropout, Real) or not 0 <= dropout <= 1:
-        raise ParameterError(f"worker_dropout={dropout!r}.\n  expected: a number from 0 to 1")
+        raise ParameterError(
+            f"worker_dropout={dropout!r}.\n  expected: a number from 0 to 1"
+            "\n  fix:      give worker_dropout=0 for none"
+        )
     if not isinstance(held_out, Real) or not 0 < held_out < 1:
-        raise ParameterError(f"validation_fraction={held_out!r}.\n  expected: between 0 and 1")
+        raise ParameterError(
+            f"validation_fraction={held_out!r}.\n  expected: between 0 and 1"
+            "\n  fix:      give validation_fraction=0.1"
+        )
     weight = training.class_weight
     if isinstance(weight, Mapping) or (isinstance(weight, str) and weight != "balanced"):
         raise ParameterError(
             f"class_weight={weight!r:.80} is unknown.\n"
             "  expected: balanced, one number per class in their order, or None"
+            "\n  fix:      give class_weight='balanced'"
         )
 
 
@@ -324,12 +339,17 @@ def _check_rates(name: str, value: object) -> None:
     if strange:
         raise ParameterError(
             explain(
-                f"{name} is for {strange[0]!r}, which no network has.", expected=", ".join(PARTS)
+                f"{name} is for {strange[0]!r}, which no network has.",
+                expected=", ".join(PARTS),
+                fix="name one of these",
             )
         )
     for rate in rates.values():
         if not isinstance(rate, Real) or not float(rate) >= 0:
-            raise ParameterError(f"{name}={rate!r}.\n  expected: a number, 0 or more")
+            raise ParameterError(
+                f"{name}={rate!r}.\n  expected: a number, 0 or more"
+                "\n  fix:      give a number such as 0.01"
+            )
 
 
 def pick_device(name: str) -> torch.device:
@@ -339,7 +359,10 @@ def pick_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ParameterError(f"device={name!r} is unknown.\n  expected: auto, cpu, cuda") from None
+        raise ParameterError(
+            f"device={name!r} is unknown.\n  expected: auto, cpu, cuda"
+            "\n  fix:      give device='auto'"
+        ) from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ParameterError(f"device={name!r}, but there is no GPU.\n  fix:      device='cpu'")
     return device

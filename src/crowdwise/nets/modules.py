@@ -55,6 +55,7 @@ class MLP(BaseEstimator):
             raise ParameterError(
                 f"activation={self.activation!r} is unknown.\n"
                 f"  expected: {', '.join(sorted(ACTIVATIONS))}"
+                "\n  fix:      choose one of these"
             )
         layers: list[nn.Module] = []
         for size in self.hidden:
@@ -114,6 +115,7 @@ class Encoder(BaseEstimator):
                 explain(
                     f"An encoder with activation={self.activation!r} and sizes={self.sizes}.",
                     expected=f"{', '.join(sorted(known))}; and one size or more",
+                    fix="choose one of these",
                 )
             )
         layers: list[nn.Module] = []
@@ -229,6 +231,7 @@ def build_network(kind: NetworkLike, n_in: int | None, n_out: int) -> nn.Module:
         explain(
             f"{found!r} is not a network.",
             expected="'linear', an MLP, a torch.nn.Module, or a function that makes one",
+            fix="give 'linear', or MLP((64,))",
         )
     )
 

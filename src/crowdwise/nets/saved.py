@@ -22,7 +22,10 @@ def pack_net(learned: dict[str, Any]) -> dict[str, Any]:
     state = learned["net_"].state_dict()
     strange = [name for name, value in state.items() if not isinstance(value, Tensor)]
     if strange:
-        raise ParameterError(f"{strange[0]} of the network is not a tensor and cannot be saved.")
+        raise ParameterError(
+            f"{strange[0]} of the network is not a tensor and cannot be saved."
+            "\n  fix:      keep tensors and numbers only in the state of your module"
+        )
     return {**learned, "net_": state}
 
 

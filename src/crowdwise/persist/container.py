@@ -61,7 +61,13 @@ def read_container(path: str | Path) -> Content:
             what = f"There is no file {path}."
             if path.exists():
                 what = f"{path} is {'a folder' if path.is_dir() else 'a device or a pipe'}."
-            raise FileError(explain(what, expected="the file of a model that was saved"))
+            raise FileError(
+                explain(
+                    what,
+                    expected="the file of a model that was saved",
+                    fix="name the file that save wrote",
+                )
+            )
         try:
             with safe_open(path, framework="np") as file:
                 metadata = file.metadata() or {}

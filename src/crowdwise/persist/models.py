@@ -78,6 +78,7 @@ def save(model: Value, path: str | Path) -> None:
             explain(
                 f"A {type(model).__name__} cannot be saved.",
                 expected="a fitted aggregator, learner or embedder of crowdwise",
+                fix="save the model inside it, or derive it from a class of crowdwise",
             )
         )
     arrays: Arrays = {}

@@ -98,7 +98,9 @@ def _pack_array(value: Array, place: str, arrays: Arrays) -> Tree:
 
 def _put(array: Array, place: str, arrays: Arrays) -> str:
     if place in arrays:
-        raise ParameterError(f"Two arrays would be saved as {place}.")
+        raise ParameterError(
+            f"Two arrays would be saved as {place}.\n  fix:      rename one of the parameters"
+        )
     arrays[place] = array
     return place
 

@@ -281,6 +281,7 @@ class Planner(BaseEstimator):
                 explain(
                     f"There is no cost of the worker {missing[0]!r}.",
                     expected="a cost of every worker who is available",
+                    fix="add its cost, or leave the worker out of available",
                 )
             )
         prices = [float(self.cost[name]) for name in names]

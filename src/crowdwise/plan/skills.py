@@ -71,6 +71,7 @@ class PredictedSkills(Skills):
                 explain(
                     f"There are features of {n_rows} tasks, and {len(outlook.posterior)} tasks.",
                     expected="one row for each task, in the order of annotations.tasks",
+                    fix="take the rows of X in the order of annotations.tasks",
                 )
             )
         plain = outlook.confusion(workers)

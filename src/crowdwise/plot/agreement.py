@@ -55,7 +55,10 @@ def plot_agreement(
     'agreement of 4 workers'
     """
     if n_workers < 2:
-        raise ParameterError(f"n_workers={n_workers} is out of range.\n  expected: 2 or more")
+        raise ParameterError(
+            f"n_workers={n_workers} is out of range.\n  expected: 2 or more"
+            "\n  fix:      give n_workers=20, or leave it out"
+        )
     some, n_busy = keep_busiest(once_per_worker(annotations), n_workers)
     table = cohen_kappa_matrix(some, weights=weights, min_overlap=min_overlap)
     kappa = table.to_numpy(copy=True)

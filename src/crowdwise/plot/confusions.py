@@ -53,7 +53,10 @@ def plot_confusions(
     """
     check_is_fitted(model)
     if not hasattr(model, "confusion_"):
-        raise ParameterError(f"A {type(model).__name__} has no confusion matrices.")
+        raise ParameterError(
+            f"A {type(model).__name__} has no confusion matrices."
+            "\n  fix:      draw a method with confusion_, such as DawidSkene"
+        )
     rows: list[tuple[str, Floats]] = [("learned", model.confusion_)]
     busy: Ints = np.zeros(len(model.workers_), dtype=np.int64)
     if annotations is not None:
@@ -121,5 +124,6 @@ def _chosen(names: Array, workers: Any, busy: Ints, n_workers: int) -> Ints:
         raise ParameterError(
             f"The model does not know worker {workers[int((place < 0).argmax())]!r}.\n"
             f"  expected: workers such as {listing(names)}"
+            "\n  fix:      name workers of model.workers_"
         )
     return place

@@ -83,7 +83,9 @@ def task_agreement(annotations: Any) -> tuple[Array, Floats]:
 def draw_sorted(ax: Axes, hard: Floats, what: str) -> None:
     """Difficulties from the easiest task to the hardest."""
     if not len(hard):
-        raise AnnotationError("There are no tasks with labels to draw.")
+        raise AnnotationError(
+            "There are no tasks with labels to draw.\n  fix:      give annotations that have labels"
+        )
     share = (np.arange(len(hard)) + 0.5) / len(hard)
     ax.plot(share, np.sort(hard))
     ax.fill_between(share, np.sort(hard), alpha=0.15)

@@ -57,6 +57,7 @@ def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = Non
             explain(
                 f"X has {plural(n_rows, 'row')}, the model {plural(len(model.tasks_), 'task')}.",
                 expected="the training tasks, or truth to color others by",
+                fix="give the features of fit, or truth= of these rows",
             )
         )
     after = np.asarray(model.transform(X), dtype=np.float64)

@@ -77,6 +77,7 @@ def plot_redundancy(
         raise ParameterError(
             f"n_draws={n_draws} or confidence={confidence} is out of range.\n"
             "  expected: one draw or more, and a confidence between 0 and 1"
+            "\n  fix:      leave them out for the usual ones"
         )
     chosen = name_methods(methods)
     data = as_annotations(annotations).nonempty()
@@ -111,6 +112,7 @@ def name_methods(methods: Any) -> dict[str, Aggregator]:
                 explain(
                     f"{name} is not an aggregator, but a {type(method).__name__}.",
                     expected="methods of crowdwise.aggregate, or a mapping from names to them",
+                    fix="name methods such as DawidSkene()",
                 )
             )
     return table
@@ -120,12 +122,17 @@ def label_steps(data: Annotations, n_labels: Any) -> list[int]:
     """The numbers of labels per task to try, in order."""
     most = int(data.redundancy.max(initial=0))
     if not most:
-        raise AnnotationError("There are no annotations to draw.")
+        raise AnnotationError(
+            "There are no annotations to draw.\n  fix:      give annotations that have labels"
+        )
     if n_labels is None:
         return [*(n for n in LABELS_PER_TASK if n < most), most]
     steps = sorted({int(n) for n in n_labels})
     if not steps or steps[0] < 1:
-        raise ParameterError(f"n_labels={n_labels} is out of range.\n  expected: numbers from 1 up")
+        raise ParameterError(
+            f"n_labels={n_labels} is out of range.\n  expected: numbers from 1 up"
+            "\n  fix:      leave it out for 1 up to what there is"
+        )
     return steps
 
 

@@ -38,6 +38,7 @@ def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
             explain(
                 f"A {type(history).__name__} has no history.",
                 expected="history_ of a learner, or a fitted model with history_ or objective_",
+                fix="draw a learner after fit",
             )
         )
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

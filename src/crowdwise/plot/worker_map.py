@@ -58,6 +58,7 @@ def worker_vectors(model: Any) -> Floats:
             return rows.reshape(len(rows), -1)
     raise ParameterError(
         f"A {type(model).__name__} has neither embeddings nor confusion matrices of workers."
+        "\n  fix:      draw a method with confusion_, such as DawidSkene"
     )
 
 
@@ -94,5 +95,6 @@ def error_rates(model: Any, given: Any) -> Floats:
         raise ParameterError(
             f"error_rate has shape {rates.shape} for {plural(len(model.workers_), 'worker')}.\n"
             "  expected: a series by worker, or one number per worker in their order"
+            "\n  fix:      give a Series indexed by worker"
         )
     return rates

@@ -35,7 +35,11 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
             one = Event(**row)
         except (ValueError, TypeError) as error:
             raise FormatError(
-                explain("A line of the log is no event.", first=f"line {number}: {error}")
+                explain(
+                    "A line of the log is no event.",
+                    first=f"line {number}: {error}",
+                    fix="restore the log from a copy; nothing was changed",
+                )
             ) from None
         if one.seq != number or one.kind not in events.KINDS:
             raise FormatError(
@@ -43,6 +47,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
                     "The log has a gap, or was put into another order.",
                     first=f"line {number}: event {one.seq!r}, kind {one.kind!r}",
                     expected="all events from 1 on, in order",
+                    fix="restore the log from a copy; nothing was changed",
                 )
             )
         yield one
@@ -81,4 +86,10 @@ def check(board: Board, one: Event) -> None:
         board.apply(one)
     except (KeyError, IndexError, ValueError) as error:
         what = f"Event {one.seq}, of the kind {one.kind!r}, does not follow from those before."
-        raise FormatError(explain(what, first=f"{type(error).__name__}: {error}")) from None
+        raise FormatError(
+            explain(
+                what,
+                first=f"{type(error).__name__}: {error}",
+                fix="restore the log from a copy; nothing was changed",
+            )
+        ) from None

@@ -77,6 +77,7 @@ def parse_address(address: str) -> URL:
             explain(
                 f"--database {address.partition('://')[0]} is not an address that can be used.",
                 expected="sqlite:///votes.db or postgresql://user@host/name",
+                fix="write it like one of these",
             )
         )
     return url if kind == "sqlite" else url.set(drivername="postgresql+psycopg")

@@ -54,6 +54,7 @@ def read_project(path: Path) -> Start:
                 f"{path} has neither tasks nor labels.",
                 found=", ".join(map(str, frame.columns)),
                 expected="a column task, with text or image; or task, worker and label",
+                fix="rename the columns",
             )
         ) from error
     return begin_with_labels(votes, frame)
@@ -81,6 +82,7 @@ def begin_with_tasks(frame: pd.DataFrame, path: Path) -> Start:
                 f"{path} names a task more than once.",
                 first=f"{doubled.iloc[0]!r}",
                 expected="one row for each task",
+                fix="remove the repeated rows, or rename the tasks",
             )
         )
     truths = frame["gold"] if "gold" in frame else pd.Series("", index=frame.index)

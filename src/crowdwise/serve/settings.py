@@ -51,7 +51,9 @@ class Settings:
         ):
             if not is_right:
                 what = f"{name}={getattr(self, name)!r} cannot be used."
-                raise ParameterError(explain(what, expected=expected))
+                raise ParameterError(
+                    explain(what, expected=expected, fix="correct it, and start again")
+                )
 
     def to_body(self) -> dict[str, Any]:
         """As the body of an event."""

@@ -54,6 +54,7 @@ class Behavior:
                 explain(
                     f"The confusion of shape {table.shape} does not hold P(label | truth).",
                     expected="the shape (worker, truth, label), and rows that sum to 1",
+                    fix="divide each row by its sum",
                 )
             )
         n_workers, n_classes, _ = table.shape
@@ -143,6 +144,7 @@ def check_abstention(share: ArrayLike, n_classes: int) -> Floats:
             explain(
                 f"abstention={share!r} does not fit.",
                 expected=f"a number from 0 to 1, or {n_classes} of them, one for each class",
+                fix="give abstention=0.1",
             )
         )
     return np.broadcast_to(shares, n_classes)
@@ -157,6 +159,7 @@ def check_workers(workers: Sequence[Worker]) -> None:
                 "Some of the workers are not a Worker." if others else "There are no workers.",
                 first=repr(others[0]) if others else "",
                 expected="a list of workers, such as 5 * [OneCoinWorker(0.8)]",
+                fix="wrap each in a class of crowdwise.simulate",
             )
         )
     leaders = [worker.copies()[0] for worker in workers]
@@ -166,5 +169,6 @@ def check_workers(workers: Sequence[Worker]) -> None:
                 explain(
                     f"Worker {place} copies worker {leader}.",
                     expected=f"a leader from 0 to {len(workers) - 1} who copies nobody",
+                    fix="let it copy a worker who copies nobody",
                 )
             )

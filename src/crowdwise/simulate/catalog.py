@@ -44,7 +44,11 @@ def make(name: str, *, random_state: RandomState = None) -> Crowd:
     """
     if name not in SETS:
         raise ParameterError(
-            explain(f"There is no simulated set {name!r}.", expected=", ".join(SETS))
+            explain(
+                f"There is no simulated set {name!r}.",
+                expected=", ".join(SETS),
+                fix="name one of these",
+            )
         )
     return SETS[name](random_state=random_state)
 
@@ -95,7 +99,9 @@ def simulate_dataset(
     """
     rng = check_random_state(random_state)
     if n_tasks < 1:
-        raise ParameterError(f"n_tasks={n_tasks}.\n  expected: 1 or more")
+        raise ParameterError(
+            f"n_tasks={n_tasks}.\n  expected: 1 or more\n  fix:      give n_tasks=100"
+        )
     truth = rng.choice(n_classes, size=n_tasks, p=check_prior(prior, n_classes))
     X = class_features(truth, n_features, separation=separation, random_state=rng)
     hard = margin_difficulty(X, truth, spread=difficulty) if difficulty else None

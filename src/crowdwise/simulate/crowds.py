@@ -242,6 +242,7 @@ def draw_difficulty(
             explain(
                 f"The difficulty, of shape {given.shape}, does not fit {n_tasks:,} tasks.",
                 expected="a spread of 0 or more, or one finite number above 0 for each task",
+                fix="give one number for all tasks",
             )
         )
     return hard
@@ -250,13 +251,16 @@ def draw_difficulty(
 def check_prior(prior: ArrayLike | None, n_classes: int) -> Floats:
     """P(truth), uniform by default."""
     if n_classes < 2:
-        raise ParameterError(f"n_classes={n_classes}.\n  expected: 2 or more")
+        raise ParameterError(
+            f"n_classes={n_classes}.\n  expected: 2 or more\n  fix:      give n_classes=2"
+        )
     shares = np.full(n_classes, 1 / n_classes) if prior is None else np.asarray(prior, float)
     if shares.shape != (n_classes,) or not is_distribution(shares):
         raise ParameterError(
             explain(
                 f"prior={prior!r} is not a distribution over the classes.",
                 expected=f"{n_classes} numbers of 0 or more that sum to 1",
+                fix="give n_classes=2",
             )
         )
     return shares
@@ -271,6 +275,7 @@ def check_truth(truth: ArrayLike, n_classes: int) -> Ints:
             explain(
                 f"The truth has shape {codes.shape} and type {codes.dtype}.",
                 expected=f"at least one task, and class numbers from 0 to {n_classes - 1}",
+                fix="give n_classes=2",
             )
         )
     return codes

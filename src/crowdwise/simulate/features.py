@@ -58,6 +58,7 @@ def class_features(
             explain(
                 f"n_features={n_features} and n_factors={n_factors} do not fit.",
                 expected=f"1 or more features, {2 * n_classes} or more factors",
+                fix="give more features or factors",
             )
         )
     factors = rng.standard_normal((n_tasks, n_factors))
@@ -83,9 +84,15 @@ def margin_difficulty(X: ArrayLike, truth: ArrayLike, *, spread: float = 0.5) ->
     table = np.asarray(X, dtype=np.float64)
     classes, number = np.unique(np.asarray(truth), return_inverse=True)
     if spread < 0:
-        raise ParameterError(f"The spread of difficulties is {spread}.\n  expected: 0 or more")
+        raise ParameterError(
+            f"The spread of difficulties is {spread}.\n  expected: 0 or more"
+            "\n  fix:      give 0 for tasks that are alike"
+        )
     if len(classes) < 2:
-        raise ParameterError("All tasks are of one class.\n  expected: at least two classes")
+        raise ParameterError(
+            "All tasks are of one class.\n  expected: at least two classes"
+            "\n  fix:      draw more tasks, or even shares of the classes"
+        )
     own, other = center_distances(table, number)
     margin = other - own
     return np.exp(-spread * (margin - margin.mean()) / max(margin.std(), 1e-12))

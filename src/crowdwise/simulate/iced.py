@@ -159,6 +159,7 @@ def split_classes(
             explain(
                 f"minority={pair[1]!r} has {len(small):,} tasks.",
                 expected=f"another class than {pair[0]!r}, with {n_test + n_small:,} or more",
+                fix="choose another class, or fewer tasks",
             )
         )
     train = np.concatenate([large[n_test:], small[n_test : n_test + n_small]])
@@ -186,7 +187,10 @@ def draw_workers(
         )
         if as_published and (accuracy.mean(axis=0) > 0.5).all():
             return accuracy
-    raise ParameterError(f"No crowd of {n_workers} workers has such a share of agreed tasks.")
+    raise ParameterError(
+        f"No crowd of {n_workers} workers has such a share of agreed tasks."
+        "\n  fix:      ask for a share nearer to that of chance"
+    )
 
 
 def _near(value: float, published: float | None) -> bool:
@@ -248,6 +252,10 @@ def gisette_features(pixels: Array, rng: np.random.RandomState, n_features: int 
 def _choose(value: str, choices: dict[str, Choice], name: str) -> Choice:
     if value not in choices:
         raise ParameterError(
-            explain(f"{name}={value!r} is unknown.", expected=listing(list(choices), len(choices)))
+            explain(
+                f"{name}={value!r} is unknown.",
+                expected=listing(list(choices), len(choices)),
+                fix="choose one of these",
+            )
         )
     return choices[value]

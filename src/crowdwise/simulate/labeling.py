@@ -26,6 +26,7 @@ def label_tasks(
         if len(rows) != n_tasks:
             raise ParameterError(
                 f"Worker {model}, a model, knows {len(rows):,} tasks.\n  expected: {n_tasks:,}"
+                "\n  fix:      give the model a row for each task"
             )
     task, worker = assign(n_tasks, n_workers, per_task, behavior.activity, rng)
     if behavior.abstention.any():
@@ -87,6 +88,7 @@ def soften(label: Ints, chances: Floats, soft_confidence: float) -> Floats:
     if not 0.5 <= soft_confidence <= 1:
         raise ParameterError(
             f"soft_confidence={soft_confidence}.\n  expected: a number from 0.5 to 1"
+            "\n  fix:      give soft_confidence=0.8"
         )
     soft: Floats = (
         soft_confidence * np.eye(chances.shape[1])[label] + (1 - soft_confidence) * chances
@@ -124,6 +126,7 @@ def check_sizes(per_task: ArrayLike, n_tasks: int, n_workers: int) -> Ints:
             explain(
                 f"per_task={per_task!r} does not say how many labels tasks get.",
                 expected=f"a whole number of 1 or more, or {n_tasks:,} of them, one for each task",
+                fix="give per_task=3",
             )
         )
     return np.broadcast_to(np.minimum(size, n_workers), n_tasks)
@@ -137,6 +140,7 @@ def check_activity(activity: ArrayLike | None, n_workers: int, most: int) -> Flo
             explain(
                 f"The activity has shape {weight.shape}.",
                 expected=f"{n_workers:,} finite numbers of 0 or more, one for each worker",
+                fix="leave it out for workers who are alike",
             )
         )
     if (weight > 0).sum() < most:

@@ -57,7 +57,11 @@ def neucrowd(
 
     if name not in WORKERS:
         raise ParameterError(
-            explain(f"NeuCrowd has no synthetic set {name!r}.", expected=", ".join(WORKERS))
+            explain(
+                f"NeuCrowd has no synthetic set {name!r}.",
+                expected=", ".join(WORKERS),
+                fix="name one of these",
+            )
         )
     rng = check_random_state(random_state)
     X, truth = make_classification(
@@ -92,6 +96,7 @@ def draw_error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomS
             explain(
                 f"No group of {n_workers} workers has a kappa of {kappa}.",
                 expected='"published", or a number that such workers reach, about 0.4 to 0.7',
+                fix='give kappa="published"',
             )
         )
     found: Floats = groups[np.argmax(away <= 0.01)]

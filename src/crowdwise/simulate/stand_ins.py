@@ -130,7 +130,11 @@ def stand_in(name: str, *, bend: float = BEND, random_state: RandomState = None)
     """
     if name not in STAND_INS:
         raise ParameterError(
-            explain(f"There is no stand-in {name!r}.", expected=", ".join(STAND_INS))
+            explain(
+                f"There is no stand-in {name!r}.",
+                expected=", ".join(STAND_INS),
+                fix="name one of these",
+            )
         )
     rng, set_ = check_random_state(random_state), STAND_INS[name]
     n_tasks = sum(set_.sizes.values())

@@ -87,6 +87,7 @@ class ConfusedWorker(Worker):
                     f"The confusion of a worker has shape {matrix.shape}.",
                     first=f"its rows sum to {matrix.sum(axis=-1).round(3).tolist()}",
                     expected=f"{len(prior)} rows of {len(prior)} probabilities that sum to 1",
+                    fix="give a row of probabilities for each truth",
                 )
             )
         return _constant(matrix)
@@ -107,7 +108,10 @@ class DirichletWorker(Worker):
     def __post_init__(self) -> None:
         check_share("accuracy", self.accuracy)
         if not self.concentration > 0:
-            raise ParameterError(f"concentration={self.concentration}.\n  expected: more than 0")
+            raise ParameterError(
+                f"concentration={self.concentration}.\n  expected: more than 0"
+                "\n  fix:      give concentration=10"
+            )
 
     def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
         mean = one_coin_confusion([draw_share(self.accuracy, rng)], len(prior))[0]
@@ -136,6 +140,7 @@ class Spammer(Worker):
                 explain(
                     f"There is no spammer of style {self.style!r}.",
                     expected=", ".join(self.STYLES),
+                    fix="choose one of these",
                 )
             )
 
@@ -144,6 +149,7 @@ class Spammer(Worker):
         if not 0 <= self.label < n_classes:
             raise ParameterError(
                 f"A spammer's label is {self.label}.\n  expected: 0 to {n_classes - 1}"
+                "\n  fix:      count classes from 0"
             )
         rows = {"random": np.full(n_classes, 1 / n_classes), "prior": prior}
         return _constant(
@@ -170,6 +176,7 @@ class Adversary(Worker):
                 explain(
                     f"An adversary cannot have an accuracy of {accuracy:.3g}.",
                     expected=f"less than chance, {chance:.3g} of {len(prior)} classes",
+                    fix="give a lower accuracy, or use OneCoinWorker",
                 )
             )
         return _constant(one_coin_confusion([accuracy], len(prior))[0])
@@ -239,6 +246,7 @@ class ModelWorker(Worker):
                 explain(
                     f"The proba of a model has shape {rows.shape}.",
                     expected=f"{len(prior)} probabilities for each of {len(truth):,} tasks",
+                    fix="predict a row for each task",
                 )
             )
         total = np.zeros((len(prior), len(prior)))
@@ -264,6 +272,7 @@ def check_share(name: str, share: Share) -> None:
             explain(
                 f"{name}={share!r} is not a probability.",
                 expected="a number from 0 to 1, or a pair (low, high) of them",
+                fix="divide percentages by 100",
             )
         )
 

@@ -58,6 +58,7 @@ def _keep_mnist49(path: Path, download: bool) -> None:
             explain(
                 "OpenML sent different pixels than expected; nothing was kept.",
                 expected=f"the first {PER_CLASS:,} fours and nines with sha256 {PIXELS}",
+                fix="try again later; if it stays so, the set has changed there",
             )
         )
     with filling_cache(path) as handle:

@@ -15,6 +15,7 @@ from crowdwise.io.document import Document, Record, RecordTable, Table, Tree
 from crowdwise.io.values import SCALARS, Cell, encode_values, refuse_nested
 from crowdwise.typing import Array
 
+JOIN = " + "
 TRUE = ("true", "1", "1.0", "yes", "t")
 
 
@@ -29,6 +30,8 @@ class Collector:
         self.times: list[Cell] = []
         self.truths: dict[Cell, set[Cell]] = {}
         self.counts: Counter[str] = Counter()
+        self.joined: set[str] = set()
+        self.like_joined: set[str] = set()  # single labels that read like several
         self.aside: Counter[str] = Counter()  # records that are not taken as annotations
 
     def add(self, task: Cell, worker: Cell, label: Cell, time: Cell = None) -> None:
@@ -36,6 +39,9 @@ class Collector:
         single = join_labels(label)
         if isinstance(label, list) and len(label) > 1:
             self.count("annotations of several labels, joined with ' + '")
+            self.joined.add(str(single))
+        elif isinstance(single, str) and JOIN in single:
+            self.like_joined.add(single)
         self.tasks.append(refuse_nested(task, "task", self.where))
         self.workers.append(worker)
         self.labels.append(single)
@@ -69,6 +75,7 @@ class Collector:
 
         A task that has a truth and no annotation has a row of its own.
         """
+        self._refuse_alike()
         gold, labeled = self._single_truths(), set(self.tasks)
         alone = [task for task in gold if task not in labeled]
         for task in alone:
@@ -83,6 +90,19 @@ class Collector:
         counted = (f"{what}: {n:,}" for what, n in self.counts.items())
         aside = (Aside(what, n) for what, n in self.aside.items())
         return LongTable(frame, (*notes, *counted, *aside), untyped, added=len(alone))
+
+    def _refuse_alike(self) -> None:
+        """Refuse a label that reads like several others together."""
+        both = sorted(self.joined & self.like_joined)
+        if both:
+            raise FormatError(
+                explain(
+                    f"{self.where} has a label that reads like several labels together.",
+                    first=repr(both[0]),
+                    expected=f"labels without {JOIN!r}, which joins several of one annotation",
+                    fix="rename that label",
+                )
+            )
 
     def _single_truths(self) -> dict[Cell, Cell]:
         """The truth of each task that has one; a task with two different ones has none."""
@@ -164,5 +184,5 @@ def join_labels(values: Cell) -> Cell:
         distinct = list({(isinstance(value, bool), value): value for value in values}.values())
         if len(distinct) < 2:
             return distinct[0] if distinct else None
-        return " + ".join(sorted(map(str, distinct)))
+        return JOIN.join(sorted(map(str, distinct)))
     return values

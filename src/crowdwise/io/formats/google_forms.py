@@ -15,6 +15,7 @@ TIMES = ("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Informazio
          "タイムスタンプ", "时间戳记")  # fmt: skip
 WORKERS = ("emailaddress", "username", "email", "name", "yourname", "worker", "workerid")
 looks_like_time = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4},? \d{1,2}:\d\d(:\d\d)?.*").fullmatch
+looks_like_address = re.compile(r"\s*[^@\s]+@[^@\s]+\.[^@\s]+\s*").fullmatch
 looks_like_score = re.compile(r"[\d.,]+ / [\d.,]+").fullmatch
 
 
@@ -31,7 +32,7 @@ def matches(document: Table) -> bool:
 def parse(document: Table, options: ReadOptions) -> LongTable:
     """One row for each answer that is not empty; ``task`` may be a pattern for the questions."""
     columns = list(document.columns)
-    worker = options.worker or _find_worker(columns)
+    worker = options.worker or _find_worker(columns) or _find_addresses(document, columns[1:])
     others = [name for name in columns if name not in (columns[0], worker)]
     aside = [name for name in others if _is_score(document, name)]
     tasks = [name for name in others if name not in aside]
@@ -56,6 +57,15 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
 def _find_worker(columns: list[str]) -> str | None:
     by_plain = {normalize_name(name): name for name in reversed(columns[1:])}
     return next((by_plain[word] for word in WORKERS if word in by_plain), None)
+
+
+def _find_addresses(table: Table, columns: list[str]) -> str | None:
+    """A column of nothing but e-mail addresses, whatever it is called."""
+    for name in columns:
+        cells = [str(row[name]) for row in table.sample if row.get(name) is not None]
+        if cells and all(map(looks_like_address, cells)):
+            return name
+    return None
 
 
 def _is_score(table: Table, name: str) -> bool:

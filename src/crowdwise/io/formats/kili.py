@@ -53,6 +53,9 @@ def _add(rows: Collector, task: Cell, label: Cell, job: str, options: ReadOption
         _refuse_parts(rows.where, job, task)
     worker = get_field(label, options.worker) if options.worker else get_first(label, WORKERS)
     rows.add(task, worker, _find_chosen(answer) or None, get_first(label, ("createdAt",)))
+    parts = answer.get("categories") if isinstance(answer, Mapping) else None
+    if any(isinstance(one, Mapping) and one.get("children") for one in parts or ()):
+        rows.count("labels with answers below the category, which are not read")
     return None
 
 

@@ -17,6 +17,7 @@ VALUES = ("choices", "rating", "number", "selected", "taxonomy", "text", "dateti
 # A value that has one of these is about a part of the task: a span, a box, a stretch of time.
 PLACES = {"start", "end", "startOffset", "x", "y", "points", "vertices", "rle", "ranges",
           "sequence"}  # fmt: skip
+OF_PARTS = {"parentID", "item_index"}  # in a result about a region, or about one of several items
 
 
 def matches(document: Table) -> bool:
@@ -44,6 +45,9 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
             task = get_field(record, f"data.{options.task}")
         for annotation in _list_annotations(record):
             _add_annotation(rows, task, annotation, question, options)
+        for what in ("predictions", "drafts"):
+            for _ in record[what] if isinstance(record.get(what), list) else ():
+                rows.count_left_out(what)
     note = f"label from question {question!r}"
     return rows.to_long(note, f"task from {options.task or 'id'!r}", "worker from 'completed_by'")
 
@@ -57,7 +61,10 @@ def _add_annotation(
         return rows.count_left_out("canceled annotations")
     results = [item for item in _list_results(annotation) if str(item["from_name"]) == question]
     where = f"task {task!r}, annotation {annotation.get('id')!r}"
-    label = _take_one([item["value"] for item in results], question, rows.where, where)
+    values = [
+        item["value"] | {key: item[key] for key in OF_PARTS & item.keys()} for item in results
+    ]
+    label = _take_one(values, question, rows.where, where)
     if annotation.get("ground_truth"):
         return rows.take_truth(task, label, "ground-truth annotations")
     worker = get_field(annotation, options.worker or "completed_by")
@@ -101,7 +108,7 @@ def _take_one(values: list[Record], question: str, name: str, where: str) -> Cel
 
 
 def _is_placed(value: Record) -> bool:
-    return bool(PLACES & value.keys()) or any(
+    return bool((PLACES | OF_PARTS) & value.keys()) or any(
         key == "labels" or (key.endswith("labels") and isinstance(value[key], list))
         for key in value
     )

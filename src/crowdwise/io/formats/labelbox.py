@@ -44,6 +44,8 @@ def _add(rows: Collector, task: Cell, label: Cell, question: str, options: ReadO
         if len(answers) > 1:
             _refuse_several(rows.where, question, f"task {task!r}, label {label.get('id')!r}")
         given = _take_answer(answers[0]) if answers else None
+        if any(get_field(label, f"annotations.{part}") for part in PARTS):
+            rows.count("labels with marks beside the answer, which are not read")
         time = get_field(label, options.time or TIME)
         rows.add(task, get_field(label, options.worker or WORKER), given, time)
 

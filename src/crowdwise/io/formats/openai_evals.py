@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import JSON, Document, ReadOptions, Record
-from crowdwise.io.formats.collect import Collector, get_field, get_first, list_rows
+from crowdwise.io.formats.collect import Collector, choose_question, get_field, get_first, list_rows
 from crowdwise.io.recognize import Format
 from crowdwise.io.values import Cell
 
@@ -27,15 +27,19 @@ def parse(document: Document, options: ReadOptions) -> LongTable:
     """One row for each sample and grader; an event's grader is the run it belongs to."""
     rows = Collector(document.name)
     records = list_rows(document, "data")
-    spec: Record = next(
-        (row["spec"] for row in records if isinstance(row.get("spec"), Mapping)), {}
-    )
+    specs = [row["spec"] for row in records if isinstance(row.get("spec"), Mapping)]
+    by_run = {str(spec.get("run_id")): spec for spec in specs}
+    runs = {str(row["run_id"]) for row in records if is_grade(row)}
+    asked = options.asked or choose_field(records, document.name)
     for row in records:
         if is_item(row):
             add_item(rows, row, options)
-        elif row.keys() >= EVENT and row["type"] in KINDS:
+        elif is_grade(row):
             task = get_field(row, options.task or "sample_id")
-            rows.add(task, name_run(row, spec, options, document), find_label(row, options))
+            run = str(row["run_id"])
+            spec = by_run.get(run) or (specs[0] if specs and len(runs) == 1 else {})
+            name = document.stem if len(runs) == 1 else run
+            rows.add(task, name_run(row, spec, options, name), find_label(row, asked))
         elif row.keys() >= EVENT:
             rows.count_left_out("events without a grade")
         elif not {"spec", "final_report"} & row.keys():
@@ -47,27 +51,36 @@ def add_item(rows: Collector, row: Record, options: ReadOptions) -> None:
     """Take the results of every grader of one item."""
     task = get_first(row, (options.task,) if options.task else ("datasource_item_id", "id"))
     for result in row["results"]:
-        passed = result.get("passed")
-        label = get_first(result, (options.asked,) if options.asked else ("score",))
-        if label is None and passed is not None:
-            label = int(bool(passed))
-        rows.add(task, result.get("name"), label)
+        label = get_first(result, (options.asked,) if options.asked else ("score", "passed"))
+        rows.add(task, result.get("name"), int(label) if isinstance(label, bool) else label)
 
 
-def name_run(row: Record, spec: Record, options: ReadOptions, document: Document) -> Cell:
-    """Who graded: as asked, else the model that the head of the log names, else the file."""
+def is_grade(row: Record) -> bool:
+    return row.keys() >= EVENT and row["type"] in KINDS
+
+
+def choose_field(records: list[Record], where: str) -> str | None:
+    """The field that holds the label of events; they must have it in common."""
+    data = [row["data"] for row in records if is_grade(row) and isinstance(row["data"], Mapping)]
+    fields = [next((name for name in LABELS if own.get(name) is not None), None) for own in data]
+    named = [name for name in fields if name is not None]
+    return choose_question(None, named, where, "field") if named else None
+
+
+def name_run(row: Record, spec: Record, options: ReadOptions, name: str) -> Cell:
+    """Who graded: as asked, else the model that the head of the log names, else ``name``."""
     if options.worker is not None:
         return get_field(row, options.worker)
     models = get_first(spec, ("completion_fns", "model_name"))
-    return (models[0] if isinstance(models, list) and models else models) or document.stem
+    return (models[0] if isinstance(models, list) and models else models) or name
 
 
-def find_label(row: Record, options: ReadOptions) -> Cell:
+def find_label(row: Record, asked: str | None) -> Cell:
     """What was chosen, or its score; None where the answer could not be read."""
     data = row.get("data")
     if not isinstance(data, Mapping):
         return None
-    found = get_first(data, (options.asked,) if options.asked else LABELS)
+    found = get_field(data, asked) if asked else None
     found = int(found) if isinstance(found, bool) else found
     return None if found == "__invalid__" else found
 

@@ -21,7 +21,7 @@ PARTS = ("spans", "relations", "audio_spans", "arcs")
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
     """Choices where records offer options; else accept or reject of one label."""
     records = document.records()
-    chosen = [row for row in records if isinstance(row.get(options.label or "accept"), list)]
+    chosen = [row for row in records if isinstance(row.get(options.label or "accept"), list | str)]
     if chosen:
         return _parse_choices(document, options)
     return _parse_verdicts(document, options)

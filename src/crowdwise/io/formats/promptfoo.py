@@ -39,12 +39,15 @@ def parse(document: Document, options: ReadOptions) -> LongTable:
         if not isinstance(parts, list) or not parts:
             rows.count_left_out("outputs without a grade")
             continue
-        for part in parts:
+        graders = [name_grader(part, options.worker) for part in parts]
+        for part, grader in zip(parts, graders, strict=True):
+            rubric = f"{grader}: {get_field(part, 'assertion.value')!s:.60}"
             kind = get_field(part, "assertion.type")
             if str(kind).removeprefix("not-") not in GRADED and options.worker is None:
                 rows.count_left_out("grades of no model")
                 continue
-            rows.add(task, name_grader(part, options.worker), find_grade(part))
+            several = graders.count(grader) > 1  # each rubric is then a grader of its own
+            rows.add(task, rubric if several else grader, find_grade(part))
     return rows.to_long("worker from the grader of an assertion", "label from its score")
 
 
@@ -71,7 +74,7 @@ def find_grade(part: Record) -> Cell:
     """The score; whether it passed where there is none."""
     score = part.get("score")
     passed = part.get("pass")
-    return score if score is not None else None if passed is None else int(bool(passed))
+    return int(passed) if score is None and isinstance(passed, bool) else score
 
 
 FORMAT = Format("promptfoo", __doc__, JSON, parse, matches=matches)

@@ -35,7 +35,9 @@ def _lacks(*names: str) -> Callable[[Table], bool]:
 def _holds_metadata(document: Table) -> bool:
     """Whether a label such as ``sport`` comes with ``sport-metadata``, and no worker's answer."""
     return not ground_truth.FORMAT.recognizes(document) and any(
-        str(key).endswith("-metadata") and isinstance(value, Mapping) and "job-name" in value
+        str(key).endswith("-metadata")
+        and isinstance(value, Mapping)
+        and ("job-name" in value or str(value.get("type")).startswith("groundtruth/"))
         for row in document.sample
         for key, value in row.items()
     )

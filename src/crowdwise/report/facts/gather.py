@@ -79,7 +79,10 @@ def gather(
     """
     data = as_annotations(annotations)
     if not data.n_annotations:
-        raise AnnotationError("There are no annotations.\n  expected: at least one with a label")
+        raise AnnotationError(
+            "There are no annotations.\n  expected: at least one with a label"
+            "\n  fix:      check that it is the right file, and that labels are not all empty"
+        )
     data, known, rare = merge_rare_classes(data, find_truths(data, truth))
     # A crowd simulated with the same seed must not share its random numbers with the report.
     random_state = int(check_random_state(random_state).randint(2**31 - 1))

@@ -101,7 +101,11 @@ def align_rows(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
     values = np.asarray(table, dtype=np.float64)
     if values.ndim != 2:
         raise ParameterError(
-            explain(f"{what} has {values.ndim} dimensions.", expected="one row of numbers per task")
+            explain(
+                f"{what} has {values.ndim} dimensions.",
+                expected="one row of numbers per task",
+                fix="give a table with a row for each task",
+            )
         )
     column_names(table)  # refuses those that are no features
     index = table.index if isinstance(table, pd.DataFrame) else None
@@ -125,6 +129,7 @@ def align_rows(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
             explain(
                 f"{what} describes none of the tasks.",
                 expected=f"finite numbers for tasks such as {str(data.tasks[0])!r}",
+                fix="index the table by task",
             )
         )
     return values[place[usable]], np.flatnonzero(usable)

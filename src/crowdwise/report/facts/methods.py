@@ -131,7 +131,11 @@ def _ready(method: Any, random_state: Any) -> Any:
     if isinstance(method, str):
         if method not in aggregate.__all__:
             raise ParameterError(
-                explain(f"There is no method {method!r}.", expected=", ".join(aggregate.__all__))
+                explain(
+                    f"There is no method {method!r}.",
+                    expected=", ".join(aggregate.__all__),
+                    fix="name one of these",
+                )
             )
         model = getattr(aggregate, method)()
     else:
