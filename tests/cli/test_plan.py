@@ -64,6 +64,8 @@ def test_money_is_not_negative(files, capsys, flag):
     assert f"{flag} -1.0 cannot be used" in capsys.readouterr().err
 
 
-def test_a_target_is_a_share(files, capsys):
-    assert run("plan", files.votes, "--target", 95) == 1
-    assert "'target' parameter of Planner" in capsys.readouterr().err
+@pytest.mark.parametrize("flag", ["--target", "--checks"])
+def test_shares_are_from_0_to_1(files, capsys, flag):
+    for value in ("2", "nan"):
+        assert run("plan", files.votes, "--budget", 3, flag, value) == 2
+        assert f"{flag} {float(value)} cannot be used" in capsys.readouterr().err

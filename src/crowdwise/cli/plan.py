@@ -53,7 +53,9 @@ def run(args: Namespace) -> int:
     from crowdwise import plan
 
     for name in ("budget", "cost"):
-        refuse_negative(name, getattr(args, name))
+        refuse_outside(name, getattr(args, name), float("inf"), "0 or more")
+    for name in ("target", "checks"):
+        refuse_outside(name, getattr(args, name), 1.0, "a number from 0 to 1")
     model = None if args.method == DEFAULT and not args.set else choose_method(args)
     policy: Any = getattr(plan, args.policy)
     policy = policy(args.seed) if policy is plan.RandomTasks else policy()
@@ -74,14 +76,14 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def refuse_negative(name: str, value: float | None) -> None:
-    """Refuse money that is less than nothing, or no number."""
-    if value is not None and not 0 <= value < float("inf"):
+def refuse_outside(name: str, value: float | None, most: float, expected: str) -> None:
+    """Refuse a number out of its range, infinity, or what is no number."""
+    if value is not None and not (0 <= value <= most and value < float("inf")):
         raise ParameterError(
             explain(
                 f"--{name} {value} cannot be used.",
-                expected="0 or more",
-                fix="leave it out, or give a number of 0 or more",
+                expected=expected,
+                fix="leave it out, or give another number",
             )
         )
 
