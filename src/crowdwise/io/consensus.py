@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
+from crowdwise.inference.posteriors import as_frame
 from crowdwise.io.document import Record
 from crowdwise.io.values import Cell
 from crowdwise.typing import Array, Floats, Names
@@ -33,7 +34,7 @@ def consensus_frame(
         }
     )
     if probabilities:
-        proba = model._frame(posterior, annotations.tasks)
+        proba = as_frame(posterior, annotations.tasks, model.classes_)
         frame = frame.join(proba.add_prefix("proba_").reset_index(drop=True))
     return frame
 
