@@ -63,15 +63,15 @@ class LongTable:
         cells = {role: frame[name] for role, name in columns.items()} | computed
         worth = {r: n for r, n in columns.items() if n != r or r in ("weight", "time", "gold")}
         taken = (f"{role} from column {name!r}" for role, name in worth.items())
-        found = cls(pd.DataFrame(cells), (*taken, *notes), ROLES if table.untyped else ())
+        long = cls(pd.DataFrame(cells), (*taken, *notes), ROLES if table.untyped else ())
         if not table.untyped:
-            return found
-        headers = _find_headers(found.frame, columns)
+            return long
+        headers = _find_headers(long.frame, columns)
         if headers.any():
-            found = found.drop_rows(headers, "rows that repeat the header")
-            kept = {role: encode_values(found.frame[role].astype(object)) for role in found.frame}
-            found = replace(found, frame=pd.DataFrame(kept))
-        return found
+            long = long.drop_rows(headers, "rows that repeat the header")
+            kept = {role: encode_values(long.frame[role].astype(object)) for role in long.frame}
+            long = replace(long, frame=pd.DataFrame(kept))
+        return long
 
     @classmethod
     def from_annotations(
