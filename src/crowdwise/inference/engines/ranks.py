@@ -1,0 +1,118 @@
+"""The engine of one of several processes that hold blocks of tasks in memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+
+from crowdwise.annotations import Cells, Pairs
+from crowdwise.inference.engines.files import StreamedSweeps
+from crowdwise.inference.engines.group import ALONE, Group
+from crowdwise.inference.engines.kernels import Block
+from crowdwise.inference.engines.record import Recorder, gather
+from crowdwise.inference.engines.sweeps import Edges, Work
+from crowdwise.typing import Array, Floats
+
+NO_CELLS = Cells(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """The workers, the classes and the pairs of both that occur: what every rank knows."""
+
+    workers: Array
+    classes: Array
+    pairs: Pairs
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Stands for a posterior whose rows are made where the annotations are."""
+
+    n_classes: int
+
+
+class CrowdSweeps(StreamedSweeps):
+    """Sweeps of an engine that is told its crowd; posteriors are made where the rows are."""
+
+    crowd: Crowd
+
+    @property
+    def workers(self) -> Array:
+        return self.crowd.workers
+
+    @property
+    def n_workers(self) -> int:
+        return len(self.crowd.workers)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.crowd.classes)
+
+    @property
+    def pairs(self) -> Pairs:
+        return self.crowd.pairs
+
+    def block(self, cells: Cells, first: int) -> Block:
+        """Some tasks, of which the first has that number."""
+        return Block(cells, self.pairs.label, None, self.n_classes, first)
+
+    def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
+        return cast("Floats", Elsewhere(self.n_classes))
+
+
+@dataclass(frozen=True, eq=False)
+class RankEngine(CrowdSweeps):
+    """The blocks of one rank, from the one numbered ``first_block`` among all."""
+
+    crowd: Crowd
+    cells: Sequence[Cells]
+    first_block: int = 0
+    n_threads: int | None = 1
+    group: Group = ALONE
+    recorder: Recorder | None = None
+    n_tasks: int = field(init=False)
+    firsts: list[int] = field(init=False)  # number of the first task of each block, and the end
+
+    def __post_init__(self) -> None:
+        counts = gather(self.group, sum(cells.n_tasks for cells in self.cells))
+        before = sum(counts[: self.group.rank])
+        firsts = np.cumsum([before, *(cells.n_tasks for cells in self.cells)]).tolist()
+        vars(self).update(n_tasks=sum(counts), firsts=firsts)
+
+    def _cut(self, table_size: int) -> list[Edges]:
+        return list(pairwise(self.firsts))  # fixed by the data
+
+    def _first(self, table_size: int) -> int:
+        return self.first_block
+
+    def _load(self, edges: Edges) -> Block:
+        if edges[0] == edges[1]:
+            return self.block(NO_CELLS, edges[0])
+        return self.block(self.cells[bisect_right(self.firsts, edges[0]) - 1], edges[0])
+
+    def _sum(
+        self,
+        work: Work,
+        shapes: Sequence[tuple[int, ...]],
+        load: Callable[[Edges], Block] | None = None,
+    ) -> tuple[float, list[Floats]]:
+        if self.recorder is None or load is not None:  # work that keeps something is done again
+            return super()._sum(work, shapes, load)
+        row = self.recorder.recall()
+        if row is None:
+            evidence, sums = super()._sum(work, shapes)
+            row = np.concatenate([[evidence], *(array.ravel() for array in sums)])
+        self.recorder.keep(row)
+        return float(row[0]), cut_row(row[1:], shapes)
+
+
+def cut_row(row: Floats, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
+    """The arrays of these shapes that were put into one row, as views."""
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+    return [part.reshape(s) for part, s in zip(np.split(row, ends[:-1]), shapes, strict=True)]
