@@ -7,6 +7,7 @@ import pytest
 import real_crowds
 
 from crowdwise import Annotations, compiled
+from crowdwise.aggregate import BayesBag
 from crowdwise.annotations import tied
 from crowdwise.simulate import confused_crowd
 
@@ -53,6 +54,15 @@ def triples():
         return list(zip(frame["task"], frame["worker"], frame["label"], strict=True))
 
     return rows
+
+
+@pytest.fixture(scope="module")
+def quick_default():
+    """The default method with few bags, and an assumed dependence: for tests of what uses it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"n_bags": 10, "dependence": 0.1}.items():
+            patch.setitem(BayesBag.__init__.__kwdefaults__, name, value)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,11 @@
 """The demo: what it writes, what it finds, and what it does without torch."""
 
+import io
+import json
 import re
+import runpy
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -9,6 +14,8 @@ from crowdwise import demo as module
 from crowdwise.cli import main
 from crowdwise.demo import demo
 from crowdwise.errors import MissingExtraError
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "demo.py"
 
 
 @pytest.fixture(autouse=True)
@@ -35,24 +42,42 @@ def test_it_labels_learns_embeds_and_reports(tmp_path):
     assert (labels == truth[labels.index]).mean() > 0.9
 
 
-def test_the_files_it_leaves_are_a_start_for_the_other_commands(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(module, "train_classifiers", _missing)
-    assert main(["demo", "-o", str(tmp_path), "--quiet"]) == 0
-    out = capsys.readouterr().out
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory):
+    """The example, run where there is no torch: its folder, and what it printed and said."""
+    folder = tmp_path_factory.mktemp("tour")
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setattr(module, "train_classifiers", _missing)
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert end.value.code == 0
+    return folder / "demo", out.getvalue(), err.getvalue()
+
+
+def test_the_files_it_leaves_are_a_start_for_the_other_commands(tour):
+    folder, out, _ = tour
     assert re.search(r"annotated clips +MajorityVote +0\.\d{3}", out)
-    assert f"Open {tmp_path}/report.html" in out
-    flags = ["--truth", f"{tmp_path}/truth.csv", "--features", f"{tmp_path}/features.csv"]
-    target = ["-o", f"{tmp_path}/again.json", "--quiet"]
-    assert main(["report", f"{tmp_path}/votes.csv", *flags, *target]) == 0
+    assert "Open demo/report.html" in out
+    flags = ["--truth", f"{folder}/truth.csv", "--features", f"{folder}/features.csv"]
+    target = ["-o", f"{folder}/again.json", "--quiet", "--method", "MajorityVote"]
+    assert main(["report", f"{folder}/votes.csv", *flags, *target]) == 0
 
 
-def test_without_torch_it_says_so_and_goes_on(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(module, "train_classifiers", _missing)
-    assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
-    out, err = capsys.readouterr()
+def test_without_torch_it_says_so_and_goes_on(tour):
+    folder, out, err = tour
     assert 'pip install "crowdwise[torch]"' in err
-    assert out.count("annotated clips") == 4
-    assert "by the features" in (tmp_path / "report.html").read_text()
+    assert all(name in out for name in module.AGGREGATORS)
+    assert "AutoClassifier" not in out
+    assert "by the features" in (folder / "report.html").read_text()
+
+
+def test_numbers_for_machines(tmp_path, capsys, monkeypatch):
+    table = pd.DataFrame({"labels of": ["annotated clips"], "accuracy": [0.75]})
+    monkeypatch.setattr(module, "demo", lambda *_, **__: table)
+    assert main(["demo", "-o", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["accuracy"] == 0.75
 
 
 def test_a_file_in_the_way_is_named(tmp_path, capsys):

@@ -60,3 +60,8 @@ def fails(capsys):
         return err[err.rindex("crowdwise: ") :]
 
     return run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(quick_default):
+    """Commands fit the default method again and again."""

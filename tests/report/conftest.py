@@ -40,3 +40,8 @@ def crowd():
 @pytest.fixture(scope="session")
 def posterior(crowd):
     return DawidSkene().fit(crowd[0]).posterior_
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(quick_default):
+    """Reports fit the default method again and again."""

@@ -87,13 +87,15 @@ def test_confidence_is_doubted_where_agreement_may_be_chance(facts):
         assert any("hardly help" in one.text for one in findings(known)) == said
 
 
-def test_the_same_seed_gives_the_same_facts(crowd, facts):
-    same = gather(crowd[0], truth=crowd[1], title="Clips", method="DawidSkene")
-    again = json.loads(to_json(same))
-    first = json.loads(to_json(facts))
-    for one in (*again["methods"], *first["methods"]):
-        one.pop("seconds")
-    assert again == first
+def test_the_same_seed_gives_the_same_facts(crowd):
+    def numbers():
+        found = gather(crowd[0], truth=crowd[1], methods=("MACE",))
+        known = json.loads(to_json(found))
+        for one in known["methods"]:
+            one.pop("seconds")
+        return known
+
+    assert numbers() == numbers()
 
 
 def test_json_holds_plain_values_only(facts):
