@@ -83,6 +83,17 @@ class Pairs:
         total: Floats = csr_array(parts, shape=(self.n_workers, len(self))) @ rows
         return total
 
+    def add_up_labels(self, rows: Floats) -> Floats:
+        """Sum of the rows of each label, (label, truth)."""
+        total: Floats = self._of_label @ rows
+        return total
+
+    @cached_property
+    def _of_label(self) -> csr_array:
+        """Which pairs each label is of, (label, pair); made once, as steps of EM ask again."""
+        place = self.label, np.arange(len(self))
+        return csr_array((np.ones(len(self)), place), shape=(self.n_classes, len(self)))
+
 
 def find_pairs(worker: Ints, label: Ints, n_workers: int, n_classes: int) -> Pairs:
     """The pairs that occur; all of them where that is nearly as few."""

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import digamma, gammaln, xlogy
 
 from crowdwise.annotations import Pairs
@@ -109,7 +108,7 @@ class PairBelief:
 
     def crowd(self) -> Floats:
         """Counts of all workers together, (truth, label)."""
-        return self._by_label(self.counts).T
+        return self.pairs.add_up_labels(self.counts).T
 
     def mean_counts(self) -> Floats:
         """Mean of the counts of all workers, (truth, label)."""
@@ -122,7 +121,7 @@ class PairBelief:
             counts = self.all_counts()
             return np.asarray((counts / self.total[:, :, None]).mean(axis=0))
         odds, worker = 1.0 / self.total, self.pairs.worker
-        added = self._by_label(self.counts * odds[worker]).T
+        added = self.pairs.add_up_labels(self.counts * odds[worker]).T
         return (added + self.pseudo * odds.sum(axis=0)[:, None]) / self.pairs.n_workers
 
     def with_stranger(self, counts: Floats) -> Self:
@@ -154,12 +153,6 @@ class PairBelief:
     def _prior_rows(self, worker: Ints, label: Ints) -> Floats:
         rows = self.pseudo.T[label]
         return rows if self.earlier is None else rows + self.earlier[worker, :, label]
-
-    def _by_label(self, rows: Floats) -> Floats:
-        """Sum of the rows of each label, (label, truth)."""
-        label = self.pairs.label
-        shape = self.pairs.n_classes, len(label)
-        return csr_array((np.ones(len(label)), (label, np.arange(len(label)))), shape=shape) @ rows
 
     def _unseen(self) -> float:
         """Sum of p log p over the pseudo-counts of pairs without a row."""
