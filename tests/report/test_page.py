@@ -46,7 +46,7 @@ def test_it_is_well_formed_and_has_every_section(page):
     outline = Outline(page)
     sections = [own["id"] for tag, own in outline.found if tag == "section"]
     assert sections == ["summary", "data", "agreement", "labels", "workers", "pairs", "classes",
-                        "curve", "methods", "about"]  # fmt: skip
+                        "curve", "plan", "methods", "about"]  # fmt: skip
     charts = {own["id"] for tag, own in outline.found if tag == "figure"}
     assert charts >= {
         f"chart-{name}"

@@ -45,8 +45,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--cost", type=float, default=1.0, metavar="X", help=text)
     text = "workers who are there (default: anyone may come)"
     group.add_argument("--available", metavar="A,B,…", help=text)
-    text = "share of the budget for tasks whose truth is known, to watch workers (default: 0)"
-    group.add_argument("--checks", type=float, default=0.0, metavar="P", help=text)
+    text = (
+        "share of the budget for tasks whose truth is known (default: they are labeled as others)"
+    )
+    group.add_argument("--checks", type=float, metavar="P", help=text)
 
 
 def run(args: Namespace) -> int:
@@ -124,5 +126,5 @@ def summarize(planner: "Planner") -> str:
         )
     share = f"{promise.accuracy:.1%} of their labels are expected to be right"
     ends = f"{promise.low:.1%} to {promise.high:.1%}"
-    basis = f", by {plural(promise.n_gold, 'known truth')}" if promise.n_gold else ""
+    basis = f", by {plural(promise.n_gold, 'known truth')}" if promise.checked else ""
     return f"{len(promise.tasks):,} of {plural(n_tasks, 'task')} done; {share} ({ends}{basis})"

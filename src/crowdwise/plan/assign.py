@@ -13,7 +13,8 @@ from crowdwise.plan.skills import PairSkills, Skills
 from crowdwise.typing import Array, Floats, Ints
 
 CANDIDATES = 4  # tasks to choose from, for each label that can be paid
-MOST_PAIRS = 4_000_000  # that are compared; beyond it each task has some of the workers to choose
+MOST_PAIRS = 400_000  # that are compared; beyond it each task has some of the workers to choose
+LEAST_WORKERS = 8  # whom a task can choose from in any case
 AT_ONCE = 1 << 18  # cells of confusion matrices that are looked at together
 
 
@@ -33,14 +34,17 @@ class Pairs:
 
 def pair_up(outlook: Outlook, order: Ints, workers: Ints, n_labels: int) -> Pairs:
     """The tasks that need a label most with every worker who has not labeled them."""
-    best = order[: CANDIDATES * n_labels]
-    each = min(len(workers), max(MOST_PAIRS // max(len(best), 1), 8))
+    most = max(min(CANDIDATES * n_labels, MOST_PAIRS // LEAST_WORKERS), n_labels)
+    best = order[:most]
+    each = min(len(workers), max(MOST_PAIRS // max(len(best), 1), LEAST_WORKERS))
     row = np.tile(np.arange(each), len(best))
     if each < len(workers):  # another part of the workers for each task
         row = (row + np.repeat(each * np.arange(len(best)), each)) % len(workers)
     pairs = Pairs(np.repeat(best, each), row)
-    votes = outlook.votes
-    taken = votes.task.astype(np.int64) * votes.n_workers + votes.worker
+    votes, among = outlook.votes, np.zeros(outlook.votes.n_tasks, dtype=bool)
+    among[best] = True
+    mine = among[votes.task]
+    taken = votes.task[mine].astype(np.int64) * votes.n_workers + votes.worker[mine]
     asked = pairs.task * votes.n_workers + workers[pairs.row]
     return pairs[(workers[pairs.row] < 0) | ~np.isin(asked, taken)]
 

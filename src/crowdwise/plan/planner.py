@@ -16,6 +16,7 @@ from crowdwise.annotations.names import locate
 from crowdwise.base import Aggregator, at_least, between
 from crowdwise.base.params import check_params
 from crowdwise.errors import ParameterError, explain
+from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.plan.assign import Pairs, choose, pair_up, value_pairs
 from crowdwise.plan.outlook import Outlook
@@ -46,8 +47,10 @@ class Planner(BaseEstimator):
     min_labels : int, default=2
         Labels that every task gets before the policy chooses, and before it can be done: a
         single label cannot be checked by others.
-    checks : float, default=0
-        Share of the budget for labels of tasks whose truth is known, to watch the workers.
+    checks : float, optional
+        Share of the budget for labels of tasks whose truth is known, to watch the workers. By
+        default they are labeled as if nothing were known of them: only then do they show how
+        right the others are, and can check a promise.
     skills : Skills, optional
         How well workers would do on tasks, where some are available: by default
         :class:`~crowdwise.plan.PlainSkills`, what their labels so far say of them.
@@ -70,7 +73,7 @@ class Planner(BaseEstimator):
         "cost": [between(0.0, np.inf), Mapping],
         "target": [between(0.0, 1.0)],
         "min_labels": [at_least(1)],
-        "checks": [between(0.0, 1.0)],
+        "checks": [between(0.0, 1.0), None],
         "skills": [Skills, None],
     }
 
@@ -82,7 +85,7 @@ class Planner(BaseEstimator):
         cost: float | Mapping[Hashable, float] = 1.0,
         target: float = 0.95,
         min_labels: int = 2,
-        checks: float = 0.0,
+        checks: float | None = None,
         skills: Skills | None = None,
     ) -> None:
         self.model = model
@@ -107,11 +110,32 @@ class Planner(BaseEstimator):
         votes = as_annotations(annotations)
         codes = None if gold is None else as_gold(gold, votes)
         self.outlook_ = Outlook(votes, self._infer(votes, codes), codes)
-        blind, self._right = self.outlook_, None
-        if codes is not None:
-            blind = Outlook(votes, self._infer(votes, None))
-            self._right = judge(blind.posterior, codes)
+        blind = self.outlook_ if codes is None else Outlook(votes, self._infer(votes, None))
+        return self._see(blind)
+
+    def take(self, votes: Annotations, posterior: Floats, gold: Ints | None = None) -> Planner:
+        """Take over what a model has made of the labels, such as a live one, without a fit.
+
+        Parameters
+        ----------
+        votes, posterior : Annotations and array of shape (n_tasks, n_classes)
+            All labels so far and P(truth), without any gold.
+        gold : array of shape (n_tasks,), optional
+            Class numbers of known truths, -1 for none.
+        """
+        check_params(self)
+        self.outlook_ = Outlook(votes, clamp(posterior, gold), gold)
+        return self._see(Outlook(votes, posterior))
+
+    def _see(self, blind: Outlook) -> Planner:
+        """Compare with what the labels alone say."""
+        seen = self.outlook_
         self._soft = soften(blind)
+        self._right = None if seen.gold is None else judge(blind.posterior, seen.gold)
+        self._ahead = seen
+        if seen.gold is not None and self.checks is None:
+            open_ = np.where(seen.known[:, None], blind.posterior, seen.posterior)
+            self._ahead = Outlook(seen.votes, open_)
         return self
 
     def next(
@@ -143,13 +167,23 @@ class Planner(BaseEstimator):
         DataFrame
             Columns ``task``, ``worker`` (None for anyone), ``gain`` and ``cost``.
         """
-        self.look(annotations, gold)
+        return self.look(annotations, gold).spend(budget, available=available, tasks=tasks)
+
+    def spend(
+        self,
+        budget: float = 100,
+        *,
+        available: Names | pd.DataFrame | None = None,
+        tasks: Names | None = None,
+    ) -> pd.DataFrame:
+        """As :meth:`next`, from the labels that were looked at last."""
+        self._require_outlook()
         may = np.ones(self.outlook_.votes.n_tasks, dtype=bool)
         if tasks is not None:
             found = locate(self.outlook_.votes.tasks, tasks)
             may = np.isin(np.arange(len(may)), found[found >= 0])
         known = self.outlook_.known
-        share = self.checks if (known & may).any() else 0.0
+        share = (self.checks or 0.0) if (known & may).any() else 0.0
         plan = self._spend(self._policy, may & ~self._is_done(), (1 - share) * budget, available)
         if not share:
             return plan
@@ -164,7 +198,8 @@ class Planner(BaseEstimator):
         where there are some. Labels alone cannot tell where most workers err together.
         """
         self._require_outlook()
-        return find_done(self.outlook_, self._soft, self.target, self.min_labels, self._right)
+        right, alike = self._right, self.checks is None
+        return find_done(self.outlook_, self._soft, self.target, self.min_labels, right, alike)
 
     def forecast(
         self, budget: float, *, n_draws: int = 20, random_state: RandomState = 0
@@ -212,19 +247,24 @@ class Planner(BaseEstimator):
             return np.asarray(model.fit(votes, known).posterior_)
 
     def _is_done(self) -> Array:
-        tasks = self.done().tasks.index
-        done = np.zeros(self.outlook_.votes.n_tasks, dtype=bool)
+        """The tasks that get no more labels."""
+        tasks, known = self.done().tasks.index, self.outlook_.known
+        done = np.zeros(len(known), dtype=bool)
         done[locate(self.outlook_.votes.tasks, tasks.to_numpy())] = True
-        return done | self.outlook_.known
+        if self.checks is None and known.any():  # known ones too, once they are as sure as others
+            sure, others = self._soft.max(axis=1), done & ~known
+            least = sure[others].min(initial=np.inf)
+            done = others | (known & (sure >= least) & (self.outlook_.n_labels >= self.min_labels))
+        return done
 
     def _spend(
         self, policy: Policy, may: Array, budget: float, available: Names | pd.DataFrame | None
     ) -> pd.DataFrame:
         """The best labels of some tasks for a budget."""
-        votes, few = self.outlook_.votes, self.outlook_.n_labels < self.min_labels
+        votes, few = self._ahead.votes, self._ahead.n_labels < self.min_labels
         if available is not None:
             return self._ask(policy, may, budget, available)
-        gain = policy.gain(self.outlook_)
+        gain = policy.gain(self._ahead)
         order = np.lexsort((-gain, ~few))
         order = order[may[order]]
         n = int(budget / self._mean_cost + 1e-9)
@@ -236,7 +276,7 @@ class Planner(BaseEstimator):
         self, policy: Policy, may: Array, budget: float, available: Names | pd.DataFrame
     ) -> pd.DataFrame:
         """The best labels of some tasks by some workers."""
-        outlook = self.outlook_
+        outlook = self._ahead
         votes, few = outlook.votes, outlook.n_labels < self.min_labels
         offered = available if isinstance(available, pd.DataFrame) else None
         costs = self._costs(available if offered is None else pd.unique(offered["worker"]))

@@ -56,7 +56,7 @@ def replay(
     -------
     DataFrame
         After each batch: ``labels`` bought, the ``accuracy`` of all labels, how many tasks are
-        ``done``, and the ``done_accuracy`` of these.
+        ``done``, and the ``done_accuracy`` of those whose truth was not told.
     """
     votes = as_annotations(annotations)
     rng = check_random_state(random_state)
@@ -128,10 +128,10 @@ def measure(planner: Planner, true: Ints) -> dict[str, float]:
     done: Array = np.isin(
         np.arange(len(true)), locate(planner.outlook_.votes.tasks, promise.tasks.index)
     )
-    known = true >= 0
+    known, done = true >= 0, done & ~planner.outlook_.known
     return {
         "accuracy": float(right[known].mean()),
-        "done": int(done.sum()),
+        "done": len(promise.tasks),
         "done_accuracy": float(right[known & done].mean()) if (known & done).any() else np.nan,
         "promised": promise.low,
     }

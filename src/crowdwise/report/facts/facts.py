@@ -17,6 +17,7 @@ from crowdwise.report.facts.maps import MapFacts
 from crowdwise.report.facts.methods import MethodFacts
 from crowdwise.report.facts.pairs import PairFacts
 from crowdwise.report.facts.panel import PanelFacts
+from crowdwise.report.facts.plan import PlanFacts
 from crowdwise.report.facts.tasks import TaskFacts
 from crowdwise.report.facts.trust import TrustFacts
 from crowdwise.report.facts.workers import TimeFacts, WorkerFacts
@@ -63,6 +64,8 @@ class Facts:
         Tasks and workers as points on a plane.
     panel : PanelFacts or None
         How far workers err together, where they are judges.
+    plan : PlanFacts or None
+        Tasks that are done, what more labels would bring, and where.
     held_out_note : str
         Says so where methods were compared on some of the tasks only.
     n_truths : int
@@ -89,6 +92,7 @@ class Facts:
     task_map: MapFacts | None
     worker_map: MapFacts | None
     panel: PanelFacts | None = None
+    plan: PlanFacts | None = None
     findings: tuple[Finding, ...] = ()
 
     @cached_property

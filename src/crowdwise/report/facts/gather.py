@@ -26,6 +26,7 @@ from crowdwise.report.facts.maps import task_map, worker_map
 from crowdwise.report.facts.methods import MAIN, METHODS, fit_methods, method_facts
 from crowdwise.report.facts.pairs import pair_facts
 from crowdwise.report.facts.panel import panel_facts
+from crowdwise.report.facts.plan import plan_facts
 from crowdwise.report.facts.tasks import task_facts
 from crowdwise.report.facts.trust import trust_facts
 from crowdwise.report.facts.workers import time_facts, worker_facts
@@ -117,6 +118,7 @@ def gather(
             times=time_facts(once, posterior, workers.number),
             pairs=pair_facts(once),
             panel=panel_facts(data, known),
+            plan=plan_facts(once, posterior, known, random_state),
             classes=class_facts(once, posterior, known),
             methods=compared,
             held_out_note=note,

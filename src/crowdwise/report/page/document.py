@@ -44,6 +44,7 @@ SECTIONS = {
     "panel": "Judges",
     "classes": "Classes",
     "curve": "More labels?",
+    "plan": "Progress",
     "methods": "Methods",
     "about": "Glossary",
 }
@@ -63,7 +64,7 @@ def to_html(facts: Facts) -> str:
         "classes": facts.classes.name,
         "confusion": np.round(facts.workers.confusion, 1).tolist(),
     }
-    absent = {key for key in ("curve", "panel") if getattr(facts, key) is None}
+    absent = {key for key in ("curve", "panel", "plan") if getattr(facts, key) is None}
     sections = {key: title for key, title in SECTIONS.items() if key not in absent}
     return (
         environment()

@@ -1,0 +1,112 @@
+"""How far labeling has come: tasks that are done, what more labels would bring, and where."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdwise.annotations import Annotations
+from crowdwise.annotations.names import locate
+from crowdwise.plan import Planner
+from crowdwise.typing import Floats
+
+TARGET = 0.95
+MOST_TASKS = 20_000  # beyond which the future is not drawn
+MOST_CONTESTED = 15
+MORE = (0.0, 0.1, 0.25, 0.5, 1.0)  # shares of the labels so far
+N_DRAWS = 10
+
+
+@dataclass(frozen=True)
+class ForecastPoint:
+    """What so many more labels, well chosen, would bring."""
+
+    n_labels: int
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ContestedTask:
+    """A task where one more label would tell most."""
+
+    name: str
+    n_labels: int
+    label: str
+    confidence: float
+    second: str
+    gain: float
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """Progress toward a share of right labels, a forecast, and the tasks to label next."""
+
+    target: float
+    n_tasks: int
+    n_done: int
+    n_labels: int
+    expected: float  # accuracy of the tasks that are done; NaN where none is
+    low: float
+    checked: bool  # by known truths
+    forecast: tuple[ForecastPoint, ...]
+    contested: tuple[ContestedTask, ...]
+
+
+def plan_facts(
+    data: Annotations, posterior: Floats, known: pd.Series | None, random_state: int
+) -> PlanFacts | None:
+    """What a planner makes of the labels; None where there is nothing to choose between."""
+    alone = len(np.unique(data.worker)) < 2
+    if alone or data.n_classes < 2 or data.n_tasks > MOST_TASKS:
+        return None
+    gold = None
+    if known is not None:
+        gold = np.full(data.n_tasks, -1, dtype=np.int64)
+        place = locate(data.tasks, known.index.to_numpy())
+        gold[place[place >= 0]] = locate(data.classes, known.to_numpy())[place >= 0]
+    planner = Planner(target=TARGET).take(data, posterior, gold)
+    promise = planner.done()
+    future = planner.forecast(data.n_annotations, n_draws=N_DRAWS, random_state=random_state)
+    points = [
+        ForecastPoint(
+            round(share * data.n_annotations),
+            *(
+                float(np.interp(share * data.n_annotations, future["cost"], future[key]))
+                for key in ("accuracy", "low", "high")
+            ),
+        )
+        for share in MORE
+    ]
+    return PlanFacts(
+        target=TARGET,
+        n_tasks=data.n_tasks,
+        n_done=len(promise.tasks),
+        n_labels=data.n_annotations,
+        expected=promise.accuracy,
+        low=promise.low,
+        checked=promise.checked,
+        forecast=tuple(points),
+        contested=tuple(find_contested(data, posterior, planner)),
+    )
+
+
+def find_contested(data: Annotations, posterior: Floats, planner: Planner) -> list[ContestedTask]:
+    """The tasks that the planner would have labeled next, with their two best labels."""
+    best = planner.spend(MOST_CONTESTED).drop_duplicates("task")
+    found = []
+    for name, gain in zip(best["task"], best["gain"], strict=True):
+        task = int(locate(data.tasks, [name])[0])
+        first, second = np.argsort(-posterior[task], kind="stable")[:2]
+        found.append(
+            ContestedTask(
+                str(name),
+                int(data.redundancy[task]),
+                str(data.classes[first]),
+                float(posterior[task, first]),
+                str(data.classes[second]),
+                float(gain),
+            )
+        )
+    return found
