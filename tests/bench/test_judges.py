@@ -71,6 +71,15 @@ def test_intervals_of_the_effective_number_cover():
         assert min(row["coverage 50"], row["coverage 200"]) >= 0.92
 
 
+def test_estimates_cover_in_simulated_panels():
+    rows = json.loads((RESULTS / "estimate-coverage.json").read_text())["rows"]
+    assert len(rows) == 16
+    each = [row["coverage"] for row in rows]
+    assert 0.93 <= sum(each) / len(each) <= 0.97
+    assert min(each) >= 0.95 - 3 * (0.05 * 0.95 / rows[0]["repeats"]) ** 0.5
+    assert max(row["widest"] for row in rows) <= 1.02
+
+
 def test_a_million_tasks_take_less_than_half_a_minute_of_the_processor():
     rows = json.loads((RESULTS / "panel-speed.json").read_text())["rows"]
     assert [row["from"] for row in rows] == ["labels", "scores"]
