@@ -84,7 +84,9 @@ def cut(data: LearningSet, seed: int) -> LearningSet:
     )
 
 
-def simulated(name: str, ratio: int, n_labels: int, seed: int) -> LearningSet:
+def simulated(
+    name: str, ratio: float, n_labels: int, seed: int, n_workers: int = N_WORKERS
+) -> LearningSet:
     """Real features, labeled by workers with confusion matrices of their own.
 
     Class sizes fall evenly on a log scale from the most frequent class to the rarest, in the
@@ -95,8 +97,8 @@ def simulated(name: str, ratio: int, n_labels: int, seed: int) -> LearningSet:
     classes, truth = np.unique(names, return_inverse=True)
     row = draw_rows(truth, ratio, N_TRAIN + N_TEST, rng)
     train, test = row[:N_TRAIN], row[N_TRAIN:]
-    right = rng.uniform(0.5, 0.8, (N_WORKERS, len(classes), 1))
-    habits = rng.dirichlet(np.ones(len(classes)), (N_WORKERS, len(classes)))
+    right = rng.uniform(0.5, 0.8, (n_workers, len(classes), 1))
+    habits = rng.dirichlet(np.ones(len(classes)), (n_workers, len(classes)))
     habits = np.where(np.eye(len(classes), dtype=bool), 0.0, habits)
     confusion = np.eye(len(classes)) * right + (1.0 - right) * habits / habits.sum(2, keepdims=True)
     votes = label_by_crowd(truth[train], confusion, n_labels, random_state=rng)
@@ -119,7 +121,7 @@ def described(name: str) -> tuple[Array, Array]:
     return whole.X.astype(np.float32), whole.truth.loc[whole.X_tasks].to_numpy()
 
 
-def draw_rows(truth: Ints, ratio: int, size: int, rng: np.random.RandomState) -> Ints:
+def draw_rows(truth: Ints, ratio: float, size: int, rng: np.random.RandomState) -> Ints:
     """Rows in random order, with classes from frequent to rare in a random order."""
     n_classes = truth.max() + 1
     share = ratio ** -np.linspace(0.0, 1.0, n_classes)
