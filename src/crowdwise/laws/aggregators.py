@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,6 +20,7 @@ from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError
 from crowdwise.inference import count_labels
 from crowdwise.inference.engines import FileEngine, Group, run_ranks
+from crowdwise.inference.engines.files import StreamedPosterior
 from crowdwise.laws.checks import (
     add_weightless,
     global_state,
@@ -260,7 +262,8 @@ def fit_ranks(method: Aggregator, stored: StoredAnnotations, size: int) -> Float
 
     def work(group: Group) -> Floats:
         engine = FileEngine(stored, 1, group)
-        return clone(method).fit_engine(engine, stored.classes).toarray()
+        found = cast("StreamedPosterior", _seed(method).fit_engine(engine, stored.classes))
+        return found.toarray()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
