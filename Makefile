@@ -14,7 +14,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick smoke matrix test check walk fuzz mutants bench bench-same bench-speed bench-reading bench-engines bench-table bench-peers bench-report bench-limit docs clean
+.PHONY: help demo quick smoke matrix test check walk fuzz mutants bench bench-same bench-speed bench-reading bench-engines bench-scale bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -91,6 +91,9 @@ bench-reading: $(READY)  ## Measure time and memory to read a CSV file of up to 
 
 bench-engines: $(READY)  ## Measure how near sweeps, fits and reading are to what one machine can do
 	$(BIN)/python benchmarks/engines.py
+
+bench-scale: $(READY)  ## Fit the cost model of many machines to measurements of this one
+	$(BIN)/python benchmarks/scale.py
 
 bench-table: $(READY)  ## Rerun a published table: TABLE=lia-table2, or all; QUICK=--quick for a quick check
 	CROWDWISE_MIRROR="$(CROWDWISE_UPSTREAM)" $(BIN)/crowdwise bench $(or $(TABLE),all) $(QUICK) \

@@ -105,7 +105,8 @@ class TextTable(Table):
         """Take away the apostrophes that keep spreadsheets from running names as formulas."""
         for name, column in frame.items():
             texts = column.cat.categories.tolist()
-            plain = unguard(texts)
+            if (plain := unguard(texts)) is texts:
+                continue
             changed = [own for own, text in zip(plain, texts, strict=True) if own != text]
             if changed:
                 names = pd.Index(plain, dtype=object)
