@@ -45,7 +45,7 @@ quick smoke test: export OMP_NUM_THREADS := 1
 SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engine.py base/test_aggregator.py \
 	aggregate/test_dawid_skene.py aggregate/test_majority_vote.py learn/test_objectives.py learn/test_two_stage.py \
 	embed/test_losses.py evaluate/test_scores.py datasets/test_registry.py simulate/test_crowds.py plan/test_planner.py \
-	persist/test_values.py plot/test_confusions.py report/test_data_facts.py \
+	persist/test_values.py plot/test_confusions.py report/test_data_facts.py serve/test_api.py \
 	compat/test_recorded.py cli/test_options.py bench/test_harness.py promises/test_page.py test_import.py test_house.py
 SMOKE_LAWS := MajorityVote or DawidSkene or Wawa or SoftProb or RLL
 
