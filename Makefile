@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 READY  := $(VENV)/.ready
 PEERS  := .venv-peers
+# Spark takes 400 MB, and does nothing without Java; tests that need both are skipped elsewhere.
+SPARK  := $(if $(shell command -v java),$(shell echo ,spark))
 
 # Real crowds, when this machine has them; tests that need one are skipped elsewhere.
 export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
@@ -22,7 +24,7 @@ help:  ## List these targets
 $(READY): pyproject.toml constraints.txt $(wildcard src/crowdwise/_native*.[ch])
 	@echo "==> Setting up $(VENV) (a minute or two, once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --quiet --constraint constraints.txt --editable ".[test,docs]"
+	@$(PIP) install --quiet --constraint constraints.txt --editable ".[test,docs$(SPARK)]"
 	@touch $@
 
 demo: $(READY)  ## Label a simulated crowd from start to finish, and show the results
@@ -46,7 +48,7 @@ SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engin
 	aggregate/test_dawid_skene.py aggregate/test_majority_vote.py learn/test_objectives.py learn/test_two_stage.py \
 	embed/test_losses.py evaluate/test_scores.py datasets/test_registry.py simulate/test_crowds.py plan/test_planner.py \
 	persist/test_values.py plot/test_confusions.py report/test_data_facts.py serve/test_api.py \
-	compat/test_recorded.py cli/test_options.py bench/test_harness.py promises/test_page.py test_import.py test_house.py
+	compat/test_recorded.py cli/test_options.py bench/test_harness.py spark/test_rows.py promises/test_page.py test_import.py test_house.py
 SMOKE_LAWS := MajorityVote or DawidSkene or Wawa or SoftProb or RLL
 
 quick: check smoke  ## Lint, check types and run a few tests of every package (about a minute)

@@ -4,6 +4,7 @@ crowdwise aggregate votes.csv > labels.csv
 crowdwise aggregate votes.csv --method MajorityVote -o labels.parquet
 crowdwise aggregate votes.csv --set smoothing=0.1 --set max_iter=50 --proba
 crowdwise aggregate votes.csv --gold-file truth.csv -o labels.csv
+crowdwise aggregate votes.parquet --engine spark --method DawidSkene -o labeled
 """
 
 import time
@@ -34,6 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_method_options(parser)
     add_output_options(parser)
     parser.add_argument("--proba", action="store_true", help="add the probability of every class")
+    text = "where to fit: here, or on Spark, which writes folders of Parquet files to -o"
+    parser.add_argument("--engine", choices=("here", "spark"), default="here", help=text)
 
 
 def refuse_wide(annotations: "Annotations") -> None:
@@ -64,15 +67,7 @@ def run_on_disk(args: Namespace, model: Any) -> int:
                 fix="add -o labels.parquet",
             )
         )
-    unread = [name for name in IN_MEMORY_ONLY if getattr(args, name, None) not in (None, False)]
-    if unread:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in unread)
-        raise ParameterError(
-            explain(
-                f"{args.annotations} is large and stays on disk, where {flags} cannot be used.",
-                fix="leave it out, or read a part of the file",
-            )
-        )
+    refuse_flags(args, IN_MEMORY_ONLY, f"{args.annotations} is large and stays on disk")
     start, columns = time.perf_counter(), ("task", "worker", "label")
     names = {role: getattr(args, role) or role for role in columns}
     votes = Annotations.open(args.annotations, **names)
@@ -87,11 +82,43 @@ def run_on_disk(args: Namespace, model: Any) -> int:
     return 0
 
 
+def refuse_flags(args: Namespace, names: tuple[str, ...], why: str) -> None:
+    """Refuse flags that were given and cannot be used."""
+    given = {name: getattr(args, name, None) for name in names}
+    if given.get("repeats") == "all":  # as it is if nothing is said
+        del given["repeats"]
+    unread = [name for name, value in given.items() if value not in (None, False)]
+    if unread:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in unread)
+        fix = "leave it out, or read a part of the file"
+        raise ParameterError(explain(f"{why}, where {flags} cannot be used.", fix=fix))
+
+
+def run_on_spark(args: Namespace, model: Any) -> int:
+    """Fit in Spark, and write the labels and the workers there."""
+    from crowdwise.spark.files import label_files
+
+    if args.output is None:
+        raise ParameterError(explain("Spark writes folders.", expected="-o and a folder"))
+    others = tuple(name for name in IN_MEMORY_ONLY if name != "weight")
+    others += ("format", "question", "time", "score", "repeats", "json")
+    refuse_flags(args, others, "Annotations are read by Spark")
+    start = time.perf_counter()
+    columns = {f"{role}Col": getattr(args, role) for role in ("task", "worker", "label", "weight")}
+    shown = "distribution" if args.proba else ""
+    label_files(args.annotations, args.output, model, distributionCol=shown, **columns)
+    seconds, name = time.perf_counter() - start, type(model).__name__
+    say(args, f"tasks labeled by {name} in {seconds:.1f} s: {args.output}/labels")
+    return 0
+
+
 def run(args: Namespace) -> int:
     from crowdwise.io.consensus import consensus_frame
     from crowdwise.io.stream import is_too_large
 
     model = choose_method(args)
+    if args.engine == "spark":
+        return run_on_spark(args, model)
     if is_too_large(args.annotations):
         return run_on_disk(args, model)
     annotations = read_input(args)

@@ -69,9 +69,13 @@ class Savable:
         vars(self).update(learned)
 
 
-def save(model: Value, path: str | Path) -> None:
-    """Write a fitted model of crowdwise to one file; see :meth:`Savable.save`."""
-    check_is_fitted(model)
+def save(model: Value, path: str | Path, *, fitted: bool = True) -> None:
+    """Write a model of crowdwise to one file; see :meth:`Savable.save`.
+
+    Unless ``fitted``, it may have its parameters only.
+    """
+    if fitted:
+        check_is_fitted(model)
     name, ours = registered_name(type(model)), isinstance(model, KeepsState)
     if name is None or not ours:
         raise ParameterError(
@@ -93,7 +97,7 @@ def save(model: Value, path: str | Path) -> None:
     container.write_container(path, Content(text, arrays))
 
 
-def load(path: str | Path, **yours: Value) -> Value:
+def load(path: str | Path, *, fitted: bool = True, **yours: Value) -> Value:
     """Bring back a model that was saved.
 
     Nothing in the file is run: it names one of crowdwise's own classes, and the rest is numbers
@@ -104,13 +108,15 @@ def load(path: str | Path, **yours: Value) -> Value:
     ----------
     path : str or Path
         What ``model.save(path)`` wrote.
+    fitted : bool, default=True
+        Whether a file without anything learned is refused.
     **yours
         Parameters that were your own code, under their names: ``truth=my_module`` for a model
         learned with a ``torch.nn.Module`` of yours. What it learned is in the file.
     """
     content = container.read_container(path)
     try:
-        return _rebuild(content, yours)
+        return _rebuild(content, yours, fitted=fitted)
     except FormatError as error:
         raise damaged(path, _with_writer(error, content)) from error
     except CrowdwiseError:
@@ -119,7 +125,7 @@ def load(path: str | Path, **yours: Value) -> Value:
         raise damaged(path, _with_writer(error, content)) from error
 
 
-def _rebuild(content: Content, yours: Tree) -> Savable:
+def _rebuild(content: Content, yours: Tree, *, fitted: bool) -> Savable:
     tree = json.loads(content.text)
     arrays = dict(content.arrays)
     wanted = {
@@ -136,7 +142,8 @@ def _rebuild(content: Content, yours: Tree) -> Savable:
     learned = {key: from_json(value, arrays) for key, value in tree["learned"].items()}
     model: Value = build(tree["name"], params, learned)
     model._validate_params()  # the estimator's own check: what ``fit`` would refuse
-    refuse_misfits(model)
+    if fitted or learned:
+        refuse_misfits(model)
     return model
 
 

@@ -1,0 +1,124 @@
+"""A fit in one barrier stage: every rank runs the same loop over its own blocks.
+
+The only thing that goes between ranks is a sum of tables at each step, over sockets of their own.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark import cloudpickle
+
+from crowdwise.errors import CrowdwiseError
+from crowdwise.inference.engines.ranks import Crowd, RankEngine
+from crowdwise.inference.engines.record import Record, Recorder, gather
+from crowdwise.inference.engines.sockets import GroupError, SocketGroup
+from crowdwise.spark.rows import numbers_of, read_rows
+
+RESULT = "part int, kind string, content binary"
+CHUNK = 1 << 24  # bytes of a model in one row
+MODEL, WARNING, ERROR = "model", "warning", "error"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every rank is told."""
+
+    crowd: Crowd
+    method: Any
+    n_buckets: int
+    n_ranks: int
+    n_threads: int
+    secret: bytes
+    name: str  # of this fit, the same after a restart
+    folder: str | None  # where sums are kept for a restart; each machine's own if not said
+
+
+def fit_in_barrier(dealt: Any, job: Job) -> Any:
+    """The fitted method; ``dealt`` are the rows of each rank."""
+    # Spark starts a barrier stage again only if another stage takes what it has made.
+    rows = dealt.mapInArrow(run_rank(job), RESULT, barrier=True).repartition(1).collect()
+    return take_result(rows)
+
+
+def run_rank(job: Job) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What a rank does with its rows."""
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow
+        from pyspark import BarrierTaskContext
+
+        context = BarrierTaskContext.get()
+        found = fit_rank(job, batches, context)
+        for part, (kind, content) in enumerate(found if context.partitionId() == 0 else []):
+            columns = {"part": [part], "kind": [kind], "content": [content]}
+            schema = pyarrow.schema(
+                [
+                    ("part", pyarrow.int32()),
+                    ("kind", pyarrow.string()),
+                    ("content", pyarrow.binary()),
+                ]
+            )
+            yield pyarrow.RecordBatch.from_pydict(columns, schema=schema)
+
+    return run
+
+
+def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, bytes]]:
+    """Meet the other ranks, fit together, and return the model with what there is to say."""
+    rank, infos = context.partitionId(), context.getTaskInfos()
+    hosts = [info.address.rsplit(":", 1)[0].strip("[]") for info in infos]
+    host = "127.0.0.1" if len(set(hosts)) == 1 else hosts[rank]
+    numbers = numbers_of(rank, job.n_ranks, job.n_buckets)
+    cells = read_rows(batches, job.crowd).blocks(numbers)
+    group = SocketGroup.meet(rank, len(infos), host, job.secret, context.allGather)
+    home = Path(job.folder or tempfile.gettempdir()) / f"crowdwise-{job.name}"
+    keeps = (0 if job.folder else hosts.index(hosts[rank])) == rank
+    try:
+        recorder = Recorder(group, Record(home / "sums.bin") if keeps else None)
+        engine = RankEngine(job.crowd, cells, numbers.start, job.n_threads, group, recorder)
+        found = fit_method(job.method, engine)
+        gather(group, 0)  # nobody leaves before all are done
+    finally:
+        group.close()
+    if keeps:
+        shutil.rmtree(home, ignore_errors=True)
+    return found
+
+
+def fit_method(method: Any, engine: Any) -> list[tuple[str, bytes]]:
+    """The fitted method and its warnings; or what it refuses, which a restart would not mend."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            method.fit_engine(engine, engine.crowd.classes)
+        except GroupError:
+            raise
+        except CrowdwiseError as error:
+            return [(ERROR, pickle.dumps(error))]
+    said = [(WARNING, pickle.dumps((w.category, str(w.message)))) for w in caught]
+    dumps: Any = cloudpickle.dumps  # also of a class that only the driver can import
+    content = dumps(method)
+    parts = [content[i : i + CHUNK] for i in range(0, len(content), CHUNK)]
+    return [*said, *((MODEL, part) for part in parts)]
+
+
+def take_result(rows: list[Any]) -> Any:
+    """The model that rank 0 has sent; its warnings are given here."""
+    content = []
+    for row in sorted(rows, key=lambda row: row.part):
+        if row.kind == ERROR:
+            raise pickle.loads(row.content)
+        if row.kind == WARNING:
+            category, message = pickle.loads(row.content)
+            warnings.warn(message, category, stacklevel=5)
+        else:
+            content.append(bytes(row.content))
+    return pickle.loads(b"".join(content))

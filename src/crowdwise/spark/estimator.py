@@ -1,0 +1,234 @@
+"""Truth inference as an estimator of ``pyspark.ml``."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Self
+
+import numpy as np
+from pyspark.ml import Estimator, Model
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.util import MLReadable, MLWritable
+from sklearn.base import clone
+
+from crowdwise.errors import ParameterError, explain
+from crowdwise.spark.barrier import Job, fit_in_barrier
+from crowdwise.spark.crowd import Columns, Survey, check_method, refuse_other_names, survey
+from crowdwise.spark.infer import infer_rows
+from crowdwise.spark.rows import LABEL, TASK, WEIGHT, WORKER, deal_out
+from crowdwise.spark.steps import StepEngine, encode_blocks
+from crowdwise.spark.storage import MethodReader, MethodWriter
+from crowdwise.spark.workers import describe_workers
+
+FORMS = ("auto", "barrier", "steps")
+TEXT, NUMBER = TypeConverters.toString, TypeConverters.toInt
+
+
+class CrowdParams(Params):
+    """Parameters of estimator and model: which columns come in, and which go out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._add("taskCol", "column of tasks", "task")
+        self._add("workerCol", "column of workers", "worker")
+        self._add("labelCol", "column of labels", "label")
+        self._add("weightCol", "column of weights of annotations; all count the same if empty", "")
+        self._add("predictionCol", "column that gets the most probable label", "label")
+        self._add("probabilityCol", "column that gets its probability", "probability")
+        text = "column that gets a map with the probability of every class; none if empty"
+        self._add("distributionCol", text, "distribution")
+        text = "workers whom fit has not seen: average, ignore or error"
+        self._add("unknownWorkers", text, "average")
+
+    def _add(self, name: str, text: str, default: Any, kind: Any = TEXT) -> None:
+        setattr(self, name, Param(self, name, text, kind))
+        self._setDefault(**{name: default})
+
+    def _columns(self) -> Columns:
+        names = (self.getOrDefault(f"{role}Col") for role in (TASK, WORKER, LABEL, WEIGHT))
+        task, worker, label, weight = names
+        return Columns(task, worker, label, weight or None)
+
+    def setParams(self, **params: Any) -> Self:  # noqa: N802  Spark's name
+        """Set parameters by their names."""
+        unknown = [name for name in params if not self.hasParam(name)]
+        if unknown:
+            known = ", ".join(param.name for param in self.params)
+            what = f"{type(self).__name__} has no parameter {unknown[0]!r}."
+            raise ParameterError(explain(what, expected=known))
+        return self._set(**{name: value for name, value in params.items() if value is not None})
+
+
+class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
+    """Infer truths from a Spark frame of annotations with any method that works in blocks.
+
+    Every rank, a Spark task, holds some of the tasks and runs the method's own loop; what they
+    exchange at each step is a sum of the workers' tables. Results are the same bits on any number
+    of ranks, and those of one machine up to rounding.
+
+    Parameters
+    ----------
+    method : Aggregator
+        Such as ``DawidSkene()``. It is not changed.
+    **params
+        ``taskCol``, ``workerCol``, ``labelCol`` and ``weightCol`` name the columns that come in;
+        ``predictionCol``, ``probabilityCol`` and ``distributionCol`` those that the model adds;
+        ``unknownWorkers`` says what to do with workers whom ``fit`` has not seen. ``numRanks`` is
+        the number of Spark tasks, by default as many as there are cores. ``form`` is "barrier",
+        one stage for the whole fit, or "steps", a Spark job for every step; by default the first
+        where the session allows it. ``checkpointDir`` is a folder that all executors can write
+        to, where sums are kept for a restart; by default each machine's own temporary folder.
+
+    Examples
+    --------
+    ::
+
+        estimator = CrowdAggregator(DawidSkene(), taskCol="item", workerCol="who")
+        model = estimator.fit(frame)
+        model.transform(frame).write.parquet("labels")  # item, label, probability, distribution
+        model.workers.show()  # worker, skill, confusion
+    """
+
+    def __init__(self, method: Any, **params: Any) -> None:
+        super().__init__()
+        self.method = method
+        self._add("numRanks", "number of Spark tasks; 0 for as many as there are cores", 0, NUMBER)
+        self._add("form", "barrier, steps, or auto", "auto")
+        self._add("checkpointDir", "folder that all executors can write to", "")
+        self.setParams(**params)
+
+    def _fit(self, dataset: Any) -> CrowdAggregatorModel:
+        check_method(self.method)
+        method = seeded(clone(self.method))
+        method._validate_params()
+        rows = self._columns().select(dataset)
+        found = survey(rows)
+        n_ranks = self.getOrDefault("numRanks") or count_slots(dataset.sparkSession)
+        n_ranks = min(n_ranks, found.n_buckets)
+        dealt = deal_out(found.place(rows), found.n_buckets, n_ranks)
+        fit = self._fit_steps if self._form(dataset) == "steps" else self._fit_barrier
+        fitted = fit(method, found, dealt, n_ranks)
+        fitted.tasks_ = np.zeros(0, dtype=object)  # they stay where they are
+        fitted.posterior_ = np.zeros((0, len(fitted.classes_)))
+        model = CrowdAggregatorModel(fitted)
+        own = {param.name: value for param, value in self._paramMap.items()}
+        return model._resetUid(self.uid).setParams(
+            **{name: value for name, value in own.items() if model.hasParam(name)}
+        )
+
+    def _form(self, dataset: Any) -> str:
+        """The form that was asked for, or the one that the session allows."""
+        form = self.getOrDefault("form")
+        if form not in FORMS:
+            raise ParameterError(explain(f"form={form!r} is unknown.", expected=", ".join(FORMS)))
+        if form != "auto":
+            return str(form)
+        conf = dataset.sparkSession.conf
+        moves = str(conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true"
+        return "steps" if moves or is_remote(dataset.sparkSession) else "barrier"
+
+    def _fit_barrier(self, method: Any, found: Survey, dealt: Any, n_ranks: int) -> Any:
+        conf = dealt.sparkSession.conf
+        job = Job(
+            found.crowd,
+            method,
+            found.n_buckets,
+            n_ranks,
+            int(conf.get("spark.task.cpus", "1")),
+            secrets.token_bytes(32),
+            secrets.token_hex(8),
+            self.getOrDefault("checkpointDir") or None,
+        )
+        return fit_in_barrier(dealt, job)
+
+    def _fit_steps(self, method: Any, found: Survey, dealt: Any, _: int) -> Any:
+        blocks = encode_blocks(dealt, found.crowd)
+        folder = self.getOrDefault("checkpointDir")
+        if folder:
+            place = f"{folder}/crowdwise-{secrets.token_hex(8)}"
+            blocks.write.parquet(place)
+            blocks = dealt.sparkSession.read.parquet(place)
+        else:
+            blocks = blocks.persist()
+        try:
+            method.fit_engine(StepEngine.of(found.crowd, blocks), found.crowd.classes)
+        finally:
+            if not folder:
+                blocks.unpersist()
+        return method
+
+    def write(self) -> MethodWriter:
+        return MethodWriter(self)
+
+    @classmethod
+    def read(cls) -> MethodReader:
+        return MethodReader(cls)
+
+
+class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
+    """A fitted method that infers the labels of a frame's tasks.
+
+    Attributes
+    ----------
+    method : Aggregator
+        The fitted method, with all that it has learned about classes and workers.
+    """
+
+    def __init__(self, method: Any) -> None:
+        super().__init__()
+        self.method = method
+
+    def _transform(self, dataset: Any) -> Any:
+        from pyspark.sql import types as st
+
+        columns, fields = self._columns(), dataset.schema
+        rows = columns.select(dataset)
+        refuse_other_names(rows, self.method)
+        label = fields[columns.label].dataType
+        out = [
+            st.StructField(columns.task, fields[columns.task].dataType),
+            st.StructField(self.getOrDefault("predictionCol"), label),
+            st.StructField(self.getOrDefault("probabilityCol"), st.DoubleType()),
+        ]
+        if self.getOrDefault("distributionCol"):
+            kind = st.MapType(label, st.DoubleType())
+            out.append(st.StructField(self.getOrDefault("distributionCol"), kind))
+        names = [field.name for field in out]
+        infer = infer_rows(self.method, self.getOrDefault("unknownWorkers"), names)
+        order = [name for name in (TASK, WORKER, LABEL, WEIGHT) if name in rows.columns]
+        ordered = rows.repartition(TASK).sortWithinPartitions(*order)
+        return ordered.mapInArrow(infer, st.StructType(out))
+
+    @property
+    def workers(self) -> Any:
+        """A frame with the skill of each worker and, where there is one, the confusion matrix.
+
+        ``confusion[truth][label]`` is P(label | truth).
+        """
+        return describe_workers(self.method)
+
+    def write(self) -> MethodWriter:
+        return MethodWriter(self)
+
+    @classmethod
+    def read(cls) -> MethodReader:
+        return MethodReader(cls)
+
+
+def seeded(method: Any) -> Any:
+    """The method with a seed, which all ranks must share."""
+    if getattr(method, "random_state", 0) is None:
+        method.set_params(random_state=secrets.randbelow(1 << 31))
+    return method
+
+
+def is_remote(spark: Any) -> bool:
+    """Whether the session is one of Spark Connect, where there are no barriers."""
+    return not hasattr(spark, "_jsparkSession")
+
+
+def count_slots(spark: Any) -> int:
+    """How many Spark tasks can run at once."""
+    if is_remote(spark):
+        return int(spark.range(1 << 20).selectExpr("spark_partition_id() AS p").distinct().count())
+    return int(spark.sparkContext.defaultParallelism) // int(spark.conf.get("spark.task.cpus", "1"))

@@ -1,0 +1,54 @@
+"""Files of annotations to files of labels and workers, all of it in Spark."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import Any
+
+from crowdwise.errors import FileError, ParameterError, explain
+from crowdwise.spark.estimator import CrowdAggregator
+
+KINDS = ("parquet", "csv", "json", "orc")
+
+
+def label_files(path: str, output: str, method: Any, **params: Any) -> Any:
+    """Fit the annotations at ``path``; write folders ``labels`` and ``workers`` of Parquet files.
+
+    Paths are whatever Spark can read and write. The session is the one there is, such as that of
+    spark-submit, or a new one on this machine. ``params`` are those of :class:`CrowdAggregator`.
+    """
+    from pyspark.sql import SparkSession
+
+    if path.rstrip("/") == output.rstrip("/"):
+        raise ParameterError(
+            explain(f"{output} is read, and would be written to.", fix="change -o")
+        )
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+        builder = SparkSession.builder.appName("crowdwise")
+        spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        frame = read_files(spark, path)
+        model = CrowdAggregator(method, **params).fit(frame)
+        model.transform(frame).write.mode("overwrite").parquet(f"{output}/labels")
+        model.workers.write.mode("overwrite").parquet(f"{output}/workers")
+    return model
+
+
+def read_files(spark: Any, path: str) -> Any:
+    """The frame in a file or a folder of files; Parquet unless its name says otherwise."""
+    from pyspark.errors import AnalysisException
+
+    ending = path.rstrip("/").rsplit(".", 1)[-1].lower()
+    kind = ending if ending in KINDS else "parquet"
+    reader = spark.read.format(kind)
+    if kind == "csv":
+        reader = reader.option("header", True).option("inferSchema", True)
+    try:
+        return reader.load(path)
+    except AnalysisException as error:
+        first = str(error).splitlines()[0]
+        fix = f"check the path; files are {', '.join(KINDS)}"
+        raise FileError(explain(f"Spark cannot read {path}.", first=first, fix=fix)) from None

@@ -1,0 +1,52 @@
+"""What ranks make of their rows, without Java; and what is said without pyspark."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+
+def test_without_pyspark_the_error_says_what_to_install():
+    code = "import sys; sys.modules['pyspark'] = None; import crowdwise.spark"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert 'pip install "crowdwise[spark]"' in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("n_ranks", [1, 3, 8])
+def test_every_bucket_belongs_to_the_rank_that_gets_its_rows(n_ranks):
+    pytest.importorskip("pyspark", reason='no pyspark: pip install "crowdwise[spark]"')
+    from crowdwise.spark import rows
+
+    owner = {
+        bucket: rank for rank in range(n_ranks) for bucket in rows.numbers_of(rank, n_ranks, 8)
+    }
+    assert owner == {bucket: bucket * n_ranks // 8 for bucket in range(8)}
+
+
+def test_rows_become_blocks_whose_tasks_go_across_batches(monkeypatch):
+    pytest.importorskip("pyspark", reason='no pyspark: pip install "crowdwise[spark]"')
+    import pyarrow
+
+    from crowdwise.annotations import Pairs
+    from crowdwise.inference.engines.ranks import Crowd
+    from crowdwise.spark import rows
+
+    crowd = Crowd(np.array(["a", "b"], object), np.array(["x", "y"], object), Pairs.all_of(2, 2))
+    table = pyarrow.table(
+        {
+            "bucket": pyarrow.array([0, 0, 0, 2, 2], pyarrow.int32()),
+            "task": ["p", "q", "q", "q", "r"],
+            "worker": ["a", "a", "b", "b", "a"],
+            "label": ["x", "y", "x", "y", "y"],
+        }
+    )
+    batches = table.to_batches(max_chunksize=2)
+    monkeypatch.setattr(rows.gather_rows, "__defaults__", (2,))
+    cells = rows.read_rows(batches, crowd).blocks(range(3))
+    assert [block.n_tasks for block in cells] == [2, 0, 2]
+    assert_array_equal(cells[0].indptr, [0, 1, 3])
+    assert_array_equal(cells[0].code, [0, 1, 2])
+    assert_array_equal(cells[2].code, [3, 1])

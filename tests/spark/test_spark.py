@@ -1,0 +1,269 @@
+"""Spark: the results of one machine, from any number of ranks, and through faults."""
+
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("pyspark", reason='no pyspark: pip install "crowdwise[spark]"')
+if shutil.which("java") is None:
+    pytest.skip("no Java, which Spark needs", allow_module_level=True)
+
+from numpy.testing import assert_allclose, assert_array_equal
+from pyspark import cloudpickle
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.sql import SparkSession
+
+from crowdwise import aggregate
+from crowdwise.cli import main
+from crowdwise.errors import AnnotationError, ParameterError
+from crowdwise.spark import CrowdAggregator
+from crowdwise.spark import crowd as spark_crowd
+
+pytestmark = pytest.mark.spark
+EIGHT_STEPS = {"max_iter": 8, "tol": 0.0}
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """Two executors that are processes of their own, and a core each."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # quick to start
+    options = {
+        "spark.driver.extraJavaOptions": java,
+        "spark.executor.extraJavaOptions": java,
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
+        "spark.driver.memory": "512m",
+        "spark.log.level": "OFF",
+    }
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors cannot import it
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_buckets():
+    """Buckets of a few hundred annotations, so that small crowds have several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spark_crowd, "CELLS_PER_BLOCK", 256)
+        yield
+
+
+@pytest.fixture(scope="module")
+def votes(voters):
+    frame = voters.annotations.to_frame()
+    return frame.astype({"task": str, "worker": str}).sample(frac=1.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def frame(spark, votes):
+    return spark.createDataFrame(votes).cache()
+
+
+def as_pandas(found):
+    return found.toArrow().to_pandas(maps_as_pydicts="strict")
+
+
+def labels_of(found):
+    return as_pandas(found).set_index("task").sort_index()
+
+
+@pytest.fixture(scope="module")
+def fitted(frame):
+    """Eight steps of Dawid-Skene on two ranks."""
+    return CrowdAggregator(aggregate.DawidSkene(**EIGHT_STEPS), numRanks=2).fit(frame)
+
+
+def test_one_machine_and_any_number_of_ranks_agree(frame, votes, fitted):
+    local = aggregate.DawidSkene(**EIGHT_STEPS).fit(votes)
+    one, steps = (
+        CrowdAggregator(aggregate.DawidSkene(**EIGHT_STEPS), numRanks=n, form=form).fit(frame)
+        for n, form in ((1, "barrier"), (2, "steps"))
+    )
+    for other in (one, steps):
+        assert fitted.method.objective_ == other.method.objective_  # the same bits
+        assert_array_equal(fitted.method.confusion_, other.method.confusion_)
+    assert_allclose(fitted.method.confusion_, local.confusion_, rtol=1e-9)
+    found = labels_of(fitted.transform(frame))
+    expected = local.probas_.sort_index()
+    assert found["label"].tolist() == local.labels_.sort_index().tolist()
+    assert_allclose(found["probability"], expected.max(axis=1), rtol=1e-9)
+    maps = pd.DataFrame(found["distribution"].tolist(), index=found.index)
+    assert_allclose(maps[expected.columns], expected, rtol=1e-9)
+    workers = as_pandas(fitted.workers).set_index("worker")
+    assert_allclose(workers["skill"], local.skills_.loc[workers.index], rtol=1e-9)
+
+
+class Deadly(aggregate.DawidSkene):
+    """Kills a process in the middle of the first fit; counts the sweeps of every attempt."""
+
+    folder: ClassVar[str]
+    whom: ClassVar[str]
+
+    def _fit(self, engine):
+        home, sweep = Path(self.folder), type(engine)._load
+        rank, seen = engine.group.rank, []
+
+        def load(own, edges):
+            seen.append(edges)
+            if rank == 1 and len(seen) == 3 * len(own.cells) and not (home / "killed").exists():
+                (home / "killed").touch()
+                os.kill(victim(self.whom), signal.SIGKILL)
+                time.sleep(60)  # the end of its executor ends this process
+            return sweep(own, edges)
+
+        type(engine)._load = load
+        try:
+            found = super()._fit(engine)
+        finally:
+            type(engine)._load = sweep
+        (home / f"sweeps-{rank}").write_text(str(len(seen) // len(engine.cells)))
+        return found
+
+
+def victim(whom):
+    """The number of the Python worker that asks, or of the executor that has started it."""
+    if whom == "worker":
+        return os.getpid()
+    daemon = os.getppid()
+    return int(Path(f"/proc/{daemon}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+@pytest.mark.parametrize("whom", ["worker", "executor"])
+def test_a_kill_in_the_middle_of_a_fit_ends_in_the_right_answer(whom, frame, fitted, tmp_path):
+    if whom == "executor" and not Path("/proc").is_dir():
+        pytest.skip("no /proc to find the executor in")
+    Deadly.folder, Deadly.whom = str(tmp_path), whom
+    found = CrowdAggregator(Deadly(**EIGHT_STEPS)).fit(frame)
+    assert (tmp_path / "killed").exists()
+    assert found.method.objective_ == fitted.method.objective_
+    assert_array_equal(found.method.confusion_, fitted.method.confusion_)
+    sweeps = [int((tmp_path / f"sweeps-{rank}").read_text()) for rank in (0, 1)]
+    assert max(sweeps) < fitted.method.n_iter_  # the first sums were not made again
+
+
+def test_rows_that_are_no_annotations_count_as_on_one_machine(spark, votes):
+    weight = np.random.default_rng(0).choice([0.0, 0.5, 2.0], len(votes))
+    odd = pd.DataFrame(
+        {
+            "task": ["1", "new", "none"],
+            "worker": ["0", "1", None],
+            "label": pd.array([None, None, None]),
+            "weight": [1.0, 1.0, 1.0],
+        }
+    )
+    rows = pd.concat([votes.assign(weight=weight), odd])
+    kept = rows[rows["label"].notna()].astype({"label": int})
+    local = aggregate.OneCoin().fit(kept)
+    kinds = "task string, worker string, label int, weight double"
+    values = [tuple(None if pd.isna(v) else v for v in row) for row in rows.itertuples(index=False)]
+    given = spark.createDataFrame(values, kinds).repartition(5)
+    sparse = given.unionByName(given.where("false"))  # partitions without rows
+    estimator = CrowdAggregator(aggregate.OneCoin(), weightCol="weight", distributionCol="")
+    model = Pipeline(stages=[estimator]).fit(sparse)
+    found = labels_of(model.transform(sparse))
+    assert list(found) == ["label", "probability"]
+    known = local.labels_.index
+    assert found.loc[known, "label"].tolist() == local.labels_.tolist()
+    assert_allclose(found.loc[known, "probability"], local.probas_.max(axis=1), rtol=1e-9)
+    assert_allclose(found.loc[["new", "none"], "probability"], local.prior_.max(), rtol=1e-9)
+
+
+def test_a_task_with_very_many_labels_and_a_worker_with_nearly_all(spark, votes):
+    big = spark.range(100_000).selectExpr(
+        "'big' AS task", "IF(id % 10 = 0, concat('w', id % 700), '0') AS worker",
+        "id % 3 AS label",
+    )  # fmt: skip
+    rows = spark.createDataFrame(votes).union(big)
+    local = aggregate.OneCoin().fit(as_pandas(rows))
+    found = CrowdAggregator(aggregate.OneCoin()).fit(rows)
+    assert_allclose(found.method.skills_, local.skills_, rtol=1e-9)
+
+
+def test_a_pipeline_is_saved_and_comes_back(frame, tmp_path):
+    pipeline = Pipeline(stages=[CrowdAggregator(aggregate.OneCoin(max_iter=3, tol=0), numRanks=1)])
+    pipeline.save(str(tmp_path / "before"))
+    again = Pipeline.load(str(tmp_path / "before")).getStages()[0]
+    assert again.method.get_params() == pipeline.getStages()[0].method.get_params()
+    assert again.getOrDefault("numRanks") == 1
+    model = pipeline.fit(frame)
+    model.save(str(tmp_path / "after"))
+    expected, found = (
+        labels_of(some.transform(frame))
+        for some in (model, PipelineModel.load(str(tmp_path / "after")))
+    )
+    pd.testing.assert_frame_equal(found, expected)
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_page_runs(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
+    blocks = re.findall(r"```py\n(.*?)```", page, flags=re.S)
+    assert blocks
+    for block in blocks:  # Spark looks for files where it was started
+        code = block.replace('"model"', repr(str(tmp_path / "model")))
+        exec(compile(code, "spark.md", "exec"), {})
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_command_line_labels_files(votes, tmp_path):
+    path, out = tmp_path / "votes.parquet", tmp_path / "out"
+    votes.rename(columns={"task": "item"}).to_parquet(path)
+    options = ["--task", "item", "--method", "Wawa", "--quiet"]
+    assert main(["aggregate", str(path), "--engine", "spark", "-o", str(out), *options]) == 0
+    labels = pd.read_parquet(out / "labels").set_index("item")["label"]
+    expected = aggregate.Wawa().fit(votes).labels_
+    assert labels.loc[expected.index].tolist() == expected.tolist()
+    assert len(pd.read_parquet(out / "workers")) == votes["worker"].nunique()
+
+
+def test_what_cannot_be_read_is_one_clear_error(frame):
+    def fit(rows, method=None, **params):
+        return CrowdAggregator(method or aggregate.OneCoin(), **params).fit(rows)
+
+    with pytest.raises(AnnotationError, match=r"(?s)no column for the item.*taskCol"):
+        fit(frame, taskCol="item")
+    with pytest.raises(AnnotationError, match=r"(?s)labels has the type map.*cast"):
+        fit(frame.selectExpr("task", "worker", "map(1, label) AS label"))
+    with pytest.raises(AnnotationError, match=r"(?s)task is missing in 1,\d+ of 1,\d+ .*dropna"):
+        fit(frame.selectExpr("CAST(NULL AS string) AS task", "worker", "label"))
+    with pytest.raises(AnnotationError, match=r"(?s)worker is missing in 1,\d+ of 1,.*dropna"):
+        fit(frame.selectExpr("task", "CAST(NULL AS string) AS worker", "label"))
+    with pytest.raises(AnnotationError, match=r"weight is missing, negative or infinite in 1,"):
+        fit(frame.selectExpr("*", "-1 AS weight"), weightCol="weight")
+    with pytest.raises(AnnotationError, match="no annotations"):
+        fit(frame.where("false"))
+    with pytest.raises(ParameterError, match="MinimaxEntropy needs all annotations at once"):
+        fit(frame, aggregate.MinimaxEntropy())
+    with pytest.raises(ParameterError, match="GLAD keeps a number for each task"):
+        fit(frame, aggregate.GLAD())
+    with pytest.raises(ParameterError, match="no parameter 'colour'"):
+        fit(frame, colour=1)
+    with pytest.raises(AnnotationError, match="works with two classes"):  # found out by a rank
+        fit(frame, TwoClasses())
+    model = fit(frame)
+    with pytest.raises(AnnotationError, match=r"(?s)labels of this frame are text.*cast"):
+        model.transform(frame.selectExpr("task", "worker", "CAST(label AS string) AS label"))
+
+
+class TwoClasses(aggregate.DawidSkene):
+    traits = aggregate.KOS.traits.__class__(binary_only=True)
