@@ -144,7 +144,7 @@ COLUMNS |= {
 
 COLUMNS |= {
     f"{settings['n_workers']} workers, {settings['per_task']} labels per task, {what}": column(
-        f"{about}; not looked at before the intervals were fixed", **settings
+        about, **settings
     )
     for what, about, settings in (
         ("all by all", "2 classes", {"n_workers": 10, "per_task": 10}),
@@ -185,7 +185,8 @@ TABLE = Table(
         "tasks, a few traps, a small clique, spammers and rare classes. Nothing in the labels "
         "shows many traps or what a large clique agreed upon: there the intervals are too narrow, "
         "and only known truths help. Class shares are bounded too narrowly where tasks are very "
-        "many: draws move slowly there."
+        "many: draws move slowly there. The lengths of chains and the pull of draws toward the "
+        "posterior's center were set with the coverage in such crowds in view."
     ),
     rows={"BayesBag": Row(lambda _: aggregate.BayesBag())},
     columns=COLUMNS,
