@@ -62,8 +62,12 @@ def test_ranks_find_the_same_bits(method, voters, tmp_path, monkeypatch):
 
 def test_ranks_must_draw_the_same_random_numbers(voters, tmp_path):
     stored = store_without_names(voters.annotations, tmp_path)
+
+    def work(group):
+        return aggregate.MACE().fit_engine(FileEngine(stored, 1, group), stored.classes)
+
     with pytest.raises(ParameterError, match=r"(?s)random_state=None.*rank.*random_state=0"):
-        fit_ranks(aggregate.MACE(), stored, 2)
+        run_ranks(2, work)
 
 
 def test_blocks_are_shared_out_between_the_same_tasks(voters, tmp_path):

@@ -12,8 +12,11 @@ from typing import IO
 from crowdwise.errors import ParameterError, explain
 
 # Flags and arguments that name files to read, and files to write.
-READ = ("annotations", "features", "gold", "gold_file", "truth", "model", "workers", "prices")
-WRITTEN = ("output", "saved")
+READ = (
+    *("annotations", "features", "gold", "gold_file", "truth", "model", "workers", "prices"),
+    *("project", "images", "certificate", "private_key", "replay"),
+)
+WRITTEN = ("output", "saved", "audit")
 Identity = tuple[int, int]  # of a file, whatever it is called: its device and its number there
 
 
