@@ -99,7 +99,8 @@ def run_on_spark(args: Namespace, model: Any) -> int:
     from crowdwise.spark.files import label_files
 
     if args.output is None:
-        raise ParameterError(explain("Spark writes folders.", expected="-o and a folder"))
+        what, fix = "Spark writes folders.", "name one: -o labels"
+        raise ParameterError(explain(what, expected="-o and a folder", fix=fix))
     others = tuple(name for name in IN_MEMORY_ONLY if name != "weight")
     others += ("format", "question", "time", "score", "repeats", "json")
     refuse_flags(args, others, "Annotations are read by Spark")

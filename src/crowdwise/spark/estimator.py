@@ -55,7 +55,8 @@ class CrowdParams(Params):
         if unknown:
             known = ", ".join(param.name for param in self.params)
             what = f"{type(self).__name__} has no parameter {unknown[0]!r}."
-            raise ParameterError(explain(what, expected=known))
+            fix = "choose one of these; the method has its own, as in method=IBCC(max_iter=50)"
+            raise ParameterError(explain(what, expected=known, fix=fix))
         return self._set(**{name: value for name, value in params.items() if value is not None})
 
 
@@ -120,7 +121,8 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         """The form that was asked for, or the one that the session allows."""
         form = self.getOrDefault("form")
         if form not in FORMS:
-            raise ParameterError(explain(f"form={form!r} is unknown.", expected=", ".join(FORMS)))
+            what, fix = f"form={form!r} is unknown.", "leave it out: the session decides"
+            raise ParameterError(explain(what, expected=", ".join(FORMS), fix=fix))
         if form != "auto":
             return str(form)
         conf = dataset.sparkSession.conf
