@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammaincinv
 
-from crowdwise.base import RepeatedVote, at_least, between, more_than
+from crowdwise.base import DEVICES, RepeatedVote, at_least, between, more_than
 from crowdwise.typing import Floats
 
 
@@ -23,6 +23,9 @@ class CATD(RepeatedVote):
         The smaller, the more such workers overrule all others, however few labels they gave.
     max_iter : int, default=100
         Maximum number of rounds of voting and weighing; they end once the weights are stable.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -64,14 +67,21 @@ class CATD(RepeatedVote):
         "significance": [between(0.0, 1.0)],
         "smoothing": [more_than(0.0)],
         "max_iter": [at_least(1)],
+        "device": DEVICES,
     }
 
     def __init__(
-        self, *, significance: float = 0.05, smoothing: float = 0.01, max_iter: int = 100
+        self,
+        *,
+        significance: float = 0.05,
+        smoothing: float = 0.01,
+        max_iter: int = 100,
+        device: str | None = None,
     ) -> None:
         self.significance = significance
         self.smoothing = smoothing
         self.max_iter = max_iter
+        self.device = device
 
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
         return cautious_weights(given - agreed + self.smoothing, given, self.significance)

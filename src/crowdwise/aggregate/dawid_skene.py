@@ -7,7 +7,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations.names import locate
-from crowdwise.base import THREADS, LiveUpdates, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base import (
+    DEVICES,
+    THREADS,
+    LiveUpdates,
+    PairModel,
+    Traits,
+    at_least,
+    more_than,
+    one_of,
+)
 from crowdwise.base.confusion_model import make_whole
 from crowdwise.inference import (
     Engine,
@@ -69,6 +78,9 @@ class DawidSkene(PairModel):
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -131,6 +143,7 @@ class DawidSkene(PairModel):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "n_jobs": THREADS,
+        "device": DEVICES,
     }
 
     def __init__(
@@ -143,6 +156,7 @@ class DawidSkene(PairModel):
         max_iter: int = 100,
         tol: float = 1e-6,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.smoothing = smoothing
         self.pooling = pooling
@@ -151,6 +165,7 @@ class DawidSkene(PairModel):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.device = device
 
     @property
     def history_(self) -> WorkerHistory:

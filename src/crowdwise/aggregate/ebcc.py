@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crowdwise.base import THREADS, ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import DEVICES, THREADS, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     Run,
@@ -69,6 +69,9 @@ class EBCC(ConfusionModel):
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -133,6 +136,7 @@ class EBCC(ConfusionModel):
         "tol": [at_least(0.0)],
         "random_state": ["random_state"],
         "n_jobs": THREADS,
+        "device": DEVICES,
     }
 
     def __init__(
@@ -147,6 +151,7 @@ class EBCC(ConfusionModel):
         tol: float = 1e-6,
         random_state: RandomState = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.n_subtypes = n_subtypes
         self.smoothing = smoothing
@@ -157,6 +162,7 @@ class EBCC(ConfusionModel):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
 
     def _fit(self, engine: Engine) -> Floats:
         prior, rng = self._prior(engine.tally_votes().truths), check_random_state(self.random_state)

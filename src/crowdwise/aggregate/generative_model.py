@@ -9,7 +9,7 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import DEVICES, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import Engine, Posterior, Trace, fixed_prior
 from crowdwise.typing import Floats
 
@@ -47,6 +47,9 @@ class GenerativeModel(ConfusionModel):
         Maximum number of steps.
     tol : float, default=1e-9
         Stop once a step improves the objective by less than this fraction.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -99,6 +102,7 @@ class GenerativeModel(ConfusionModel):
         "penalty": [at_least(0.0)],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
+        "device": DEVICES,
     }
 
     def __init__(
@@ -109,12 +113,14 @@ class GenerativeModel(ConfusionModel):
         penalty: float = 0.1,
         max_iter: int = 200,
         tol: float = 1e-9,
+        device: str | None = None,
     ) -> None:
         self.class_prior = class_prior
         self.initial_weight = initial_weight
         self.penalty = penalty
         self.max_iter = max_iter
         self.tol = tol
+        self.device = device
 
     def _fit(self, engine: Engine) -> Posterior:
         n_workers, n_classes = engine.n_workers, engine.n_classes

@@ -4,7 +4,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.annotations import tied
-from crowdwise.base import THREADS, LiveUpdates, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base import (
+    DEVICES,
+    THREADS,
+    LiveUpdates,
+    PairModel,
+    Traits,
+    at_least,
+    more_than,
+    one_of,
+)
 from crowdwise.inference import (
     Engine,
     MemoryEngine,
@@ -52,6 +61,9 @@ class HardDawidSkene(PairModel):
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -107,6 +119,7 @@ class HardDawidSkene(PairModel):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "n_jobs": THREADS,
+        "device": DEVICES,
     }
 
     def __init__(
@@ -119,6 +132,7 @@ class HardDawidSkene(PairModel):
         max_iter: int = 100,
         tol: float = 1e-6,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.hybrid = hybrid
         self.smoothing = smoothing
@@ -127,6 +141,7 @@ class HardDawidSkene(PairModel):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.device = device
 
     def _fit(self, engine: Engine) -> Posterior:
         fixed, hard = fixed_prior(self.class_prior, engine.n_classes), not self.hybrid

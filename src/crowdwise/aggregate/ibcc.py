@@ -3,7 +3,16 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdwise.base import THREADS, LiveUpdates, PairModel, Traits, at_least, more_than, one_of
+from crowdwise.base import (
+    DEVICES,
+    THREADS,
+    LiveUpdates,
+    PairModel,
+    Traits,
+    at_least,
+    more_than,
+    one_of,
+)
 from crowdwise.inference import (
     Engine,
     Sums,
@@ -45,6 +54,9 @@ class IBCC(PairModel):
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -105,6 +117,7 @@ class IBCC(PairModel):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "n_jobs": THREADS,
+        "device": DEVICES,
     }
 
     def __init__(
@@ -116,6 +129,7 @@ class IBCC(PairModel):
         max_iter: int = 500,
         tol: float = 1e-6,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.smoothing = smoothing
         self.class_prior = class_prior
@@ -123,6 +137,7 @@ class IBCC(PairModel):
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.device = device
 
     def _fit(self, engine: Engine) -> Floats:
         fixed, smooth = fixed_prior(self.class_prior, engine.n_classes), self.class_smoothing

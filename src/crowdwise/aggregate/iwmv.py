@@ -1,6 +1,6 @@
 """Iterative weighted majority vote: weights that grow from chance."""
 
-from crowdwise.base import RepeatedVote, at_least
+from crowdwise.base import DEVICES, RepeatedVote, at_least
 from crowdwise.base.weighted_vote import agreement_rate
 from crowdwise.typing import Floats
 
@@ -17,6 +17,9 @@ class IWMV(RepeatedVote):
     max_iter : int, default=100
         Maximum number of rounds of voting and weighing; they end once the weights are stable,
         usually within ten.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -52,10 +55,19 @@ class IWMV(RepeatedVote):
     [0, 1, 0, 1]
     """
 
-    _parameter_constraints = {"max_iter": [at_least(1)]}
+    _parameter_constraints = {
+        "max_iter": [at_least(1)],
+        "device": DEVICES,
+    }
 
-    def __init__(self, *, max_iter: int = 100) -> None:
+    def __init__(
+        self,
+        *,
+        max_iter: int = 100,
+        device: str | None = None,
+    ) -> None:
         self.max_iter = max_iter
+        self.device = device
 
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
         return above_chance(agreement_rate(agreed, given), len(self.classes_))

@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base import THREADS, Aggregator, Traits, at_least, by_worker, more_than, one_of
+from crowdwise.base import (
+    DEVICES,
+    THREADS,
+    Aggregator,
+    Traits,
+    at_least,
+    by_worker,
+    more_than,
+    one_of,
+)
 from crowdwise.inference import (
     Engine,
     Posterior,
@@ -70,6 +79,9 @@ class MACE(Aggregator):
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -132,6 +144,7 @@ class MACE(Aggregator):
         "tol": [at_least(0.0)],
         "random_state": ["random_state"],
         "n_jobs": THREADS,
+        "device": DEVICES,
     }
 
     def __init__(
@@ -146,6 +159,7 @@ class MACE(Aggregator):
         tol: float = 1e-6,
         random_state: RandomState = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.inference = inference
         self.knowing_prior = knowing_prior
@@ -156,6 +170,7 @@ class MACE(Aggregator):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.device = device
 
     @property
     def skills_(self) -> pd.Series:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import TIE, Annotations, tied
-from crowdwise.base import Aggregator, LiveUpdates, Traits, one_of
+from crowdwise.base import DEVICES, Aggregator, LiveUpdates, Traits, one_of
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.inference import CompactPosterior, Engine, Posterior, Sums
 from crowdwise.typing import Array, Floats, Ints, RandomState
@@ -33,6 +33,9 @@ class MajorityVote(Aggregator):
         ``classes_``, one at random, or none.
     random_state : int or RandomState, optional
         Decides random ties.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Notes
     -----
@@ -67,6 +70,7 @@ class MajorityVote(Aggregator):
         "weights": [Mapping, "array-like", None],
         "ties": [one_of("first", "random", "abstain")],
         "random_state": ["random_state"],
+        "device": DEVICES,
     }
 
     def __init__(
@@ -76,11 +80,13 @@ class MajorityVote(Aggregator):
         weights: Mapping[Hashable, float] | ArrayLike | None = None,
         ties: str = "first",
         random_state: RandomState = None,
+        device: str | None = None,
     ) -> None:
         self.voting = voting
         self.weights = weights
         self.ties = ties
         self.random_state = random_state
+        self.device = device
 
     def _fit(self, engine: Engine) -> Posterior:
         return self._posterior(engine)

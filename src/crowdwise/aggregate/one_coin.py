@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base import (
+    DEVICES,
     THREADS,
     ConfusionModel,
     LiveUpdates,
@@ -58,6 +59,9 @@ class OneCoin(ConfusionModel):
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -109,6 +113,7 @@ class OneCoin(ConfusionModel):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "n_jobs": THREADS,
+        "device": DEVICES,
     }
 
     def __init__(
@@ -119,12 +124,14 @@ class OneCoin(ConfusionModel):
         max_iter: int = 100,
         tol: float = 1e-6,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.smoothing = smoothing
         self.class_prior = class_prior
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.device = device
 
     @property
     def confusion_(self) -> Floats:  # type: ignore[override]  # made when asked for: it may be huge

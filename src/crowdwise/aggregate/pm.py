@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crowdwise.base import RepeatedVote, at_least, more_than, one_of
+from crowdwise.base import DEVICES, RepeatedVote, at_least, more_than, one_of
 from crowdwise.typing import Floats
 
 
@@ -26,6 +26,9 @@ class PM(RepeatedVote):
         one who never disagreed has a finite weight.
     max_iter : int, default=100
         Maximum number of rounds of voting and weighing; they end once the weights are stable.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -70,6 +73,7 @@ class PM(RepeatedVote):
         "scale": [one_of("max", "sum")],
         "smoothing": [more_than(0.0)],
         "max_iter": [at_least(1)],
+        "device": DEVICES,
     }
 
     def __init__(
@@ -79,11 +83,13 @@ class PM(RepeatedVote):
         scale: str = "max",
         smoothing: float = 0.5,
         max_iter: int = 100,
+        device: str | None = None,
     ) -> None:
         self.loss = loss
         self.scale = scale
         self.smoothing = smoothing
         self.max_iter = max_iter
+        self.device = device
 
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
         loss = given - agreed + self.smoothing

@@ -1,6 +1,6 @@
 """Wawa: worker agreement with aggregate, then a weighted vote."""
 
-from crowdwise.base import LiveUpdates, RepeatedVote, at_least
+from crowdwise.base import DEVICES, LiveUpdates, RepeatedVote, at_least
 from crowdwise.base.weighted_vote import agreement_rate
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import MemoryEngine, Sums, clamp, share_best
@@ -19,6 +19,9 @@ class Wawa(RepeatedVote):
     max_iter : int, default=1
         Rounds of weighing workers and voting again. More than one asks how workers agree
         with the weighted vote before; rounds end early once the weights have settled.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -56,10 +59,19 @@ class Wawa(RepeatedVote):
     """
 
     _updates = LiveUpdates()
-    _parameter_constraints = {"max_iter": [at_least(1)]}
+    _parameter_constraints = {
+        "max_iter": [at_least(1)],
+        "device": DEVICES,
+    }
 
-    def __init__(self, *, max_iter: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        max_iter: int = 1,
+        device: str | None = None,
+    ) -> None:
         self.max_iter = max_iter
+        self.device = device
 
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
         return agreement_rate(agreed, given)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.aggregate.one_coin import OneCoin
-from crowdwise.base import THREADS, at_least, between, more_than
+from crowdwise.base import DEVICES, THREADS, at_least, between, more_than
 from crowdwise.inference import Engine
 from crowdwise.typing import Floats
 
@@ -32,6 +32,9 @@ class ZenCrowd(OneCoin):
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -81,6 +84,7 @@ class ZenCrowd(OneCoin):
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "n_jobs": THREADS,
+        "device": DEVICES,
     }
     class_prior = "uniform"
 
@@ -92,12 +96,14 @@ class ZenCrowd(OneCoin):
         max_iter: int = 20,
         tol: float = 0.0,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.start = start
         self.smoothing = smoothing
         self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
+        self.device = device
 
     def _start(self, engine: Engine, pseudo: Floats) -> tuple[Floats, Floats]:
         return np.zeros(engine.n_classes), np.full(engine.n_workers, self.start)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from crowdwise import progress
-from crowdwise.base import WeightedVote, at_least, between
+from crowdwise.base import DEVICES, WeightedVote, at_least, between
 from crowdwise.base.weighted_vote import agreement_rate, count_agreement, have_settled
 from crowdwise.inference import Engine, Posterior
 
@@ -25,6 +25,9 @@ class ZeroBasedSkill(WeightedVote):
         Steps between two decays.
     max_iter : int, default=100
         Maximum number of steps; they end once the skills are stable, usually within ten.
+    device : str, optional
+        "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
+        one; by default in compiled code on this machine's cores.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class ZeroBasedSkill(WeightedVote):
         "decay": [between(0.0, 1.0)],
         "decay_every": [at_least(1)],
         "max_iter": [at_least(1)],
+        "device": DEVICES,
     }
 
     def __init__(
@@ -76,11 +80,13 @@ class ZeroBasedSkill(WeightedVote):
         decay: float = 0.5,
         decay_every: int = 20,
         max_iter: int = 100,
+        device: str | None = None,
     ) -> None:
         self.learning_rate = learning_rate
         self.decay = decay
         self.decay_every = decay_every
         self.max_iter = max_iter
+        self.device = device
 
     def _fit(self, engine: Engine) -> Posterior:
         skill = np.full(engine.n_workers, 1.0 / engine.n_classes)

@@ -4,6 +4,7 @@ import logging
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import replace
+from types import ModuleType
 from typing import ClassVar, Self, cast
 
 import numpy as np
@@ -25,7 +26,7 @@ from crowdwise.annotations.truth_names import warn_unseen_truths
 from crowdwise.base.live import LiveUpdates
 from crowdwise.base.params import Constraints, checks_params
 from crowdwise.base.traits import Traits
-from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.errors import AnnotationError, MissingExtraError, ParameterError, explain
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.inference.engines.compact import CompactEngine
 from crowdwise.inference.engines.engine import Engine, Posterior, Sums
@@ -47,6 +48,15 @@ COMPACT = (
     "or merge rare classes"
 )
 UNKNOWN_WORKERS = ("average", "ignore", "error")
+
+
+def find_devices() -> ModuleType:
+    """The engines that need PyTorch."""
+    try:
+        from crowdwise.inference.engines import device
+    except ImportError as error:
+        raise MissingExtraError.of("Another device", "PyTorch", "torch") from error
+    return device
 
 
 def _takes_updates(model: "Aggregator") -> bool:
@@ -123,7 +133,12 @@ class Aggregator(Savable, BaseEstimator, ABC):
                 )
             )
         known = None if gold is None else as_stored_gold(gold, stored)
-        engine = FileEngine(stored, self._n_jobs, known=known)
+        device = self._device
+        engine = (
+            FileEngine(stored, self._n_jobs, known=known)
+            if device is None
+            else find_devices().DeviceFileEngine.bring(device, stored, known, self._n_jobs)
+        )
         self.posterior_ = cast("Floats", self.fit_engine(engine, stored.classes))
         return self
 
@@ -148,12 +163,23 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
     def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
         """The engine that suits the annotations; refuses what would not fit into memory."""
-        engine = MemoryEngine(data, gold, self._n_jobs)
+        engine, device = MemoryEngine(data, gold, self._n_jobs), self._device
         needed = self._memory(engine)
-        if self.traits.compact and data.soft is None and needed > memory.LARGE:
+        if device is None and self.traits.compact and data.soft is None and needed > memory.LARGE:
             return CompactEngine(data, gold, self._n_jobs)
         refuse_too_many(type(self).__name__, needed, data, COMPACT)
-        return engine
+        return self._sweeper(data, gold)
+
+    def _sweeper(self, data: Annotations, gold: Ints | None) -> MemoryEngine:
+        """An engine with an array of tasks x classes, where ``device`` says."""
+        if self._device is None:
+            return MemoryEngine(data, gold, self._n_jobs)
+        return find_devices().DeviceEngine.bring(self._device, data, gold, self._n_jobs)
+
+    @property
+    def _device(self) -> str | None:
+        """Where to sweep, if that is a parameter."""
+        return cast("str | None", getattr(self, "device", None))
 
     @property
     def _n_jobs(self) -> int | None:
@@ -169,8 +195,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         self.tasks_ = data.tasks[known]
         posterior = np.empty((data.n_tasks, data.n_classes))
         codes = None if gold is None else gold[known]
-        some = MemoryEngine(data[known], codes, self._n_jobs)
-        posterior[known] = as_array(self._fit(some))
+        posterior[known] = as_array(self._fit(self._sweeper(data[known], codes)))
         everyone = self._adapt(data, unknown_workers=False)
         posterior[~known] = everyone._posterior(MemoryEngine(data))[~known]
         self._restore(dict(everyone._task_rows()))

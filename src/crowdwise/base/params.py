@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 __all__ = [
+    "DEVICES",
     "THREADS",
     "Constraints",
     "InvalidParameterError",
@@ -62,3 +63,4 @@ THREADS: Sequence[Constraint] = (  # a number of them, or how many fewer than al
     Interval(Integral, None, -1, closed="right"),
     None,
 )
+DEVICES: Sequence[Constraint] = (str, None)

@@ -177,10 +177,14 @@ class BlockSweeps(ABC):
         return self._weigh((right - wrong)[place]), self._weigh(wrong[place])
 
     def _sum_coins(self, work: Work, *, by_label: bool = False) -> CoinSums:
-        """Truths, and sums by pair as sums by worker, or by worker and label."""
+        evidence, (truths, right) = self._sum(work, [(self.n_classes,), (len(self.pairs),)])
+        return self._per_worker(evidence, truths, self._weigh(right), by_label=by_label)
+
+    def _per_worker(
+        self, evidence: float, truths: Floats, right: Floats, *, by_label: bool
+    ) -> CoinSums:
+        """Sums by pair as sums by worker, or by worker and label."""
         pairs = self.pairs
-        evidence, (truths, right) = self._sum(work, [(self.n_classes,), (len(pairs),)])
-        right = self._weigh(right)
         if not by_label:
             return CoinSums(evidence, truths, pairs.add_up(right), pairs.add_up(self.given))
         both = np.zeros((2, pairs.n_workers, pairs.n_classes))
