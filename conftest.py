@@ -2,4 +2,8 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("pyspark") else ["src/crowdwise/spark/*"]
+ONLY_WITH = {
+    "pyspark": "src/crowdwise/spark/*",
+    "triton": "src/crowdwise/inference/engines/fused.py",
+}
+collect_ignore_glob = [path for package, path in ONLY_WITH.items() if not find_spec(package)]

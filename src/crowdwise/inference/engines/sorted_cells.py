@@ -141,7 +141,7 @@ class SortedCells:
         starts = self.starts[some.start : some.stop + 1]
         low, high = int(starts[0]), int(starts[-1])
         value = None if self.value is None else self.value[low:high]
-        return _bags(table, self.code[low:high], starts - low, value)
+        return add_bags(table, self.code[low:high], starts - low, value)
 
     def rule_out(self, joint: Tensor, some: slice, n_classes: int) -> None:
         """Leave tasks of known truth with that alone."""
@@ -163,12 +163,12 @@ class SortedCells:
     def _add(self, rows: Tensor, place: Tensor, value: Tensor | None, bounds: Bounds) -> Tensor:
         """Sum of the rows at the places of each segment: of its tiles first."""
         own = None if value is None else value.to(rows.dtype)
-        tiles = _bags(rows, place, bounds.tiles, own).double()
+        tiles = add_bags(rows, place, bounds.tiles, own).double()
         each = torch.arange(len(tiles), dtype=torch.int32, device=self.device)
-        return _bags(tiles, each, bounds.owners, None)
+        return add_bags(tiles, each, bounds.owners, None)
 
 
-def _bags(rows: Tensor, place: Tensor, starts: Tensor, value: Tensor | None) -> Tensor:
+def add_bags(rows: Tensor, place: Tensor, starts: Tensor, value: Tensor | None) -> Tensor:
     """Sum of the rows at the places from each start on, (segment, column)."""
     if not len(place):
         return rows.new_zeros((len(starts) - 1, rows.shape[1]))
