@@ -19,7 +19,8 @@ from crowdwise.inference.engines.sorted_cells import Bounds, SortedCells
 
 MOST_TRUTHS = 256  # in registers; beyond, plain torch is used
 LONG = 64  # labels of a task that a lane adds up by itself; more go through tiles
-CELLS = 1024  # lanes x truths of a program
+CELLS = 1024  # lanes x truths of a program, with the labels that it looks ahead
+AHEAD = 4  # labels of a task that are read at once, where there are few truths
 
 
 @triton.jit
@@ -129,7 +130,7 @@ class FusedCells(SortedCells):
         if n_truths > MOST_TRUTHS:
             return super().sweep(log_prior, table, hard=hard, n_classes=n_classes, tie=tie)
         width = triton.next_power_of_2(n_truths)
-        ahead = 4 if width <= 16 else 1
+        ahead = AHEAD if width <= 16 else 1
         lanes = max(CELLS // (width * ahead), 16)
         n_programs = triton.cdiv(self.n_tasks, lanes)
         share = table.new_empty((self.n_tasks, n_truths), dtype=self.kind)
