@@ -27,10 +27,14 @@ def documented(thing):
     return found
 
 
+NEEDS = {"crowdwise.spark": "pyspark", "crowdwise.inference.engines.fused": "triton"}
+
+
 def promises():
     """Every public function and class that documents a default."""
     for module in pkgutil.walk_packages(crowdwise.__path__, "crowdwise."):
-        if module.name == "crowdwise.spark" and find_spec("pyspark") is None:
+        needs = NEEDS.get(module.name)
+        if needs is not None and find_spec(needs) is None:
             continue
         if not any(part.startswith("_") for part in module.name.split(".")):
             home = import_module(module.name)
