@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 
 from crowdbench.baselines import VotesThenLR
 from crowdbench.sets import LearningSet
 from crowdbench.tables import _defaults
 from crowdbench.tables.defaults import TABLE, EmbeddedLR, measure
+from crowdbench.tables.small_sets import draw, simulated
 from crowdwise import embed, learn
 from crowdwise.embed import Center
 from crowdwise.learn import Training
@@ -67,3 +69,22 @@ def test_simulated_classes_are_as_rare_as_the_column_says(monkeypatch):
     right = data.truth.to_numpy()[data.annotations.task] == data.annotations.label
     assert 0.55 < right.mean() < 0.75
     assert not set(data.X[:, 0]) & set(data.X_test[:, 0])
+
+
+def test_small_sets_are_drawn_anew_and_tested_on_the_rest():
+    iris = 12  # of the sets by turns
+    first, again, other = draw(30, iris), draw(30, iris), draw(30, iris + 16)
+    assert len(first.X) == first.annotations.n_tasks == 30
+    assert len(first.y_test) == 120
+    assert_array_equal(first.annotations.label, again.annotations.label)
+    assert_array_equal(first.X, again.X)
+    assert len({tuple(row) for row in first.X} ^ {tuple(row) for row in other.X}) > 10
+    assert (first.truth.to_numpy() == first.annotations.shares().argmax(axis=1)).mean() > 0.3
+
+
+def test_simulated_workers_are_better_than_chance():
+    truth = np.repeat(np.arange(4), 500)
+    for seed in range(5):
+        votes = simulated(truth, 4, np.random.RandomState(seed))
+        right = pd.Series(votes.label == truth[votes.task]).groupby(votes.worker).mean()
+        assert right.mean() > 0.3

@@ -149,6 +149,17 @@ def test_plain_regressions_count_where_labels_cannot_tell():
     assert_allclose([weight.sum() for weight in by.values()], 1)
 
 
+def test_a_plain_regression_that_is_too_sure_counts_less():
+    rng = np.random.default_rng(6)
+    truth = rng.integers(2, size=400)
+    said = np.where(rng.random(400) < 0.7, truth, 1 - truth)
+    label = np.where(rng.random(400) < 0.9, truth, 1 - truth)
+    likelihood = np.where(np.eye(2)[label] == 1, 0.9, 0.1)
+    sure = [np.where(np.eye(2)[said] == 1, p, 1 - p) for p in (0.7, 0.98)]  # the same otherwise
+    weight = choose_best(np.stack(sure, axis=1), likelihood, np.random.RandomState(0))
+    assert weight[0] > 0.95
+
+
 def test_a_penalty_is_as_strong_as_one_standard_error_allows():
     score = np.array([[0.0, 0.2, 0.1, -2.0], [0.0, 0.0, 0.2, -2.0], [0.0, 0.1, -0.1, -2.0]])
     assert find_strongest(score) == 2  # .033 behind the second, give or take .09

@@ -88,7 +88,7 @@ class AutoClassifier(ConfusionLearner):
         a, τ raise sum over i of log sum over k of
             P(truth = k | x_i) * prod over labels of i of confusion[worker, k, label],
             where P and confusion come from fits without the fold of i
-        b[j] = how often j is highest in that sum, over random weights of its tasks
+        b[j] = the mean of softmax(that sum / 4)[j] over random weights of its tasks
 
     Works when classes are nearly linear in the features, in their scaled values or in the
     likeness to other tasks; with few labels per task, since tasks lend each other theirs.

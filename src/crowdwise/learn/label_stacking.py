@@ -16,6 +16,7 @@ LAST_POWERS = 2.0 ** np.arange(-2.0, 1.01, 0.125)  # of their mean
 N_STEPS = 200
 BALANCING_STEPS = 5
 N_DRAWS = 300  # of tasks, to see which member is best
+EVIDENCE = 0.25  # how much labels count there, since those of a task err together
 LEAST = 1e-30  # a probability that still has a logarithm
 POWER_PRIOR = 1.0  # log-likelihood that doubling or halving a power must win, from 1
 
@@ -123,13 +124,12 @@ def choose_weights(members: Floats, likelihood: Floats, prior: Floats) -> Floats
 
 
 def choose_best(members: Floats, likelihood: Floats, rng: np.random.RandomState) -> Floats:
-    """P(best) of each member, each made as sure as labels say before it is judged, (member,).
+    """P(best) of each member, judged as it is, (member,).
 
     How likely they make the labels of tasks that were drawn at random decides, over and over:
     a clear winner gets all, and members that few labels cannot tell apart get equal parts
     (pseudo-BMA+ of Yao, Vehtari, Simpson and Gelman 2018).
     """
-    each = choose_sharpening(members, likelihood, POWERS, usual_classes(members))
-    evidence = log_evidence(each.apply(members), likelihood)
+    evidence = EVIDENCE * log_evidence(members, likelihood)
     drawn = rng.exponential(size=(N_DRAWS, len(evidence))) @ evidence
     return softmax_inplace(drawn).mean(axis=0)
