@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -22,6 +23,7 @@ from sqlalchemy import text
 from crowdwise.serve import Service, Settings
 from crowdwise.serve.actions import AddLabels, AddTasks, ChangeProject
 from crowdwise.serve.database import Database
+from crowdwise.serve.events import count_events
 
 CLASSES = ("yes", "no", "maybe")
 BATCH = 5_000
@@ -66,28 +68,57 @@ def insert_bare(address: str, seconds: float) -> float:
     return n / seconds
 
 
+def processor_seconds(pid: int) -> float:
+    """What a process has used so far, its live model included (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Client:
+    """One connection that is kept: httpx takes as long for a request as the service does."""
+
+    def __init__(self, url: str) -> None:
+        self.host, self.port = url.removeprefix("http://").split(":")
+
+    async def open(self) -> None:
+        self.reader, self.writer = await asyncio.open_connection(self.host, int(self.port))
+
+    async def post(self, path: str, body: dict) -> dict:
+        """The answer to a request, which has to be 200."""
+        data = json.dumps(body).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Type: application/json"
+        self.writer.write(f"{head}\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower().split("\r\n")
+        size = next(int(one.split(":")[1]) for one in lines if one.startswith("content-length"))
+        found = json.loads(await self.reader.readexactly(size))
+        assert lines[0].split()[1] == "200", found
+        return found
+
+
 async def load(url: str, n_workers: int, seconds: float) -> dict[str, list[float]]:
     """Workers who ask for a task, label it, and ask again; the seconds of each request."""
     times: dict[str, list[float]] = {"next": [], "label": []}
     end = time.perf_counter() + seconds
 
-    async def work(client: httpx.AsyncClient, name: str) -> None:
+    async def work(name: str) -> None:
+        client = Client(url)
+        await client.open()
         while time.perf_counter() < end:
             start = time.perf_counter()
-            found = (await client.post("/api/next", json={"worker": name})).json()
+            found = await client.post("/api/next", {"worker": name})
             times["next"].append(time.perf_counter() - start)
             body = {"task": found["task"], "worker": name, "label": "yes"}
             start = time.perf_counter()
-            answer = await client.post("/api/labels", json=body)
-            assert answer.status_code == 200, answer.text
+            await client.post("/api/labels", body)
             times["label"].append(time.perf_counter() - start)
+        client.writer.close()
 
-    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
-        await asyncio.gather(*(work(client, f"new{i}") for i in range(n_workers)))
+    await asyncio.gather(*(work(f"new{i}") for i in range(n_workers)))
     return times
 
 
 def main() -> None:
+    # A database that has a project is measured as it is, so that it can be filled beforehand.
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database", required=True)
     parser.add_argument("--tasks", type=float, default=1e5)
@@ -95,7 +126,11 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=30.0)
     args = parser.parse_args()
-    filled = fill(args.database, int(args.tasks), int(args.labels))
+    database = Database(args.database)
+    with database.reading() as connection:
+        is_new = not count_events(connection)
+    database.close()
+    filled = fill(args.database, int(args.tasks), int(args.labels)) if is_new else float("nan")
     bare = insert_bare(args.database, 5.0)
     command = [sys.executable, "-m", "crowdwise", "serve", "--port", "0"]
     server = subprocess.Popen(
@@ -106,7 +141,9 @@ def main() -> None:
         url = next(line.split()[2] for line in server.stderr or () if "serving on" in line)
         ready = time.perf_counter() - start
         asyncio.run(load(url, args.clients, 5.0))
+        used = processor_seconds(server.pid)
         times = asyncio.run(load(url, args.clients, args.seconds))
+        used = processor_seconds(server.pid) - used
         state = httpx.get(f"{url}/api/state", timeout=60).json()
     finally:
         server.terminate()
@@ -120,6 +157,7 @@ def main() -> None:
         "labels_per_second": round(rate, 1),
         "bare_inserts_per_second": round(bare, 1),
         "ratio": round(rate / bare, 3),
+        "processor_ms_per_label": round(1e3 * used / len(times["label"]), 2),
         "events_not_learned_at_the_end": state["n_events"] - state["n_events_learned"],
         "load_average": round(os.getloadavg()[0], 1),
         "seconds_to_fill": round(filled, 1),

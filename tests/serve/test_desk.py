@@ -3,11 +3,13 @@
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from crowdwise.serve import Service
 from crowdwise.serve.actions import AddLabels, AddTasks, SkipTask, TakeTask, WithdrawLabel
 from crowdwise.serve.draft import RefusedError
+from crowdwise.serve.offers import Offers
 
 
 def label(service, worker, task, name="cat", **more):
@@ -153,3 +155,38 @@ def test_many_threads_at_once_lose_and_double_nothing(service, begin):
     votes = service.board.annotations()
     assert votes.n_repeats == 0
     assert votes.redundancy.tolist() == [3] * 66
+
+
+def test_what_is_on_offer_is_kept_up_to_date_task_by_task(service, begin):
+    begin(service, tasks=[(f"u{i}", {}) for i in range(30)], max_labels=3, lease=0.05)
+    rng, board = np.random.default_rng(0), service.board
+    for step in range(120):
+        worker = f"w{rng.integers(5)}"
+        task = take(service, worker)
+        if task is None or rng.random() < 0.2:
+            continue  # the lease runs out
+        if rng.random() < 0.1:
+            service.ask(SkipTask(worker, task))
+            continue
+        label(service, worker, task)
+        if rng.random() < 0.2:
+            service.ask(WithdrawLabel(worker, worker, task))
+        if step % 30 == 0:
+            service.ask(AddTasks("lead", [], [(f"u{step // 30}", "dog")]))
+            board.judge(gain=rng.random(20), done=rng.random(25) < 0.2)
+        with board.lock:
+            board.leases.expire(time.monotonic())
+            kept = board.offers.worth.copy()
+            board.judge()
+            assert np.array_equal(kept, board.offers.worth)
+
+
+def test_a_worker_who_has_seen_the_best_gets_the_next_best():
+    offers = Offers()
+    offers.rank(np.arange(100.0))
+    assert offers.find_best({99}, {98, 97}) == 96
+    assert offers.find_best(set(range(10, 100))) == 9  # more than are tried one by one
+    assert offers.find_best(set(range(100))) is None
+    offers.set(3, 200.0)
+    offers.set(120, -np.inf)
+    assert offers.find_best({99}) == 3

@@ -16,8 +16,11 @@ from crowdwise.serve import events
 from crowdwise.serve.events import Event
 from crowdwise.serve.keys import Key
 from crowdwise.serve.leases import Leases
+from crowdwise.serve.offers import CLOSED, Offers
 from crowdwise.serve.settings import Settings
 from crowdwise.typing import Array, Floats, Ints
+
+FIRST = 1e6  # what the first label of a task is worth; gains are far below
 
 
 class Names:
@@ -67,7 +70,7 @@ class Board:
         self.skipped: dict[str, set[int]] = defaultdict(set)
         self.turns: dict[tuple[str, int, str], int] = {}  # kind, task, worker: labels withdrawn
         self.keys: dict[str, Key] = {}
-        self.leases = Leases()
+        self.leases, self.offers = Leases(self._offer), Offers()
         self.done: Array = np.zeros(0, bool)  # by the plan, as the next one
         self.gain: Floats = np.zeros(0)
 
@@ -86,11 +89,13 @@ class Board:
         self.classes = {name: k for k, name in enumerate(self.settings.classes)}
         self.turns[event.kind, -1, ""] = event.turn + 1
         self.era += 1
+        self._rank()
 
     def _task(self, event: Event) -> None:
-        self.tasks.enroll(event.task)
+        task = self.tasks.enroll(event.task)
         self.content.append(event.body)
         self.counts.extend(len(self.tasks))
+        self._offer(task)
 
     def _gold(self, event: Event) -> None:
         task = self.tasks.number[event.task]
@@ -100,6 +105,7 @@ class Board:
             self.gold.pop(task, None)
         self.turns[event.kind, task, ""] = event.turn + 1
         self.era += 1
+        self._offer(task)
 
     def _label(self, event: Event) -> None:
         task, label = self.tasks.number[event.task], self.classes[event.label]
@@ -110,6 +116,7 @@ class Board:
         self.counts.view[task] += 1
         self.labeled[event.worker][task] = label
         self.leases.take_back(event.worker, task)
+        self._offer(task)
 
     def _withdraw(self, event: Event) -> None:
         task = self.tasks.number[event.task]
@@ -124,6 +131,8 @@ class Board:
         self.turns[events.LABEL, task, event.worker] = event.turn + 1
         self.n_withdrawn += 1
         self.era += 1
+        self._offer(task)
+        self._offer(task)
 
     def _skip(self, event: Event) -> None:
         task = self.tasks.number[event.task]
@@ -159,7 +168,10 @@ class Board:
             if held is not None:
                 return held
             check = self._choose_check(worker)
-            return self._choose_open(worker) if check is None else check
+            if check is not None:
+                return check
+            own = self.labeled.get(worker, {}), self.skipped.get(worker, set())
+            return self.offers.find_best(*own)
 
     def _choose_check(self, worker: str) -> int | None:
         """A task whose truth is known, in its turn among the worker's labels."""
@@ -167,27 +179,39 @@ class Board:
         share = self.settings.checks
         if int((given + 1) * share) == int(given * share):
             return None
-        seen = self._seen(worker)
-        left = [task for task in self.gold if task not in seen]
+        own = self.labeled.get(worker, {}), self.skipped.get(worker, set())
+        left = [task for task in self.gold if not any(task in seen for seen in own)]
         return min(left, key=lambda task: (self.counts.view[task], task), default=None)
 
-    def _choose_open(self, worker: str) -> int | None:
+    def judge(self, gain: Floats | None = None, done: Array | None = None) -> None:
+        """Take over how much a label of each task would tell, or which tasks are done."""
+        with self.lock:
+            self.gain = self.gain if gain is None else gain
+            self.done = self.done if done is None else done
+            self._rank()
+
+    def _offer(self, task: int) -> None:
+        """Find what one task is worth now, after something has happened to it."""
+        count, held = int(self.counts.data[task]), self.leases.held.get(task, 0)
+        worth, settings = CLOSED, self.settings
+        done = task in self.gold or (task < len(self.done) and self.done[task])
+        enough = held >= max(settings.min_labels - count, 1)
+        if not (done or enough or count + held >= settings.max_labels):
+            gain = self.gain[task] if task < len(self.gain) else 0.0
+            worth = FIRST - count if count < settings.min_labels else gain
+        self.offers.set(task, worth)
+
+    def _rank(self) -> None:
+        """The same for all tasks at once."""
         n, least = len(self.tasks), self.settings.min_labels
-        count, held = self.counts.view, np.zeros(n, np.int64)
+        count, held, gain = self.counts.view, np.zeros(n, np.int64), np.zeros(n)
         running = self.leases.held
         held[list(running.keys())] = list(running.values())
         may = (held < np.maximum(least - count, 1)) & (count + held < self.settings.max_labels)
         may[: len(self.done)] &= ~self.done
-        may[list(self._seen(worker) | self.gold.keys())] = False
-        gain = np.zeros(n)
+        may[list(self.gold)] = False
         gain[: len(self.gain)] = self.gain
-        worth = np.where(count < least, 1e6 - count, gain)
-        best = int(np.where(may, worth, -1.0).argmax()) if n else -1
-        return best if n and may[best] else None
-
-    def _seen(self, worker: str) -> set[int]:
-        labeled, skipped = self.labeled.get(worker, {}), self.skipped.get(worker, set())
-        return labeled.keys() | skipped
+        self.offers.rank(np.where(may, np.where(count < least, FIRST - count, gain), CLOSED))
 
     # -- what is known -----------------------------------------------------------------
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
@@ -34,30 +34,38 @@ class Database:
         self.url = parse_address(address)
         self.is_server = self.url.get_backend_name() == "postgresql"
         self.engine = connect_server(self.url) if self.is_server else open_file(self.url)
+        lock = f"BEGIN; SELECT pg_advisory_xact_lock({LOCK})"
+        self._begin_alone = lock if self.is_server else "BEGIN IMMEDIATE"
         with self.exclusive() as connection:
             migrate(connection)
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
         """A transaction that no other writer runs beside; what it wrote is durable after it."""
-        with explained(self.url), self.engine.connect() as connection:
-            if self.is_server:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-            else:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+        with explained(self.url), closing(self._begin(self._begin_alone)) as connection:
             yield connection
             connection.commit()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database, whatever others write."""
-        with explained(self.url), self.engine.connect() as connection:
-            if self.is_server:
-                connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))
-            else:
-                connection.exec_driver_sql("BEGIN")
+        one_state = "BEGIN ISOLATION LEVEL REPEATABLE READ" if self.is_server else "BEGIN"
+        with explained(self.url), closing(self._begin(one_state)) as connection:
             yield connection
             connection.rollback()
+
+    def _begin(self, words: str) -> Connection:
+        """A connection in a new transaction; one that has died meanwhile is replaced."""
+        connection = self.engine.connect()
+        try:
+            connection.exec_driver_sql(words)
+        except DBAPIError as error:
+            connection.close()
+            if not error.connection_invalidated:
+                raise
+            connection = self.engine.connect()  # the pool has forgotten all that were open
+            connection.exec_driver_sql(words)
+        return connection
 
     def close(self) -> None:
         """Give back all connections."""
@@ -97,10 +105,10 @@ def open_file(url: URL) -> Engine:
 
 
 def connect_server(url: URL) -> Engine:
-    """A PostgreSQL server; a connection that has died is noticed before it is used."""
+    """A PostgreSQL server; transactions begin where we say so, as in a file."""
     options = {"connect_timeout": int(WAIT), "options": f"-c lock_timeout={int(WAIT)}s"}
     try:
-        return create_engine(url, connect_args=options, pool_pre_ping=True, pool_size=4)
+        return create_engine(url, connect_args=options, isolation_level="AUTOCOMMIT", pool_size=4)
     except (ImportError, NoSuchModuleError):
         raise MissingExtraError.of("PostgreSQL", "psycopg", "serve") from None
 

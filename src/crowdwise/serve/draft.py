@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from crowdwise.errors import CrowdwiseError, explain
 from crowdwise.serve import events
 from crowdwise.serve.board import Board
 from crowdwise.serve.events import Event
-from crowdwise.serve.schema import LEASE
+from crowdwise.serve.schema import EVENT, LEASE
 
 
 class RefusedError(CrowdwiseError, ValueError):
@@ -33,6 +33,7 @@ class Draft:
     at: float = field(default_factory=time.time)
     events: list[Event] = field(default_factory=list)
     leases: list[tuple[str, int]] = field(default_factory=list)  # worker and task
+    replaced: list[tuple[str, str]] = field(default_factory=list)  # older leases, of names
     pending: dict[tuple[str, str, str], Event] = field(default_factory=dict)
 
     def add(self, kind: str, actor: str, *, task: str = "", worker: str = "", **more: Any) -> Event:
@@ -49,6 +50,8 @@ class Draft:
 
     def give(self, worker: str, task: int) -> None:
         """Put a task into a worker's hands, at once."""
+        if self.board.leases.was_offered(worker, task):
+            self.replaced.append((worker, self.board.tasks.list[task]))
         self.board.leases.give(worker, task, self.now + self.board.settings.lease)
         self.leases.append((worker, task))
 
@@ -58,7 +61,7 @@ class Draft:
         names, seconds = self.board.tasks.list, self.board.settings.lease
         ended = [(one.worker, one.task) for one in self.events if one.kind in RELEASING]
         given = [(worker, names[task]) for worker, task in self.leases]
-        delete_leases(connection, ended + given)
+        delete_leases(connection, ended + self.replaced)
         rows = [{"worker": who, "task": what, "seconds": seconds} for who, what in given]
         if rows:
             found = connection.execute(LEASE.insert().returning(LEASE.c.id), rows)
@@ -77,6 +80,9 @@ class Draft:
 
 
 RELEASING = (events.LABEL, events.SKIP)
+NEWEST = select(  # one question, whose answer mostly is that there is nothing to read
+    select(func.max(EVENT.c.seq)).scalar_subquery(), select(func.max(LEASE.c.id)).scalar_subquery()
+)
 
 
 def delete_leases(connection: Connection, pairs: Iterable[tuple[str, str]]) -> None:
@@ -89,12 +95,15 @@ def delete_leases(connection: Connection, pairs: Iterable[tuple[str, str]]) -> N
 
 def catch_up(connection: Connection, board: Board) -> None:
     """Bring the board up to what other processes have stored."""
-    for one in events.read_after(connection, board.seq):
-        board.apply(one)
-    now = time.monotonic()
-    newer = select(LEASE).where(LEASE.c.id > board.last_lease).order_by(LEASE.c.id)
-    with board.lock:
-        for row in connection.execute(newer):
-            task = board.tasks.number[row.task]
-            board.leases.give(row.worker, task, now + row.seconds)
-            board.last_lease = row.id
+    last_event, last_lease = connection.execute(NEWEST).one()
+    if (last_event or 0) > board.seq:
+        for one in events.read_after(connection, board.seq):
+            board.apply(one)
+    if (last_lease or 0) > board.last_lease:
+        now = time.monotonic()
+        newer = select(LEASE).where(LEASE.c.id > board.last_lease).order_by(LEASE.c.id)
+        with board.lock:
+            for row in connection.execute(newer):
+                task = board.tasks.number[row.task]
+                board.leases.give(row.worker, task, now + row.seconds)
+                board.last_lease = row.id

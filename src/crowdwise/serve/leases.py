@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
+from collections.abc import Callable
 
 
 class Leases:
-    """Tasks, by number, in the hands of workers. Times are seconds of a steady clock."""
+    """Tasks, by number, in the hands of workers. Times are seconds of a steady clock.
 
-    def __init__(self) -> None:
+    ``changed`` is told of every task that is given or comes back.
+    """
+
+    def __init__(self, changed: Callable[[int], None]) -> None:
+        self._changed = changed
         self.offered: dict[str, dict[int, float]] = defaultdict(dict)  # worker, task: deadline
         self.held: Counter[int] = Counter()  # leases of each task that run
         self._queue: list[tuple[float, str, int]] = []
@@ -24,6 +29,7 @@ class Leases:
         self.take_back(worker, task)
         self.offered[worker][task] = deadline
         self.held[task] += 1
+        self._changed(task)
         heapq.heappush(self._queue, (deadline, worker, task))
 
     def take_back(self, worker: str, task: int) -> None:
@@ -55,3 +61,4 @@ class Leases:
         self.held[task] -= 1
         if not self.held[task]:
             del self.held[task]
+        self._changed(task)

@@ -14,13 +14,13 @@ import pandas as pd
 
 from crowdwise.aggregate import IBCC
 from crowdwise.annotations import Annotations
-from crowdwise.annotations.names import locate
 from crowdwise.plan import InformationGain, Planner, Promise
 from crowdwise.serve.board import Board
 from crowdwise.serve.settings import Settings
 from crowdwise.typing import Array, Floats, Ints
 
 REST = 0.05  # seconds between two looks at the labels, at least
+SHARE = 0.3  # of the time that the live model may be busy
 POLL = 0.5  # seconds after which other processes are asked for news
 IMAGINED = 20_000  # tasks up to which the future is imagined
 log = logging.getLogger(__name__)
@@ -83,11 +83,12 @@ class Observer:
                 self.follow()
                 if time.monotonic() >= self._next_plan:
                     self.make_plan()
-                    self._next_plan = time.monotonic() + max(1.0, 4 * self.plan.seconds)
+                    self._next_plan = time.monotonic() + max(1.0, 10 * self.plan.seconds)
             except Exception:
                 log.exception("The live model could not follow.")
                 self._era = -1  # begin anew
-            self._end.wait(max(REST, time.monotonic() - start))  # busy half of the time at most
+            busy = time.monotonic() - start
+            self._end.wait(max(REST, busy / SHARE - busy))
 
     # -- the live model ----------------------------------------------------------------
 
@@ -116,9 +117,7 @@ class Observer:
         standing = self.standing
         if standing.given.any():
             crowd = np.average(standing.confusion, axis=0, weights=standing.given)[None]
-            gain = InformationGain().gain_by(standing.posterior, crowd)
-            with self.board.lock:
-                self.board.gain = gain
+            self.board.judge(gain=InformationGain().gain_by(standing.posterior, crowd))
 
     # -- the plan ----------------------------------------------------------------------
 
@@ -129,22 +128,23 @@ class Observer:
             return
         self._planned = board.seq, self.standing.seq
         with board.lock:
-            votes, settings = board.annotations(), board.settings
+            settings, columns, gold = board.settings, board.columns(), dict(board.gold)
+            shape = len(board.tasks), len(board.workers), len(settings.classes)
+        votes = number(columns, shape, settings, gold)
         if not votes.n_annotations or votes.n_classes < 2:
             return
         planner = Planner(
             target=settings.target, min_labels=settings.min_labels, cost=settings.cost
         )
-        planner.look(votes, votes.gold_labels)
+        planner.look(votes, votes.gold_labels if gold else None)
         promise = planner.done()
         done = np.zeros(votes.n_tasks, bool)
-        done[locate(votes.tasks, promise.tasks.index.to_numpy())] = True
+        done[promise.tasks.index.to_numpy(np.int64)] = True
         budget = max(votes.n_annotations, votes.n_tasks) * max(settings.cost, 1e-9)
         draws = 5 if votes.n_tasks <= IMAGINED else 0
         forecast = planner.forecast(budget, n_draws=draws) if draws else None
         self.plan = Plan(votes.n_annotations, promise, forecast, done, time.monotonic() - start)
-        with board.lock:
-            board.done = done
+        board.judge(done=done)
 
 
 def learn(
@@ -162,6 +162,21 @@ def learn(
     known = {number: settings.classes.index(name) for number, name in gold.items()}
     truths = {number: known[number] for number in tasks.tolist() if number in known}
     model.update(votes, truths or None)
+
+
+def number(
+    columns: tuple[Ints, Ints, Ints],
+    shape: tuple[int, int, int],
+    settings: Settings,
+    gold: dict[int, str],
+) -> Annotations:
+    """All labels, with numbers for names: long to look up, they would keep requests waiting."""
+    tasks, workers, classes = map(np.arange, shape)
+    truths = np.full(shape[0], -1, np.int64)
+    truths[list(gold)] = [settings.classes.index(name) for name in gold.values()]
+    return Annotations.from_codes(
+        *columns, tasks=tasks, workers=workers, classes=classes, gold=truths if gold else None
+    )
 
 
 def stand(model: IBCC, seq: int, shape: tuple[int, int, int], given: Ints) -> Standing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from crowdwise.serve.project import Start
 from crowdwise.serve.service import Service
 
 MOST_CONNECTIONS = 500
+SWITCH = 0.0005  # seconds that the live model may keep requests waiting, instead of 0.005
 ACTOR = "command line"
 
 
@@ -74,6 +77,8 @@ def serve(
 ) -> None:
     """Listen until interrupted; ``ready`` is told the address once there is someone to answer."""
     refuse_open_doors(service, address.host)
+    sys.setswitchinterval(SWITCH)
+    gc.freeze()  # what was loaded stays; to look through it again and again stops everything
     app = create_app(service, images, may_be_open=is_loopback(address.host))
     config = uvicorn.Config(
         app,
