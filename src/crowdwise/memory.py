@@ -6,7 +6,7 @@ import logging
 import sys
 from pathlib import Path
 
-from crowdwise.errors import CrowdwiseError, FileError, explain
+from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, explain
 
 LARGE = 1 << 30  # bytes: what takes more is made in parts if it can be, and said if it cannot
 CGROUPS = Path("/sys/fs/cgroup")
@@ -30,6 +30,14 @@ def refuse_too_large(
     if there is not None and needed > there:
         left = f"{show_bytes(there)} available"
         raise error(explain(f"{name} would need {what}.", found=left, fix=fix))
+
+
+def refuse_dense(what: str, shape: tuple[int, int], names: tuple[str, str]) -> None:
+    """Refuse to make an array of numbers that would not fit into memory."""
+    if (needed := 8.0 * shape[0] * shape[1]) > LARGE:
+        size = " x ".join(f"{n:,} {name}" for n, name in zip(shape, names, strict=True))
+        fix = "merge rare classes into one, as crowdwise report does"
+        refuse_too_large(what, needed, size, fix, AnnotationError)
 
 
 def show_bytes(number: float) -> str:

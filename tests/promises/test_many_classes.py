@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
-from crowdwise import aggregate, embed, learn, load, memory
+from crowdwise import aggregate, embed, evaluate, learn, load, memory
 from crowdwise.annotations import Annotations, tied
 from crowdwise.cli import main
-from crowdwise.errors import AnnotationError
+from crowdwise.errors import AnnotationError, CrowdwiseError
 from crowdwise.inference import CompactPosterior
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
@@ -116,6 +117,47 @@ def test_promise_17_other_methods_say_what_they_would_need(method, huge):
     expected = r"about [\d.,]+ [GTP]B of memory: 100,000 tasks, 500 workers and 100,000 classes"
     with pytest.raises(AnnotationError, match=rf"{method} would need {expected}(.|\n)*OneCoin"):
         getattr(aggregate, method)().fit(huge[0])
+
+
+@pytest.mark.parametrize("method", ["MajorityVote", "OneCoin"])
+def test_promise_17_compact_results_are_judged_like_others(method, lopsided, monkeypatch):
+    votes, gold = lopsided
+    usual = getattr(aggregate, method)().fit(votes)
+
+    def judge(model):
+        model = clone(model).fit(votes)
+        methods, known = {"one": clone(usual)}, {"truth": gold, "n_resamples": 0}
+        compared = evaluate.compare_methods(votes, methods, **known)
+        yield compared.table.drop(columns=["seconds", "note"])
+        yield evaluate.score(model, gold, n_resamples=0)
+        yield evaluate.worker_quality(votes, model).drop(columns="flag")
+        yield evaluate.reliability_table(model, gold, n_bins=2)
+
+    expected = list(judge(usual))
+    monkeypatch.setattr(memory, "LARGE", 0)
+    for frame, other in zip(judge(usual), expected, strict=True):
+        assert_allclose(frame.to_numpy(float), other.to_numpy(float), atol=1e-9)
+
+
+def test_promise_17_what_takes_every_class_says_what_it_would_need(huge):
+    votes, truth = huge
+    model = aggregate.OneCoin().fit(votes)
+    some = dict(enumerate(truth[:10].tolist()))
+    assert evaluate.score(model, some, n_resamples=0).loc["accuracy", "n_tasks"] == 10
+    for use in (
+        votes.votes,
+        lambda: evaluate.compare_methods(votes, ["OneCoin"]),
+        lambda: evaluate.worker_quality(votes, model),
+        lambda: evaluate.uncertainty(votes, model),
+        lambda: evaluate.certainty(votes),
+        lambda: evaluate.replaceable(some, votes),
+        lambda: evaluate.krippendorff_alpha(votes, level="ordinal"),
+        lambda: aggregate.OneCoin().update(votes),
+    ):
+        with pytest.raises(
+            CrowdwiseError, match=r"would need about [\d,.]+ [GT]B of memory: 100,000"
+        ):
+            use()
 
 
 @pytest.mark.parametrize("make", [learn.SpeeLFC, learn.TwoStage, embed.Triplet])

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from crowdwise.annotations.grouping import freeze
 from crowdwise.annotations.pairs import Pairs, encode, find_pairs
 from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.memory import refuse_dense
 from crowdwise.typing import Array, Floats, Indices, Ints
 
 ROWS_AT_ONCE = 1 << 20
@@ -158,6 +159,7 @@ class Columns:
         """Weight of the labels of each class, shape (n_tasks, n_classes)."""
         # A block of tasks at a time, to save memory.
         n_classes = self.n_classes
+        refuse_dense("A table of votes", (self.n_tasks, n_classes), ("tasks", "classes"))
         votes = np.zeros((self.n_tasks, n_classes))
         indptr, start = self.indptr, 0
         while start < self.n_tasks:

@@ -122,7 +122,8 @@ def _refuse_repeats(table: Columns) -> None:
             explain(
                 f"A worker labeled the same task again in {plural(n_repeats, 'annotation')}.",
                 expected="at most one label in each cell of a wide table",
-                fix="keep one of them: without_repeats('first'), 'last' or 'majority'",
+                fix="keep one of them: without_repeats('first'), 'last' or 'majority';"
+                " or --repeats first",
             )
         )
 

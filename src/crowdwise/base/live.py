@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.columns import drop_weightless
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.engines.engine import Engine, Posterior, Sums
 from crowdwise.inference.engines.memory import MemoryEngine
 from crowdwise.inference.live import Fitted, Judge, Ledger, LiveCrowd, Snapshot
@@ -21,6 +21,7 @@ from crowdwise.inference.posteriors import as_array
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import refuse_too_many
+from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.persist.registry import Value
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
@@ -81,6 +82,7 @@ class LiveUpdates:
         votes = model._take(drop_weightless(as_annotations(labels)))
         live = self._continue(model, memory)
         live.classes.enroll(votes.classes)
+        _refuse_too_large(type(model).__name__, live, votes)
         codes = None if gold is None else _find_gold(gold, votes, live)
         touched = live.add(votes, codes)
         _name(model, live)
@@ -170,6 +172,16 @@ def _fit_all(model: LiveMethod, snapshot: Snapshot) -> Fitted:
     counted = model._count(engine, posterior)
     counts = MemoryEngine(engine.annotations, None, 1).count(counted)
     return Fitted(len(snapshot.task), posterior, counted, counts)
+
+
+def _refuse_too_large(name: str, live: LiveCrowd, votes: Annotations) -> None:
+    """Refuse labels whose tables, which a live fit keeps whole, would not fit into memory."""
+    n_tasks = max(len(live.tasks), votes.n_tasks)
+    n_workers, k = max(len(live.workers), votes.n_workers), len(live.classes)
+    if (needed := 8.0 * k * (2 * n_tasks + k * n_workers)) > LARGE:
+        size = f"{n_tasks:,} tasks, {n_workers:,} workers and {k:,} classes"
+        fix = "use fit, or merge rare classes"
+        refuse_too_large(f"{name}.update", needed, size, fix, AnnotationError)
 
 
 def _find_gold(gold: GoldLike, votes: Annotations, live: LiveCrowd) -> Ints:

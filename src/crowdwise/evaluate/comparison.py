@@ -28,6 +28,7 @@ from crowdwise.evaluate.held_out_labels import (
 from crowdwise.evaluate.intervals import IntervalSettings
 from crowdwise.evaluate.scores import score
 from crowdwise.evaluate.truth_alignment import Truths
+from crowdwise.inference.posteriors import as_array, choose
 from crowdwise.io import as_annotations
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, Ints, RandomState
 
@@ -236,8 +237,7 @@ def _run_method(
         warnings.simplefilter("always")
         model = fit_clone(method, votes, X)
     seconds = time.perf_counter() - start
-    labels = tied(model.posterior_).argmax(axis=1)
-    best = tied(votes.votes())
+    labels, best = choose(model.posterior_), tied(votes.votes())
     row: Row = {
         "changed": float(1.0 - best[np.arange(len(labels)), labels].mean()),
         "confidence": float(model.posterior_.max(axis=1).mean()),
@@ -254,7 +254,7 @@ def _score_columns(
     model: Method, votes: Annotations, truth: Truths, settings: IntervalSettings
 ) -> Row:
     tasks = pd.Index(votes.tasks, name="task", tupleize_cols=False)
-    proba = pd.DataFrame(model.posterior_, index=tasks, columns=votes.classes)
+    proba = pd.DataFrame(as_array(model.posterior_), index=tasks, columns=votes.classes)
     found, row = score(proba, truth, **settings), {}
     for name, column in SCORES.items():
         row[column] = found.loc[name, "value"]

@@ -157,7 +157,9 @@ def dependence(
 
 def check_size(votes: Annotations) -> None:
     if not 2 <= votes.n_workers <= MOST_JUDGES or votes.n_classes < 2:
-        what = f"{plural(votes.n_workers, 'judge')} and {plural(votes.n_classes, 'class')}."
+        what = (
+            f"{plural(votes.n_workers, 'judge')} and {plural(votes.n_classes, 'class', 'classes')}."
+        )
         expected = f"2 to {MOST_JUDGES} judges who rate most tasks, and two classes or more"
         raise AnnotationError(
             explain(what, expected=expected, fix="gather labels of the same tasks by more workers")

@@ -15,6 +15,7 @@ from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import ParameterError
 from crowdwise.evaluate.intervals import IntervalSettings, bootstrap
 from crowdwise.inference import pooled_confusion
+from crowdwise.inference.posteriors import as_array
 from crowdwise.typing import Array, FeaturesLike, Floats, RandomState
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def fit_to_rest(method: Method, votes: Annotations, X: FeaturesLike | None, aske
     """The posterior of a fit without the held-out annotations."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the first fit has given them
-        return fit_clone(method, votes.filter(~asked), X).posterior_
+        return as_array(fit_clone(method, votes.filter(~asked), X).posterior_)
 
 
 def score_held_out(posterior: Floats, votes: Annotations, asked: Array) -> Floats:

@@ -12,6 +12,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.annotations.order import as_numbers, describe_order
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.io import as_annotations
+from crowdwise.memory import refuse_dense
 from crowdwise.typing import AnnotationsLike, Array, Floats
 
 WEIGHTS = ("identity", "linear", "quadratic", "ratio")
@@ -103,6 +104,7 @@ def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
             )
         if weights == "identity":
             return None
+        _refuse_many(classes)
         if weights == "ratio":
             return _ratio_kernel(classes)
         values = ordered_values(classes)
@@ -129,10 +131,16 @@ def level_kernel(level: str, table: LabelCounts) -> Floats | None:
         )
     if level == "nominal":
         return None
+    _refuse_many(table.classes)
     if level == "ratio":
         return _ratio_kernel(table.classes)
     values = _middle_ranks(table) if level == "ordinal" else _numbers(table.classes, level)
     return _nearness((values[:, None] - values) ** 2)
+
+
+def _refuse_many(classes: Array) -> None:
+    n = len(classes)
+    refuse_dense("A weight for every two classes", (n, n), ("classes", "classes"))
 
 
 def _ratio_kernel(classes: Array) -> Floats:

@@ -9,6 +9,8 @@ from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, explain
+from crowdwise.inference import CompactPosterior
+from crowdwise.inference.posteriors import as_array
 from crowdwise.typing import Floats, GoldLike
 
 
@@ -21,8 +23,12 @@ def model_posterior(
     if model is None:
         return DEFAULT().fit(data, gold).posterior_
     if not isinstance(model, pd.DataFrame):
-        fitted = hasattr(model, "posterior_")
-        model = (model if fitted else clone(model).fit(data, gold)).probas_
+        fitted = model if hasattr(model, "posterior_") else clone(model).fit(data, gold)
+        if isinstance(fitted.posterior_, CompactPosterior):
+            names = {"index": fitted.tasks_, "columns": fitted.classes_}
+            model = pd.DataFrame(as_array(fitted.posterior_), **names)
+        else:
+            model = fitted.probas_
     row = locate(as_names(model.index), data.tasks)
     column = locate(as_names(model.columns), data.classes)
     if (row < 0).any() or (column < 0).any():

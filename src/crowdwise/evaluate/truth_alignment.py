@@ -12,7 +12,8 @@ import pandas as pd
 from crowdwise.annotations.names import as_names, encode, locate
 from crowdwise.annotations.truth_names import compare_classes, warn_unseen_truths
 from crowdwise.errors import AnnotationError, explain, listing, plural
-from crowdwise.inference import share_best
+from crowdwise.inference import CompactPosterior, share_best
+from crowdwise.inference.posteriors import as_array
 from crowdwise.io.truths import align_truths
 from crowdwise.typing import Array, Floats, Ints
 
@@ -53,7 +54,7 @@ def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
         True label by task; a frame has the columns task and gold or label. Tasks without a
         prediction, and predictions without a truth, are ignored.
     """
-    frame = _as_table(predicted)
+    frame = _as_table(predicted, truth)
     if not isinstance(frame, pd.DataFrame | pd.Series):
         raise AnnotationError(
             explain(
@@ -75,15 +76,16 @@ def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
     return ScoredTasks(classes, posterior, locate(classes, known), hard)
 
 
-def _as_table(predicted: Predictions) -> pd.DataFrame | pd.Series:
+def _as_table(predicted: Predictions, truth: Truths) -> pd.DataFrame | pd.Series:
     """A model's distributions as a frame with names; anything else as it is."""
-    if hasattr(predicted, "probas_"):
-        return predicted.probas_
-    posterior = getattr(predicted, "posterior_", None)  # a learner's
-    if isinstance(posterior, np.ndarray):
-        tasks = pd.Index(predicted.tasks_, name="task", tupleize_cols=False)
-        return pd.DataFrame(posterior, index=tasks, columns=predicted.classes_)
-    return predicted
+    posterior = getattr(predicted, "posterior_", None)
+    if not isinstance(posterior, np.ndarray | CompactPosterior):
+        return predicted.probas_ if hasattr(predicted, "probas_") else predicted
+    tasks = pd.Index(predicted.tasks_, name="task", tupleize_cols=False)
+    if isinstance(posterior, CompactPosterior):  # only of tasks with a truth
+        place = align_truths(truth, tasks, "that was predicted")[0]
+        tasks, posterior = tasks[place], as_array(posterior.take(place))
+    return pd.DataFrame(posterior, index=tasks, columns=predicted.classes_)
 
 
 def predicted_shares(posterior: Floats) -> Floats:

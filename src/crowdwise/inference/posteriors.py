@@ -13,8 +13,11 @@ from crowdwise.typing import Array, Floats, Ints
 
 
 def as_array(posterior: Posterior) -> Floats:
-    """The posterior as an array, whatever its size."""
-    return posterior.toarray() if isinstance(posterior, CompactPosterior) else posterior
+    """The posterior as an array, if that fits into memory."""
+    if not isinstance(posterior, CompactPosterior):
+        return posterior
+    memory.refuse_dense("Probabilities of every class", posterior.shape, ("tasks", "classes"))
+    return posterior.toarray()
 
 
 def choose(posterior: Posterior) -> Ints:
