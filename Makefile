@@ -67,9 +67,11 @@ matrix: .venv-tox/.ready  ## Run smoke on Python 3.11 to 3.14, those that are he
 	@.venv-tox/bin/python -m pip install --quiet "tox>=4.23" "tox-uv>=1.16"
 	@touch $@
 
+# A file's tests share what is slow to make (a site, a Spark session), so files are dealt out whole;
+# three at a time, since many wait for a process, a browser or a server.
 test: check  ## Run every test, doctest, example and code block in the docs
 	@echo "==> Tests"
-	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --quiet
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --quiet
 
 walk: $(READY)  ## Count the files and functions behind the main calls
 	@$(BIN)/python benchmarks/walk.py

@@ -1,6 +1,10 @@
 """What several test files share: real and small crowds, and a browser where there is one."""
 
+import os
+import tempfile
+from contextlib import contextmanager, nullcontext
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,12 +15,22 @@ from crowdwise.aggregate import BayesBag
 from crowdwise.annotations import tied
 from crowdwise.simulate import confused_crowd
 
+TESTS = Path(__file__).parent
 cached = cache(real_crowds.load)
 
 # Lopsided on purpose: errors lean to a class, truths are not equally frequent.
 CAREFUL = [[0.85, 0.10, 0.05], [0.25, 0.70, 0.05], [0.05, 0.20, 0.75]]
 SPAMMER = [[0.60, 0.30, 0.10]] * 3
 LIAR = [[0.10, 0.85, 0.05], [0.70, 0.10, 0.20], [0.50, 0.40, 0.10]]
+
+# The files that take longest; they start first, so that no core waits for one at the end.
+LONG = ["spark/test_spark.py", "test_site.py", "laws/test_laws.py", "laws/test_learner_laws.py"]
+LONG += ["test_docs.py", "promises/test_commands.py"]
+
+
+def pytest_collection_modifyitems(items):
+    places = {f"{TESTS}/{name}": place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(str(item.path), len(places)))
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +57,28 @@ def real_accuracy(real_crowd):
         return (found / best.sum(axis=1)).mean()
 
     return score
+
+
+@pytest.fixture
+def unprivileged(tmp_path):
+    """A context in which the tests are not those of the superuser, who may read and write all."""
+    nobody, home = 65534, Path(tempfile.gettempdir())
+    above = [folder for folder in (tmp_path, *tmp_path.parents) if home in folder.parents]
+
+    @contextmanager
+    def become_nobody():
+        modes = {folder: folder.stat().st_mode for folder in above}
+        for folder, mode in modes.items():
+            folder.chmod(mode | 0o011)
+        os.seteuid(nobody)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+            for folder, mode in modes.items():
+                folder.chmod(mode)
+
+    return become_nobody if hasattr(os, "geteuid") and os.geteuid() == 0 else nullcontext
 
 
 @pytest.fixture

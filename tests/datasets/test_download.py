@@ -226,12 +226,12 @@ def test_a_read_only_cache_serves_what_it_holds_and_refuses_the_rest(shelf, cach
     assert left_in(cache) == [held.stored_name]
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write all")
-def test_permissions_are_respected(shelf, cache):
+def test_permissions_are_respected(shelf, cache, unprivileged):
     cache.mkdir(parents=True)
-    cache.chmod(0o500)
-    with pytest.raises(FileError, match="Permission denied"):
-        get(shelf.put("a.csv", CONTENT))
+    cache.chmod(0o555)
+    file = shelf.put("a.csv", CONTENT)
+    with unprivileged(), pytest.raises(FileError, match="Permission denied"):
+        get(file)
 
 
 def test_an_unreadable_file_is_one_clear_error(shelf):

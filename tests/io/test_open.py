@@ -49,12 +49,11 @@ def test_files_of_a_folder_must_be_of_one_format(tmp_path):
         cw.read(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_forbidden_file(tmp_path):  # pragma: no cover
+def test_a_forbidden_file(tmp_path, unprivileged):
     path = tmp_path / "votes.csv"
     path.write_text(TABLE)
     path.chmod(0)
-    with pytest.raises(FileError, match=r"cannot be read(.|\n)*permission"):
+    with unprivileged(), pytest.raises(FileError, match=r"cannot be read(.|\n)*permission"):
         cw.read(path)
 
 

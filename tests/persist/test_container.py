@@ -1,7 +1,6 @@
 """The file itself: what goes in comes out, and nothing else is taken for it."""
 
 import io
-import os
 import pickle
 from pathlib import Path
 
@@ -166,10 +165,9 @@ def test_a_missing_file_and_a_folder_are_file_errors(tmp_path):
         crowdwise.load(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-def test_a_file_that_may_not_be_read_is_a_file_error(file):
+def test_a_file_that_may_not_be_read_is_a_file_error(file, unprivileged):
     file.chmod(0)
-    with pytest.raises(FileError, match="cannot be read"):
+    with unprivileged(), pytest.raises(FileError, match="cannot be read"):
         read_container(file)
 
 

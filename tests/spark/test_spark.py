@@ -32,30 +32,38 @@ pytestmark = pytest.mark.spark
 EIGHT_STEPS = {"max_iter": 8, "tol": 0.0}
 
 
-@pytest.fixture(scope="module")
-def spark():
-    """Two executors that are processes of their own, and a core each."""
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # quick to start
+OPTIONS = {
+    "spark.driver.extraJavaOptions": JAVA,
+    "spark.executor.extraJavaOptions": JAVA,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
+    "spark.driver.memory": "512m",
+    "spark.log.level": "OFF",
+}
+
+
+def start(master):
+    """A session of Spark; the processes of Python that it starts are those of these tests."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # quick to start
-    options = {
-        "spark.driver.extraJavaOptions": java,
-        "spark.executor.extraJavaOptions": java,
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
-        "spark.driver.memory": "512m",
-        "spark.log.level": "OFF",
-    }
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]")
-    for name, value in options.items():
+    builder = SparkSession.builder.master(master)
+    for name, value in OPTIONS.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # executors cannot import it
+    return session
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """Two ranks, processes of their own, in one Java machine; a task may fail three times."""
+    session = start("local[2,4]")
     yield session
     session.stop()
 
@@ -148,10 +156,7 @@ def victim(whom):
     return int(Path(f"/proc/{daemon}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
-@pytest.mark.parametrize("whom", ["worker", "executor"])
-def test_a_kill_in_the_middle_of_a_fit_ends_in_the_right_answer(whom, frame, fitted, tmp_path):
-    if whom == "executor" and not Path("/proc").is_dir():
-        pytest.skip("no /proc to find the executor in")
+def check_after_a_kill(whom, frame, fitted, tmp_path):
     Deadly.folder, Deadly.whom = str(tmp_path), whom
     found = CrowdAggregator(Deadly(**EIGHT_STEPS)).fit(frame)
     assert (tmp_path / "killed").exists()
@@ -159,6 +164,10 @@ def test_a_kill_in_the_middle_of_a_fit_ends_in_the_right_answer(whom, frame, fit
     assert_array_equal(found.method.confusion_, fitted.method.confusion_)
     sweeps = [int((tmp_path / f"sweeps-{rank}").read_text()) for rank in (0, 1)]
     assert max(sweeps) < fitted.method.n_iter_  # the first sums were not made again
+
+
+def test_a_worker_killed_in_the_middle_of_a_fit_changes_nothing(frame, fitted, tmp_path):
+    check_after_a_kill("worker", frame, fitted, tmp_path)
 
 
 def test_rows_that_are_no_annotations_count_as_on_one_machine(spark, votes):
@@ -267,3 +276,13 @@ def test_what_cannot_be_read_is_one_clear_error(frame):
 
 class TwoClasses(aggregate.DawidSkene):
     traits = aggregate.KOS.traits.__class__(binary_only=True)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="no /proc to find the executor in")
+def test_an_executor_killed_in_the_middle_of_a_fit_changes_nothing(spark, votes, fitted, tmp_path):
+    spark.stop()  # the last test of this file: executors that are processes take long to start
+    spark = start("local-cluster[2,1,1024]")
+    try:
+        check_after_a_kill("executor", spark.createDataFrame(votes), fitted, tmp_path)
+    finally:
+        spark.stop()
