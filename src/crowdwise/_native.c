@@ -178,6 +178,7 @@ static PyMethodDef methods[] = {
     { "coin_pass", coin_pass, METH_VARARGS, "E-step where a label lifts its own class." },
     { "few_pass", few_pass, METH_VARARGS, "The same with very many classes." },
     { "glad_pass", glad_pass, METH_VARARGS, "GLAD: a step of each task's ease, and both steps' sums." },
+    { "entropy_pass", entropy_pass, METH_VARARGS, "Minimax entropy: steps of tasks, sums of workers." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -81,5 +81,6 @@ PyObject *vote_pass(PyObject *self, PyObject *args);
 PyObject *coin_pass(PyObject *self, PyObject *args);
 PyObject *few_pass(PyObject *self, PyObject *args);
 PyObject *glad_pass(PyObject *self, PyObject *args);
+PyObject *entropy_pass(PyObject *self, PyObject *args);
 
 #endif

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
+from scipy.special import softmax
 
+from crowdwise import compiled
 from crowdwise.aggregate.minimax_entropy import MinimaxEntropy, penalties_of
 from crowdwise.annotations import Annotations
+from crowdwise.inference import MemoryEngine
 from crowdwise.inference import conditional_entropy as solver
-from crowdwise.inference.conditional_entropy import EveryCell
+from crowdwise.inference.conditional_entropy import infer
+from crowdwise.inference.entropy_basis import EveryCell
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 CAREFUL = [[0.9, 0.08, 0.02], [0.05, 0.8, 0.15], [0.0, 0.3, 0.7]]
@@ -78,6 +82,7 @@ def slow_step(annotations, posterior, own, other, penalty, *, workers):
     return found
 
 
+@pytest.mark.usefixtures("either_loop")
 def test_objective_and_posterior_equal_the_plain_loops(weighted):
     model = MinimaxEntropy(regularization=0.02).fit(weighted)
     alpha = 0.02 * 9
@@ -88,9 +93,10 @@ def test_objective_and_posterior_equal_the_plain_loops(weighted):
     assert_allclose(model.posterior_, joint / joint.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.usefixtures("either_loop")
 def test_first_round_is_the_papers(weighted):
     model = MinimaxEntropy(regularization=0.02, max_iter=1, tol=0).fit(weighted)
-    alpha, beta = penalties_of(weighted, 0.02)
+    alpha, beta = penalties_of(MemoryEngine(weighted), 0.02)
     start, nothing = weighted.shares(), np.zeros((15, 3, 3))
     sigma = slow_step(weighted, start, nothing[:4], nothing, alpha, workers=True)
     assert_allclose(model.worker_effect_, sigma, atol=1e-4)
@@ -98,12 +104,13 @@ def test_first_round_is_the_papers(weighted):
     assert_allclose(model.task_effect_, tau, atol=1e-4)
 
 
+@pytest.mark.usefixtures("either_loop")
 def test_ends_where_the_objective_is_flat(crowd):
     annotations, gold = crowd.annotations, np.full(15, -1)
     gold[:3] = [2, 2, 0]
     names = dict(zip(annotations.tasks[:3], annotations.classes[gold[:3]], strict=True))
     model = MinimaxEntropy(regularization=0.02, max_iter=300, tol=0).fit(annotations, gold=names)
-    alpha, beta = penalties_of(annotations, 0.02)
+    alpha, beta = penalties_of(MemoryEngine(annotations), 0.02)
 
     def objective(point):
         sigma, tau = np.split(point.reshape(-1, 3, 3), [4])
@@ -148,7 +155,7 @@ def test_penalties_count_only_who_took_part():
     annotations = Annotations.from_codes(
         [0, 0, 1, 2], [0, 1, 0, 0], [0, 1, 2, 1], tasks=range(9), workers=range(7)
     )
-    assert_allclose(penalties_of(annotations, 2.0), (18.0, 18.0 * (4 / 2) / (4 / 3)))
+    assert_allclose(penalties_of(MemoryEngine(annotations), 2.0), (18.0, 18.0 * (4 / 2) / (4 / 3)))
 
 
 def test_scaled_is_the_papers_strength_for_two_classes(crowd):
@@ -157,6 +164,30 @@ def test_scaled_is_the_papers_strength_for_two_classes(crowd):
     found, expected = (each.fit(crowd.annotations).posterior_ for each in (scaled, same))
     assert_array_equal(found, expected)
     assert scaled.regularization_ == 2 / 27
+
+
+@pytest.mark.parametrize("n_classes", [2, 4, 17])
+def test_compiled_loops_take_the_same_steps(n_classes, monkeypatch):
+    drawn = confused_crowd(one_coin_confusion([0.8] * 5, n_classes), 40, 5, random_state=0)
+    votes = drawn.annotations
+    weight = np.random.default_rng(1).choice([0.5, 1.0, 2.0], votes.n_annotations)
+    votes = replace(votes, weight=weight.astype(np.float32))
+    gold, models = {votes.tasks[3]: votes.classes[1]}, []
+    for _ in range(2):
+        models.append(MinimaxEntropy(tol=0, max_iter=4).fit(votes, gold))
+        monkeypatch.setattr(compiled, "native", None)
+    for name in ("worker_effect_", "task_effect_", "posterior_", "objective_"):
+        assert_allclose(*(getattr(model, name) for model in models), atol=1e-8)
+
+
+def test_a_task_of_very_many_labels_counts_like_any_other():
+    label = np.random.default_rng(0).integers(0, 3, 3000)
+    votes = Annotations.from_codes(np.repeat([0, 1], [2900, 100]), np.arange(3000), label)
+    assert_allclose(infer(MemoryEngine(votes), np.zeros((3000, 3, 3)), np.zeros((2, 3, 3))), 1 / 3)
+    effect = np.random.default_rng(1).normal(size=(3000, 3, 3))
+    plain = slow_joint(votes, effect, np.zeros((2, 3, 3)))
+    found = infer(MemoryEngine(votes), effect, np.zeros((2, 3, 3)))
+    assert_allclose(found, softmax(plain, axis=1), atol=1e-9)
 
 
 def test_a_stronger_penalty_makes_smaller_effects(voters):
@@ -175,7 +206,7 @@ def test_auto_takes_the_strength_with_the_least_held_out_loss(crowd):
         for i in range(5):
             kept, rest = annotations.filter(fold != i), annotations.filter(fold == i)
             model = MinimaxEntropy(regularization=strength, tol=1e-4)._solve(
-                kept, strength, None, 1e-4
+                MemoryEngine(kept), strength, 1e-4
             )
             for task, worker, label, _ in rows_of(rest):
                 chance = sum(
@@ -227,10 +258,10 @@ def test_a_mirror_image_is_turned_back():
     shares = rng.dirichlet([0.3] * 3, 50)
     order = np.array([2, 0, 1])
     mirrored = 0.9 * shares[:, order] + 0.1 / 3
-    found = solver.order_truths(EveryCell(3), mirrored, shares)
+    found = solver.order_truths(EveryCell(3), mirrored.T @ shares, 50)
     assert_array_equal(mirrored[:, found].argmax(axis=1), shares.argmax(axis=1))
     assert_array_equal(
-        solver.order_truths(EveryCell(3), np.full((50, 3), 1 / 3), shares), [0, 1, 2]
+        solver.order_truths(EveryCell(3), np.full((50, 3), 1 / 3).T @ shares, 50), [0, 1, 2]
     )
 
 
@@ -268,6 +299,7 @@ def test_a_new_task_adds_nothing(crowd):
     assert_allclose(model.predict_proba(crowd.annotations), model.probas_)
 
 
+@pytest.mark.usefixtures("either_loop")
 def test_soft_labels_count_in_part(crowd):
     annotations = crowd.annotations
     sure = np.eye(3, dtype=np.float32)[annotations.label]

@@ -2,24 +2,17 @@
 
 import warnings
 from collections.abc import Mapping
-from functools import partial
 
 import numpy as np
 from scipy.special import softmax
 
 from crowdwise.annotations import Annotations
 from crowdwise.base import ConfusionModel, Traits, at_least, more_than, one_of
-from crowdwise.inference import Engine, clamp, gold_mask
-from crowdwise.inference.conditional_entropy import (
-    Basis,
-    EveryCell,
-    Solution,
-    choose_strength,
-    lay_out,
-    look,
-    solve,
-)
-from crowdwise.typing import Floats, Ints, RandomState
+from crowdwise.inference import Engine, MemoryEngine, Posterior
+from crowdwise.inference.conditional_entropy import Solution, choose_strength, infer, solve
+from crowdwise.inference.engines.kernels import Block
+from crowdwise.inference.entropy_basis import Basis, EveryCell
+from crowdwise.typing import Floats, RandomState
 
 FLAT = 1.05  # no signal is left if the best truths are on average this close to 1 / n_classes
 ROUGH = 1e-4  # tolerance that will do to compare strengths
@@ -40,8 +33,8 @@ class MinimaxEntropy(ConfusionModel):
     its own labels. With fewer than about ten tasks per worker there is too little data to
     tell the two apart.
 
-    Time and memory grow with (n_annotations + n_workers + n_tasks) x n_classes ** 2: a second
-    for ten thousand annotations, and fine for a hundred thousand tasks of a few classes.
+    Time grows with n_annotations x n_classes ** 2, memory with (n_workers + n_tasks) x n_classes
+    ** 2: a few seconds for a million annotations of a few classes.
 
     Parameters
     ----------
@@ -119,7 +112,7 @@ class MinimaxEntropy(ConfusionModel):
         "worker_effect_": ("workers_", "classes_", "classes_"),
         "task_effect_": ("tasks_", "classes_", "classes_"),
     }
-    traits = Traits(monotone=True, learns_from_gold=True, blockwise=False)
+    traits = Traits(monotone=True, learns_from_gold=True)
     _parameter_constraints = {
         "regularization": [one_of("auto", "scaled"), more_than(0.0)],
         "max_iter": [at_least(1)],
@@ -140,43 +133,44 @@ class MinimaxEntropy(ConfusionModel):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, engine: Engine) -> Floats:
-        annotations, gold = engine.collect()
-        self.regularization_ = self._strength(annotations, gold)
-        found = self._solve(annotations, self.regularization_, gold, self.tol)
+    def _fit(self, engine: Engine) -> Posterior:
+        self.regularization_ = self._strength(engine)
+        found = self._solve(engine, self.regularization_, self.tol)
         self.worker_effect_, self.task_effect_ = found.worker_effect, found.task_effect
         self.confusion_ = softmax(found.worker_effect, axis=2)
-        self.prior_ = np.full(annotations.n_classes, 1.0 / annotations.n_classes)
+        self.prior_ = np.full(engine.n_classes, 1.0 / engine.n_classes)
         self.objective_, self.n_iter_ = found.objective, len(found.objective)
         if not isinstance(self.regularization, str):
-            warn_if_flat(found.posterior, annotations.shares(), self.regularization_)
-        return found.posterior
+            warn_if_flat(found, engine.n_classes, self.regularization_)
+        first = engine.own_tasks[0]
 
-    def _strength(self, annotations: Annotations, gold: Ints | None) -> float:
+        def work(block: Block, out: Floats) -> None:
+            out[:] = found.posterior[block.first - first :][: block.n_tasks]
+
+        return engine.fill_blocks(work)
+
+    def _strength(self, engine: Engine) -> float:
         if self.regularization == "scaled":
-            return self._basis(annotations.n_classes).fair_penalty / annotations.n_classes**2
+            return self._basis(engine.n_classes).fair_penalty / engine.n_classes**2
         if self.regularization == "auto":
-            fit = partial(self._solve, gold=gold, tol=max(self.tol, ROUGH))
+            annotations, gold = engine.collect()
+
+            def fit(some: Annotations, strength: float) -> Solution:
+                return self._solve(MemoryEngine(some, gold), strength, max(self.tol, ROUGH))
+
             return choose_strength(fit, annotations, self.random_state)
         return float(self.regularization)
 
-    def _solve(
-        self, annotations: Annotations, strength: float, gold: Ints | None, tol: float
-    ) -> Solution:
-        basis, mask = self._basis(annotations.n_classes), gold_mask(gold, annotations.n_classes)
-        start = clamp(annotations.shares(), gold)
-        penalties = penalties_of(annotations, strength)
-        return solve(annotations, basis, penalties, start, mask, self.max_iter, tol)
+    def _solve(self, engine: Engine, strength: float, tol: float) -> Solution:
+        basis, penalties = self._basis(engine.n_classes), penalties_of(engine, strength)
+        return solve(engine, basis, penalties, self.max_iter, tol)
 
-    def _posterior(self, engine: Engine) -> Floats:
-        annotations, _ = engine.collect()
-        sheet, effects = lay_out(annotations), (self.worker_effect_, self.task_effect_)
-        score = look(sheet, EveryCell(annotations.n_classes), effects).score
-        return softmax(sheet.sums[1] @ score, axis=1)
+    def _posterior(self, engine: Engine) -> Posterior:
+        return infer(engine, self.worker_effect_, self.task_effect_)
 
     def _memory(self, engine: Engine) -> int:
-        rows = int(engine.labels_per_worker().sum()) + engine.n_workers + engine.n_tasks
-        return super()._memory(engine) + 64 * rows * engine.n_classes**2
+        cells = engine.n_classes**2
+        return super()._memory(engine) + 16 * cells * (engine.n_tasks + 6 * engine.n_workers)
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"worker_effect_": self.worker_effect_}
@@ -191,25 +185,27 @@ class MinimaxEntropy(ConfusionModel):
         return EveryCell(n_classes)
 
 
-def penalties_of(annotations: Annotations, strength: float) -> tuple[float, float]:
+def penalties_of(engine: Engine, strength: float) -> tuple[float, float]:
     """Penalty on a worker's and on a task's parameters (alpha and beta in the papers).
 
     Labels per worker over labels per task is tasks over workers, of those with labels.
     """
-    n_tasks = max(int(np.count_nonzero(annotations.redundancy)), 1)
-    n_workers = max(len(np.unique(annotations.worker)), 1)
-    alpha = strength * annotations.n_classes**2
-    return alpha, alpha * n_tasks / n_workers
+
+    def work(block: Block, labeled: Floats) -> None:
+        labeled += np.count_nonzero(np.diff(block.cells.indptr))
+
+    _, (labeled,) = engine.sum_blocks(work, [(1,)])
+    n_workers = max(np.count_nonzero(engine.labels_per_worker()), 1)
+    alpha = strength * engine.n_classes**2
+    return alpha, float(alpha * max(labeled[0], 1.0) / n_workers)
 
 
-def warn_if_flat(posterior: Floats, shares: Floats, strength: float) -> None:
+def warn_if_flat(found: Solution, n_classes: int, strength: float) -> None:
     """Say so when the penalty has left no truth more likely than another."""
-    n_classes = shares.shape[1]
-    best, most_common = posterior.max(axis=1).mean(), shares.max(axis=1).mean()
-    if best < FLAT / n_classes < most_common:
+    if found.best < FLAT / n_classes < found.most_common:
         warnings.warn(
             f"With regularization={strength:g} all truths come out equally likely: the best has a "
-            f"probability of {best:.3f} on average, with {n_classes} classes. "
+            f"probability of {found.best:.3f} on average, with {n_classes} classes. "
             "Lower regularization, or set it to 'scaled' or 'auto'.",
             stacklevel=4,
         )

@@ -1,13 +1,9 @@
 """Ordinal minimax conditional entropy: confusions between neighbors on a scale."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-
-import numpy as np
+from dataclasses import replace
 
 from crowdwise.aggregate.minimax_entropy import MinimaxEntropy
-from crowdwise.inference.conditional_entropy import TINY, Basis
-from crowdwise.typing import Floats, Ints
+from crowdwise.inference.entropy_basis import Basis, Thresholds
 
 
 class OrdinalMinimaxEntropy(MinimaxEntropy):
@@ -56,53 +52,3 @@ class OrdinalMinimaxEntropy(MinimaxEntropy):
 
     def _basis(self, n_classes: int) -> Basis:
         return Thresholds(n_classes)
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """A basis with four parameters for each threshold: truth above or below, label likewise."""
-
-    n_classes: int
-
-    @property
-    def n_parameters(self) -> int:
-        return 4 * (self.n_classes - 1)
-
-    @property
-    def fair_penalty(self) -> float:
-        return max(self.n_classes - 1.0, 1.0)  # each is about half of the truths, on average
-
-    @cached_property
-    def matrices(self) -> Floats:
-        """What each parameter multiplies, shape (parameter, truth, label)."""
-        scale = np.arange(self.n_classes)
-        above = scale >= np.arange(1, self.n_classes)[:, None]  # (threshold, class)
-        sides = np.stack([above, ~above]).astype(np.float64)  # (side, threshold, class)
-        products = np.einsum("ask,bsl->abskl", sides, sides)
-        return products.reshape(-1, self.n_classes, self.n_classes)
-
-    def effect(self, parameters: Floats) -> Floats:
-        return np.tensordot(parameters, self.matrices, axes=1)
-
-    def step(self, given: Floats, expected: Floats, parameters: Floats, penalty: float) -> Floats:
-        """Solve ``(B (diag(c) - c c' / sum(c)) B' + penalty) step = gradient`` for each unit.
-
-        With ``c`` the expected counts of a truth's labels, summed over truths, and ``B`` the
-        basis, the bracket is no less than the curvature.
-        """
-        n_cells = self.n_classes**2
-        flat = self.matrices.reshape(self.n_parameters, n_cells)
-        surplus = (given - expected).reshape(-1, n_cells)
-        gradient = surplus @ flat.T - penalty * parameters
-        pairs = (flat[:, None] * flat).reshape(-1, n_cells)  # (two parameters, cell)
-        second = expected.reshape(-1, n_cells) @ pairs.T
-        first = np.einsum("pkl,ukl->upk", self.matrices, expected)
-        first /= np.sqrt(np.maximum(expected.sum(axis=2), TINY))[:, None]
-        square = (len(parameters), self.n_parameters, self.n_parameters)
-        curvature = second.reshape(square) - first @ first.swapaxes(1, 2)
-        bracket = curvature + penalty * np.eye(self.n_parameters)
-        return np.linalg.solve(bracket, gradient[:, :, None])[:, :, 0]
-
-    def orders(self, agreement: Floats) -> list[Ints]:
-        scale = np.arange(self.n_classes)
-        return [scale, scale[::-1]]

@@ -1,0 +1,277 @@
+"""The sweeps of minimax conditional entropy over blocks of tasks, compiled or in plain numpy.
+
+Tables and sums of workers have their labels before their truths here, (worker, label, truth).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Self, TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+
+from crowdwise import compiled
+from crowdwise.inference.engines.engine import Engine
+from crowdwise.inference.engines.kernels import Block
+from crowdwise.inference.entropy_basis import Basis
+from crowdwise.inference.simplex import gold_mask
+from crowdwise.typing import Array, Floats, Ints
+
+MOST_STEPS = 10  # Newton steps on one side before it is the other's turn
+MOST_HALVINGS = 20
+ROUNDING = 1e-12  # a loss smaller than this share of the value is none
+NO_GAIN = 1e-10  # likewise: what is left is gained in the next round
+LOOK_ONLY = -1  # instead of a number of Newton steps: leave tasks and truths as they are
+
+Point = TypeVar("Point")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What a sweep is told of the workers."""
+
+    odds: Floats  # (worker, label, truth): effects on the log odds, the largest of a truth 0
+    chance: Floats  # the same: their exponentials
+
+    @classmethod
+    def of(cls, effect: Floats) -> Self:
+        """From effects, (worker, truth, label)."""
+        odds = effect - effect.max(axis=2, keepdims=True)
+        odds = np.ascontiguousarray(odds.swapaxes(1, 2))
+        return cls(odds, np.exp(odds))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a sweep adds up to; of workers whose sums were not wanted nothing is known."""
+
+    objective: float  # the tasks' part
+    given: Floats  # (worker, truth, label): labels, shared out to the truths
+    expected: Floats  # (worker, truth, label): the same if they fell as the effects say
+    spent: Floats  # (worker,): what normalizing takes from the log-likelihood
+
+
+@dataclass(frozen=True, eq=False)
+class EntropySteps:
+    """What is done to the tasks, each of which has parameters and a posterior of its own."""
+
+    engine: Engine
+    basis: Basis
+    penalty: float  # on a task's parameters
+    tol: float
+    parameters: Floats  # (task, parameter): of the engine's own tasks, replaced by sweeps
+    posterior: Floats  # (task, truth): likewise
+
+    @classmethod
+    def begin(cls, engine: Engine, basis: Basis, penalty: float, tol: float) -> Self:
+        """Tasks that add nothing, and whose truths are as the votes say."""
+        first, stop = engine.own_tasks
+        rows = np.zeros((stop - first, basis.n_parameters))
+        steps = cls(engine, basis, penalty, tol, rows, np.empty((stop - first, engine.n_classes)))
+
+        def work(block: Block, *_: Floats) -> None:
+            steps.posterior[steps._own(block)] = block.shares()
+
+        engine.sum_blocks(work, [(1,)])
+        return steps
+
+    def sweep(
+        self, effect: Floats, live: Array, n_steps: int = LOOK_ONLY, *, count: bool = False
+    ) -> Found:
+        """Move the tasks and infer their truths, if asked to; and add up what workers need.
+
+        Labels are counted where truths may have changed.
+        """
+        tables, shape = Tables.of(effect), (len(effect), *effect.shape[:0:-1])
+        shapes = [shape, (len(effect),), *([shape] if count else [])]
+
+        def work(block: Block, expected: Floats, spent: Floats, *given: Floats) -> float:
+            some = self._own(block)
+            state = self.parameters[some], self.posterior[some]
+            sums = given[0] if given else expected[:0], expected, spent
+            return self.run_block(block, tables, live, state, sums, n_steps)
+
+        objective, (expected, spent, *given) = self.engine.sum_blocks(work, shapes)
+        labels = (given[0] if given else expected).swapaxes(1, 2)
+        return Found(objective, labels, (expected * tables.chance).swapaxes(1, 2), spent)
+
+    def run_block(
+        self,
+        block: Block,
+        tables: Tables,
+        live: Array,
+        state: tuple[Floats, Floats],
+        sums: tuple[Floats, Floats, Floats],
+        n_steps: int,
+    ) -> float:
+        """Replace the state of a block's tasks, add to the sums, and return their objective."""
+        pairs, cells = self.engine.pairs, block.cells
+        if (loop := compiled.find("entropy_pass")) is not None:
+            columns = cells.indptr, cells.code, cells.value, pairs.worker, pairs.label, block.gold
+            known = tables.odds, tables.chance, live.astype(np.uint8)
+            how = self.penalty, self.tol, block.n_classes, n_steps, self.basis.ordinal
+            return float(loop(*columns, *known, *state, *sums, *how))
+        plain = PlainBlock.of(block, pairs.worker, tables)
+        objective = 0.0
+        if n_steps >= 0:
+            objective = plain.settle(self, *state, gold_mask(block.gold, block.n_classes), n_steps)
+        if len(sums[1]):
+            plain.add_up(self.basis, *state, live, *sums)
+        return objective
+
+    def _own(self, block: Block) -> slice:
+        first = block.first - self.engine.own_tasks[0]
+        return slice(first, first + block.n_tasks)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is found at some parameters of the tasks of a block."""
+
+    parameters: Floats
+    value: Floats  # (task,)
+    expected: Floats  # (task, truth, label)
+    odds: Floats  # (task, label, truth)
+    logs: Floats  # (task, truth): what normalizing takes from the log-likelihood
+
+
+@dataclass(frozen=True, eq=False)
+class PlainBlock:
+    """The twin of the compiled loop, for all tasks of a block at once."""
+
+    tables: Tables
+    task: Ints  # (cell,)
+    worker: Ints
+    label: Ints
+    weight: Floats
+    by_task: csr_array  # (task, cell): adds up over the cells of a task
+
+    @classmethod
+    def of(cls, block: Block, worker: Ints, tables: Tables) -> Self:
+        """The cells of a block as columns."""
+        cells = block.cells
+        some = slice(cells.indptr[0], cells.indptr[-1])
+        code, indptr = cells.code[some], cells.indptr - cells.indptr[0]
+        weight = np.ones(len(code)) if cells.value is None else cells.value[some]
+        task = np.repeat(np.arange(block.n_tasks), np.diff(indptr))
+        by_task = csr_array(
+            (np.ones(len(code)), np.arange(len(code)), indptr), shape=(block.n_tasks, len(code))
+        )
+        return cls(tables, task, worker[code], block.label[code], weight, by_task)
+
+    def settle(
+        self,
+        steps: EntropySteps,
+        parameters: Floats,
+        posterior: Floats,
+        mask: Floats | None,
+        n_steps: int,
+    ) -> float:
+        """Newton steps on the tasks until they gain little, then their truths."""
+        basis, penalty, shape = steps.basis, steps.penalty, posterior.shape
+        place = self.task * shape[1] + self.label
+        flat = np.bincount(place, self.weight, minlength=posterior.size)
+        count = np.asarray(flat, dtype=np.float64).reshape(shape)
+        own = self.weight[:, None] * self.tables.odds[self.worker, self.label]  # (cell, truth)
+        by_workers = self.by_task @ own
+        given = posterior[:, :, None] * count[:, None, :]
+        look = self._looker(steps, posterior, count, (by_workers * posterior).sum(axis=1))
+        seen, live = look(parameters), np.ones(shape[0], dtype=bool)
+        for _ in range(n_steps):
+            step = basis.step(given, seen.expected, seen.parameters, penalty)
+            step[~live] = 0.0
+            before = seen.value
+            reach = partial(_look_along, look, seen.parameters, step)
+            seen, after = search(reach, attrgetter("value"), before)
+            live &= gains(before, after, steps.tol)
+            if not live.any():
+                break
+        joint = by_workers + np.einsum("tl,tlk->tk", count, seen.odds) - seen.logs
+        if mask is not None:
+            joint += mask
+        evidence = logsumexp(joint, axis=1)
+        posterior[:] = np.exp(joint - evidence[:, None])
+        parameters[:] = seen.parameters
+        return float(evidence.sum() - penalty / 2.0 * (parameters**2).sum())
+
+    def _looker(
+        self, steps: EntropySteps, share: Floats, count: Floats, base: Floats
+    ) -> Callable[[Floats], Seen]:
+        def look(parameters: Floats) -> Seen:
+            own = Tables.of(steps.basis.effect(parameters))
+            cells, logs = self._normalized(own.chance, share)
+            expected = self.by_task @ (cells * self.tables.chance[self.worker]).reshape(
+                len(self.task), -1
+            )
+            expected = expected.reshape(own.chance.shape) * own.chance
+            taken = self.by_task @ logs
+            value = base + np.einsum("tl,tk,tlk->t", count, share, own.odds)
+            value -= (share * taken).sum(axis=1)
+            value -= steps.penalty / 2.0 * (parameters**2).sum(axis=1)
+            return Seen(parameters, value, expected.swapaxes(1, 2), own.odds, taken)
+
+        return look
+
+    def _normalized(self, chance: Floats, share: Floats) -> tuple[Floats, Floats]:
+        """Weight of each truth over the total of its chances, and the log of that total."""
+        total = np.einsum("alk,alk->ak", chance[self.task], self.tables.chance[self.worker])
+        weight = self.weight[:, None]
+        return (weight * share[self.task] / total)[:, None, :], weight * np.log(total)
+
+    def add_up(
+        self,
+        basis: Basis,
+        parameters: Floats,
+        posterior: Floats,
+        live: Array,
+        given: Floats,
+        expected: Floats,
+        spent: Floats,
+    ) -> None:
+        """Add to the sums of the live workers."""
+        own = Tables.of(basis.effect(parameters))
+        cells, logs = self._normalized(own.chance, posterior)
+        share = posterior[self.task]
+        taken = logs - self.weight[:, None] * own.odds[self.task, self.label]
+        spent += live * np.bincount(self.worker, (share * taken).sum(axis=1), len(spent))
+        rows = np.arange(len(self.worker))
+        shape = (len(spent), len(rows))
+        by_worker = csr_array((live[self.worker].astype(float), (self.worker, rows)), shape=shape)
+        flat = (cells * own.chance[self.task]).reshape(len(rows), -1)
+        expected += (by_worker @ flat).reshape(expected.shape)
+        if len(given):
+            np.add.at(given, (self.worker, self.label), self.weight[:, None] * share)
+
+
+def _look_along(
+    look: Callable[[Floats], Seen], parameters: Floats, step: Floats, pace: Floats
+) -> Seen:
+    """What is found some way along the step, which may differ from unit to unit."""
+    return look(parameters + pace[:, None] * step)
+
+
+def gains(before: Floats, after: Floats, tol: float) -> Array:
+    """Which values have risen by more than a fraction of themselves."""
+    return after - before > max(tol, NO_GAIN) * np.abs(after)
+
+
+def search(
+    reach: Callable[[Floats], Point], value: Callable[[Point], Floats], before: Floats
+) -> tuple[Point, Floats]:
+    """Halve the steps of the units that would fall: a Newton step may overshoot."""
+    pace = np.ones(len(before))
+    for _ in range(MOST_HALVINGS):
+        trial = reach(pace)
+        after = value(trial)
+        fallen = ~(after >= before - ROUNDING * np.abs(before))
+        if not fallen.any():
+            return trial, after
+        pace[fallen] /= 2
+    pace[fallen] = 0.0
+    trial = reach(pace)
+    return trial, value(trial)
