@@ -113,7 +113,7 @@ def absences(table: Table) -> list[str]:
 
 
 def overall_table(summary: pd.DataFrame, metric: str, losses: Sequence[str] = ()) -> str:
-    """Mean and rank over the columns of the rows that have them all, best first.
+    """Mean and rank over the columns of the rows that have all runs of them, best first.
 
     The last lines compare the best single row with the best row of each column.
     """
@@ -122,7 +122,7 @@ def overall_table(summary: pd.DataFrame, metric: str, losses: Sequence[str] = ()
     wide = over_columns(summary, metric)
     common = wide.loc[:, wide.notna().all()]
     if common.empty:
-        return "No method has been run on all of them yet."
+        return "No method has all runs on all of them yet."
     rank = common.rank(axis=1, ascending=False).mean()
     lost = [over_columns(summary, loss).mean() for loss in losses]
     seconds = lines.groupby("row")["seconds"].sum()
@@ -140,15 +140,17 @@ def overall_table(summary: pd.DataFrame, metric: str, losses: Sequence[str] = ()
     rows.append(["best row of each column", f"{best:.4f}", *blank])
     rows.append(["gap to the best single row", f"{best - means.iloc[0]:.4f}", *blank])
     header = ["method", f"mean {metric}, {len(common)} columns", *losses, "mean rank"]
-    others = sorted(set(wide) - set(common))
-    note = f"\n\nOnly on some columns: {', '.join(others)}." if others else ""
+    others = sorted(set(lines["row"]) - set(common))
+    note = f"\n\nWith fewer columns or runs: {', '.join(others)}." if others else ""
     return markdown_table([*header, "seconds in all"], rows) + note
 
 
 def over_columns(summary: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The means of a metric, column x row."""
+    """The means of a metric, column x row, of rows that have as many runs as any."""
     lines = summary[summary["metric"] == metric]
-    return lines.pivot(index="column", columns="row", values="mean")
+    most = lines.groupby("column")["runs"].transform("max")
+    whole = lines[(lines["runs"] == most) | (lines["runs"] == 1) & lines["error"].notna()]
+    return whole.pivot(index="column", columns="row", values="mean")
 
 
 def cells_of(line: Any, *, published: bool, usual: int) -> list[str]:

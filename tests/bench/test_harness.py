@@ -351,14 +351,29 @@ def test_means_and_ranks_over_the_columns():
             {"row": r, "column": c, "metric": "accuracy", "mean": value, "seconds": 1.0}
             for (r, c), value in made.items()
         ]
-    ).assign(not_blind=[None, None, "a peek", None, None])
+    ).assign(not_blind=[None, None, "a peek", None, None], runs=5, error=0.01)
     text = overall_table(summary, "accuracy")
     assert "| a | 0.7000 | 1.5 | 2.0 |" in text
     assert "| b † | 0.6500 |" in text
     assert "| best row of each column | 0.7500 |" in text
     assert "| gap to the best single row | 0.0500 |" in text
-    assert "Only on some columns: c." in text
+    assert "With fewer columns or runs: c." in text
     assert "No method" in overall_table(summary[summary["row"] != "a"].iloc[1:], "accuracy")
+
+
+@pytest.mark.parametrize(("runs", "error", "compared"), [(5, 0.1, True), (3, 0.1, False)])
+def test_means_are_compared_over_the_same_runs(runs, error, compared):
+    place = {"column": "x", "metric": "accuracy", "seconds": 1.0, "not_blind": None}
+    lines = [
+        {**place, "row": "a", "mean": 0.9, "runs": 5, "error": 0.1},
+        {**place, "row": "b", "mean": 0.7, "runs": runs, "error": error},
+        {**place, "row": "same every time", "mean": 0.6, "runs": 1, "error": 0.0},
+        {**place, "row": "once", "mean": 0.8, "runs": 1, "error": float("nan")},
+    ]
+    text = overall_table(pd.DataFrame(lines), "accuracy")
+    assert ("| b |" in text) == compared
+    assert "| same every time |" in text
+    assert f"With fewer columns or runs: {'' if compared else 'b, '}once." in text
 
 
 def test_the_summary_of_nothing_has_its_columns():
