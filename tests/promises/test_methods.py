@@ -56,6 +56,33 @@ def test_promise_10_a_label_of_weight_zero_may_name_an_unknown_class(crowd):
     assert_allclose(model.predict_proba(strange), model.predict_proba(kept))
 
 
+@pytest.mark.parametrize("method", ["DawidSkene", "OneCoin", "BayesBag"])
+def test_promise_10_many_newcomers_of_weight_zero_stop_no_fit_earlier(method, crowd):
+    make, frame = getattr(aggregate, method), crowd.to_frame().assign(weight=1.0)
+    newcomers = [frame.iloc[[i % len(frame)]].assign(worker=100 + i) for i in range(2000)]
+    frame = pd.concat([frame, *[rows.assign(weight=0.0) for rows in newcomers]])
+    params = {"n_bags": 3} if method == "BayesBag" else {}
+    alone, beside = make(**params).fit(crowd), make(**params).fit(frame)
+    assert_allclose(beside.probas_, alone.probas_, atol=1e-9)
+
+
+def test_promise_10_who_has_no_label_that_counts_is_unknown(crowd, tmp_path):
+    votes = replace(crowd, workers=np.array([f"w{i}" for i in range(crowd.n_workers)]))
+    first = votes.filter(votes.worker != 3)  # the name stays
+    model = aggregate.CATD().fit(first)
+    anew = replace(votes, workers=np.where(np.arange(votes.n_workers) == 3, "new", votes.workers))
+    assert_allclose(model.predict_proba(votes), model.predict_proba(anew))
+    with pytest.raises(AnnotationError, match="w3"):
+        model.predict_proba(votes, unknown_workers="error")
+    model.save(tmp_path / "model")
+    assert_allclose(load(tmp_path / "model").predict_proba(votes), model.predict_proba(votes))
+    for value in (99, -1):
+        forge(tmp_path / "model", "idle_", lambda idle, value=value: np.full_like(idle, value))
+        with pytest.raises(FormatError, match="idle_"):
+            load(tmp_path / "model")
+    assert "idle_" not in vars(model.fit(votes))
+
+
 # -- 18: models that a file should not hold ----------------------------------------------------
 
 

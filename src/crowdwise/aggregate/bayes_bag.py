@@ -292,6 +292,8 @@ class BayesBag(ConfusionModel):
 
     def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
         model = copy(self)
+        for bag in self.bags_ if "idle_" in vars(self) else ():
+            bag.idle_ = self.idle_
         model.bags_ = [bag._adapt(data, unknown_workers=unknown_workers) for bag in self.bags_]
         if unknown_workers:
             model.weights_ = np.pad(self.weights_, ((0, 0), (0, 1)), constant_values=1.0)

@@ -155,7 +155,9 @@ class OneCoin(ConfusionModel):
             self.prior_ = normalize(truths + smooth) if fixed is None else fixed
             log_prior = np.log(self.prior_)
             step = engine.sweep_coins(log_prior, *log_chances(accuracy, n_classes))
-            em.record(step.evidence + smooth * log_prior.sum() + log_beta(accuracy, pseudo))
+            heard = step.given.reshape(len(accuracy), -1).any(axis=1)  # a prior alone moves nothing
+            belief = smooth * log_prior.sum() + log_beta(accuracy[heard], pseudo)
+            em.record(step.evidence + belief)
             truths, accuracy = step.truths, accuracy_of(step, pseudo)
         self.objective_, self.n_iter_ = em.objective, len(em.objective)
         return self._posterior(engine)

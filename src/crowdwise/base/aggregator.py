@@ -92,6 +92,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
     workers_: Array
     classes_: Array
     posterior_: Floats
+    idle_: Ints  # numbers of workers without a label that counts, if there are any
 
     @checks_params
     def fit(self, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:
@@ -107,14 +108,18 @@ class Aggregator(Savable, BaseEstimator, ABC):
         """
         if isinstance(annotations, StoredAnnotations):
             return self._fit_stored(annotations, gold)
-        data = keep_counting(as_annotations(annotations))
+        votes = as_annotations(annotations)
+        data = keep_counting(votes)
         self._refuse(data)
         self._note_order(data.classes)
         codes = None if gold is None else as_gold(gold, data)
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
+        self._note_idle(data.worker)
         known = find_labeled(data) if codes is None else find_labeled(data) | (codes >= 0)
+        if self.traits.abstention_counts:  # nobody labeled them; with labels of weight 0, who knows
+            known |= votes.redundancy == 0
         engine = self._engine(data, codes)
-        if self.traits.abstention_counts or known.all() or isinstance(engine, CompactEngine):
+        if known.all() or isinstance(engine, CompactEngine):
             fitted = self._fit(engine)
         else:
             fitted = self._fit_known(data, codes, known)
@@ -159,7 +164,16 @@ class Aggregator(Savable, BaseEstimator, ABC):
         self._refuse(cast("Annotations", engine))  # which asks for the number of classes
         self._note_order(classes)
         self.workers_, self.classes_ = engine.workers, classes
+        self._note_idle(engine.pairs.worker)
         return self._fit(engine)
+
+    def _note_idle(self, worker: Ints) -> None:
+        """Keep in mind which workers have no label that counts: nothing is known of them."""
+        if "idle_" in vars(self):
+            del self.idle_
+        idle = np.setdiff1d(np.arange(len(self.workers_)), worker)
+        if len(idle):
+            self.idle_ = idle
 
     def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
         """The engine that suits the annotations; refuses what would not fit into memory."""
@@ -272,7 +286,8 @@ class Aggregator(Savable, BaseEstimator, ABC):
                 )
             )
         data = as_annotations(annotations)
-        known, unknown = align_to_model(data, self.workers_, self.classes_, unknown_workers)
+        names, idle = (self.workers_, self.classes_), vars(self).get("idle_", ())
+        known, unknown = align_to_model(data, *names, unknown_workers, idle)
         if unknown:
             known = _with_unknown_worker(known)
         model = self._adapt(known, unknown_workers=bool(unknown))
@@ -404,10 +419,11 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
         With ``unknown_workers``, one more worker stands for all of them: the average.
         """
-        model, moved = copy(self), {}
+        model, moved, idle = copy(self), {}, vars(self).get("idle_", ())
         if unknown_workers:
             for name, rows in self._worker_rows().items():
-                moved[name] = np.concatenate([rows, rows.mean(axis=0, keepdims=True)])
+                heard = np.delete(rows, idle, axis=0) if len(idle) else rows
+                moved[name] = np.concatenate([rows, heard.mean(axis=0, keepdims=True)])
         by_task = self._task_rows()
         place = locate(self.tasks_, data.tasks) if by_task else None  # -1 takes the last row
         for name, rows in by_task.items():

@@ -130,7 +130,7 @@ def fleiss_kappa(
     """Agreement beyond that of workers who all draw labels from the crowd's shares.
 
     Tasks may have any numbers of labels: agreement is the mean over tasks with two or more,
-    and a class's share is the mean over tasks of its share there (Gwet's rule).
+    and a class's share is the mean over all labeled tasks of its share there (Gwet's rule).
 
     Parameters
     ----------

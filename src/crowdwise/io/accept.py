@@ -107,21 +107,28 @@ def _accept_matrix(data: object) -> Annotations:
 
 
 def align_to_model(
-    annotations: Annotations, workers: Array, classes: Array, unknown: str
+    annotations: Annotations,
+    workers: Array,
+    classes: Array,
+    unknown: str,
+    idle: Sequence[int] | Ints = (),
 ) -> tuple[Annotations, bool]:
     """The annotations with the workers and classes of a fitted model.
 
     Also returns whether workers remain that the model does not know; they all get the number
     after the last known one. ``unknown`` says what to do with them: ``"error"``, ``"ignore"``
-    or ``"average"``.
+    or ``"average"``. Those of ``idle`` numbers had no labels, so they are unknown too.
     """
     annotations = drop_weightless(annotations)
     label = locate(classes, annotations.classes)
     _refuse_unknown(label[annotations.label], "label", annotations, classes)
-    worker = locate(workers, annotations.workers)[annotations.worker]
+    place = locate(workers, annotations.workers)
+    if len(idle):
+        place[np.isin(place, idle)] = -1
+    worker = place[annotations.worker]
     unseen = worker < 0
     if unseen.any() and unknown == "error":
-        _refuse_unknown(worker, "worker", annotations, workers)
+        _refuse_unknown(worker, "worker", annotations, np.delete(workers, idle))
     soft = annotations.soft
     if soft is not None:
         wide = np.zeros((len(soft), len(classes)), dtype=soft.dtype)

@@ -101,18 +101,28 @@ def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotat
 
 
 def labels_of_weight_zero_teach_nothing(method: Aggregator, annotations: Annotations) -> None:
-    """Rows of weight 0 change nothing, and neither does a worker who has no others."""
+    """Rows of weight 0 change nothing, and neither does a worker or a task without others."""
     alone, n = fit_copy(method, annotations), annotations.n_workers
-    names = np.array([*annotations.workers, "newcomer"], dtype=object)
+    newcomers = [f"newcomer-{i}" for i in range(3)]
+    names = np.array([*annotations.workers, *newcomers], dtype=object)
+    strangers = replace(annotations, workers=np.array([f"stranger-{i}" for i in range(n)]))
+    expected = alone.predict_proba(strangers)
     for more in (
         add_weightless(annotations, np.array([0, 1, n - 1])),
-        add_weightless(annotations, np.array([n, n]), ["newcomer"]),
+        add_weightless(annotations, np.array([n, n + 1, n + 2]), newcomers),
+        add_weightless(annotations, np.array([0, n, n - 1]), newcomers[:1], tasks=["new"]),
         replace(annotations, workers=names),
     ):
         beside = fit_copy(method, more)
-        assert_allclose(beside.posterior_, alone.posterior_, rtol=1e-6, atol=1e-9)
+        own = beside.posterior_[: annotations.n_tasks]
+        assert_allclose(own, alone.posterior_, rtol=1e-6, atol=1e-9)
         assert_array_equal(beside.workers_, more.workers)
-        assert_allclose(alone.predict_proba(more), alone.probas_, rtol=1e-6, atol=1e-8)
+        if hasattr(alone, "objective_"):
+            assert_allclose(beside.objective_[-1], alone.objective_[-1], rtol=1e-6)
+        known = alone.predict_proba(more).iloc[: annotations.n_tasks]
+        assert_allclose(known, alone.probas_, rtol=1e-6, atol=1e-8)
+        found = beside.predict_proba(strangers)
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
 def task_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> None:

@@ -70,18 +70,22 @@ def rebuild(annotations: Annotations, frame: pd.DataFrame) -> Annotations:
     )
 
 
-def add_weightless(votes: Annotations, worker: Ints, names: Sequence[str] = ()) -> Annotations:
+def add_weightless(
+    votes: Annotations, worker: Ints, names: Sequence[str] = (), tasks: Sequence[str] = ()
+) -> Annotations:
     """The annotations and, for each worker number given, a label of weight 0 that contradicts.
 
-    Numbers after the last worker are new ones, by these names.
+    Numbers after the last worker are new ones, by these names; the labels are of new tasks, as
+    far as there are names for them.
     """
     n = len(worker)
+    task = np.append(votes.n_tasks + np.arange(len(tasks)), votes.task[: n - len(tasks)])
     counted = np.ones(votes.n_annotations) if votes.weight is None else votes.weight
     return Annotations.from_codes(
-        np.append(votes.task, votes.task[:n]),
+        np.append(votes.task, task),
         np.append(votes.worker, worker),
         np.append(votes.label, (votes.label[:n] + 1) % votes.n_classes),
-        tasks=votes.tasks,
+        tasks=np.array([*votes.tasks, *tasks], dtype=object),
         workers=np.array([*votes.workers, *names], dtype=object),
         classes=votes.classes,
         weight=np.append(counted, np.zeros(n)),

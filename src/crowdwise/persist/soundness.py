@@ -64,6 +64,13 @@ def refuse_misfits(model: Model) -> None:
             whole = len(found) == len(names) if name in model._axes else found != ()
             if not whole or found[: len(names)] != expected:
                 raise FormatError(f"{name} has the shape {found}, its names {expected}.")
+    if (idle := vars(model).get("idle_")) is not None and (
+        np.ndim(idle) != 1
+        or np.asarray(idle).dtype.kind not in "iu"
+        or not np.isin(idle, np.arange(sizes["workers_"])).all()
+        or len(np.unique(idle)) >= sizes["workers_"]
+    ):
+        raise FormatError("idle_ names workers who are not there, or all of them.")
     for value in vars(model).values():
         if hasattr(value, "refuse_misfits"):  # a part that knows its own sizes
             value.refuse_misfits(len(vars(model)["workers_"]), len(vars(model)["classes_"]))

@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln, xlogy
 from crowdwise.annotations import Pairs
 from crowdwise.errors import FormatError
 from crowdwise.inference.engines.blocks import Parts, add_up, in_order
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Array, Floats, Ints
 
 CELLS_AT_ONCE = 1 << 18
 
@@ -66,6 +66,12 @@ class PairBelief:
         total = self.pseudo.sum(axis=1)
         return total[None] if self.earlier is None else total + self.earlier.sum(axis=2)
 
+    @cached_property
+    def _heard(self) -> Array:
+        """Which workers have counts beside the pseudo-counts, now or earlier."""
+        heard: Array = self.pairs.add_up(self.counts).sum(axis=1) > 0
+        return heard if self.earlier is None else heard | (self.earlier.sum(axis=(1, 2)) > 0)
+
     def log_mean(self, n_threads: int | None = None) -> tuple[Floats, float]:
         """Log P(label | truth) of each pair, and the log-prior of all, up to a constant."""
         log_total, table = np.log(self.total), np.empty_like(self.counts)
@@ -77,7 +83,11 @@ class PairBelief:
             return (np.array([np.vdot(prior, log)]),)
 
         (inner,) = add_up(in_order(one, list(self._parts()), n_threads))
-        return table, float(inner[0] + self._unseen() - (self._prior_total * log_total).sum())
+        belief = inner[0] + self._unseen() - (self._prior_total * log_total).sum()
+        if n_idle := int((~self._heard).sum()):  # their prior alone moves nothing
+            total = self.pseudo.sum(axis=1)
+            belief -= n_idle * (xlogy(self.pseudo, self.pseudo).sum() - xlogy(total, total).sum())
+        return table, float(belief)
 
     def expected_log(self, n_threads: int | None = None) -> tuple[Floats, float]:
         """E[log P(label | truth)] of each pair, and the divergence from the prior of all."""
@@ -111,18 +121,21 @@ class PairBelief:
         return self.pairs.add_up_labels(self.counts).T
 
     def mean_counts(self) -> Floats:
-        """Mean of the counts of all workers, (truth, label)."""
-        mean = self.crowd() / self.pairs.n_workers + self.pseudo
-        return mean if self.earlier is None else mean + self.earlier.mean(axis=0)
+        """Mean of the counts of all workers who have some, (truth, label)."""
+        heard = self._heard
+        mean = self.crowd() / max(int(heard.sum()), 1) + self.pseudo
+        return mean if self.earlier is None else mean + self.earlier[heard].mean(axis=0)
 
     def mean_shares(self) -> Floats:
-        """Mean P(label | truth) of all workers, (truth, label)."""
+        """Mean P(label | truth) of all workers who have counts, (truth, label)."""
+        heard = self._heard
         if self.earlier is not None:
             counts = self.all_counts()
-            return np.asarray((counts / self.total[:, :, None]).mean(axis=0))
+            return np.asarray((counts / self.total[:, :, None])[heard].mean(axis=0))
         odds, worker = 1.0 / self.total, self.pairs.worker
         added = self.pairs.add_up_labels(self.counts * odds[worker]).T
-        return (added + self.pseudo * odds.sum(axis=0)[:, None]) / self.pairs.n_workers
+        ours = self.pseudo * odds[heard].sum(axis=0)[:, None]
+        return (added + ours) / max(int(heard.sum()), 1)
 
     def with_stranger(self, counts: Floats) -> Self:
         """The same, with one worker more."""
