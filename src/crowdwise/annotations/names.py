@@ -214,6 +214,8 @@ def _encode_categories(values: pd.Series, role: str, names: Names | None) -> tup
 
 def _sort_names(names: Array, codes: Ints) -> tuple[Array, Ints]:
     """The names in order, and the codes that go with them; -1 stays -1."""
+    if _is_ascending(names):
+        return names, codes.astype(np.int32, copy=False)
     order = _sort_order(names)
     rank = np.empty(len(order) + 1, dtype=np.int32)
     rank[order] = np.arange(len(order))

@@ -115,8 +115,10 @@ def _find_headers(frame: pd.DataFrame, columns: Mapping[str, str]) -> Array:
     """Which rows hold the names of the columns, as where files were put one after another."""
     names = {role: columns[role] for role in ROLES[:3] if role in columns}
     found = np.full(len(frame), len(names) > 1)
-    for role, name in names.items():
-        kind = frame[role].dtype
+    kinds = {role: frame[role].dtype for role in names}
+    few = sorted(names, key=lambda role: len(getattr(kinds[role], "categories", frame)))
+    for role in few:  # most often one look at few texts says that there are none
+        name, kind = names[role], kinds[role]
         if isinstance(kind, pd.CategoricalDtype) and name not in kind.categories:
             return np.zeros(len(frame), dtype=bool)
         if found.any():

@@ -158,12 +158,12 @@ class TextTable(Table):
             column_names=list(map(str, range(len(self.columns)))),
             skip_rows=self._blank,
             skip_rows_after_names=1,
-            block_size=1 << 22,
+            block_size=1 << 20,  # small enough for a dictionary of each to stay in the cache
         )
         parse_options = arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         convert_options = arrow.ConvertOptions(
             include_columns=places,
-            column_types=dict.fromkeys(places, pa.string()),
+            column_types=dict.fromkeys(places, pa.dictionary(pa.int32(), pa.string())),
             strings_can_be_null=True,
             null_values=[""],
         )
@@ -180,9 +180,16 @@ class TextTable(Table):
 
 
 def _take_arrow(column: Any) -> pd.Categorical:
-    whole = column.dictionary_encode().combine_chunks()
-    codes = whole.indices.fill_null(-1).to_numpy()
-    return _to_categorical(codes, whole.dictionary.to_numpy(zero_copy_only=False))
+    """A column in pieces that have dictionaries of their own, its texts in rising order."""
+    import pyarrow.compute as pc
+
+    whole = column.unify_dictionaries().combine_chunks()
+    order = pc.array_sort_indices(whole.dictionary)  # by bytes of UTF-8, as Python sorts text
+    texts = pd.Index(whole.dictionary.take(order).to_numpy(zero_copy_only=False), dtype=object)
+    assert texts.is_monotonic_increasing  # so that pandas knows that each occurs once
+    rank = np.full(len(texts) + 1, -1, dtype=np.int32)  # where a missing text's code of -1 looks
+    rank[order.to_numpy()] = np.arange(len(texts))
+    return pd.Categorical.from_codes(rank[whole.indices.fill_null(-1).to_numpy()], texts)
 
 
 def _to_categorical(codes: Ints, texts: Array) -> pd.Categorical:
