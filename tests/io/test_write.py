@@ -142,12 +142,17 @@ def test_tasks_that_become_the_same_text_are_reported(tmp_path):
 
 
 def test_an_empty_name_cannot_be_text(tmp_path):
-    annotations = Annotations.from_dict({"q": {"ann": "", "bob": "x"}})
-    with pytest.raises(AnnotationError, match="An empty name cannot be written"):
+    annotations = Annotations.from_dict({"q": {"ann": "", "bob": "x"}}, missing=None)
+    back = "Labels '' are taken as missing when they are read back"
+    with (
+        pytest.warns(UserWarning, match=back),
+        pytest.raises(AnnotationError, match="An empty name cannot be written"),
+    ):
         write_annotations(tmp_path / "v.csv", annotations)
     assert list(tmp_path.iterdir()) == []
-    write_annotations(tmp_path / "v.json", annotations)
-    assert cw.read(tmp_path / "v.json").equals(annotations)
+    with pytest.warns(UserWarning, match=back):
+        write_annotations(tmp_path / "v.json", annotations)
+    assert cw.read(tmp_path / "v.json", missing=None).equals(annotations)
 
 
 def test_repeats_do_not_fit_a_wide_table(tmp_path):

@@ -10,8 +10,15 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.columns import Columns
-from crowdwise.annotations.grouping import Aside, group_by_task
-from crowdwise.annotations.names import as_names, encode, locate, note_spaces, show_cell
+from crowdwise.annotations.grouping import Aside, fit_single, group_by_task
+from crowdwise.annotations.names import (
+    as_names,
+    encode,
+    locate,
+    note_joined,
+    note_spaces,
+    show_cell,
+)
 from crowdwise.annotations.truth_names import is_scale, note_unseen_truths, part_together
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names
@@ -75,7 +82,9 @@ def _encode_columns(
     class_names, label, shares = _encode_labels(columns, soft, classes)
     refuse_missing(task, label, "task", columns)
     refuse_missing(worker, label, "worker", columns)
-    notes += note_spaces(worker_names, "workers") + note_spaces(class_names, "labels")
+    for names, what in ((task_names, "tasks"), (worker_names, "workers"), (class_names, "labels")):
+        notes += note_spaces(names, what)
+    notes += note_joined(class_names)
     dropped, gold = label < 0, None
     if "gold" in columns:
         dropped &= ~((worker < 0) & columns["gold"].notna().to_numpy())  # a truth alone
@@ -302,13 +311,13 @@ def _coerce_floats(column: pd.Series) -> Floats:
 def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
     """The weights as numbers; those of rows that have a label must be usable."""
     weight = _coerce_floats(column)
-    bad = (label >= 0) & ~((weight >= 0) & (weight < np.finfo(np.float32).max))
+    bad = (label >= 0) & ~fit_single(weight)
     if bad.any():
         raise AnnotationError(
             explain(
                 f"{where} has {plural(int(bad.sum()), 'weight')} that cannot be used.",
                 first=show_cell(column, int(bad.argmax()), "weight"),
-                expected="a finite number of 0 or more on every row",
+                expected="a finite number of 0 or more on every row, from 1e-37 up if not 0",
                 fix="correct these weights, or drop these rows",
             )
         )

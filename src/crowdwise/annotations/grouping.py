@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from crowdwise import compiled
 from crowdwise.annotations.names import as_names, require_unique
 from crowdwise.errors import AnnotationError, explain, plural
-from crowdwise.typing import Array, Ints, Names
+from crowdwise.typing import Array, Floats, Ints, Names
 
 # What pandas, R, SQL, Python and spreadsheets write where there is nothing.
 WORDS = frozenset(
     {
-        "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan", "NaT",
-        "None", "NULL", "Null", "null", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+        "", "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan",
+        "NaT", "None", "NULL", "Null", "null", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
         "#NULL!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#DIV/0!",
     }
 )  # fmt: skip
@@ -156,6 +156,8 @@ def _refuse_unusable(columns: dict[str, Array]) -> None:
     for name in [name for name in least if name in columns]:
         values = columns[name].astype(np.float64)
         bad = ~(np.isfinite(values) & (values >= least[name]))
+        if name == "weight":
+            bad = ~fit_single(values)
         bad[columns["label"] < 0] = False
         if bad.any():
             row = np.argwhere(bad)[0][0]
@@ -167,6 +169,12 @@ def _refuse_unusable(columns: dict[str, Array]) -> None:
                     fix=f"correct these values of {name}, or drop these rows",
                 )
             )
+
+
+def fit_single(weight: Floats) -> Array:
+    """Which weights can be used: 0, or what single precision holds."""
+    kind = np.finfo(np.float32)
+    return (weight == 0) | ((weight >= kind.tiny) & (weight < kind.max))
 
 
 def _as_floats(columns: dict[str, Array], n_classes: int) -> dict[str, Array]:

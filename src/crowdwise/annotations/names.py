@@ -13,6 +13,9 @@ from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.typing import Array, Ints, Names
 
 EXACT = 2.0**53  # floats below this hold every integer
+EXACT_DIGITS = 15  # of a number as text that a float holds
+MOST_COMPARED = 100_000  # names; among more, those that look alike are not looked for
+JOINTS = (";", ",", "|", "/", "+", "&", "\n", "\t")  # between labels that were joined
 DENSE = 4  # a span of integers this many times the number of rows is worth a lookup table
 
 
@@ -153,7 +156,7 @@ def refuse_lists(values: Iterable[object], role: str) -> Iterator[None]:
 
 def note_spaces(names: Array, what: str) -> tuple[str, ...]:
     """A note on names that differ only by spaces, case or spelling, if there are any."""
-    if not len(names) or names.dtype.kind in "iufb":
+    if not 0 < len(names) <= MOST_COMPARED or names.dtype.kind in "iufb":
         return ()
     own = names.tolist()
     for spell, how in ((_strip, "by surrounding spaces"), (_simplify, "in case or spelling")):
@@ -172,12 +175,38 @@ def _strip(name: object) -> object:
 
 
 def _simplify(name: object) -> object:
-    """A name without case, spaces, forms of its letters and ways to write a number."""
-    text = unicodedata.normalize("NFKC", str(name)).strip().casefold()
+    """A name without case, spaces, forms of letters, unseen signs and ways to write a number."""
+    text = str(name)
+    if not text.isascii():
+        seen = (sign for sign in text if unicodedata.category(sign) != "Cf")
+        text = unicodedata.normalize("NFKC", "".join(seen))
+    text = text.strip().casefold()
     try:
+        if text.isdecimal() or len(text) > EXACT_DIGITS:
+            return int(text)
         return float(text) if text[-1:].isdigit() else text
     except ValueError:
         return text
+
+
+def note_joined(classes: Array) -> tuple[str, ...]:
+    """A note on labels that read like several others, joined by a sign."""
+    if not 2 < len(classes) <= MOST_COMPARED or classes.dtype.kind in "iufb":
+        return ()
+    known = {_simplify(name) for name in classes.tolist() if isinstance(name, str)}
+    several = [
+        name
+        for name in classes.tolist()
+        if isinstance(name, str)
+        and any(
+            len(parts := name.split(sign)) > 1 and all(_simplify(part) in known for part in parts)
+            for sign in JOINTS
+        )
+    ]
+    if not several:
+        return ()
+    shown = plural(len(several), "label reads", "labels read")
+    return (f"{shown} like several others together, such as {several[0]!r}",)
 
 
 def _encode_dense(array: Array) -> tuple[Array, Ints] | None:

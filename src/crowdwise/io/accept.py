@@ -18,8 +18,9 @@ from crowdwise.annotations.names import locate
 from crowdwise.annotations.wide import Nested, columns_from_dict, columns_from_matrix
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.inference.engines.engine import CELL
+from crowdwise.io.frames import as_pandas
 from crowdwise.io.reader import read, read_frame
-from crowdwise.io.triples import find_records, find_rows, orient_labels
+from crowdwise.io.triples import find_records, find_rows, orient_labels, refuse_triples
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Ints
 
 
@@ -76,11 +77,17 @@ def _accept(data: AnnotationsLike) -> Annotations:
         records = find_records(data)
         return _accept_nested(data) if records is None else read(records)
     if isinstance(data, pd.DataFrame) and isinstance(data.columns, pd.RangeIndex):
+        refuse_triples(data.to_numpy(), "The frame")
         return _accept_matrix(data)  # unnamed columns are those of an array
     if isinstance(data, pd.DataFrame) or as_narwhals(data) is not None:
-        return read_frame(data)
+        frame = as_pandas(data)
+        if [str(name).removeprefix("column_") for name in frame] == ["0", "1", "2"]:  # the same
+            refuse_triples(frame.to_numpy(), "The frame")
+        return read_frame(frame)
     if isinstance(data, Sequence | np.ndarray) or hasattr(data, "toarray"):
         rows = find_rows(data, "The list") if isinstance(data, list | tuple) else None
+        if isinstance(data, np.ndarray):
+            refuse_triples(data, "The array")
         return _accept_matrix(data) if rows is None else read(rows)
     raise AnnotationError(
         explain(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.names import is_hashable
 from crowdwise.annotations.wide import Nested
 from crowdwise.errors import FormatError, explain, listing
 from crowdwise.io.recognize import REQUIRED, SYNONYMS, normalize_name, recognize_columns
+from crowdwise.typing import Array
 
 Rows = Sequence[Sequence[Any]]
+FEW = 4  # rows in order; of fewer, nobody can tell
 SURE = 6  # rows; in fewer, the labels of three workers may look like anything
 MANY = 10  # more workers than tasks, all of whom label every task, are doubted from here on
 
@@ -72,18 +75,52 @@ def _are_triples(rows: Rows, where: str) -> bool:
     if once and len(rows) >= SURE and -1 not in cells and _are_sorted(rows):
         return True
     many = len(rows) >= SURE and (once or len(tasks) >= 2 * len(labels))
-    if (apart or tuples or many) and -1 not in cells:
-        raise FormatError(
-            explain(
-                f"{where} may hold (task, worker, label) in each row, or the labels of three"
-                " workers.",
-                first=str(list(rows[0])),
-                expected="rows that can only be one of them",
-                fix="name the columns in a first row, ['task', 'worker', 'label'];"
-                " or use Annotations.from_matrix",
-            )
-        )
+    few = len(rows) >= FEW and once and len(tasks) < len(rows) and -1 not in cells
+    if (apart or tuples or many or (few and _are_sorted(rows))) and -1 not in cells:
+        how = "name the columns in a first row, ['task', 'worker', 'label']"
+        _refuse_either(where, list(rows[0]), how)
     return False
+
+
+def refuse_triples(values: Array, where: str) -> None:
+    """Refuse an array without names that looks like (task, worker, label) in each row.
+
+    Its first two columns then name each row once, and are in order or like no label.
+    """
+    if values.ndim != 2 or values.shape[1] != len(REQUIRED) or len(values) < FEW:
+        return
+    if values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all():
+        values = values.astype(np.int64)
+    if values.dtype.kind not in "iu" or (values == -1).any():
+        return
+    task, worker, label = (values[:, place].astype(np.int64) for place in range(3))
+    pairs = np.unique(np.column_stack([task, worker]), axis=0)
+    tasks, workers, labels = np.unique(task), np.unique(worker), np.unique(label)
+    if len(pairs) < len(values) or len(tasks) == len(values) == len(workers):
+        return
+    apart = not any(len(np.intersect1d(tasks, others)) for others in (workers, labels))
+    apart = apart and not len(np.intersect1d(workers, labels))
+    many = len(values) >= 2 * SURE and len(tasks) >= 2 * len(labels)
+    if apart or many or any(_rise(*way) for way in ((task, worker), (worker, task))):
+        how = "give a frame with the columns task, worker and label"
+        _refuse_either(where, values[0].tolist(), how)
+
+
+def _rise(first: Array, second: Array) -> bool:
+    """Whether rows are in order of one column, then of another, and none occurs twice."""
+    more = np.diff(first)
+    return bool(((more > 0) | ((more == 0) & (np.diff(second) > 0))).all())
+
+
+def _refuse_either(where: str, first: list[Any], how: str) -> NoReturn:
+    raise FormatError(
+        explain(
+            f"{where} may hold (task, worker, label) in each row, or the labels of three workers.",
+            first=str(first),
+            expected="rows that can only be one of them",
+            fix=f"{how}; or use Annotations.from_matrix",
+        )
+    )
 
 
 def _are_sorted(rows: Rows) -> bool:

@@ -64,6 +64,8 @@ def _share_values(table: Table) -> bool:
 def parse(document: Table, options: ReadOptions) -> LongTable:
     """One row for each cell with a label."""
     task, gold = _find_task(document, options), _find_gold(document, options)
+    if task is not None and options.task is None:
+        _refuse_rows_of_workers(task, document.name)
     workers = _find_workers(document, options)
     named = {role: name for role, name in (("task", task), ("gold", gold)) if name is not None}
     if not workers and options.worker is None:
@@ -138,6 +140,18 @@ def _refuse_no_workers(table: Table) -> NoReturn:
             fix="name them: worker='rater_*', or task=, worker=, label= of a long table",
         )
     )
+
+
+def _refuse_rows_of_workers(task: str, where: str) -> None:
+    """Refuse a table whose rows are named by a word for workers."""
+    if normalize_name(task) in SYNONYMS["worker"]:
+        raise AnnotationError(
+            explain(
+                f"The rows of {where} are named {task!r}, like workers.",
+                expected="one row per task, and one column per worker",
+                fix=f"transpose it (frame.T); if they are tasks, name the column: task={task!r}",
+            )
+        )
 
 
 def _take_columns(
