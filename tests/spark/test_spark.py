@@ -261,8 +261,8 @@ def test_what_cannot_be_read_is_one_clear_error(frame):
         fit(frame.selectExpr("*", "-1 AS weight"), weightCol="weight")
     with pytest.raises(AnnotationError, match="no annotations"):
         fit(frame.where("false"))
-    with pytest.raises(ParameterError, match="MinimaxEntropy needs all annotations at once"):
-        fit(frame, aggregate.MinimaxEntropy())
+    with pytest.raises(ParameterError, match="MMSR needs all annotations at once"):
+        fit(frame, aggregate.MMSR())
     with pytest.raises(ParameterError, match="GLAD keeps a number for each task"):
         fit(frame, aggregate.GLAD())
     with pytest.raises(ParameterError, match="no parameter 'colour'"):

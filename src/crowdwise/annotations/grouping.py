@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from crowdwise import compiled
 from crowdwise.annotations.names import as_names, require_unique
@@ -202,6 +203,14 @@ def order_by(task: Ints, indptr: Ints) -> Ints:
     order = np.empty(len(task), dtype=np.uint32)
     compiled.native.group(np.ascontiguousarray(task), indptr[:-1].copy(), order)
     return order
+
+
+def count_repeats(indptr: Ints, worker: Ints, n_workers: int) -> int:
+    """Annotations beyond the first of the same worker on the same task."""
+    ones, shape = np.ones(len(worker), dtype=np.int8), (len(indptr) - 1, max(n_workers, 1))
+    pairs = csr_array((ones, worker.copy(), indptr.copy()), shape=shape)
+    pairs.sum_duplicates()
+    return len(worker) - int(pairs.nnz)
 
 
 def freeze(columns: dict[str, Any]) -> dict[str, Any]:

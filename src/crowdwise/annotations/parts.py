@@ -1,23 +1,63 @@
-"""Which annotations a part of the table keeps: one per worker and task, or random ones."""
+"""Parts of a table: some tasks or workers, one annotation per worker and task, or random ones."""
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations.columns import Columns
-from crowdwise.errors import ParameterError
-from crowdwise.typing import Array, Floats, Ints, RandomState
+from crowdwise.annotations.names import locate
+from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.typing import Array, Floats, Ints, Names, RandomState
 
 
-def count_repeats(table: Columns) -> int:
-    """Annotations beyond the first of the same worker on the same task."""
-    ones = np.ones(table.n_annotations, dtype=np.int8)
-    shape = (table.n_tasks, max(table.n_workers, 1))
-    pairs = csr_array((ones, table.worker.copy(), table.indptr.copy()), shape=shape)
-    pairs.sum_duplicates()
-    return table.n_annotations - pairs.nnz
+class Parts(Columns):
+    """Columns of which parts can be taken; all parts keep the names of workers and classes."""
+
+    def select_workers(self, workers: Names) -> Self:
+        """Only the annotations by these workers (names); all tasks and names stay."""
+        found = locate(self.workers, workers)
+        if (found < 0).any():
+            unknown = list(workers)[int((found < 0).argmax())]
+            raise AnnotationError(
+                explain(
+                    f"There is no worker {unknown!r}.",
+                    expected=f"one of the {self.n_workers:,} names in .workers",
+                    fix="check the spelling, and whether names are numbers or text",
+                )
+            )
+        return self.filter(np.isin(self.worker, found))
+
+    def nonempty(self) -> Self:
+        """Only the tasks that have at least one annotation."""
+        return self[np.flatnonzero(self.redundancy)]
+
+    def split_tasks(
+        self, test_size: float = 0.25, random_state: RandomState = None
+    ) -> tuple[Self, Self]:
+        """Split in two at random, by whole tasks."""
+        train, test = split(self.n_tasks, test_size, random_state, "tasks")
+        return self[train], self[test]
+
+    def split_workers(
+        self, test_size: float = 0.25, random_state: RandomState = None
+    ) -> tuple[Self, Self]:
+        """Split in two at random, by whole workers; both parts keep all tasks."""
+        train, test = split(self.n_workers, test_size, random_state, "workers")
+        return self.filter(np.isin(self.worker, train)), self.filter(np.isin(self.worker, test))
+
+    def subsample(self, redundancy: int, random_state: RandomState = None) -> Self:
+        """At most ``redundancy`` random annotations of every task."""
+        return self.filter(sample_per_task(self.indptr, redundancy, random_state))
+
+    def without_repeats(self, keep: str = "first") -> Self:
+        """One annotation per worker and task: the ``first``, ``last`` or ``majority`` one.
+
+        First and last go by ``time`` where it is known, else by the order of the rows.
+        """
+        return self.filter(mask_repeats(self, keep))
 
 
 def mask_repeats(table: Columns, keep: str) -> Array:

@@ -12,21 +12,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, DTypeLike
 
-from crowdwise.annotations import frames, judges, parts, wide
+from crowdwise.annotations import frames, judges, wide
 from crowdwise.annotations.columns import Columns
-from crowdwise.annotations.grouping import freeze, group_by_task
+from crowdwise.annotations.grouping import count_repeats, freeze, group_by_task
 from crowdwise.annotations.missing import leave_out_missing, warn_missing
-from crowdwise.annotations.names import locate
+from crowdwise.annotations.parts import Parts
 from crowdwise.annotations.store import StoredAnnotations
 from crowdwise.annotations.streaming import open_annotations
-from crowdwise.errors import AnnotationError, ParameterError, explain, plural
-from crowdwise.typing import Array, Ints, Names, RandomState
+from crowdwise.errors import ParameterError, explain, plural
+from crowdwise.typing import Array, Ints, Names
 
 REPEATS = ("all", "first", "last", "majority")
 STORED = [field.name for field in fields(Columns) if field.name != "notes"]
 
 
-class Annotations(Columns):
+class Annotations(Parts):
     """An immutable table of (task, worker, label), stored as integers grouped by task.
 
     Build one with :meth:`from_frame`, :meth:`from_matrix`, :meth:`from_dict` or
@@ -141,15 +141,13 @@ class Annotations(Columns):
         soft : mapping from class to column, optional
             Columns that hold the probability of each class; ``label`` may then be missing.
         tasks, workers, classes : array-like, optional
-            All names, in the order wanted; names that do not occur are allowed, others are
-            not. Classes default to the categories of an ordered categorical, else to the
-            sorted labels.
+            All names, in the order wanted, whether they occur or not. Classes default to the
+            categories of an ordered categorical, else to the sorted labels.
         repeats : {"all", "first", "last", "majority"}, default="all"
             What to keep when a worker labels a task more than once.
         missing : value or list of values, default="auto"
             Labels and truths that mean "no label", beside empty cells: by default the text NA,
-            nan, None, null and the like, unless ``classes`` names it, and a warning counts them.
-            None keeps all text as labels.
+            nan, null and the like, unless ``classes`` names it; None keeps all text as labels.
         where : str
             What to call the frame in errors.
         notes : tuple of str
@@ -182,10 +180,9 @@ class Annotations(Columns):
     ) -> Self:
         """Build from a wide table, one row per task and one column per worker.
 
-        ``missing="auto"`` takes NaN, None, -1 and text such as NA for "no label", as in
-        :meth:`from_frame`; give another value, or a list of values, to mean only those. A
-        frame's index and columns name the tasks and workers; otherwise ``tasks=``,
-        ``workers=`` and ``classes=`` do.
+        ``missing="auto"`` takes NaN, None, -1 and text such as NA for "no label"; give another
+        value, or a list of values, to mean only those. A frame's index and columns name the
+        tasks and workers; otherwise ``tasks=`` and ``workers=`` do.
         """
         columns = wide.columns_from_matrix(
             matrix, missing, tasks=tasks, workers=workers, classes=classes
@@ -207,19 +204,14 @@ class Annotations(Columns):
         classes: Names | None = None,
         workers: Names | None = None,
     ) -> Self:
-        """Build from ``{task: {worker: label}}``; tasks keep the dict's order.
-
-        ``missing`` are labels that mean "no label", as in :meth:`from_frame`.
-        """
+        """Build from ``{task: {worker: label}}`` in the dict's order; see :meth:`from_frame`."""
         columns = wide.columns_from_dict(labels, classes=classes, workers=workers)
         return cls._leave_out(columns, missing, classes)
 
     @classmethod
     def _leave_out(cls, columns: Columns, missing: Any, classes: Names | None) -> Self:
         """The columns less labels that mean "no label"; a warning counts words among them."""
-        if missing is None:
-            return cls.from_columns(columns)
-        kept = leave_out_missing(columns, missing, classes)
+        kept = columns if missing is None else leave_out_missing(columns, missing, classes)
         if kept is not columns:
             warn_missing(kept.notes, 3)
         return cls.from_columns(kept)
@@ -256,7 +248,7 @@ class Annotations(Columns):
     @cached_property
     def n_repeats(self) -> int:
         """How many annotations repeat an earlier one of the same worker on the same task."""
-        return parts.count_repeats(self)
+        return count_repeats(self.indptr, self.worker, len(self.workers))
 
     @property
     def gold_labels(self) -> pd.Series | None:
@@ -288,51 +280,6 @@ class Annotations(Columns):
         return isinstance(other, Annotations) and all(
             _equal(getattr(self, name), getattr(other, name)) for name in STORED
         )
-
-    # -- parts of them -----------------------------------------------------------------
-
-    def select_workers(self, workers: Names) -> Self:
-        """Only the annotations by these workers (names); all tasks and names stay."""
-        found = locate(self.workers, workers)
-        if (found < 0).any():
-            unknown = list(workers)[int((found < 0).argmax())]
-            raise AnnotationError(
-                explain(
-                    f"There is no worker {unknown!r}.",
-                    expected=f"one of the {self.n_workers:,} names in .workers",
-                    fix="check the spelling, and whether names are numbers or text",
-                )
-            )
-        return self.filter(np.isin(self.worker, found))
-
-    def nonempty(self) -> Self:
-        """Only the tasks that have at least one annotation."""
-        return self[np.flatnonzero(self.redundancy)]
-
-    def split_tasks(
-        self, test_size: float = 0.25, random_state: RandomState = None
-    ) -> tuple[Self, Self]:
-        """Split in two at random, by whole tasks."""
-        train, test = parts.split(self.n_tasks, test_size, random_state, "tasks")
-        return self[train], self[test]
-
-    def split_workers(
-        self, test_size: float = 0.25, random_state: RandomState = None
-    ) -> tuple[Self, Self]:
-        """Split in two at random, by whole workers; both parts keep all tasks."""
-        train, test = parts.split(self.n_workers, test_size, random_state, "workers")
-        return self.filter(np.isin(self.worker, train)), self.filter(np.isin(self.worker, test))
-
-    def subsample(self, redundancy: int, random_state: RandomState = None) -> Self:
-        """At most ``redundancy`` random annotations of every task."""
-        return self.filter(parts.sample_per_task(self.indptr, redundancy, random_state))
-
-    def without_repeats(self, keep: str = "first") -> Self:
-        """One annotation per worker and task: the ``first``, ``last`` or ``majority`` one.
-
-        First and last go by ``time`` where it is known, else by the order of the rows.
-        """
-        return self.filter(parts.mask_repeats(self, keep))
 
     # -- what is known beside ----------------------------------------------------------
 
@@ -398,6 +345,4 @@ def _equal(a: Array | None, b: Array | None) -> bool:
     """Whether two optional columns are equal."""
     if a is None or b is None:
         return a is b
-    if isinstance(a, pd.DataFrame):
-        return a.equals(b)
-    return np.array_equal(a, b)
+    return a.equals(b) if isinstance(a, pd.DataFrame) else np.array_equal(a, b)

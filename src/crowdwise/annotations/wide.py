@@ -11,9 +11,8 @@ import pandas as pd
 
 from crowdwise.annotations.columns import Columns
 from crowdwise.annotations.frames import as_narwhals, refuse_missing, take_series
-from crowdwise.annotations.grouping import group_by_task
+from crowdwise.annotations.grouping import count_repeats, group_by_task
 from crowdwise.annotations.names import as_names, encode, unmask
-from crowdwise.annotations.parts import count_repeats
 from crowdwise.annotations.truth_names import is_scale
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Ints, Names
@@ -116,7 +115,7 @@ def to_snorkel(table: Columns) -> Ints:
 
 
 def _refuse_repeats(table: Columns) -> None:
-    n_repeats = count_repeats(table)
+    n_repeats = count_repeats(table.indptr, table.worker, table.n_workers)
     if n_repeats:
         raise AnnotationError(
             explain(
