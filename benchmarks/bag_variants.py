@@ -10,17 +10,32 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from choose_bag import METRICS, Bags, Draw, Scored, answer, draw_weights, fit_bags, load, measure
+from choose_bag import (
+    LARGEST_FIRST,
+    METRICS,
+    Bags,
+    Draw,
+    Scored,
+    Scores,
+    add_up,
+    answer,
+    draw_weights,
+    fit_bags,
+    in_order_of_sets,
+    load,
+    measure,
+    rounded,
+    side_by_side,
+)
 from results_files import RESULTS, provenance, save, table
 from scipy.special import gammaincinv
 
-from crowdbench.tables.truth_inference import SETS
-from crowdwise.aggregate import GLAD, IBCC, DawidSkene, OneCoin
+from crowdwise.aggregate import GLAD, IBCC, BayesBag, DawidSkene, OneCoin
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, ConfusionModel, Traits
 from crowdwise.inference import Engine, expected_log, normalize, worker_prior
@@ -92,6 +107,17 @@ def with_classes_of(model: Aggregator, even: float) -> Callable[[Annotations], A
     return make
 
 
+def with_classes_over_bags(even: float) -> Callable[[Annotations], Aggregator]:
+    """Bags with the mean class prior of bags that have each their own."""
+
+    def make(votes: Annotations) -> Aggregator:
+        first = BayesBag(dawid_skene(), n_bags=20, dependence=0.0).fit(votes)
+        prior = np.mean([bag.prior_ for bag in first.bags_[1:]], axis=0)
+        return dawid_skene(class_prior=(1 - even) * prior + even / len(prior))
+
+    return make
+
+
 def draw_milder(votes: Annotations, n_bags: int, seed: int) -> Floats:
     """Gamma weights of shape 2: less spread than exponential ones."""
     return gammaincinv(2.0, np.exp(-draw_weights(votes, n_bags, seed))) / 2.0 + 1e-6
@@ -111,6 +137,7 @@ VARIANTS = {
     "class prior of the pooled model on the whole crowd": Variant(
         with_classes_of(dawid_skene(), 0.0)
     ),
+    "class prior learned over bags, 5 % of it even": Variant(with_classes_over_bags(EVEN)),
     "milder weights, Gamma(2)": Variant(lambda _: dawid_skene(), draw_milder),
     "bags of IBCC": Variant(lambda _: IBCC(max_iter=40, tol=1e-4)),
     "bags of one-coin models": Variant(lambda _: OneCoin(max_iter=40, tol=1e-4)),
@@ -128,37 +155,38 @@ VARIANTS = {
 }
 
 
-def score_variant(variant: Variant) -> dict[str, float]:
-    """Mean scores over sets and seeds."""
-    found = []
-    for data in map(load, SETS):
+def score_set(name: str) -> dict[str, dict[str, float]]:
+    """The mean scores of every variant on one set, over the seeds."""
+    data, sums = load(name), dict[str, Counter[str]]()
+    for about, variant in VARIANTS.items():
         base = variant.base(data.votes)
         for seed in range(SEEDS):
             bags = fit_bags(data, base, seed, variant.draw)
-            posterior = variant.answer(data, bags, seed)
-            found.append(list(measure(posterior, data.truth).values()))
-    return dict(zip(METRICS, np.mean(found, axis=0).tolist(), strict=True))
+            add_up(sums, about, measure(variant.answer(data, bags, seed), data.truth))
+    return rounded(sums)
 
 
-def describe(scores: dict[str, dict[str, float]]) -> str:
-    lines = [[name, *(f"{own[metric]:.4f}" for metric in METRICS)] for name, own in scores.items()]
+def describe(scores: Scores) -> str:
+    lines = [
+        [about, *(f"{np.mean([own[about][metric] for own in scores.values()]):.4f}"
+                  for metric in METRICS)]
+        for about in VARIANTS
+    ]  # fmt: skip
     return "\n\n".join(
         [
             "# What was tried beside the default of BayesBag",
-            f"Means over {len(SETS)} real crowds and {SEEDS} seeds.",
+            f"Means over {len(scores)} real crowds and {SEEDS} seeds.",
             table(["", *METRICS], lines),
         ]
     )
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")
     about, file = provenance("python benchmarks/bag_variants.py"), RESULTS / f"{NAME}.json"
-    scores = json.loads(file.read_text())["rows"][0] if file.exists() else {}
-    for name, variant in VARIANTS.items():
-        if name not in scores:
-            scores[name] = score_variant(variant)
-            save(NAME, about, [scores], describe(scores))
+    scores: Scores = json.loads(file.read_text())["rows"][0] if file.exists() else {}
+    for name, own in side_by_side(score_set, [one for one in LARGEST_FIRST if one not in scores]):
+        scores[name] = own
+        save(NAME, about, [in_order_of_sets(scores)], describe(scores))
     sys.stdout.write(describe(scores) + "\n")
 
 

@@ -253,7 +253,7 @@ def test_gold_tells_which_base_to_trust():
     taught = BayesBag(n_bags=20).fit(votes, gold=dict(enumerate(truth[:200].tolist())))
     assert taught.n_second_ == 20
     assert len(taught.bags_) == len(taught.weights_) == 41
-    assert taught.second_ > 0.2  # twice what was believed beforehand
+    assert taught.second_ > 0.15  # was 0.095 beforehand
     assert_allclose(taught.predict_proba(votes[200:]), taught.posterior_[200:], atol=1e-9)
     few = BayesBag(n_bags=5).fit(votes, gold=dict(enumerate(truth[:19].tolist())))
     assert (few.n_second_, few.second_, few.power_) == (0, 0.0, 1.0)
@@ -265,7 +265,7 @@ def test_weights_of_a_mixture_are_those_of_highest_probability():
     weights, value = weigh(chance, given)
 
     def objective(w):
-        return np.log(chance @ w).sum() + 5 * given @ np.log(w)
+        return np.log(chance @ w).sum() + 20 * given @ np.log(w)
 
     assert_allclose(value, objective(weights))
     for other in 0.9 * weights + 0.1 * rng.dirichlet(np.ones(3), 20):

@@ -28,12 +28,9 @@ def test_draws_surround_what_they_were_drawn_from(crowd):
     votes = crowd.annotations
     drawn = draw_crowds(votes, np.eye(2)[crowd.truth] * 0.98 + 0.01, confusion=True)
     assert_allclose(drawn.confusion.mean(axis=0), crowd.confusion, atol=0.12)
-    assert_allclose(drawn.shares.mean(axis=0), [0.7, 0.3], atol=0.06)
-    assert_allclose(
-        drawn.accuracy[:100],
-        np.einsum("swkk,sk->sw", drawn.confusion, drawn.shares)[:100],
-        rtol=1e-6,
-    )
+    assert_allclose(drawn.shares.mean(axis=0), [0.7, 0.3], atol=0.09)
+    expected = np.einsum("swkk,sk->sw", drawn.confusion, drawn.shares)
+    assert_allclose(drawn.accuracy, expected, rtol=1e-6)
     for name, truth in (("confusion", crowd.confusion), ("shares", [0.7, 0.3])):
         low, high = drawn.interval(name)
         assert np.mean((low <= truth) & (truth <= high)) > 0.8
@@ -81,14 +78,6 @@ def test_workers_without_labels_are_like_the_crowd():
     assert np.quantile([one[0, 1, 2] for one in drawn], 0.95) > 0.03
 
 
-def test_some_draws_lie_where_the_posterior_is():
-    own = CrowdDraws(*(np.full((30, *shape), 0.5) for shape in ((2,), (2,), ())), None)
-    there = CrowdDraws(*(np.full((4, *shape), 0.7) for shape in ((2,), (2,), ())), None)
-    both = own.beside(there)
-    assert_allclose(both.right, np.repeat([0.5, 0.7], [30, 20]))
-    assert_allclose(both.accuracy[:, 1], both.right)
-
-
 def test_bounds_hold_a_new_draw_as_often_as_they_say():
     rng = np.random.default_rng(0)
     some = rng.random((39, 4000))  # (draw, quantity)
@@ -100,13 +89,14 @@ def test_bounds_hold_a_new_draw_as_often_as_they_say():
 def test_right_is_the_share_of_labels_that_are_the_drawn_truths(crowd):
     votes, posterior = crowd.annotations, np.eye(2)[crowd.truth]
     assert_array_equal(draw_crowds(votes, posterior, crowd.truth).right, 1.0)
-    half = draw_crowds(votes, np.full((400, 2), [0.501, 0.499])).right
-    assert 0.4 < half[-60:].mean() < 0.6  # as the posterior says
+    ones = np.full((400, 2), [0.501, 0.499])  # a label of every task is the first class
+    drawn = draw_crowds(votes, ones)
+    assert_allclose(drawn.right, drawn.shares[:, 0], atol=0.1)
     unlabeled = Annotations.from_codes(
         votes.task, votes.worker, votes.label, tasks=np.arange(500), classes=votes.classes
     )
-    more = draw_crowds(unlabeled, np.vstack([posterior, np.full((100, 2), 0.5)]), None)
-    assert more.right.max() > 0.97  # tasks without labels do not count
+    more = draw_crowds(unlabeled, np.vstack([ones, np.full((100, 2), 0.5)])).right
+    assert_allclose(np.median(more), np.median(drawn.right), atol=0.04)  # only tasks with labels
 
 
 def test_a_chain_of_few_annotations_makes_more_steps():

@@ -125,12 +125,10 @@ def test_accuracy_intervals_hold_the_truth():
 
 
 def test_doubt_about_the_truth_widens_the_interval():
-    labels = [[0, 0], [1, 1]] * 20
-    sure = pd.DataFrame(np.tile(np.eye(2), (20, 1)))
-    uncertain = 0.2 + 0.6 * sure
+    labels, truth = [[0, 0], [1, 1]] * 20, dict(enumerate([0, 1] * 20))
     widths = [
         table["accuracy_high"] - table["accuracy_low"]
-        for table in (worker_quality(labels, sure), worker_quality(labels, uncertain))
+        for table in (worker_quality(labels, gold=truth), worker_quality(labels))
     ]
     assert (widths[1] > 1.5 * widths[0]).all()
 

@@ -149,7 +149,8 @@ def say_trust(args: Namespace, model: Any, annotations: "Annotations", gold: Any
     known = None if gold is None else as_gold(gold, annotations)
     right = assess_labels(annotations, model.posterior_, known).accuracy
     ends = "" if np.isnan(right.low) else f" ({right.low:.0%} to {right.high:.0%})"
-    say(args, f"expected accuracy {right.value:.0%}{ends}")
+    hint = "; labels alone cannot narrow this, known truths can" if ends and gold is None else ""
+    say(args, f"expected accuracy {right.value:.0%}{ends}{hint}")
     found = check_independence(annotations, gold)
     if found.is_severe:
         say(args, f"{found.describe()} --gold-file learns from known truths")

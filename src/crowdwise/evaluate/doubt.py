@@ -58,12 +58,14 @@ def uncertainty(
     """Bound the accuracy of labels and workers, class shares and confusion matrices.
 
     The draws behind the intervals come from a chain in which doubt about workers enters the
-    truths, as if workers erred independently; some are moved to where the model's posterior
-    puts them. An interval spans both: where they differ, labels alone do not tell which is
-    right. What is bounded is what more labels of more such tasks would show, not the tasks at
-    hand. Errors that most workers share, and what a clique of half of them agreed upon, are in
-    neither (``crowdwise bench coverage`` measures how often the intervals hold;
-    :func:`check_independence` warns of what it can see).
+    truths, as if workers erred independently. But labels do not show where all err together. So
+    one draw in five is of a crowd that is misled on some of the tasks, up to a fifth of them, or
+    up to 45 % where the labels show that workers err together: a belief, which known truths
+    (``gold``) correct. Therefore intervals reach further down than up, that of the accuracy of
+    labels above all. What is bounded is what more labels of more such tasks would show, not the
+    tasks at hand (``crowdwise bench coverage`` measures how often the intervals hold). What a
+    clique of half of the workers agreed upon can still be outside; :func:`check_independence`
+    warns of what it can see.
 
     Parameters
     ----------

@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
+from crowdwise.evaluate.misled import Misled
 from crowdwise.inference import MemoryEngine, normalize, one_hot
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
 MOST, FEWEST, WORK = 2_000, 120, 4_000_000  # steps of the chain, and annotations times steps
 BURN = 6  # one step in so many goes before the draws that are kept
 KEPT = 200  # draws of the chain, at most
-CENTER = 40  # draws from the posterior given: their mean is the other center
-OTHER = 0.4  # part of the draws that lie around it
 PRIOR = 6.0  # labels that the prior of a worker's accuracy is worth, over all classes
 HABIT = 3.0  # errors that the prior of how errors fall is worth, of each true class
+GOLDEN = (5.0**0.5 - 1.0) / 2  # steps of it leave no part of a circle out
 TINY = 1e-12
 
 
@@ -42,24 +42,6 @@ class CrowdDraws:
         low, high = np.quantile(getattr(self, name), levels, axis=0, method="weibull")
         return low, high
 
-    def beside(self, other: CrowdDraws) -> CrowdDraws:
-        """With a part of the draws moved to the center of others."""
-        size = round(len(self.right) * OTHER / (1.0 - OTHER))
-
-        def both(own: Array, there: Array) -> Array:
-            moved = own[:size] + (there.mean(axis=0) - own.mean(axis=0))
-            return np.concatenate([own, np.clip(moved, 0.0, 1.0)])
-
-        matrices = None
-        if self.confusion is not None and other.confusion is not None:
-            matrices = both(self.confusion, other.confusion)
-        return CrowdDraws(
-            both(self.accuracy, other.accuracy),
-            both(self.shares, other.shares),
-            both(self.right, other.right),
-            matrices,
-        )
-
 
 def draw_crowds(
     data: Annotations,
@@ -72,16 +54,16 @@ def draw_crowds(
     """Draw truths and workers that may be behind the labels.
 
     A chain draws workers given truths and truths given workers, as if workers erred
-    independently: its draws are as far apart as labels leave it open. Where they lie may be
-    wrong, since workers err together; so some of them are moved to where truths drawn from
-    ``posterior``, task by task, put them. It should be calibrated.
+    independently: its draws are as far apart as labels leave it open. But where all are misled
+    together, labels say nothing of it. So in one crowd of five that are drawn, truths are others
+    than the workers mean on some of the tasks; see :class:`~crowdwise.evaluate.misled.Misled`.
 
     Parameters
     ----------
     data : Annotations
         One label per worker and task.
     posterior : ndarray of shape (n_tasks, n_classes)
-        P(truth | labels).
+        P(truth | labels): whose most probable classes may be right or wrong.
     gold : ndarray of shape (n_tasks,), optional
         Class number of known truths, -1 for the others.
     confusion : bool, default=False
@@ -90,42 +72,37 @@ def draw_crowds(
         The seed.
     """
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    engine = MemoryEngine(data, gold)
+    engine, misled = MemoryEngine(data, gold), Misled.of(data, gold)
     right = float(posterior[data.task, data.label].mean()) if data.n_annotations else 0.5
     labeled = np.flatnonzero(data.redundancy > 0)
     label = posterior[labeled].argmax(axis=1)
-
-    def keep(draws: Iterator[Draw]) -> CrowdDraws:
-        accuracy, shares, agree, matrices = [], [], [], []
-        for truths, matrix, share in draws:
-            accuracy.append(np.einsum("wkk,k->w", matrix, share))
-            shares.append(share)
-            agree.append(truths[labeled, label].mean())
-            if confusion:
-                matrices.append(matrix.astype(np.float32))
-        kept = np.array(matrices) if confusion else None
-        return CrowdDraws(np.array(accuracy), np.array(shares), np.array(agree), kept)
-
-    there = keep(draw_around(engine, posterior, right, rng))
-    return keep(draw_chain(engine, posterior, right, rng)).beside(there)
+    accuracy, shares, agree, matrices = [], [], [], []
+    level = rng.random()
+    for answers, meant, often in draw_chain(engine, posterior, right, rng):
+        matrix, share = meant, often
+        level = (level + GOLDEN) % 1.0
+        rate = misled.rate(level, np.log(share), np.log(matrix))
+        truth = misled.draw_truths(answers.argmax(axis=1), rate, gold, rng)
+        if rate:
+            truths = one_hot(truth, posterior.shape[1])
+            given = float(truths[data.task, data.label].mean())
+            matrix, share = draw_workers(engine, truths, given, rng)
+        accuracy.append(np.einsum("wkk,k->w", matrix, share))
+        shares.append(share)
+        agree.append((truth[labeled] == label).mean())
+        if confusion:
+            matrices.append(matrix.astype(np.float32))
+    kept = np.array(matrices) if confusion else None
+    return CrowdDraws(np.array(accuracy), np.array(shares), np.array(agree), kept)
 
 
 Draw = tuple[Floats, Floats, Floats]  # truths, confusion matrices, class shares
 
 
-def draw_around(
-    engine: MemoryEngine, posterior: Floats, right: float, rng: np.random.Generator
-) -> Iterator[Draw]:
-    """Truths as the posterior says, and workers and class shares given these."""
-    for _ in range(CENTER):
-        truths = draw_truths(posterior, rng)
-        yield truths, *draw_workers(engine, truths, right, rng)
-
-
 def draw_chain(
     engine: MemoryEngine, posterior: Floats, right: float, rng: np.random.Generator
 ) -> Iterator[Draw]:
-    """The same, with truths that follow from workers and class shares.
+    """Truths that follow from workers and class shares, and these from truths.
 
     Workers and truths hold each other in place, so that a chain is slow, the more so with few
     labels of a task: it makes many steps where they cost little.

@@ -10,7 +10,7 @@ from crowdwise.inference.simplex import normalize
 from crowdwise.typing import Floats, Ints
 
 POWERS = np.geomspace(0.2, 3.0, 19)  # what is tried when there are known truths
-BELIEF = 5.0  # known truths that what was given is worth
+BELIEF = 20.0  # known truths that what was given is worth
 SECOND = 0.1  # weight of a second base, before known truths are asked
 ROUNDS = 60  # of finding weights
 
