@@ -1,7 +1,7 @@
 """Truth inference from labels alone, one method a file.
 
 ``__all__`` is the one list of methods: the command line, the laws, the documentation and the
-benchmarks read it. ``DEFAULT`` is the method that commands and reports use unless told otherwise.
+benchmarks read it. ``DEFAULT`` is the method that commands and reports use by default.
 """
 
 from crowdwise.aggregate.bayes_bag import BayesBag

@@ -289,7 +289,7 @@ def _sort_order(names: Array) -> Ints:
 def part_booleans(values: Array) -> Array:
     """The values themselves; but "true" and "false" for booleans where 1 or 0 are there too.
 
-    Python takes True for 1. Text that is there already cannot be told from them, and is refused.
+    Python takes True for 1. Text that reads the same is refused beside them.
     """
     kinds = set(map(type, values))
     if not kinds & TRUTHS or len(kinds) == 1:

@@ -149,7 +149,7 @@ NAN = float("nan")
 
 def percent(share: float) -> str:
     """A share as a percentage, a dash where there is none."""
-    return "-" if share != share else f"{share:.1%}"  # noqa: PLR0124  it is how NaN is told
+    return "-" if share != share else f"{share:.1%}"  # noqa: PLR0124  only NaN differs from itself
 
 
 def show_scores(table: "pd.DataFrame", interval: str) -> str:

@@ -50,10 +50,10 @@ def choose_output(
     even = np.zeros((votes.n_tasks, votes.n_classes))
     likely = expect(votes, even, found.confusion_, gold).posterior[out]
     settings, plainness, evidence = [], [], []
-    for told, rows in representations(X, some, gold, embedders):
+    for setting, rows in representations(X, some, gold, embedders):
         proba = predict(rows[keep], found.posterior_[keep], rows[out])
-        settings.append(told)
-        plainness.append((-OUTPUTS.index(told["output"]),))
+        settings.append(setting)
+        plainness.append((-OUTPUTS.index(setting["output"]),))
         evidence.append(np.log(np.maximum((proba * likely).sum(axis=1), 1e-12)))
     return choose(settings, plainness, np.stack(evidence), SURE)[0]
 

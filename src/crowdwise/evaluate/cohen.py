@@ -112,7 +112,7 @@ def cohen_kappa_matrix(
     """Cohen's kappa of every two workers, a frame worker x worker.
 
     NaN where two workers share fewer than ``min_overlap`` tasks, or both gave one and the
-    same label to all of them, so that agreement cannot be told from chance.
+    same label to all of them, so that agreement cannot be distinguished from chance.
     """
     data = once_per_worker(annotations)
     kernel = weight_kernel(weights, data.classes)

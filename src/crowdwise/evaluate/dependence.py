@@ -26,7 +26,7 @@ from crowdwise.typing import AnnotationsLike, Floats, GoldLike, Ints, RandomStat
 MOST_JUDGES = 200
 LEAST_TASKS = 20
 LEAST_JUDGES = 3  # without truth
-RIDGE = 0.02  # of a judge's variance, so that copies can be told from nothing
+RIDGE = 0.02  # of a judge's variance, so that identical judges do not divide by zero
 LITTLE = 0.01  # of what the panel can tell, that it may lose with its redundant judges
 KNOWN = "Errors are those against the truths given."
 GUESSED = (
@@ -37,7 +37,7 @@ GUESSED = (
     "them. There is no interval; gold labels give one."
 )
 NO_ERRORS = "No two judges err on these tasks, so that nothing is known of errors together."
-UNKNOWN = "Without truths, at least three judges that are no copies of each other are needed."
+UNKNOWN = "Without truths, at least three judges that are not copies of each other are needed."
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def name_families(votes: Annotations) -> pd.Series:
     names = pd.Series(votes.workers, index=votes.workers, dtype=object)
     if votes.about_workers is None or "family" not in votes.about_workers:
         return names
-    told = votes.about_workers["family"].astype(object).set_axis(names.index)
-    return told.where(told.notna(), names)
+    family = votes.about_workers["family"].astype(object).set_axis(names.index)
+    return family.where(family.notna(), names)
 
 
 def describe_judges(

@@ -21,7 +21,7 @@ from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, Ran
 
 MOST_CELLS = 200_000_000  # entries of confusion matrices, over all draws
 MOST_MATRICES = 2_000_000  # entries in one draw, for the accuracy of labels alone
-ENOUGH = 20_000  # annotations from which the accuracy of labels is told well
+ENOUGH = 20_000  # annotations from which the accuracy of labels is known well
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def uncertainty(
 
 
 class LabelDoubt(NamedTuple):
-    """What labels tell of tasks alone, with intervals; NaN where there are none."""
+    """What labels alone say about tasks, with intervals; NaN where there are none."""
 
     accuracy: Estimate
     shares: pd.DataFrame

@@ -103,7 +103,7 @@ def assess_panel(
     seed = int(rng.randint(1 << 30))
     enough = known.labels if known is not None and known.n_labels >= LEAST_TASKS else None
     found = dependence(votes, random_state=seed)
-    if enough is not None:  # for the number and pairs; judges are told apart by all tasks
+    if enough is not None:  # for the number and pairs; judges are compared on all tasks
         known_errors = dependence(votes, enough, confidence=confidence, random_state=seed)
         every = {"judges": found.judges, "families": found.families}
         found = known_errors if len(enough) >= MANY else replace(known_errors, **every)

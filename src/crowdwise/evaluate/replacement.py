@@ -233,7 +233,7 @@ def take_labels(votes: Annotations, model: GoldLike) -> tuple[Ints, Array]:
     if number is None:
         raise AnnotationError(
             explain(
-                "The model's scores are no numbers.",
+                "The model's scores are not numbers.",
                 first=repr(said.iloc[0]),
                 expected="a score for each task, on the scale of the people",
                 fix="give the scores as numbers",

@@ -33,7 +33,7 @@ Point = TypeVar("Point")
 
 @dataclass(frozen=True)
 class Tables:
-    """What a sweep is told of the workers."""
+    """What a sweep knows of the workers."""
 
     odds: Floats  # (worker, label, truth): effects on the log odds, the largest of a truth 0
     chance: Floats  # the same: their exponentials

@@ -73,7 +73,7 @@ class Ledger:
             raise FormatError("The ledger does not fit the names of the model.")
         rows = np.stack([self.posterior, self.counted])
         if rows.min() < 0 or rows.max() > 1 + ROUNDING or self.weight.min() < 0:
-            raise FormatError("The ledger holds probabilities or weights that are none.")
+            raise FormatError("The ledger holds numbers that cannot be probabilities or weights.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +186,8 @@ class LiveCrowd:
         task, worker, label = place[task], workers[worker], classes[label]
         self._link(task[order], worker[order], label[order], weight[order])
         if gold is not None:
-            told = gold >= 0
-            self.gold.view[place[told]] = gold[told]
+            given = gold >= 0
+            self.gold.view[place[given]] = gold[given]
         self.still = 0
         return np.unique(place[known])
 

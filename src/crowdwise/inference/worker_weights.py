@@ -17,7 +17,7 @@ def draw_weights(
 
     In every round of bags a worker has a weight from each tenth of the distribution, in random
     order: means over bags then vary less than with independent weights. Workers who labeled
-    the same in the same company are told apart by their rank alone. (``color`` are their
+    the same in the same company differ in their rank alone. (``color`` are their
     fingerprints, where they are known already.)
     """
     seed = check_random_state(random_state).randint(0, 1 << 62, dtype=np.int64)

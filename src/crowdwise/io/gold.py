@@ -98,8 +98,8 @@ def find_truths(truth: GoldLike, annotations: Annotations) -> tuple[Ints, Array]
         truth = pd.Series(_check_one_each(truth, annotations), index=annotations.tasks)
     place, known = align_truths(truth, annotations.tasks)
     if -1 not in annotations.classes:
-        told = (known != -1).to_numpy(bool)
-        place, known = place[told], known[told]
+        given = (known != -1).to_numpy(bool)
+        place, known = place[given], known[given]
     return place, as_names(known)
 
 

@@ -21,7 +21,7 @@ def warn_about_losses(annotations: Annotations, layout: str) -> None:
 
 
 def warn_about_words(classes: Array) -> None:
-    """Say that a class will be read back as missing, unless the reader is told otherwise."""
+    """Say that a class will be read back as missing, by default."""
     words = [name for name in classes.tolist() if is_word(name)]
     if words:
         fact = f"Labels {listing(words)} are taken as missing when they are read back."

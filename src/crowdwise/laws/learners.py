@@ -193,9 +193,9 @@ def labels_of_weight_zero_teach_nothing(learner: Learner, X: Floats, votes: Anno
     newcomer = add_weightless(votes, np.array([n, n]), ["newcomer"])
     assert_same(learner, "none", fit_quick(learner, X, newcomer), alone, X)
     first = votes.task == 0
-    silent = replace(votes, weight=np.where(first, 0.0, 1.0).astype(np.float32))
+    weightless = replace(votes, weight=np.where(first, 0.0, 1.0).astype(np.float32))
     without = fit_quick(learner, X, votes.filter(~first))
-    assert_same(learner, "none", fit_quick(learner, X, silent), without, X)
+    assert_same(learner, "none", fit_quick(learner, X, weightless), without, X)
 
 
 def certain_soft_labels_are_labels(learner: Learner, X: Floats, votes: Annotations) -> None:

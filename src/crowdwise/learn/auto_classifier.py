@@ -93,7 +93,7 @@ class AutoClassifier(ConfusionLearner):
     Works when classes are nearly linear in the features, in their scaled values or in the
     likeness to other tasks; with few labels per task, since tasks lend each other theirs.
 
-    Fails when classes can only be told by deep features: give it the embeddings of a pretrained
+    Fails when only deep features separate the classes: give it the embeddings of a pretrained
     network in place of pixels or words. Labels that err alike on all tasks are believed.
 
     References

@@ -335,7 +335,7 @@ class CrowdClassifier(Learner):
         usual = penalties_for(data.n_in, self.penalties)
         penalties = usual if penalty == "auto" else [float(penalty)]
         starts = self._starts(data, votes, gold)
-        variants = [Variant(p, start, told) for told, start in starts for p in penalties]
+        variants = [Variant(p, start, given) for given, start in starts for p in penalties]
         one = starts[0][1](torch.ones(data.n_tasks))
         return Ladder(data, self._rungs(one, prior), variants).learn(rng)
 

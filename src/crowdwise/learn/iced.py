@@ -136,7 +136,7 @@ class ICED(CrowdClassifier):
         label of w on it = one of the labels of w on real tasks nearby
         S is the certainty of a task
 
-    Where the paper is silent: the optimizer starts anew in every stage and round, without the
+    Where the paper says nothing: the optimizer starts anew in every stage and round, without the
     moments of the last; and with ``Autoencoder()`` the decoder is pre-trained together with the
     network's body, so that the warm-up starts from an autoencoder.
 

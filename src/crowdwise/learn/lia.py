@@ -237,10 +237,10 @@ class LIA(CrowdClassifier):
     ) -> list[tuple[Settings, Start]]:
         network = copy.copy(self)
         network.truth = "linear" if self.truth == "auto" else self.truth
-        [(told, plain)] = super(LIA, network)._starts(data, votes, gold)
+        [(settings, plain)] = super(LIA, network)._starts(data, votes, gold)
         everything = torch.ones(data.n_tasks)
         if self.start == "shares" or not isinstance(plain(everything), EMLoss):
-            return [(told, plain)]
+            return [(settings, plain)]
         labels = LabelsAlone(votes, gold)
 
         def inferred(keep: Tensor) -> CrowdObjective:
@@ -250,8 +250,8 @@ class LIA(CrowdClassifier):
             return one
 
         both: list[tuple[Settings, Start]] = [
-            ({**told, "start": "shares"}, plain),
-            ({**told, "start": "IBCC"}, inferred),
+            ({**settings, "start": "shares"}, plain),
+            ({**settings, "start": "IBCC"}, inferred),
         ]
         return both if self.start == "auto" else both[1:]
 

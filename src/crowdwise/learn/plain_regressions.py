@@ -45,7 +45,7 @@ class PlainRegressions:
     def fit(cls, design: Floats, folds: Folds) -> Self:
         """Regressions on all tasks; those by which they are judged leave a fold's labels out.
 
-        Only which of five penalties is best is told by all tasks.
+        All tasks decide which of five penalties is best.
         """
         found = [_fit(design, folds, make) for make in TARGETS.values()]
         weights, proba = zip(*found, strict=True)

@@ -122,7 +122,7 @@ def _last_axis(model: object, name: str) -> str | int:
 
 
 def refuse_not_numbers(arrays: Mapping[str, Array], *, own_code: bool) -> None:
-    """Refuse what is no real number in any array; a user's network may well hold infinity."""
+    """Refuse NaN and infinity in any array; a user's network may well hold infinity."""
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise FormatError(f"{name} holds numbers of type {array.dtype}.")

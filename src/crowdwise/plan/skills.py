@@ -88,9 +88,9 @@ class PredictedSkills(Skills):
 
         def skills(task: Ints, row: Ints) -> tuple[Floats, Floats]:
             confusion, answers, at = plain[row], np.ones(len(row)), column[row]
-            told = at >= 0
-            answers[told] = response[task[told], at[told]]
-            confusion[told] = with_accuracy(confusion[told], right[task[told], at[told]])
+            given = at >= 0
+            answers[given] = response[task[given], at[given]]
+            confusion[given] = with_accuracy(confusion[given], right[task[given], at[given]])
             return confusion, answers
 
         return skills

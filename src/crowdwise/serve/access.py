@@ -94,7 +94,7 @@ class Doorkeeper:
             self.limiter.spend(address, *WRONG)
             raise RefusedError(
                 401,
-                "A token is needed, and this is none that is valid.",
+                "A token is needed, and this one is not valid.",
                 expected="the header Authorization: Bearer cw_…",
             )
         return Caller(key.name, key.role), key.id

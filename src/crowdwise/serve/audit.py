@@ -13,7 +13,7 @@ from crowdwise.serve.board import Board
 from crowdwise.serve.database import Database
 from crowdwise.serve.events import Event
 
-SECRET = (events.TOKEN, events.REVOKE)  # who had keys is told, but not what opens anything
+SECRET = (events.TOKEN, events.REVOKE)  # who had keys is shown, but nothing that opens a door
 BATCH = 10_000
 
 
@@ -36,7 +36,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
         except (ValueError, TypeError) as error:
             raise FormatError(
                 explain(
-                    "A line of the log is no event.",
+                    "A line of the log is not an event.",
                     first=f"line {number}: {error}",
                     fix="restore the log from a copy; nothing was changed",
                 )

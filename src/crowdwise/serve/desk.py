@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Request:
-    """An action, who will be told its answer, and what it is known by if it is sent again."""
+    """An action, who waits for its answer, and what it is known by if it is sent again."""
 
     action: Action
     receipt: str = ""  # digest of the sender and the key, "" for none

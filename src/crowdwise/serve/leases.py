@@ -15,7 +15,7 @@ from collections.abc import Callable
 class Leases:
     """Tasks, by number, in the hands of workers. Times are seconds of a steady clock.
 
-    ``changed`` is told of every task that is given or comes back.
+    ``changed`` is called with every task that is given or comes back.
     """
 
     def __init__(self, changed: Callable[[int], None]) -> None:

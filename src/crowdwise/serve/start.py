@@ -75,7 +75,7 @@ def refuse_open_doors(service: Service, host: str) -> None:
 def serve(
     service: Service, address: Address, images: Path | None, ready: Callable[[str], None]
 ) -> None:
-    """Listen until interrupted; ``ready`` is told the address once there is someone to answer."""
+    """Listen until interrupted; ``ready`` gets the address once it is answered."""
     refuse_open_doors(service, address.host)
     sys.setswitchinterval(SWITCH)
     gc.freeze()  # what was loaded stays; to look through it again and again stops everything

@@ -156,7 +156,7 @@ def check_workers(workers: Sequence[Worker]) -> None:
     if others or not workers:
         raise ParameterError(
             explain(
-                "Some of the workers are not a Worker." if others else "There are no workers.",
+                "Not all of the workers are a Worker." if others else "There are no workers.",
                 first=repr(others[0]) if others else "",
                 expected="a list of workers, such as 5 * [OneCoinWorker(0.8)]",
                 fix="wrap each in a class of crowdwise.simulate",

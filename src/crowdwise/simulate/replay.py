@@ -42,7 +42,7 @@ def replay(
     batch : float, default=0.1
         Labels that are asked for at a time, as a share of the tasks.
     n_gold : int, default=0
-        Tasks, drawn at random, whose truth the planner is told.
+        Tasks, drawn at random, whose truth the planner knows.
     by_worker : bool, default=True
         Whether the planner chooses the workers too, among those who labeled a task. If not,
         it gets one of the labels that are left, at random.
@@ -56,7 +56,7 @@ def replay(
     -------
     DataFrame
         After each batch: ``labels`` bought, the ``accuracy`` of all labels, how many tasks are
-        ``done``, and the ``done_accuracy`` of those whose truth was not told.
+        ``done``, and the ``done_accuracy`` of those whose truth it does not know.
     """
     votes = as_annotations(annotations)
     rng = check_random_state(random_state)
@@ -64,8 +64,8 @@ def replay(
     true = np.full(votes.n_tasks, -1, dtype=np.int64)
     true[place] = locate(votes.classes, names)
     turn = shuffle_within(votes, rng)
-    told = rng.choice(place, min(n_gold, len(place)), replace=False)
-    gold = None if not n_gold else pd.Series(votes.classes[true[told]], index=votes.tasks[told])
+    given = rng.choice(place, min(n_gold, len(place)), replace=False)
+    gold = None if not n_gold else pd.Series(votes.classes[true[given]], index=votes.tasks[given])
     bought = turn == 0
     size = max(round(batch * votes.n_tasks), 1)
     rows = []

@@ -29,7 +29,7 @@ MODEL, WARNING, ERROR = "model", "warning", "error"
 
 @dataclass(frozen=True)
 class Job:
-    """What every rank is told."""
+    """What every rank is given."""
 
     crowd: Crowd
     method: Any

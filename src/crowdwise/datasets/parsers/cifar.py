@@ -24,7 +24,7 @@ def counts(files: Files) -> PublishedTables:
 
 
 def slots(files: Files) -> PublishedTables:
-    """CIFAR-10N: three labels of each training image, by people who cannot be told apart."""
+    """CIFAR-10N: three labels of each training image, by people without ids."""
     found = arrays_in(files["CIFAR-10_human.pt"])
     labels = np.stack([found[f"random_label{k}"] for k in (1, 2, 3)], axis=1)
     tasks = np.arange(len(labels))

@@ -38,7 +38,7 @@ class Elsewhere:
 
 
 class CrowdSweeps(StreamedSweeps):
-    """Sweeps of an engine that is told its crowd; posteriors are made where the rows are."""
+    """Sweeps of an engine that is given its crowd; posteriors are made where the rows are."""
 
     crowd: Crowd
 

@@ -97,7 +97,7 @@ def _call(place: Sequence[object], rank: int, secret: bytes) -> socket.socket:
     _send(peer, rank.to_bytes(8, "little"))
     if not _is_trusted(peer, secret, b"answers", b"calls"):
         peer.close()
-        raise GroupError(explain("What answered at the address of a rank is no rank."))
+        raise GroupError(explain("What answered at the address of a rank is not a rank."))
     peer.settimeout(None)
     return peer
 
