@@ -9,8 +9,8 @@ from crowdwise.errors import ParameterError
 from crowdwise.inference.draws import draw_even_shares, draw_rows
 from crowdwise.inference.engines import FileEngine, blocks, run_ranks
 from crowdwise.inference.engines.blocks import Run, add_up
-from crowdwise.laws.aggregators import fit_posterior, fit_ranks
-from crowdwise.laws.checks import store_without_names
+from crowdwise.laws.checks import fit_posterior, store_without_names
+from crowdwise.laws.engines import fit_ranks
 
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]

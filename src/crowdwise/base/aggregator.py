@@ -32,7 +32,8 @@ from crowdwise.inference.engines.compact import CompactEngine
 from crowdwise.inference.engines.engine import Engine, Posterior, Sums
 from crowdwise.inference.engines.files import FileEngine, StreamedPosterior
 from crowdwise.inference.engines.memory import MemoryEngine
-from crowdwise.inference.live import Ledger, LiveCrowd
+from crowdwise.inference.ledger import Ledger
+from crowdwise.inference.live import LiveCrowd
 from crowdwise.inference.posteriors import as_array, as_frame, choose, name_labels, share_right
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold

@@ -16,7 +16,8 @@ from crowdwise.annotations.columns import drop_weightless
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.engines.engine import Engine, Posterior, Sums
 from crowdwise.inference.engines.memory import MemoryEngine
-from crowdwise.inference.live import Fitted, Judge, Ledger, LiveCrowd, Snapshot
+from crowdwise.inference.ledger import Fitted, Ledger, Snapshot
+from crowdwise.inference.live import Judge, LiveCrowd
 from crowdwise.inference.posteriors import as_array
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold

@@ -1,4 +1,4 @@
-"""What the laws share: crowds at the edge of what a method can take, and assertions."""
+"""What the laws share: fits, crowds at the edge of what a method can take, and assertions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from numpy.testing import assert_allclose
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.annotations import Annotations, StoredAnnotations
 from crowdwise.annotations.store import StoreWriter
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import CrowdwiseError
 from crowdwise.laws.quick import Model, quick
 from crowdwise.persist import load
@@ -153,3 +154,21 @@ def save_and_load(model: Model) -> Model:
     assert type(again) is type(model)
     assert str(again.get_params()) == str(model.get_params())
     return again
+
+
+def fit_copy(method: Aggregator, annotations: Annotations | StoredAnnotations) -> Model:
+    """Fit a copy; stopping before convergence breaks no law."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return seed(method).fit(annotations)
+
+
+def fit_posterior(method: Aggregator, annotations: Annotations) -> Floats:
+    """The posterior of a fitted copy."""
+    return fit_copy(method, annotations).posterior_
+
+
+def seed(method: Aggregator) -> Aggregator:
+    """A copy whose random numbers are always the same."""
+    copy = clone(method)
+    return copy.set_params(random_state=0) if "random_state" in copy.get_params() else copy

@@ -20,7 +20,7 @@ PARTS: Mapping[str, str] = {
     "CrowdLabels": "crowdwise.embed.crowd_labels",
     "Encoder": "crowdwise.nets.modules",
     "History": "crowdwise.nets.loop",
-    "Ledger": "crowdwise.inference.live",
+    "Ledger": "crowdwise.inference.ledger",
     "LogisticRegression": "sklearn.linear_model",
     "MLP": "crowdwise.nets.modules",
     "PairBelief": "crowdwise.inference.engines.pair_belief",

@@ -184,7 +184,7 @@ class AddTasks(Action):
                 raise RefusedError(404, f"There is no task {name!r} for a truth.")
             if label and label not in board.classes:
                 expected = f"one of {listing(list(board.classes), 20)}"
-                raise RefusedError(422, f"The truth {label!r} is not one of the classes.", expected=expected)
+                raise RefusedError(422, f"The truth {label!r} is not a class.", expected=expected)
         n_before = len(draft.events)
         for name, content in self.tasks:
             if name not in board.tasks.number and draft.find(events.TASK, name) is None:
