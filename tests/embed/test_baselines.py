@@ -16,7 +16,8 @@ from crowdwise.embed import (
     RelationLoss,
     RelationNet,
 )
-from crowdwise.embed.groups import GroupBatch, TaskSampler, TupleSampler
+from crowdwise.embed.balanced_tasks import TaskSampler
+from crowdwise.embed.groups import GroupBatch, TupleSampler
 from crowdwise.embed.losses import GroupObjective
 from crowdwise.errors import ParameterError
 from crowdwise.learn import Training

@@ -5,7 +5,8 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise.embed.groups import Pool, TaskSampler, TupleSampler, distinct, refuse_too_few
+from crowdwise.embed.balanced_tasks import TaskSampler
+from crowdwise.embed.groups import Pool, TupleSampler, distinct, refuse_too_few
 from crowdwise.embed.relation_net import EpisodeSampler
 from crowdwise.errors import AnnotationError
 

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from crowdwise import memory
 from crowdwise.annotations.grouping import freeze
 from crowdwise.annotations.pairs import Pairs, encode, find_pairs
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.memory import refuse_dense
 from crowdwise.typing import Array, Floats, Indices, Ints
 
 ROWS_AT_ONCE = 1 << 20
@@ -159,7 +159,9 @@ class Columns:
         """Weight of the labels of each class, shape (n_tasks, n_classes)."""
         # A block of tasks at a time, to save memory.
         n_classes = self.n_classes
-        refuse_dense("A table of votes", (self.n_tasks, n_classes), ("tasks", "classes"))
+        if 8 * self.n_tasks * n_classes > memory.LARGE:
+            shape = self.n_tasks, n_classes
+            memory.refuse_dense("A table of votes", shape, ("tasks", "classes"))
         votes = np.zeros((self.n_tasks, n_classes))
         indptr, start = self.indptr, 0
         while start < self.n_tasks:

@@ -14,13 +14,13 @@ except ImportError as error:
     raise MissingExtraError.of("crowdwise.embed", "PyTorch", "torch") from error
 
 from crowdwise.base.embedder import Embedder
+from crowdwise.embed.balanced_tasks import BalancedTasks
 from crowdwise.embed.center import Center, CenterLoss, TripletCenter
 from crowdwise.embed.confidence import MLE, Assurance, Bayesian, Certain, Confidence
 from crowdwise.embed.contrastive import Contrastive, ContrastiveLoss
 from crowdwise.embed.crowd_labels import CrowdLabels
 from crowdwise.embed.embedder import CrowdEmbedder, TwoTowers
 from crowdwise.embed.groups import (
-    BalancedTasks,
     EveryClass,
     Groups,
     OneClass,

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from crowdwise.base.params import at_least
+from crowdwise.embed.balanced_tasks import BalancedTasks
 from crowdwise.embed.confidence import Certain
 from crowdwise.embed.embedder import CrowdEmbedder
-from crowdwise.embed.groups import BalancedTasks
 from crowdwise.embed.losses import EmbeddedGroups, Loss
 from crowdwise.nets.training import Training
 

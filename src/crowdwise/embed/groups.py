@@ -301,13 +301,6 @@ class RandomGroups(Groups):
         return (self.anchors or usual).number(classes)
 
 
-class BalancedTasks(Groups):
-    """Single tasks, as many of each class, for losses that compare all tasks of a batch."""
-
-    def sampler(self, setting: Setting) -> TaskSampler:
-        return TaskSampler()
-
-
 class TupleSampler(Sampler):
     """An anchor, another task of its class, and tasks of other classes: (group, 2 + negatives).
 
@@ -343,24 +336,6 @@ class TupleSampler(Sampler):
         if self.anchor is not None:
             able &= torch.arange(len(pool.size)) == self.anchor
         return torch.where(able, pool.size, 0).double()
-
-
-class TaskSampler(Sampler):
-    """Single tasks, as many of each class that occurs: (task, 1), none of them twice."""
-
-    n_members = 1
-
-    def draw(self, pool: Pool, n: int, generator: torch.Generator) -> Tensor:
-        there = torch.nonzero(pool.size)[:, 0]
-        kind = there[torch.arange(n) % len(there)]
-        place = distinct(pool.size[kind], 1, generator)
-        return torch.unique(pool.inside(kind[:, None], place), dim=0)
-
-    def allows(self, pool: Pool) -> bool:
-        return several_classes(pool)
-
-    def n_groups(self, size: Ints) -> int:
-        return 2560
 
 
 def distinct(size: Tensor, k: int, generator: torch.Generator, *, repeats: bool = False) -> Tensor:

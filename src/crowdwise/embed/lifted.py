@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from crowdwise.base.params import at_least
+from crowdwise.embed.balanced_tasks import BalancedTasks
 from crowdwise.embed.confidence import Certain
 from crowdwise.embed.embedder import CrowdEmbedder
-from crowdwise.embed.groups import BalancedTasks
 from crowdwise.embed.losses import EmbeddedGroups, PlainLoss, average, pairs_of_one_class
 
 

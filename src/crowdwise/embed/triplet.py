@@ -7,9 +7,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from crowdwise.base.params import at_least
+from crowdwise.embed.balanced_tasks import BalancedTasks
 from crowdwise.embed.confidence import Certain
 from crowdwise.embed.embedder import CrowdEmbedder
-from crowdwise.embed.groups import BalancedTasks, EveryClass, RandomGroups
+from crowdwise.embed.groups import EveryClass, RandomGroups
 from crowdwise.embed.losses import (
     EmbeddedGroups,
     PlainLoss,

@@ -22,6 +22,7 @@ PARTS: Mapping[str, str] = {
     "History": "crowdwise.nets.loop",
     "Ledger": "crowdwise.inference.ledger",
     "LogisticRegression": "sklearn.linear_model",
+    "BalancedTasks": "crowdwise.embed.balanced_tasks",
     "MLP": "crowdwise.nets.modules",
     "PairBelief": "crowdwise.inference.engines.pair_belief",
     "Pairs": "crowdwise.annotations.pairs",
@@ -35,7 +36,7 @@ PARTS: Mapping[str, str] = {
         "crowdwise.embed.confidence",
     ),
     **dict.fromkeys(
-        ("BalancedTasks", "EveryClass", "OneClass", "RandomGroups"),
+        ("EveryClass", "OneClass", "RandomGroups"),
         "crowdwise.embed.groups",
     ),
     **dict.fromkeys(("HardGroups", "SafeGroups"), "crowdwise.embed.hard_groups"),

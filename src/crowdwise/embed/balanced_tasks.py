@@ -1,0 +1,34 @@
+"""Single tasks in place of groups, for losses that compare all tasks of a batch."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from crowdwise.embed.groups import Groups, Pool, Sampler, Setting, distinct, several_classes
+from crowdwise.typing import Ints
+
+
+class BalancedTasks(Groups):
+    """Single tasks, as many of each class, for losses that compare all tasks of a batch."""
+
+    def sampler(self, setting: Setting) -> TaskSampler:
+        return TaskSampler()
+
+
+class TaskSampler(Sampler):
+    """Single tasks, as many of each class that occurs: (task, 1), none of them twice."""
+
+    n_members = 1
+
+    def draw(self, pool: Pool, n: int, generator: torch.Generator) -> Tensor:
+        there = torch.nonzero(pool.size)[:, 0]
+        kind = there[torch.arange(n) % len(there)]
+        place = distinct(pool.size[kind], 1, generator)
+        return torch.unique(pool.inside(kind[:, None], place), dim=0)
+
+    def allows(self, pool: Pool) -> bool:
+        return several_classes(pool)
+
+    def n_groups(self, size: Ints) -> int:
+        return 2560
