@@ -16,7 +16,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick smoke matrix test check walk fuzz mutants bench bench-same bench-speed bench-reading bench-engines bench-scale bench-table bench-peers bench-report bench-limit docs clean
+.PHONY: help demo quick smoke matrix test test-live check walk fuzz mutants bench bench-same bench-speed bench-reading bench-engines bench-scale bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -47,7 +47,7 @@ quick smoke test: export OMP_NUM_THREADS := 1
 SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engine.py base/test_aggregator.py \
 	aggregate/test_dawid_skene.py aggregate/test_majority_vote.py learn/test_objectives.py learn/test_two_stage.py \
 	embed/test_losses.py evaluate/test_scores.py datasets/test_registry.py simulate/test_crowds.py plan/test_planner.py \
-	persist/test_values.py plot/test_confusions.py report/test_data_facts.py serve/test_api.py \
+	persist/test_values.py plot/test_confusions.py report/test_data_facts.py serve/test_api.py connect/test_link.py \
 	compat/test_recorded.py cli/test_options.py bench/test_harness.py spark/test_rows.py promises/test_page.py test_import.py test_house.py
 SMOKE_LAWS := MajorityVote or DawidSkene or Wawa or SoftProb or RLL
 
@@ -65,6 +65,15 @@ matrix: .venv-tox/.ready  ## Run smoke on Python 3.11 to 3.14, those that are he
 	@echo "==> Setting up .venv-tox with tox and uv"
 	@$(PYTHON) -m venv .venv-tox
 	@.venv-tox/bin/python -m pip install --quiet "tox>=4.23" "tox-uv>=1.16"
+	@touch $@
+
+test-live: $(READY) .venv-label-studio/.ready  ## Test round trips with a running Label Studio (installs it once, then two minutes)
+	@$(BIN)/python benchmarks/label_studio_live.py --server .venv-label-studio/bin/label-studio
+
+.venv-label-studio/.ready:
+	@echo "==> Setting up .venv-label-studio with Label Studio (half a gigabyte, once)"
+	@$(PYTHON) -m venv .venv-label-studio
+	@.venv-label-studio/bin/python -m pip install --quiet "label-studio==1.23.2"
 	@touch $@
 
 # A file's tests share what is slow to make (a site, a Spark session), so files are dealt out whole;
@@ -131,4 +140,4 @@ docs: $(READY)  ## Regenerate the tables in README and docs, and build the site
 	@echo "built site/index.html"
 
 clean:  ## Remove everything that can be rebuilt
-	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2 .venv-tox .venv-matrix
+	rm -rf build dist site demo .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis src/*.egg-info $(VENV) $(PEERS) .venv-peers-2 .venv-tox .venv-matrix .venv-label-studio

@@ -26,6 +26,7 @@ COMMANDS = (
     "report",
     "plan",
     "serve",
+    "connect",
     "convert",
     "datasets",
     "simulate",

@@ -1,0 +1,171 @@
+"""Pull labels out of a labeling tool, and push consensus and overlap into it.
+
+crowdwise connect label-studio pull --url http://localhost:8080 --project 1 -o votes.jsonl
+crowdwise connect label-studio push --url http://localhost:8080 --project 1
+crowdwise connect label-studio overlap --url http://localhost:8080 --project 1 --target .95
+crowdwise connect label-studio serve --url http://localhost:8080 --project 1 --port 9090
+"""
+
+import os
+from argparse import ArgumentParser, Namespace
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crowdwise.cli.outcome import say
+from crowdwise.errors import FileError, ParameterError, explain, plural
+
+if TYPE_CHECKING:
+    from crowdwise.connect import LabelStudio, Overlap
+
+TOKEN = "LABEL_STUDIO_TOKEN"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+ACTIONS = ("pull", "push", "overlap", "serve")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("tool", choices=("label-studio",), help="the labeling tool")
+    text = "pull: write annotations to a file; push: add consensus labels as predictions; "
+    text += "overlap: open doubtful tasks for one more label, and close the others; "
+    text += "serve: do that after every annotation, as an ML backend"
+    parser.add_argument("action", choices=ACTIONS, help=text)
+    group = parser.add_argument_group(
+        "project", f"The personal access token is read from ${TOKEN}, or a file."
+    )
+    group.add_argument("--url", required=True, metavar="URL", help="address of the server")
+    group.add_argument("--project", required=True, type=int, metavar="N", help="its number")
+    group.add_argument("--token-file", type=Path, metavar="FILE", help="file with the token")
+    text = "control of the labeling interface, where there are several"
+    group.add_argument("--question", metavar="NAME", help=text)
+    group = parser.add_argument_group("pull and push")
+    text = "file that pull writes, JSON lines that every command reads (default: %(default)s)"
+    group.add_argument(
+        "-o", "--output", type=Path, default="votes.jsonl", metavar="FILE", help=text
+    )
+    text = (
+        "labels to push (columns task, label, confidence), instead of those of the default method"
+    )
+    group.add_argument("--labels", type=Path, metavar="FILE", help=text)
+    text = "name of the model version (default: one that follows from the labels)"
+    group.add_argument("--version-name", metavar="NAME", help=text)
+    text = "have the least sure tasks offered first, and show predictions to nobody"
+    group.add_argument("--order", action="store_true", help=text)
+    group = parser.add_argument_group("overlap and serve")
+    text = "share of labels that should be right (default: %(default)s)"
+    group.add_argument("--target", type=float, default=0.95, metavar="P", help=text)
+    text = "labels that every task gets at least (default: %(default)s)"
+    group.add_argument("--min-labels", type=int, default=2, metavar="N", help=text)
+    text = "labels that a task gets at most (default: %(default)s)"
+    group.add_argument("--max-labels", type=int, default=10, metavar="N", help=text)
+    text = "doubtful tasks that are open at a time (default: %(default)s)"
+    group.add_argument("--ahead", type=int, default=50, metavar="N", help=text)
+    group.add_argument("--host", default="127.0.0.1", metavar="NAME", help="to listen on")
+    group.add_argument("--port", type=int, default=9090, metavar="N", help="0 for any that is free")
+
+
+def run(args: Namespace) -> int:
+    from crowdwise.connect import LabelStudio
+
+    studio = LabelStudio(args.url, read_token(args), args.project, question=args.question)
+    {"pull": pull, "push": push, "overlap": set_overlap, "serve": serve}[args.action](args, studio)
+    return 0
+
+
+def read_token(args: Namespace) -> str:
+    """The token, which is no argument: others on the machine see those."""
+    token = os.environ.get(TOKEN, "")
+    if args.token_file is not None:
+        try:
+            token = args.token_file.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise FileError(
+                explain(
+                    f"{args.token_file} cannot be read: {getattr(error, 'strerror', error)}.",
+                    fix="check its path and permissions",
+                )
+            ) from error
+    if not token.strip():
+        raise ParameterError(
+            explain(
+                "There is no token.",
+                expected=f"${TOKEN}, or a file named by --token-file",
+                fix="make a personal access token in Label Studio under Account & Settings",
+            )
+        )
+    return token.strip()
+
+
+def pull(args: Namespace, studio: "LabelStudio") -> None:
+    count = studio.pull(args.output)
+    say(args, f"{args.output}: {plural(count, 'task')} of project {args.project}")
+
+
+def push(args: Namespace, studio: "LabelStudio") -> None:
+    import pandas as pd
+
+    from crowdwise.aggregate import BayesBag
+    from crowdwise.io import read
+    from crowdwise.io.consensus import consensus_frame
+
+    if args.labels is None:
+        votes = read(list(studio.tasks()), "label_studio", question=args.question, repeats="last")
+        labels = consensus_frame(BayesBag().fit(votes), votes)
+    else:
+        labels = pd.read_csv(args.labels)
+        missing = {"task", "label", "confidence"} - set(labels.columns)
+        if missing:
+            raise ParameterError(
+                explain(
+                    f"{args.labels} has no column {', '.join(sorted(missing))}.",
+                    expected="task, label and confidence",
+                    fix="write it with crowdwise aggregate -o",
+                )
+            )
+    found = studio.push(labels, args.version_name)
+    if args.order:
+        studio.order(found.version)
+    known = f", {found.known:,} were there" if found.known else ""
+    say(args, f"{plural(found.new, 'prediction')} new{known}; model version {found.version}")
+
+
+def make_overlap(args: Namespace) -> "Overlap":
+    from crowdwise.connect import Overlap
+    from crowdwise.plan import Planner
+
+    planner = Planner(target=args.target, min_labels=args.min_labels)
+    return Overlap(planner, max_labels=args.max_labels, ahead=args.ahead)
+
+
+def set_overlap(args: Namespace, studio: "LabelStudio") -> None:
+    from crowdwise.io import read
+
+    tasks = list(studio.tasks())
+    votes = read(tasks, "label_studio", question=args.question, repeats="last")
+    wanted, promise = make_overlap(args).plan(votes)
+    numbers = {int(str(task)): is_open for task, is_open in wanted.items()}
+    changed = studio.set_overlap(tasks, numbers)
+    done, n_open = len(promise.tasks), sum(numbers.values())
+    say(args, f"{done:,} of {plural(len(numbers), 'labeled task')} done, {n_open:,} open for one")
+    say(args, f"more label; {changed:,} were changed")
+
+
+def serve(args: Namespace, studio: "LabelStudio") -> None:
+    from crowdwise.connect.label_studio_backend import Backend, make_server
+
+    if args.host not in LOOPBACK:
+        raise ParameterError(
+            explain(
+                f"--host {args.host} can be reached from other machines, and anyone could ask.",
+                expected=" or ".join(LOOPBACK),
+                fix="run it beside Label Studio, or behind a proxy that asks for a password",
+            )
+        )
+    backend = Backend(studio, make_overlap(args))
+    server = make_server(backend, args.host, args.port)
+    backend.start()
+    host, port = server.server_address[:2]
+    say(args, f"serving on http://{host!s}:{port}  (add it under Settings, Model; Ctrl-C ends)")
+    with suppress(KeyboardInterrupt):
+        server.serve_forever()
+    server.server_close()
+    backend.close()

@@ -1,0 +1,274 @@
+"""Label Studio: annotations out, consensus and overlap in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import pandas as pd
+
+from crowdwise.connect.link import ConnectError, Link
+from crowdwise.connect.pages import write_pages
+from crowdwise.errors import FormatError, ParameterError, explain, listing
+from crowdwise.io.consensus import to_label_studio
+from crowdwise.progress import track
+
+PAGE = 100  # tasks of a request
+BATCH = 200  # predictions of a request
+KEPT = ("id", "data", "total_annotations")
+KEPT_OF_EACH = ("id", "result", "completed_by", "was_cancelled", "ground_truth", "created_at",
+                "updated_at", "lead_time")  # fmt: skip
+KINDS = {"Choices": "choices", "Rating": "rating"}  # controls whose answer is one class
+UNCERTAIN = "Uncertainty sampling"
+Task = dict[str, Any]
+
+
+class Pushed(NamedTuple):
+    """What :meth:`LabelStudio.push` has sent."""
+
+    version: str
+    new: int
+    known: int  # predictions of this version that were there
+
+
+class Control(NamedTuple):
+    """The question that is answered: a control of the labeling interface."""
+
+    name: str
+    to_name: str
+    kind: str
+    labels: tuple[str, ...]
+
+
+class LabelStudio:
+    """A project of a Label Studio server.
+
+    What people have made, annotations and drafts, is read and never changed.
+
+    Parameters
+    ----------
+    url : str
+        The address of the server.
+    token : str
+        A personal access token (Account & Settings), or a legacy one.
+    project : int
+        The number in the project's address.
+    question : str, optional
+        The name of the control to read and answer, where there are several.
+    link : Link, optional
+        What sends requests, to be used instead.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        project: int,
+        *,
+        question: str | None = None,
+        link: Link | None = None,
+    ) -> None:
+        self.project, self.question = project, question
+        self._token, self._access = token.strip(), ""
+        self.link = Link(url, self._headers) if link is None else link
+
+    # -- requests ----------------------------------------------------------------------
+
+    def _headers(self) -> dict[str, str]:
+        if self._token.count(".") != 2:
+            return {"Authorization": f"Token {self._token}"}
+        return {"Authorization": f"Bearer {self._access}"} if self._access else {}
+
+    def ask(self, method: str, path: str, body: object = None, **more: Any) -> Any:
+        """The answer to a request; an access token that has run out is renewed."""
+        if self._token.count(".") == 2 and not self._access:
+            self._renew()
+        try:
+            return self.link.ask(method, path, body, **more)
+        except ConnectError as error:
+            if error.status != 401 or not self._access:
+                raise
+        self._renew()
+        return self.link.ask(method, path, body, **more)
+
+    def _renew(self) -> None:
+        self._access = ""
+        answer = self.link.ask("POST", "/api/token/refresh/", {"refresh": self._token}, again=True)
+        self._access = str(answer["access"])
+
+    # -- annotations -------------------------------------------------------------------
+
+    def tasks(
+        self, after: int = 0, condition: Mapping[str, object] | None = None
+    ) -> Iterator[Task]:
+        """Every task with its annotations and predictions, by number.
+
+        Pages begin after the last number instead of at a place, so that tasks which come or go
+        meanwhile make none to be left out or repeated.
+        """
+        while True:
+            page = self._page(after, condition)
+            for task in page:
+                yield task
+                after = int(task["id"])
+            if len(page) < PAGE:
+                return
+
+    def _page(self, after: int, condition: Mapping[str, object] | None) -> list[Task]:
+        beyond = {"filter": "filter:tasks:id", "operator": "greater", "type": "Number"}
+        items = [{**beyond, "value": after}, *([condition] if condition else [])]
+        query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
+        words = f"project={self.project}&page_size={PAGE}&fields=all"
+        path = f"/api/tasks?{words}&query={quote(json.dumps(query))}"
+        return list(self.ask("GET", path)["tasks"])
+
+    def pull(self, path: str | Path) -> int:
+        """Write every task with its annotations to a file of JSON lines, which ``read`` reads.
+
+        An interrupted pull goes on where it stopped. Returns the number of tasks.
+        """
+        total = self.show_project().get("task_number")
+        return write_pages(
+            Path(path),
+            f"{self.link.url} {self.project}",
+            lambda after: track(map(keep, self.tasks(after)), "pulling tasks", total),
+        )
+
+    # -- consensus ---------------------------------------------------------------------
+
+    def show_project(self) -> dict[str, Any]:
+        """The project as the server describes it."""
+        return dict(self.ask("GET", f"/api/projects/{self.project}/"))
+
+    def find_control(self) -> Control:
+        """The control that asks for a class."""
+        controls = self.show_project().get("parsed_label_config") or {}
+        fitting = {name: one for name, one in controls.items() if one.get("type") in KINDS}
+        names = [self.question] if self.question is not None else list(fitting)
+        if len(names) != 1 or names[0] not in fitting:
+            raise ParameterError(
+                explain(
+                    f"Project {self.project} has {len(fitting)} questions that ask for a class.",
+                    found=listing(list(fitting), 20) or "none",
+                    expected="the name of one of them",
+                    fix="name it by question= (--question)",
+                )
+            )
+        one = fitting[names[0]]
+        return Control(names[0], one["to_name"][0], KINDS[one["type"]], tuple(one["labels"]))
+
+    def push(self, consensus: pd.DataFrame, version: str | None = None) -> Pushed:
+        """Add consensus labels as predictions.
+
+        Parameters
+        ----------
+        consensus : DataFrame
+            Columns task (the number of a task), label and confidence, which becomes the score.
+        version : str, optional
+            The model version. By default it follows from the labels: the same ones are the same
+            version. What there is of a version is not sent again.
+        """
+        control = self.find_control()
+        rows = consensus[consensus["label"].notna()]
+        refuse_other_labels(rows, control)
+        version = name_version(rows) if version is None else version
+        made = to_label_studio(
+            rows, control.name, control.to_name, type=control.kind, model_version=version
+        )
+        wanted = {int(one["data"]["task"]): one["predictions"][0] for one in made}
+        first = known = self.list_predicted(version)
+        for last in (False, True):
+            missing = [(task, one) for task, one in wanted.items() if task not in known]
+            try:
+                self._import([{"task": task, **one} for task, one in missing])
+                break
+            except ConnectError as error:
+                if last or error.status:
+                    raise
+            known = self.list_predicted(version)  # what has arrived is not sent again
+        return Pushed(version, len(wanted.keys() - first), len(wanted.keys() & first))
+
+    def _import(self, predictions: list[dict[str, Any]]) -> None:
+        batches = [predictions[i : i + BATCH] for i in range(0, len(predictions), BATCH)]
+        for batch in track(batches, "pushing predictions"):
+            self.ask("POST", f"/api/projects/{self.project}/import/predictions", batch)
+
+    def list_predicted(self, version: str) -> set[int]:
+        """The tasks that have a prediction of a version."""
+        name = "filter:tasks:predictions_model_versions"
+        having = {"filter": name, "operator": "contains", "type": "String", "value": version}
+        return {
+            int(task["id"])
+            for task in self.tasks(condition=having)
+            if any(one.get("model_version") == version for one in task["predictions"])
+        }
+
+    # -- the queue ---------------------------------------------------------------------
+
+    def order(self, version: str) -> None:
+        """Have tasks offered by the scores of a version, the lowest first.
+
+        The open edition does so for one annotator; for several it draws among the tasks that
+        have a prediction of this version. Predictions are no longer shown to annotators, who
+        would agree with them.
+        """
+        change = {"sampling": UNCERTAIN, "model_version": version, "show_collab_predictions": False}
+        self.ask("PATCH", f"/api/projects/{self.project}/", change)
+
+    def set_overlap(self, tasks: Iterable[Task], wanted: Mapping[int, bool]) -> int:
+        """Open tasks for one more annotation, or close them; returns how many were changed.
+
+        ``wanted`` says whether a task of this number is open. Tasks that nobody has labeled
+        stay as they are.
+        """
+        changed = 0
+        for task in tasks:
+            number, given = int(task["id"]), int(task["total_annotations"])
+            if number not in wanted or not given:
+                continue
+            is_open = wanted[number]
+            state = {"overlap": given + is_open, "is_labeled": not is_open}
+            if any(task.get(name) != value for name, value in state.items()):
+                self.ask("PATCH", f"/api/tasks/{number}/", state)
+                changed += 1
+        return changed
+
+
+def keep(task: Task) -> Task:
+    """What a file of annotations needs of a task; people are numbers, as in an export."""
+    kept = {name: task[name] for name in KEPT if name in task}
+    annotations = []
+    for given in task.get("annotations") or []:
+        one = {name: given[name] for name in KEPT_OF_EACH if name in given}
+        who = one.get("completed_by")
+        annotations.append(one | {"completed_by": who["id"] if isinstance(who, dict) else who})
+    return kept | {"annotations": annotations}
+
+
+def refuse_other_labels(rows: pd.DataFrame, control: Control) -> None:
+    """Refuse labels that the labeling interface does not have."""
+    if control.kind != "choices":
+        return
+    other = sorted(set(map(str, rows["label"])) - set(control.labels))
+    if other:
+        raise FormatError(
+            explain(
+                f"The question {control.name!r} does not have all of these labels.",
+                found=listing(other, 20),
+                expected=f"some of {listing(list(control.labels), 20)}",
+                fix="pull the annotations of this project, and push their consensus",
+            )
+        )
+
+
+def name_version(rows: pd.DataFrame) -> str:
+    """A name that follows from labels and confidence."""
+    columns = (rows[name].tolist() for name in ("task", "label", "confidence"))
+    lines = sorted(
+        f"{task}\0{label}\0{sure:.4f}" for task, label, sure in zip(*columns, strict=True)
+    )
+    return f"crowdwise-{hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:12]}"

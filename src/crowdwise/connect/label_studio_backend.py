@@ -1,0 +1,222 @@
+"""An ML backend for Label Studio: active overlap, also in its open edition.
+
+Label Studio tells it of every annotation, asks it for predictions, and is told which tasks are
+open for another annotator. All votes stay in Label Studio: the backend can be ended and started
+at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from typing import Any
+
+from crowdwise.aggregate import IBCC
+from crowdwise.connect.label_studio import Control, LabelStudio, Task, keep, name_version
+from crowdwise.connect.link import ConnectError
+from crowdwise.connect.overlap import Overlap
+from crowdwise.io import read
+from crowdwise.io.consensus import consensus_frame
+
+MOST_BYTES = 64 << 20  # of a request
+POLL = 60.0  # seconds after which all tasks are looked at again, whatever was told
+HEARD = ("ANNOTATION", "TASKS", "START_TRAINING")  # how the actions begin that change votes
+log = logging.getLogger(__name__)
+Answer = dict[str, Any]
+
+
+class Backend:
+    """What the backend knows, and the thread that keeps it in step.
+
+    Parameters
+    ----------
+    studio : LabelStudio
+    overlap : Overlap, optional
+    shown : bool
+        Whether predictions carry the label. By default they have only a score: annotators who
+        see what others have said agree with it.
+    pause : float
+        Seconds to wait for more annotations before they are learned from.
+    """
+
+    def __init__(
+        self,
+        studio: LabelStudio,
+        overlap: Overlap | None = None,
+        *,
+        shown: bool = False,
+        pause: float = 1.0,
+    ) -> None:
+        self.studio, self.overlap = studio, Overlap() if overlap is None else overlap
+        self.shown, self.pause = shown, pause
+        self.version, self.n_changed = "crowdwise", 0
+        self.consensus: dict[int, tuple[Any, float]] = {}
+        self.control: Control | None = None
+        self._tasks: dict[int, Task] = {}
+        self._told: set[int] = set()
+        self._lock, self._news, self._end = Lock(), Event(), Event()
+        self._thread = Thread(target=self._work, name="crowdwise-backend", daemon=True)
+
+    def start(self) -> None:
+        """Read the project, and go on in a thread."""
+        self.control = self.studio.find_control()
+        self.read_all()
+        self.think()
+        self._thread.start()
+
+    def close(self) -> None:
+        self._end.set()
+        self._news.set()
+        self._thread.join(timeout=10)
+
+    def notice(self, task: int | None) -> None:
+        """Something was done to a task; None if that may be any."""
+        with self._lock:
+            self._told.add(-1 if task is None else task)
+        self._news.set()
+
+    def _work(self) -> None:
+        while not self._end.is_set():
+            if not self._news.wait(POLL):
+                self.notice(None)
+            self._end.wait(self.pause)
+            self._news.clear()
+            with self._lock:
+                told, self._told = self._told, set()
+            try:
+                self.read_all() if -1 in told else self.read_some(told)
+                self.think()
+            except Exception as error:
+                log.warning("Label Studio could not be followed: %s", error)
+                with self._lock:
+                    self._told |= told  # nothing is forgotten
+                self._end.wait(self.pause)
+
+    # -- what is known -----------------------------------------------------------------
+
+    def read_all(self) -> None:
+        """Look at every task."""
+        self._tasks = {int(task["id"]): trim(task) for task in self.studio.tasks()}
+
+    def read_some(self, numbers: set[int]) -> None:
+        """Look at some tasks again; those that are gone are forgotten."""
+        for number in numbers:
+            try:
+                self._tasks[number] = trim(self.studio.ask("GET", f"/api/tasks/{number}/"))
+            except ConnectError as error:
+                if error.status != 404:
+                    raise
+                self._tasks.pop(number, None)
+
+    def think(self) -> None:
+        """Learn from all annotations, and open or close tasks."""
+        tasks = list(self._tasks.values())
+        question = self.control.name if self.control else self.studio.question
+        if not any(task["annotations"] for task in tasks):
+            return
+        votes = read(tasks, "label_studio", question=question, repeats="last")
+        if votes.n_classes < 2:
+            return
+        frame = consensus_frame(IBCC().fit(votes), votes)
+        self.version = name_version(frame)
+        rows = zip(*(frame[name].tolist() for name in ("task", "label", "confidence")), strict=True)
+        self.consensus = {int(task): (label, sure) for task, label, sure in rows}
+        wanted, promise = self.overlap.plan(votes)
+        by_number = {int(str(task)): is_open for task, is_open in wanted.items()}
+        changed = self.studio.set_overlap(tasks, by_number)
+        for number, is_open in by_number.items():  # as they are now, so that none is sent again
+            task = self._tasks[number]
+            task["overlap"] = int(task["total_annotations"]) + is_open
+            task["is_labeled"] = not is_open
+        self.n_changed += changed
+        log.info("%d of %d tasks are done, %d changed", len(promise.tasks), len(tasks), changed)
+
+    # -- what is answered --------------------------------------------------------------
+
+    def answer(self, method: str, path: str, body: Any) -> Answer | None:
+        """The answer to a request of Label Studio, None if there is no such thing."""
+        if method == "GET":
+            up: Answer = {"status": "UP", "model_class": "crowdwise"}
+            pages = {"/": up, "/health": up, "/versions": {"versions": [self.version]}}
+            return pages.get(path)
+        known: dict[str, Callable[[Answer], Answer]] = {
+            "/setup": lambda _: {"model_version": self.version},
+            "/validate": lambda _: {"status": "ok"},
+            "/predict": self._predict,
+            "/webhook": self._hear,
+            "/train": self._hear,
+            "/job_status": lambda _: {"job_status": "finished"},
+        }
+        return known[path](body if isinstance(body, dict) else {}) if path in known else None
+
+    def _predict(self, body: Answer) -> Answer:
+        results = [self._predict_one(task) for task in body.get("tasks") or []]
+        return {"results": results, "model_version": self.version}
+
+    def _predict_one(self, task: Any) -> Answer:
+        label, sure = self.consensus.get(int(task.get("id") or 0), (None, 0.0))
+        result = []
+        if self.shown and label is not None and self.control is not None:
+            name, to_name, kind, _ = self.control
+            value = {kind: [str(label)] if kind == "choices" else label}
+            result = [{"from_name": name, "to_name": to_name, "type": kind, "value": value}]
+        return {"result": result, "score": float(sure), "model_version": self.version}
+
+    def _hear(self, body: Answer) -> Answer:
+        project = body.get("project")
+        number = project.get("id") if isinstance(project, dict) else None
+        action = str(body.get("action", HEARD[0]))
+        if number not in (None, self.studio.project) or not action.startswith(HEARD):
+            return {"status": "passed over"}
+        task = body.get("task")
+        self.notice(task.get("id") if isinstance(task, dict) else None)
+        return {"status": "noticed"}
+
+
+def trim(task: Task) -> Task:
+    """What has to be remembered of a task."""
+    kept = keep(task) | {name: task.get(name) for name in ("overlap", "is_labeled")}
+    return kept | {"data": {}}
+
+
+def make_server(backend: Backend, host: str = "127.0.0.1", port: int = 9090) -> ThreadingHTTPServer:
+    """A server that answers Label Studio; ``serve_forever`` runs it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        timeout = 30
+        server_version, sys_version = "crowdwise", ""
+
+        def do_GET(self) -> None:
+            self._reply(backend.answer("GET", self._path(), None))
+
+        def do_POST(self) -> None:
+            size = self.headers.get("Content-Length", "")
+            if not size.isdecimal() or int(size) > MOST_BYTES:
+                return self._send(413, {"detail": f"at most {MOST_BYTES:,} bytes"})
+            try:
+                body = json.loads(self.rfile.read(int(size)) or b"{}")
+                return self._reply(backend.answer("POST", self._path(), body))
+            except (ValueError, TypeError, AttributeError):
+                return self._send(400, {"detail": "the body is not what Label Studio sends"})
+
+        def _path(self) -> str:
+            return self.path.partition("?")[0].rstrip("/") or "/"
+
+        def _reply(self, answer: Answer | None) -> None:
+            self._send(404 if answer is None else 200, answer or {"detail": "no such thing"})
+
+        def _send(self, status: int, answer: Answer) -> None:
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:
+            log.debug(format, *args)
+
+    return ThreadingHTTPServer((host, port), Handler)

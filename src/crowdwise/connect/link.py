@@ -1,0 +1,160 @@
+"""Requests to another program: JSON in and out, tried again where that cannot do harm."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from http.client import HTTPException, HTTPMessage
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from crowdwise.errors import CrowdwiseError, ParameterError, explain
+
+BUSY = {429, 502, 503, 504}  # try again later
+TRIES = 5
+LONGEST_WAIT = 60.0  # seconds between two tries, whatever the server asks for
+MOST_BYTES = 1 << 28  # of an answer
+Headers = Mapping[str, str]
+
+
+class ConnectError(CrowdwiseError, OSError):
+    """Another program cannot be reached, or refuses what it was asked.
+
+    ``status`` is that of its answer, 0 if there was none.
+    """
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Stay(HTTPRedirectHandler):
+    """Follows no redirect: a token must not go where nobody sent it."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        return None
+
+
+class Link:
+    """A server that speaks JSON.
+
+    Parameters
+    ----------
+    url : str
+        Its address, with any folder that it lives in.
+    headers : callable
+        Makes the headers of each request, such as the one with the token. They are in no message.
+    timeout : float
+        Seconds to wait for an answer.
+    sleep : callable
+        Waits between two tries.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        headers: Callable[[], Headers] = dict,
+        *,
+        timeout: float = 60.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+            raise ParameterError(
+                explain(
+                    "The address of the server cannot be used.",
+                    expected="http://HOST:PORT or https://HOST, without a name and password",
+                    fix="write it like one of these",
+                )
+            )
+        self.url, self.timeout = url.rstrip("/"), timeout
+        self._headers, self._sleep, self._opener = headers, sleep, build_opener(Stay)
+
+    def ask(self, method: str, path: str, body: object = None, *, again: bool | None = None) -> Any:
+        """The answer to a request.
+
+        What is not a ``POST`` is sent again when no answer came; ``again`` says otherwise. A
+        server that is busy has done nothing, so that it is asked again in any case.
+        """
+        again = method != "POST" if again is None else again
+        data = None if body is None else json.dumps(body).encode()
+        for number in range(1, TRIES + 1):
+            try:
+                return self._ask_once(method, path, data)
+            except ConnectError as error:
+                may = error.status in BUSY or (error.status == 0 and again)
+                if not may or number == TRIES:
+                    raise
+                self._sleep(wait_before(number, getattr(error, "after", None)))
+        raise AssertionError("unreachable")
+
+    def _ask_once(self, method: str, path: str, data: bytes | None) -> Any:
+        headers = {"Accept": "application/json", **self._headers()}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        request = Request(f"{self.url}{path}", data, headers, method=method)
+        where = f"{method} {self.url}{path.partition('?')[0]}"
+        try:
+            with self._opener.open(request, timeout=self.timeout) as answer:
+                text = answer.read(MOST_BYTES + 1)
+        except HTTPError as error:
+            raise refusal(where, error) from None
+        except (URLError, HTTPException, OSError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise ConnectError(
+                explain(
+                    "There was no answer.",
+                    first=f"{where}: {reason}",
+                    fix="check the address, and that the server is up",
+                )
+            ) from None
+        if len(text) > MOST_BYTES:
+            raise ConnectError(explain("The answer is too large.", first=where, fix="ask for less"))
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            raise ConnectError(
+                explain(
+                    "The answer is not JSON.",
+                    first=f"{where}: {text[:60]!r}",
+                    fix="check that the address is that of the server itself",
+                ),
+                200,
+            ) from None
+
+
+def refusal(where: str, error: HTTPError) -> ConnectError:
+    """What the server answered instead, with what it says of the reason."""
+    try:
+        with error:
+            said = json.loads(error.read(100_000))
+        detail = said.get("detail") or said.get("error") or said.get("validation_errors") or said
+    except (ValueError, OSError, AttributeError):
+        detail = error.reason
+    fixes = {
+        401: "check the token, and that it is still valid",
+        403: "use the token of someone who may do this",
+        404: "check the address and the project's number",
+    }
+    fix = fixes.get(error.code, "check what was asked for")
+    if 300 <= error.code < 400:
+        fix = f"use the address that it points to: {error.headers.get('Location', '')[:200]}"
+    text = explain(
+        f"The server answered {error.code}.", first=f"{where}: {str(detail)[:300]}", fix=fix
+    )
+    found = ConnectError(text, error.code)
+    vars(found)["after"] = error.headers.get("Retry-After")
+    return found
+
+
+def wait_before(number: int, after: str | None) -> float:
+    """Seconds to wait after so many tries: what the server asks for, or longer each time."""
+    if after is not None and after.strip().isdigit():
+        return min(float(after), LONGEST_WAIT)
+    return float(min(0.5 * 2**number, LONGEST_WAIT) * random.uniform(0.5, 1.0))

@@ -1,0 +1,51 @@
+"""Files that grow page by page, and go on where they stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from crowdwise.errors import FileError, explain
+
+PART = ".part"  # how the name of an unfinished file ends
+
+
+def write_pages(path: Path, source: str, records: Callable[[int], Iterable[dict[str, Any]]]) -> int:
+    """Write records with an ``id`` to JSON lines; ``records`` gives those after a number.
+
+    Until the last is there, they lie in a file beside, from which the next attempt to pull from
+    the same source goes on. Returns how many there are.
+    """
+    mark = hashlib.sha256(source.encode()).hexdigest()[:8]
+    part = path.with_name(f"{path.name}.{mark}{PART}")
+    try:
+        after, count = find_end(part)
+        with part.open("a", encoding="utf-8") as file:
+            for record in records(after):
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                file.flush()
+                count += 1
+        part.replace(path)
+    except OSError as error:
+        if isinstance(error, FileError) or error.strerror is None:
+            raise
+        raise FileError(
+            explain(
+                f"{path} cannot be written: {error.strerror}.",
+                fix="check the folder, its permissions and the disk",
+            )
+        ) from error
+    return count
+
+
+def find_end(part: Path) -> tuple[int, int]:
+    """The last number in an unfinished file, and its count; half a line at its end is cut off."""
+    if not part.exists():
+        return 0, 0
+    lines = part.read_bytes().split(b"\n")
+    whole = [line for line in lines[:-1] if line]
+    part.write_bytes(b"".join(line + b"\n" for line in whole))
+    return (int(json.loads(whole[-1])["id"]) if whole else 0), len(whole)

@@ -1,0 +1,92 @@
+"""Prodigy: a task router that asks for another label only where one is needed.
+
+Written to the contract that Prodigy documents for ``task_router``: a function of the controller,
+the session that asks, and the task, which returns the sessions that the task goes to.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Protocol
+
+from crowdwise.connect.overlap import Overlap
+from crowdwise.io import read
+
+HASH = "_input_hash"
+
+
+class Controller(Protocol):
+    """What is used of Prodigy's controller."""
+
+    db: Any
+    dataset: str
+
+    @property
+    def session_ids(self) -> Iterable[str]: ...
+
+
+Router = Callable[[Controller, str, dict[str, Any]], list[str]]
+
+
+def make_task_router(
+    overlap: Overlap | None = None, question: str | None = None, every: int = 20
+) -> Router:
+    """A ``task_router`` for the components of a recipe.
+
+    A task that nobody has labeled goes to ``min_labels`` sessions, the same ones whenever it is
+    asked. After that it goes to one session more at a time, of those that have not labeled it,
+    while the overlap says that it is open. What that says is found anew after ``every`` new
+    answers in the data set.
+
+    Prodigy routes a task when it comes out of the stream, so that only a stream which comes round
+    again lets a task have one label more.
+    """
+    overlap = Overlap() if overlap is None else overlap
+    state: dict[str, Any] = {"n": -every, "open": {}, "by": {}}
+
+    def look(controller: Controller) -> None:
+        examples = list(controller.db.get_dataset_examples(controller.dataset) or [])
+        if len(examples) - state["n"] < every and state["n"] <= len(examples):
+            return
+        state["n"] = len(examples)
+        state["by"] = list_sessions(examples)
+        state["open"] = plan(overlap, examples, question)
+
+    def route(controller: Controller, session_id: str, item: dict[str, Any]) -> list[str]:
+        look(controller)
+        task = item[HASH]
+        given = state["by"].get(task, set())
+        sessions = sorted(controller.session_ids, key=lambda name: mix(task, name))
+        others = [name for name in sessions if name not in given]
+        if not given:
+            return others[: overlap.planner.min_labels]
+        if not state["open"].get(task, len(given) < overlap.planner.min_labels):
+            return []
+        return [session_id] if session_id in others else others[:1]
+
+    return route
+
+
+def list_sessions(examples: Iterable[dict[str, Any]]) -> dict[Hashable, set[str]]:
+    """Who has answered each task."""
+    found: dict[Hashable, set[str]] = {}
+    for one in examples:
+        found.setdefault(one.get(HASH), set()).add(str(one.get("_session_id")))
+    return found
+
+
+def plan(
+    overlap: Overlap, examples: list[dict[str, Any]], question: str | None
+) -> dict[Hashable, bool]:
+    """Which tasks are open; none is known to be while there are no two classes."""
+    answered = [one for one in examples if one.get("answer") in ("accept", "reject")]
+    if not answered:
+        return {}
+    votes = read(answered, "prodigy", question=question, repeats="last")
+    return overlap.plan(votes)[0] if votes.n_classes > 1 else {}
+
+
+def mix(task: Hashable, session: str) -> int:
+    """A number that is the same whenever the service is started."""
+    return zlib.crc32(f"{task}\0{session}".encode())

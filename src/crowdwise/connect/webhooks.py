@@ -1,0 +1,122 @@
+"""Signed webhooks: tell another program what happened, or hear it from one.
+
+A request carries ``Crowdwise-Signature: t=SECONDS,v1=HEX``, the HMAC-SHA256 of ``SECONDS.BODY``
+under a shared secret, and ``Idempotency-Key``, the same for every attempt to send an event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any
+from uuid import uuid4
+
+from crowdwise.connect.link import Link
+from crowdwise.errors import CrowdwiseError, ParameterError, explain
+
+SIGNATURE, KEY = "Crowdwise-Signature", "Idempotency-Key"
+TOLERANCE = 300.0  # seconds between two clocks, and on the way
+SHORTEST = 16  # characters of a secret
+MOST_KEYS = 100_000  # that are remembered
+
+
+class SignatureError(CrowdwiseError, ValueError):
+    """A request was not signed with our secret, or long ago."""
+
+
+def sign(secret: str, body: bytes, at: float) -> str:
+    """The signature of a body at a time, in seconds since 1970.
+
+    >>> sign("a secret of 24 characters", b"{}", 1_700_000_000.5)[:26]
+    't=1700000000,v1=f5a7517f79'
+    """
+    moment = str(int(at))
+    digest = hmac.new(check_secret(secret), moment.encode() + b"." + body, hashlib.sha256)
+    return f"t={moment},v1={digest.hexdigest()}"
+
+
+def verify(secret: str, body: bytes, signature: str, now: float | None = None) -> None:
+    """Refuse a body that was not signed with the secret within the last five minutes."""
+    moment = signature.partition(",")[0].removeprefix("t=")
+    now = time.time() if now is None else now
+    known = moment.isascii() and moment.isdigit() and len(moment) < 16
+    expected = sign(secret, body, int(moment) if known else 0)
+    right = hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace"))
+    if not (known and right and abs(now - int(moment)) <= TOLERANCE):
+        raise SignatureError(
+            explain(
+                "The request is not signed as it should be.",
+                expected=f"{SIGNATURE}: t=SECONDS,v1=HEX, by our secret and in the last 5 minutes",
+                fix="compare the secrets, and the clocks of both machines",
+            )
+        )
+
+
+def check_secret(secret: str) -> bytes:
+    """The bytes of a secret; a short one can be guessed."""
+    if len(secret) < SHORTEST:
+        raise ParameterError(
+            explain(
+                f"The secret has {len(secret)} characters.",
+                expected=f"{SHORTEST} or more",
+                fix='make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
+            )
+        )
+    return secret.encode()
+
+
+class Webhook:
+    """An address that is told what happens.
+
+    Parameters
+    ----------
+    url, secret : str
+        Where, and what requests are signed with.
+    sleep : callable
+        Waits between two attempts.
+    """
+
+    def __init__(self, url: str, secret: str, sleep: Callable[[float], None] = time.sleep) -> None:
+        check_secret(secret)
+        self._url, self._secret, self._sleep = url, secret, sleep
+
+    def send(self, event: str, data: object, key: str | None = None) -> str:
+        """Send an event until it is taken; returns the key that all attempts had."""
+        key = uuid4().hex if key is None else key
+        body = {"event": event, "data": data}
+        text = json.dumps(body).encode()
+
+        def headers() -> dict[str, str]:  # signed anew for each attempt
+            return {KEY: key, SIGNATURE: sign(self._secret, text, time.time())}
+
+        Link(self._url, headers, sleep=self._sleep).ask("POST", "", body, again=True)
+        return key
+
+
+class Inbox:
+    """Takes signed requests, each event once."""
+
+    def __init__(self, secret: str, handle: Callable[[str, Any], None]) -> None:
+        check_secret(secret)
+        self._secret, self._handle, self._lock = secret, handle, Lock()
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def take(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        """Handle a request; whether it was new. An event that could not be handled stays new."""
+        by_name = {name.lower(): value for name, value in headers.items()}
+        verify(self._secret, body, by_name.get(SIGNATURE.lower(), ""))
+        key = by_name.get(KEY.lower(), "") or hashlib.sha256(body).hexdigest()
+        with self._lock:
+            if key in self._known:
+                return False
+            event = json.loads(body)
+            self._handle(str(event["event"]), event["data"])
+            self._known[key] = None
+            if len(self._known) > MOST_KEYS:
+                self._known.popitem(last=False)
+        return True

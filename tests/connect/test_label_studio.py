@@ -1,0 +1,243 @@
+"""Label Studio, replayed from an exchange with a running one (`make test-live` records it)."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from crowdwise import read
+from crowdwise.aggregate import IBCC
+from crowdwise.connect import ConnectError, LabelStudio, Overlap
+from crowdwise.connect.label_studio import PAGE, name_version
+from crowdwise.connect.label_studio_backend import Backend
+from crowdwise.errors import FormatError, ParameterError
+from crowdwise.io.consensus import consensus_frame
+from crowdwise.plan import Planner
+
+RECORDED = json.loads((Path(__file__).parent / "label_studio_exchange.json").read_text())
+PROJECT = RECORDED["project"]
+
+
+class Replay:
+    """Answers as the server did, in its order; anything else that is asked is an error."""
+
+    url = "http://label-studio.example"
+
+    def __init__(self):
+        self.left = list(RECORDED["exchange"])
+
+    def ask(self, method, path, body=None, **_):
+        wanted = self.left.pop(0)
+        assert (method, path) == (wanted["method"], wanted["path"])
+        if "token" not in path:
+            assert rounded(body) == rounded(wanted["body"])
+        return wanted["answer"]
+
+
+def rounded(body):
+    """As it would be sent, but for the last digits."""
+    return json.loads(json.dumps(body), parse_float=lambda text: round(float(text), 5))
+
+
+class Server:
+    """A project in memory, as far as the client can tell."""
+
+    url = "http://label-studio.example"
+    config = {"kind": {"type": "Choices", "to_name": ["text"], "labels": ["cat", "dog"]}}
+
+    def __init__(self, votes, controls=config):
+        self.controls, self.asked, self.lose = controls, [], 0
+        self.tasks = [
+            {
+                "id": number,
+                "annotations": [
+                    {
+                        "id": 10 * number + i,
+                        "completed_by": {"id": who, "email": f"{who}@example.com"},
+                        "result": answer("kind", label),
+                    }
+                    for i, (who, label) in enumerate(given.items())
+                ],
+                "predictions": [],
+                "total_annotations": len(given),
+                "overlap": 1,
+                "is_labeled": bool(given),
+            }
+            for number, given in votes.items()
+        ]
+
+    def ask(self, method, path, body=None, **_):
+        self.asked.append((method, path.partition("?")[0]))
+        if path.startswith("/api/projects/") and path.endswith("/import/predictions"):
+            for one in body[: len(body) // 2 if self.lose else None]:
+                self.find(one["task"])["predictions"].append(one)
+            if self.lose:
+                self.lose -= 1
+                raise ConnectError("There was no answer.")
+            return None
+        if path.startswith("/api/projects/"):
+            return {"parsed_label_config": self.controls, "task_number": len(self.tasks)}
+        if path.startswith("/api/tasks?"):
+            after = int(path.partition("%22value%22%3A%20")[2].partition("%7D")[0])
+            return {"tasks": [task for task in self.tasks if task["id"] > after][:PAGE]}
+        task = self.find(int(path.rstrip("/").rpartition("/")[2]))
+        return json.loads(json.dumps(task)) if method == "GET" else task.update(body)
+
+    def find(self, number):
+        return next(task for task in self.tasks if task["id"] == number)
+
+
+def answer(name, label):
+    value = {"choices": [label]}
+    return [{"from_name": name, "to_name": "text", "type": "choices", "value": value}]
+
+
+def connect(server, **more):
+    return LabelStudio(server.url, "0123", 1, link=server, **more)
+
+
+def votes_of(n_tasks, split=()):
+    return {i: {"ann": "cat", "bob": "dog" if i in split else "cat"} for i in range(1, n_tasks + 1)}
+
+
+def test_promise_connect_a_second_round_trip_changes_nothing(tmp_path):
+    replay = Replay()
+    studio = LabelStudio(replay.url, "a.b.c", PROJECT, link=replay)
+    found = []
+    for _ in range(2):
+        assert studio.pull(tmp_path / "votes.jsonl") == 3
+        votes = read(tmp_path / "votes.jsonl")
+        found.append(studio.push(consensus_frame(IBCC().fit(votes), votes)))
+    assert [(one.new, one.known) for one in found] == [(3, 0), (0, 3)]
+    assert found[0].version == found[1].version
+    first, _, third = votes.to_dict().values()
+    assert list(first.values()) == ["cat", "cat"]
+    assert list(third.values()) == ["cat", "dog"]
+    assert "@" not in (tmp_path / "votes.jsonl").read_text()  # people are numbers
+    studio.order(found[0].version)
+    numbers = [int(task) for task in votes.tasks]
+    for changed in (2, 0):
+        tasks = list(studio.tasks())
+        assert studio.set_overlap(tasks, {numbers[0]: False, numbers[2]: True}) == changed
+    assert not replay.left
+
+
+def test_the_recorded_exchange_has_no_token():
+    text = json.dumps(RECORDED)
+    assert "eyJ" not in text
+    assert '"refresh": "a.b.c"' in text
+
+
+def test_pages_go_on_after_the_last_number(tmp_path):
+    server = Server(votes_of(2 * PAGE + 7))
+    assert connect(server).pull(tmp_path / "votes.jsonl") == 2 * PAGE + 7
+    assert server.asked.count(("GET", "/api/tasks")) == 3
+
+
+def test_an_interrupted_pull_goes_on_where_it_stopped(tmp_path):
+    server, target = Server(votes_of(PAGE + 5)), tmp_path / "votes.jsonl"
+    studio = connect(server)
+    pages = studio._page
+
+    def stop(after, condition):
+        if after:
+            raise KeyboardInterrupt
+        return pages(after, condition)
+
+    studio._page = stop
+    with pytest.raises(KeyboardInterrupt):
+        studio.pull(target)
+    assert not target.exists()
+    part = next(tmp_path.iterdir())
+    part.write_bytes(part.read_bytes() + b'{"id": 9999, "cut off in the mid')
+    server.asked.clear()
+    studio._page = pages
+    assert studio.pull(target) == PAGE + 5
+    assert server.asked.count(("GET", "/api/tasks")) == 1
+    assert [json.loads(line)["id"] for line in target.read_text().splitlines()] == list(
+        range(1, PAGE + 6)
+    )
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_arrived_before_the_connection_broke_is_not_sent_again():
+    server = Server(votes_of(6))
+    server.lose = 1
+    labels = pd.DataFrame({"task": range(1, 7), "label": "cat", "confidence": 0.9})
+    assert connect(server).push(labels) == (name_version(labels), 6, 0)
+    assert [len(task["predictions"]) for task in server.tasks] == [1] * 6
+
+
+def test_the_version_follows_from_the_labels():
+    labels = pd.DataFrame({"task": [1, 2], "label": ["cat", "dog"], "confidence": [0.9, 0.8]})
+    assert name_version(labels) == name_version(labels[::-1])
+    assert name_version(labels) != name_version(labels.assign(confidence=0.7))
+
+
+def test_labels_that_the_interface_lacks_are_refused():
+    labels = pd.DataFrame({"task": [1], "label": ["eel"], "confidence": [0.9]})
+    with pytest.raises(FormatError, match=r"'kind' does not have.*\n.*eel"):
+        connect(Server(votes_of(1))).push(labels)
+
+
+def test_one_question_of_several_has_to_be_named():
+    controls = {**Server.config, "mood": {**Server.config["kind"], "type": "Rating"}}
+    server = Server(votes_of(1), controls)
+    with pytest.raises(ParameterError, match="2 questions that ask for a class"):
+        connect(server).find_control()
+    assert connect(server, question="mood").find_control().kind == "rating"
+
+
+def test_doubtful_tasks_are_opened_and_others_closed():
+    server = Server(votes_of(12, split={3, 6, 9}) | {13: {}})
+    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.97), ahead=2))
+    backend.control = backend.studio.find_control()
+    backend.read_all()
+    backend.think()
+    opened = {task["id"] for task in server.tasks if not task["is_labeled"]}
+    assert opened - {13} < {3, 6, 9}
+    assert len(opened - {13}) == 2
+    assert {server.find(i)["overlap"] for i in opened - {13}} == {3}
+    assert server.find(1)["overlap"] == 2
+    assert server.find(13)["overlap"] == 1  # nobody has labeled it
+    server.asked.clear()
+    backend.think()
+    assert not server.asked  # all is as it should be
+
+
+def test_a_webhook_makes_the_backend_look_again(wait_for):
+    server = Server(votes_of(8, split={2}))
+    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.97)), pause=0.01)
+    backend.start()
+    assert not server.find(2)["is_labeled"]
+    before = backend.version
+    for who in ("cid", "dan"):
+        server.find(2)["annotations"].append(
+            {"id": who, "completed_by": who, "result": answer("kind", "cat")}
+        )
+    server.find(2)["total_annotations"] = 4
+    body = {"action": "ANNOTATION_CREATED", "project": {"id": 1}, "task": {"id": 2}}
+    assert backend.answer("POST", "/webhook", body) == {"status": "noticed"}
+    wait_for(lambda: server.find(2)["is_labeled"])
+    assert backend.version != before
+    backend.close()
+
+
+def test_the_backend_answers_as_label_studio_asks():
+    server = Server(votes_of(8, split={2}))
+    backend = Backend(connect(server), Overlap(Planner(IBCC())))
+    backend.start()
+    assert backend.answer("GET", "/health", None)["status"] == "UP"
+    assert backend.answer("POST", "/setup", {"schema": ""}) == {"model_version": backend.version}
+    asked = {"tasks": [{"id": 1}, {"id": 99}]}
+    first, unknown = backend.answer("POST", "/predict", asked)["results"]
+    assert first["result"] == []  # or annotators would agree with it
+    assert first["score"] > 0.5 > unknown["score"] == 0
+    backend.shown = True
+    shown = backend.answer("POST", "/predict", asked)["results"]
+    assert [one["result"] for one in shown] == [answer("kind", "cat"), []]
+    other = {"action": "ANNOTATION_CREATED", "project": {"id": 7}}
+    assert backend.answer("POST", "/webhook", other) == {"status": "passed over"}
+    assert backend.answer("GET", "/secrets", None) is None
+    backend.close()
