@@ -39,8 +39,13 @@ def environment() -> Environment:
     )
     for word in (words.share, words.number, words.shares_between):
         made.filters[word.__name__] = word
-    made.filters |= {"count": "{:,}".format, "plural": plural, "name": show_name}
+    made.filters |= {"count": "{:,}".format, "plural": plural, "name": show_name, "money": money}
     return made
+
+
+def money(amount: float) -> str:
+    """An amount with its cents, where there are some."""
+    return f"{amount:,.2f}".removesuffix(".00")
 
 
 def draw_dashboard(service: Service) -> str:
