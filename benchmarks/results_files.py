@@ -4,7 +4,7 @@ import json
 import platform
 import sys
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
@@ -17,7 +17,7 @@ def provenance(command: str) -> dict[str, object]:
         "command": command,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {name: _version(name) for name in PACKAGES},
         "machine": f"{platform.machine()}, {_cores()} cores",
     }
 
@@ -44,6 +44,13 @@ def _footer(about: dict[str, object]) -> str:
         f"Made by `{about['command']}` on {about['date']}; Python {about['python']}, {versions}; "
         f"{about['machine']}.\n"
     )
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:  # run from its source
+        return "0"
 
 
 def _cores() -> int:

@@ -25,6 +25,7 @@ from crowdwise.base.params import Constraints, at_least
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.nets.modules import EmbedNet
+from crowdwise.nets.ranks import ALONE, Ranks
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
 
@@ -89,6 +90,7 @@ class GroupTasks:
     sampler: Sampler
     renew: Callable[[GroupTasks], None]
     epoch: int = -1
+    ranks: Ranks = ALONE
 
     @property
     def n_examples(self) -> int:
@@ -138,9 +140,17 @@ class GroupTasks:
         n = min(self.n_groups, HELD_GROUPS)
         return self.batch(self.sampler.draw(self.pool(), n, generator))
 
-    def labeled(self) -> GroupBatch:
-        """The same: groups are made of labeled tasks."""
-        return self.whole()
+    def parts(self, *, labeled: bool = False) -> Iterator[GroupBatch]:
+        """The same, which are made of labeled tasks in any case."""
+        yield self.whole()
+
+    def undivided(self) -> GroupTasks:
+        """The same: there are no parts."""
+        return self
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.label)
 
     def held_out(
         self, fraction: float, rng: np.random.RandomState, by: str = "tasks"

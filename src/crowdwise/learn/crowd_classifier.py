@@ -60,6 +60,8 @@ from crowdwise.nets.features import (
 )
 from crowdwise.nets.loop import History, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
+from crowdwise.nets.parts import divide
+from crowdwise.nets.ranks import digest, find_ranks
 from crowdwise.nets.saved import pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.typing import (
@@ -259,9 +261,14 @@ class CrowdClassifier(Learner):
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(in_rows_of(X, annotations), votes.tasks)
         settings = self.training if self.training is not None else self.default_training
-        rng, device = check_random_state(self.random_state), pick_device(settings.device)
+        ranks, device = find_ranks(), pick_device(settings.device)
+        rng = check_random_state(self.random_state)
+        if self.random_state is None:
+            rng = ranks.same_rng(rng)
         table = worker_table(worker_features, votes.workers)
-        data = as_data(features, votes, known, device, table)
+        sizes = *votes.shape, votes.n_classes, votes.n_annotations, *features.shape
+        ranks.agree("features, labels or gold", *sizes, digest(*find_codes(votes, known)))
+        data = replace(as_data(features, votes, known, device, table), ranks=ranks)
         fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
         fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
         remember_features(fresh, features)
@@ -397,16 +404,19 @@ class CrowdClassifier(Learner):
     def _describe(self, objective: CrowdObjective, data: CrowdData) -> None:
         """Posterior, confusion and accuracy on the training tasks."""
         objective.settle(data)
+        data = divide(data, objective)
         n_workers, n_classes = len(self.workers_), len(self.classes_)
-        total, shares = torch.zeros(n_workers, n_classes, n_classes, dtype=torch.float64), []
+        total = torch.zeros(n_workers, n_classes, n_classes, dtype=torch.float64)
+        shares = torch.zeros(data.n_tasks, n_classes, dtype=torch.float64)
         often = torch.zeros(n_classes, dtype=torch.float64)
         for batch in objective.chunks(data):
-            share = objective.posterior(batch).exp().double().numpy()  # (task, truth)
-            shares.append(share / share.sum(axis=1, keepdims=True))
-            weight = torch.as_tensor(shares[-1]).clamp_min(1e-12)  # also where no task has a truth
+            share = objective.posterior(batch).exp().double()  # (task, truth)
+            shares[batch.task] = share / share.sum(dim=1, keepdim=True)
+            weight = shares[batch.task].clamp_min(1e-12)  # also where no task has a truth
             self._add_confusion(total, batch.x, weight)
             often += weight.sum(dim=0)
-        self.posterior_: Floats = np.concatenate(shares)
+        shares, total, often = data.ranks.add([shares, total, often])
+        self.posterior_: Floats = shares.numpy()
         # An average over the tasks, by posterior.
         self.confusion_: Floats = (total / often[:, None]).numpy()
         right = np.einsum("wkk,k->w", self.confusion_, self.posterior_.mean(axis=0))
@@ -530,3 +540,8 @@ class CrowdClassifier(Learner):
             scaler = Standardize(torch.zeros(data.n_in), torch.ones(data.n_in))
         front = self._front(scaler, data)
         return CrowdNet(front, self._build_truth(data), self._noise().build(data))
+
+
+def find_codes(votes: Annotations, gold: Ints | None) -> list[Array]:
+    """The columns that other processes must have alike."""
+    return [votes.task, votes.worker, votes.label, *([] if gold is None else [gold])]

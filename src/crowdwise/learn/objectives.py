@@ -30,6 +30,7 @@ class PerTaskLoss(CrowdObjective):
     """Minus the likelihood of all labels of a task together, per annotation."""
 
     by = "task"
+    adds_up = True
 
     def loss(self, batch: Batch) -> Tensor:
         return -per_task(*self.scores(batch), batch)
@@ -49,6 +50,8 @@ class PerLabel(ObjectivePart):
 
 class PerLabelLoss(CrowdObjective):
     """Minus the likelihood of each label by the noise model's own rule, and of known truths."""
+
+    adds_up = True
 
     def __init__(self, net: CrowdNet, data: CrowdData) -> None:
         super().__init__(net, data)

@@ -257,6 +257,13 @@ class CrowdObjective(Objective[Batch]):
     net: CrowdNet
     gold: Tensor
     restraint: nn.Module | None  # what holds it back, where something does
+    adds_up: ClassVar[bool] = True  # the losses of parts of a batch are that of the batch
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        changed = {"loss", "held_out", "label_evidence", "scores", "phases"} & vars(cls).keys()
+        if changed and "adds_up" not in vars(cls):
+            cls.adds_up = False
 
     def __init__(self, net: CrowdNet, data: CrowdData) -> None:
         super().__init__()
@@ -292,7 +299,7 @@ class CrowdObjective(Objective[Batch]):
 
     def chunks(self, data: CrowdData) -> Iterator[Batch]:
         """All tasks, as many at a time as memory takes; posteriors are worked out for these."""
-        return data.chunks()
+        return data.chunks(own=True)
 
     def settle(self, data: CrowdData) -> None:
         """What is left to do when training is over."""
@@ -374,6 +381,7 @@ class EMLoss(CrowdObjective):
     """
 
     by = "task"
+    adds_up = True
     target: Tensor
 
     def __init__(self, net: CrowdNet, data: CrowdData, em: EM) -> None:
@@ -463,5 +471,6 @@ def expected(log_truth: Tensor, score: Tensor, target: Tensor, batch: Batch) -> 
 
 
 def total(batch: Batch) -> Tensor:
-    """Weight of the batch's annotations."""
-    return batch.weight.sum().clamp_min(1e-12)
+    """Weight of the batch's annotations; of those that it is a part of."""
+    weight = batch.weight if batch.every is None else batch.every.weight
+    return weight.sum().clamp_min(1e-12)

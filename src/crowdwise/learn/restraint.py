@@ -68,7 +68,8 @@ def restrained(step: Step) -> Step:
     """The same loss on the tasks to learn from, plus penalty and prior."""
 
     def penalized(objective: CrowdObjective, batch: Batch) -> Tensor:
-        return kept(step)(objective, batch) + restraint_of(objective)(objective.net)
+        loss = kept(step)(objective, batch)
+        return loss + restraint_of(objective)(objective.net) if batch.leads else loss
 
     return penalized
 
@@ -77,8 +78,11 @@ def kept(step: Step) -> Step:
     """The same step, where labels of tasks that are not to be learned from have no weight."""
 
     def masked(objective: CrowdObjective, batch: Batch) -> Tensor:
-        weight = batch.weight * restraint_of(objective).keep[batch.task][batch.at]
-        return step(objective, replace(batch, weight=weight))
+        keep, every = restraint_of(objective).keep, batch.every
+        weight = batch.weight * keep[batch.task][batch.at]
+        if every is not None:
+            every = replace(every, weight=every.weight * keep[every.task])
+        return step(objective, replace(batch, weight=weight, every=every))
 
     return masked
 

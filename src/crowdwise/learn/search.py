@@ -13,10 +13,11 @@ from torch import Tensor
 from crowdwise.learn.parts import CrowdObjective
 from crowdwise.learn.restraint import kept, n_labels, restrain, restrained
 from crowdwise.learn.starts import Start
-from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.batches import PART, Batch, CrowdData
 from crowdwise.nets.loop import History, Phase
 from crowdwise.nets.minimize import minimize
 from crowdwise.nets.modules import Ensemble
+from crowdwise.nets.parts import Parts, divide
 from crowdwise.typing import Array, Floats, Ints
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
@@ -58,19 +59,32 @@ class Search:
 
 def deal(data: CrowdData, rng: np.random.RandomState) -> Ints:
     """The fold of each labeled task, -1 for the others; whatever order the tasks are in."""
-    x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
-    rows = x.reshape(data.n_tasks, -1).double().cpu().numpy()
+    tasks = torch.arange(data.n_tasks, device=data.device)
+    size = max(1, PART // max(int(np.prod(data.features.shape)), 1))
+    rows = (data.features.rows(some).flatten(1).double().cpu() for some in torch.split(tasks, size))
+    place = np.concatenate([place_of(some.numpy()) for some in rows])
     cells = data.n_annotations * data.n_classes**2
-    return deal_rows(rows, data.labeled_tasks.cpu().numpy(), rng, costly=cells > COSTLY)
+    labeled = data.labeled_tasks.cpu().numpy()
+    return deal_places(place, labeled, rng, costly=cells > COSTLY)
 
 
 def deal_rows(
     rows: Any, labeled: Array, rng: np.random.RandomState, *, costly: bool = False
 ) -> Ints:
     """The same for rows of numbers, dense or sparse."""
+    return deal_places(place_of(rows), labeled, rng, costly=costly)
+
+
+def place_of(rows: Any) -> Floats:
+    """A number of each row, which orders them."""
+    return np.asarray(rows @ np.cos(np.arange(rows.shape[1]) + 1.0))
+
+
+def deal_places(place: Floats, labeled: Array, rng: np.random.RandomState, *, costly: bool) -> Ints:
+    """The same for tasks in the order of some number."""
     n_labeled = int(labeled.sum())
     n_folds = min(3 if costly or n_labeled >= ENOUGH else 5, n_labeled)
-    order = np.argsort(rows @ np.cos(np.arange(rows.shape[1]) + 1.0), kind="stable")
+    order = np.argsort(place, kind="stable")
     fold = np.full(len(labeled), -1)
     fold[order[labeled[order]][rng.permutation(n_labeled)]] = np.arange(n_labeled) % max(n_folds, 1)
     return fold
@@ -102,7 +116,7 @@ class Descent:
 
     def __init__(self, members: Sequence[CrowdObjective], data: CrowdData, max_iter: int) -> None:
         self.ensemble, self.data, self.max_iter = Ensemble(members), data, max_iter
-        self.batch = data.whole()
+        self.parts = Parts(divide(data, members[0]))
         self.loss: list[list[float]] = []  # per step
 
     def climb(self, rung: Rung) -> None:
@@ -111,9 +125,7 @@ class Descent:
         self.ensemble.buffers["restraint.prior"].fill_(rung.prior / n_labels(self.data))
         for phase in rung.phases:
             if phase.expect is not None:
-                with torch.no_grad():
-                    target = self.ensemble(kept(phase.expect), self.batch)
-                self.ensemble.set_target(target)
+                self.ensemble.set_target(self.parts.gather(self.ensemble, kept(phase.expect)))
             self.descend(phase, rung.frozen)
 
     def descend(self, phase: Phase[Any, Batch], frozen: bool) -> None:
@@ -130,12 +142,8 @@ class Descent:
 
         def slopes(rows: Tensor) -> tuple[Tensor, Tensor]:
             put(rows)
-            loss = self.ensemble(step, self.batch)
-            slope = torch.autograd.grad(loss.sum(), free, allow_unused=True)
-            return loss.detach(), stack(
-                [torch.zeros_like(p) if s is None else s for p, s in zip(free, slope, strict=True)],
-                n,
-            )
+            loss, slope = self.parts.slopes(self.ensemble, step, free)
+            return loss, stack(slope, n)
 
         found, path = minimize(slopes, stack([p.detach() for p in free], n), self.max_iter)
         put(found)
@@ -145,7 +153,7 @@ class Descent:
     def evidence(self) -> Tensor:
         """Log-likelihood of each task's labels under each member, (member, task)."""
         self.ensemble.train(False)
-        return self.ensemble(label_evidence, self.batch).cpu()
+        return self.parts.gather(self.ensemble, label_evidence).cpu()
 
     def select(self, members: Sequence[int]) -> None:
         """Go on with some members only."""

@@ -14,8 +14,25 @@ from torch import Tensor
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
 from crowdwise.nets.features import Features, rows_at_once
+from crowdwise.nets.ranks import ALONE, Ranks
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
+
+PART = 1 << 26  # numbers that the features of tasks may have that are worked on together
+COLUMNS = ("x", "task", "at", "worker", "label", "weight")
+
+
+@dataclass(frozen=True)
+class Every:
+    """The batch that a part is taken from, where other parts are elsewhere or later.
+
+    A loss is then that of the part per annotation of all, so that the losses of parts add up.
+    """
+
+    task: Tensor  # (row,): of all of its annotations
+    weight: Tensor  # (row,)
+    first: int  # number of the part's first annotation
+    leads: bool  # whether it is the first part: what does not depend on labels counts once
 
 
 @dataclass(frozen=True)
@@ -28,6 +45,12 @@ class Batch:
     worker: Tensor  # (row,)
     label: Tensor  # (row,): its number; or (row, label): a soft label
     weight: Tensor  # (row,)
+    every: Every | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether what does not depend on labels is counted here."""
+        return self.every is None or self.every.leads
 
 
 @dataclass(frozen=True)
@@ -44,6 +67,8 @@ class CrowdData:
     n_classes: int
     active: Tensor  # (worker,): who has labels, also if held out; on the CPU
     worker_features: Tensor | None = None  # (worker, feature)
+    ranks: Ranks = ALONE  # the processes that work on parts of every batch
+    divides: bool = True  # whether everything may come in parts
 
     @property
     def n_tasks(self) -> int:
@@ -95,6 +120,28 @@ class CrowdData:
         tasks, at = self._labeled
         return Batch(self.features.rows(tasks), tasks, at, self.worker, self.label, self.weight)
 
+    def parts(self, *, labeled: bool = False) -> Iterator[Batch]:
+        """The part of this process of all tasks, or of those with a label, some at a time.
+
+        Everything at once, where that is not much and there are no other processes.
+        """
+        tasks = self._labeled[0] if labeled else torch.arange(self.n_tasks, device=self.device)
+        size = max(1, PART // max(int(np.prod(self.features.shape)), 1))
+        if not self.divides or (self.ranks.size == 1 and len(tasks) <= size):
+            yield self.labeled() if labeled else self.whole()
+            return
+        own = self.ranks.part(len(tasks))
+        for first in range(own.start, max(own.stop, own.start + 1), size):
+            stop = min(first + size, own.stop)
+            before = int(self.indptr[tasks[first]]) if first < len(tasks) else self.n_annotations
+            leads = self.ranks.rank == 0 and first == own.start
+            every = Every(self.task, self.weight, before, leads)
+            yield replace(self.of_tasks(tasks[first:stop]), every=every)
+
+    def undivided(self) -> CrowdData:
+        """The same, never in parts: for losses that do not add up."""
+        return replace(self, ranks=ALONE, divides=False)
+
     @cached_property
     def _labeled(self) -> tuple[Tensor, Tensor]:
         """Tasks with a label, and which of them each annotation is about."""
@@ -110,19 +157,28 @@ class CrowdData:
 
     def of_tasks(self, tasks: Tensor) -> Batch:
         """All annotations of some tasks."""
-        start, size = self.indptr[tasks], self.indptr[tasks + 1] - self.indptr[tasks]
-        at = torch.repeat_interleave(torch.arange(len(tasks), device=self.device), size)
-        before = torch.cumsum(size, 0) - size
-        rows = start[at] + torch.arange(len(at), device=self.device) - before[at]
+        rows, at = self._rows_of(tasks)
         columns = (self.worker[rows], self.label[rows], self.weight[rows])
         return Batch(self.features.rows(tasks), tasks, at, *columns)
 
-    def chunks(self, size: int | None = None) -> Iterator[Batch]:
-        """Everything in order, on the CPU: ``size`` tasks at a time, or what memory takes."""
+    def _rows_of(self, tasks: Tensor) -> tuple[Tensor, Tensor]:
+        """The annotations of some tasks, and which of these each is about."""
+        start, size = self.indptr[tasks], self.indptr[tasks + 1] - self.indptr[tasks]
+        at = torch.repeat_interleave(torch.arange(len(tasks), device=self.device), size)
+        before = torch.cumsum(size, 0) - size
+        return start[at] + torch.arange(len(at), device=self.device) - before[at], at
+
+    def chunks(self, size: int | None = None, *, own: bool = False) -> Iterator[Batch]:
+        """Everything in order, on the CPU: ``size`` tasks at a time, or what memory takes.
+
+        Or all that are this process's ``own``.
+        """
         size = rows_at_once(int(np.prod(self.features.shape))) if size is None else size
-        for tasks in torch.split(torch.arange(self.n_tasks, device=self.device), size):
+        everything = torch.arange(self.n_tasks, device=self.device)
+        mine = everything[self.ranks.part(self.n_tasks)] if own else everything
+        for tasks in torch.split(mine, size):
             here = self.of_tasks(tasks)
-            yield Batch(*(getattr(here, name).cpu() for name in Batch.__dataclass_fields__))
+            yield Batch(*(getattr(here, name).cpu() for name in COLUMNS))
 
     def epochs(self, training: Training, by: str) -> Callable[[torch.Generator], Iterator[Batch]]:
         """A function that yields one epoch of batches, as the settings ask for them."""
@@ -146,7 +202,7 @@ class CrowdData:
         """
         n = self.n_tasks if by == "task" else self.n_annotations
         if odds is None and (size is None or size >= n):
-            yield self.whole()
+            yield self.whole() if self.ranks.size == 1 else self._part_of_all()
             return
         if odds is None:
             order = torch.randperm(n, generator=generator)
@@ -154,13 +210,31 @@ class CrowdData:
             each = odds if by == "task" else odds[self.task]
             order = torch.multinomial(each.cpu(), n, replacement=True, generator=generator)
         for rows in torch.split(order.to(self.device), size or n):
-            yield self.of_tasks(rows) if by == "task" else self.some(rows)
+            yield self._part(rows, by)
+
+    def _part_of_all(self) -> Batch:
+        """The part of this process of everything."""
+        return self._part(torch.arange(self.n_tasks, device=self.device), "task")
+
+    def _part(self, rows: Tensor, by: str) -> Batch:
+        """The part of this process of a batch of annotations or tasks."""
+        take = self.of_tasks if by == "task" else self.some
+        if self.ranks.size == 1:
+            return take(rows)
+        own = self.ranks.part(len(rows))
+        at = self._rows_of(rows)[0] if by == "task" else rows
+        first = len(self._rows_of(rows[: own.start])[0]) if by == "task" else own.start
+        every = Every(self.task[at], self.weight[at], first, self.ranks.rank == 0)
+        return replace(take(rows[own]), every=every)
 
     def _dropped(self, batch: Batch, share: float, generator: torch.Generator) -> Batch:
         """The batch with some labels given to the unknown worker."""
         if not share:
             return batch
-        chance = torch.rand(len(batch.worker), generator=generator).to(batch.worker.device)
+        every = batch.every
+        first, n = (0, len(batch.worker)) if every is None else (every.first, len(every.weight))
+        chance = torch.rand(n, generator=generator)[first : first + len(batch.worker)]
+        chance = chance.to(batch.worker.device)
         worker = torch.where(chance < share, self.n_workers, batch.worker)
         return replace(batch, worker=worker)
 

@@ -19,6 +19,8 @@ from torch import Tensor
 from crowdwise import progress
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.nets.modules import BatchT, Ensemble, ObjectiveT, held_out_of, loss_of
+from crowdwise.nets.parts import Parts, divide
+from crowdwise.nets.ranks import Ranks, own_gpu
 from crowdwise.nets.training import Training
 
 WORTH_SHARING = 4_000_000
@@ -53,11 +55,18 @@ class Data(Protocol[BatchT_co]):
     ) -> Callable[[torch.Generator], Iterator[BatchT_co]]:
         """A function that yields the batches of one epoch, made of annotations or of tasks."""
 
-    def whole(self) -> BatchT_co:
-        """Everything in one batch."""
+    @property
+    def n_tasks(self) -> int: ...
 
-    def labeled(self) -> BatchT_co:
-        """Everything that has a label in one batch."""
+    @property
+    def ranks(self) -> Ranks:
+        """The processes that work on parts of every batch."""
+
+    def parts(self, *, labeled: bool = False) -> Iterator[BatchT_co]:
+        """The part of this process of everything, or of what has a label, in some batches."""
+
+    def undivided(self) -> Self:
+        """The same in one piece, for this process alone."""
 
     def held_out(self, fraction: float, rng: np.random.RandomState, by: str) -> tuple[Self, Self]:
         """What is learned from, and what is held out."""
@@ -113,6 +122,8 @@ def train(
     """Train all members at once; return the best one and what happened."""
     check(training)
     ensemble, history = Ensemble(members), History()
+    data = divide(data, members[0])
+    held = None if held is None else divide(held, members[0])
     loop = Loop(ensemble, data, held, phases, training, rng, history)
     try:
         loop.run()
@@ -174,8 +185,8 @@ class Loop(Generic[ObjectiveT, BatchT]):
             loss = self.ensemble(step, batch)
             self.optimizer.zero_grad(set_to_none=True)
             torch.autograd.backward(loss.sum())
+            losses, n = losses + self.add(loss.detach()), n + 1
             self.optimizer.step()
-            losses, n = losses + loss.detach(), n + 1
         if self.scheduler is not None:
             self.scheduler.step()
         self.record((losses / n).cpu())
@@ -186,9 +197,9 @@ class Loop(Generic[ObjectiveT, BatchT]):
         if held is not None:
             with torch.no_grad():
                 self.ensemble.train(False)
-                everywhere = self.ensemble.template.held_out_everywhere
-                batch = held.whole() if everywhere else held.labeled()
-                value = self.ensemble(held_out_of, batch).cpu()
+                labeled = not self.ensemble.template.held_out_everywhere
+                parts = [self.ensemble(held_out_of, part) for part in held.parts(labeled=labeled)]
+                value = held.ranks.add([torch.stack(parts).sum(dim=0)])[0].cpu()
             self.history.held_out.append(value.tolist())
         if not torch.isfinite(losses).any():
             self.diverged()
@@ -206,8 +217,19 @@ class Loop(Generic[ObjectiveT, BatchT]):
     def expect(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
         """E-step: every member's posterior becomes its target."""
         self.ensemble.train(False)
-        with torch.no_grad():
-            self.ensemble.set_target(self.ensemble(step, self.data.whole()))
+        self.ensemble.set_target(Parts(self.data).gather(self.ensemble, step))
+
+    def add(self, loss: Tensor) -> Tensor:
+        """The loss of all processes; they add their slopes too."""
+        if self.data.ranks.size == 1:
+            return loss
+        own = list(self.ensemble.parameters.values())
+        there = loss.new_tensor([p.grad is not None for p in own])
+        slopes = [torch.zeros_like(p) if p.grad is None else p.grad for p in own]
+        loss, there, *slopes = self.data.ranks.add([loss, there, *slopes])
+        for parameter, slope, number in zip(own, slopes, there.tolist(), strict=True):
+            parameter.grad = slope if number else None
+        return loss
 
     def diverged(self) -> None:
         raise TrainingError(
@@ -355,7 +377,7 @@ def _check_rates(name: str, value: object) -> None:
 def pick_device(name: str) -> torch.device:
     """The device that ``name`` asks for."""
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return own_gpu() if torch.cuda.is_available() else torch.device("cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -365,4 +387,4 @@ def pick_device(name: str) -> torch.device:
         ) from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ParameterError(f"device={name!r}, but there is no GPU.\n  fix:      device='cpu'")
-    return device
+    return own_gpu() if name == "cuda" else device

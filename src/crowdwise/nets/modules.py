@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import torch
 from sklearn.base import BaseEstimator
@@ -295,6 +295,7 @@ class Objective(nn.Module, ABC, Generic[BatchT]):
     """
 
     by: str = "annotation"  # what a mini-batch is made of: annotations, tasks or groups
+    adds_up: ClassVar[bool] = False  # whether the losses of parts of a batch are that of the batch
     held_out_everywhere = False  # whether ``held_out`` looks at tasks without held-out labels too
     net: nn.Module
 

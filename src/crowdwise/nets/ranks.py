@@ -1,0 +1,124 @@
+"""Several processes that train one model between them, as ``torchrun`` starts them.
+
+All of them run the same ``fit`` on the same annotations, and draw the same random numbers. Each
+works on its part of the tasks of a batch, whose features no other fetches; what steps find is
+added. So all processes learn the same, and what one alone would learn, up to rounding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from crowdwise.errors import CrowdwiseError, ParameterError, explain
+from crowdwise.typing import Array
+
+PATIENCE = timedelta(minutes=10)  # a process that is later than this is gone
+NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+class RankError(CrowdwiseError, RuntimeError):
+    """The processes that train together do not do the same."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The place of this process among those that train together; one alone has all tasks."""
+
+    rank: int = 0
+    size: int = 1
+
+    def add(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """The sums over all processes, the same bits on each of them; one message."""
+        if self.size == 1 or not parts:
+            return list(parts)
+        first = parts[0]
+        flat = torch.cat([part.detach().reshape(-1).to(first) for part in parts])
+        if first.device.type == "cpu":
+            flat = flat.to(device_of_messages())
+        dist.all_reduce(flat)
+        cut = torch.split(flat, [part.numel() for part in parts])
+        return [new.reshape(old.shape).to(old) for new, old in zip(cut, parts, strict=True)]
+
+    def same_rng(self, rng: np.random.RandomState) -> np.random.RandomState:
+        """Random numbers that are the same in all processes: those of the first."""
+        if self.size == 1:
+            return rng
+        own = torch.tensor([rng.randint(2**31 - 1) if self.rank == 0 else 0])
+        own = own.to(device_of_messages())
+        dist.all_reduce(own)
+        return np.random.RandomState(int(own))
+
+    def part(self, n: int) -> slice:
+        """Which of ``n`` things in a row are this process's."""
+        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+
+    def agree(self, what: str, *numbers: float) -> None:
+        """Refuse to go on where other processes have other numbers."""
+        if self.size == 1:
+            return
+        own = torch.tensor(numbers, dtype=torch.float64, device=device_of_messages())
+        all_of_them = [torch.empty_like(own) for _ in range(self.size)]
+        dist.all_gather(all_of_them, own)
+        for rank, other in enumerate(all_of_them):
+            if not torch.equal(own, other):
+                raise RankError(
+                    explain(
+                        f"Process {self.rank} of {self.size} does not fit what process {rank} "
+                        f"does: they differ in {what}.",
+                        found=f"{own.tolist()} here and {other.tolist()} there",
+                        expected="the same script, data and parameters in all of them",
+                        fix="give them the same; or call destroy_process_group before a fit of "
+                        "each process's own",
+                    )
+                )
+
+
+ALONE = Ranks()
+
+
+def find_ranks() -> Ranks:
+    """The processes that train together: a group that is there, or what torchrun says."""
+    if not dist.is_available():
+        return ALONE
+    if not dist.is_initialized():
+        if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+            return ALONE
+        missing = [name for name in NEEDED if name not in os.environ]
+        if missing:
+            raise ParameterError(
+                explain(
+                    f"WORLD_SIZE is set, but not {' and '.join(missing)}.",
+                    expected="all of " + ", ".join(NEEDED),
+                    fix="start with torchrun --nproc-per-node 2 script.py, or unset WORLD_SIZE",
+                )
+            )
+        dist.init_process_group(timeout=PATIENCE)
+    return Ranks(dist.get_rank(), dist.get_world_size())
+
+
+def device_of_messages() -> torch.device:
+    """Where small messages have to lie."""
+    gpu = dist.get_backend() == "nccl"
+    return torch.device("cuda", torch.cuda.current_device()) if gpu else torch.device("cpu")
+
+
+def own_gpu() -> torch.device:
+    """The GPU of this process; the first one if it is alone."""
+    number = int(os.environ.get("LOCAL_RANK", "0")) % max(torch.cuda.device_count(), 1)
+    if number:
+        torch.cuda.set_device(number)
+    return torch.device("cuda", number) if "LOCAL_RANK" in os.environ else torch.device("cuda")
+
+
+def digest(*columns: Array) -> float:
+    """A number that tells these columns from others."""
+    parts = [column.astype(np.float64) @ np.cos(np.arange(len(column))) for column in columns]
+    return float(sum(parts))
