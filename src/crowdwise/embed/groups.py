@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from crowdwise.annotations.names import locate
 from crowdwise.base.params import Constraints, at_least
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
+from crowdwise.nets.checkpoints import Checkpoint
 from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.nets.modules import EmbedNet
 from crowdwise.nets.ranks import ALONE, Ranks
@@ -91,6 +92,7 @@ class GroupTasks:
     renew: Callable[[GroupTasks], None]
     epoch: int = -1
     ranks: Ranks = ALONE
+    checkpoint: Checkpoint | None = None
 
     @property
     def n_examples(self) -> int:

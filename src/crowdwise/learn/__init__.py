@@ -66,6 +66,7 @@ from crowdwise.learn.trace_reg import TracePenalty, TraceReg
 from crowdwise.learn.two_stage import TwoStage
 from crowdwise.learn.union_net import PerPair, UnionConfusion, UnionNet
 from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.checkpoints import checkpoints
 from crowdwise.nets.modules import MLP
 from crowdwise.nets.training import Training
 
@@ -215,4 +216,5 @@ __all__ = [
     "WarmUp",
     "WorkerConfusion",
     "WorkerTable",
+    "checkpoints",
 ]

@@ -49,6 +49,7 @@ from crowdwise.learn.search import (
 )
 from crowdwise.learn.starts import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
+from crowdwise.nets.checkpoints import open_checkpoint
 from crowdwise.nets.features import (
     Features,
     as_features,
@@ -267,8 +268,11 @@ class CrowdClassifier(Learner):
             rng = ranks.same_rng(rng)
         table = worker_table(worker_features, votes.workers)
         sizes = *votes.shape, votes.n_classes, votes.n_annotations, *features.shape
-        ranks.agree("features, labels or gold", *sizes, digest(*find_codes(votes, known)))
-        data = replace(as_data(features, votes, known, device, table), ranks=ranks)
+        mark = *sizes, digest(*find_codes(votes, known))
+        ranks.agree("features, labels or gold", *mark)
+        checkpoint = open_checkpoint(self, ranks, *mark)
+        data = as_data(features, votes, known, device, table)
+        data = replace(data, ranks=ranks, checkpoint=checkpoint)
         fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
         fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
         remember_features(fresh, features)
@@ -290,6 +294,8 @@ class CrowdClassifier(Learner):
                 if isinstance(part, WorkerTable):
                     part.average_unknown()
         fresh._describe(best.cpu(), data)
+        if checkpoint is not None:
+            checkpoint.close()
         self.__dict__ = fresh.__dict__
         return self
 

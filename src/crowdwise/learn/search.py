@@ -262,10 +262,11 @@ class Ladder:
             only = candidates[taken]
         keep = torch.ones(self.data.n_tasks, device=self.data.device)
         member = only.variant.build(self.data, self.rungs[0].prior, keep)
-        run = Descent([member], self.data, FINAL_STEPS)
+        # In double precision: where the optimum is flat, rounding would decide how far to go.
+        run = Descent([member.double()], self.data.double(), FINAL_STEPS)
         for rung in self.rungs[: only.height + 1]:
             run.climb(rung)
-        return run.ensemble.member(0).eval(), History(run.loss), search
+        return run.ensemble.member(0).float().eval(), History(run.loss), search
 
     def climb(self, fold: Ints) -> tuple[list[Candidate], Floats]:
         """All candidates, and the log-likelihood of every labeled task's labels under each."""

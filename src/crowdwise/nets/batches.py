@@ -13,6 +13,7 @@ from torch import Tensor
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
+from crowdwise.nets.checkpoints import Checkpoint
 from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.nets.ranks import ALONE, Ranks
 from crowdwise.nets.training import Training
@@ -69,6 +70,7 @@ class CrowdData:
     worker_features: Tensor | None = None  # (worker, feature)
     ranks: Ranks = ALONE  # the processes that work on parts of every batch
     divides: bool = True  # whether everything may come in parts
+    checkpoint: Checkpoint | None = None  # where what is found is kept
 
     @property
     def n_tasks(self) -> int:
@@ -109,16 +111,27 @@ class CrowdData:
     def device(self) -> torch.device:
         return self.task.device
 
+    def x(self, tasks: Tensor) -> Tensor:
+        """The features of some tasks."""
+        rows = self.features.rows(tasks)
+        return rows.to(self.weight) if rows.is_floating_point() else rows
+
+    def double(self) -> CrowdData:
+        """The same in double precision."""
+        soft = self.label.is_floating_point()
+        label = self.label.double() if soft else self.label
+        return replace(self, weight=self.weight.double(), gold=self.gold.double(), label=label)
+
     def whole(self) -> Batch:
         """Everything at once: each task's features once, whatever its redundancy."""
         tasks = torch.arange(self.n_tasks, device=self.device)
         columns = (self.task, self.worker, self.label, self.weight)
-        return Batch(self.features.rows(tasks), tasks, *columns)
+        return Batch(self.x(tasks), tasks, *columns)
 
     def labeled(self) -> Batch:
         """Every annotation, with the features of those tasks only that have one."""
         tasks, at = self._labeled
-        return Batch(self.features.rows(tasks), tasks, at, self.worker, self.label, self.weight)
+        return Batch(self.x(tasks), tasks, at, self.worker, self.label, self.weight)
 
     def parts(self, *, labeled: bool = False) -> Iterator[Batch]:
         """The part of this process of all tasks, or of those with a label, some at a time.
@@ -153,13 +166,13 @@ class CrowdData:
         task = self.task[rows]
         at = torch.arange(len(rows), device=self.device)
         columns = (self.worker[rows], self.label[rows], self.weight[rows])
-        return Batch(self.features.rows(task), task, at, *columns)
+        return Batch(self.x(task), task, at, *columns)
 
     def of_tasks(self, tasks: Tensor) -> Batch:
         """All annotations of some tasks."""
         rows, at = self._rows_of(tasks)
         columns = (self.worker[rows], self.label[rows], self.weight[rows])
-        return Batch(self.features.rows(tasks), tasks, at, *columns)
+        return Batch(self.x(tasks), tasks, at, *columns)
 
     def _rows_of(self, tasks: Tensor) -> tuple[Tensor, Tensor]:
         """The annotations of some tasks, and which of these each is about."""

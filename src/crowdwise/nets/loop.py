@@ -18,6 +18,7 @@ from torch import Tensor
 
 from crowdwise import progress
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
+from crowdwise.nets.checkpoints import Checkpoint
 from crowdwise.nets.modules import BatchT, Ensemble, ObjectiveT, held_out_of, loss_of
 from crowdwise.nets.parts import Parts, divide
 from crowdwise.nets.ranks import Ranks, own_gpu
@@ -61,6 +62,10 @@ class Data(Protocol[BatchT_co]):
     @property
     def ranks(self) -> Ranks:
         """The processes that work on parts of every batch."""
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """Where what is found is kept."""
 
     def parts(self, *, labeled: bool = False) -> Iterator[BatchT_co]:
         """The part of this process of everything, or of what has a label, in some batches."""
@@ -165,17 +170,67 @@ class Loop(Generic[ObjectiveT, BatchT]):
 
     def run(self) -> None:
         total = sum(phase.epochs for phase in self.phases)
+        first, begun = self.resume()
         with progress.bar("training", total, "epoch") as bar:
-            for phase in self.phases:
-                if phase.expect is not None:
+            bar.skip(sum(phase.epochs for phase in self.phases[:first]) + begun)
+            for number, phase in enumerate(self.phases[first:], first):
+                if phase.expect is not None and not begun:
                     self.expect(phase.expect)
-                for done in range(1, phase.epochs + 1):
+                for done in range(begun + 1, phase.epochs + 1):
                     self.epoch(phase.loss)
                     bar.advance()
-                    if self.training.patience and self.since_best >= self.training.patience:
+                    patience = self.training.patience
+                    ends = bool(patience) and self.since_best >= (patience or 0)
+                    if ends:
                         self.since_best = 0
                         bar.skip(phase.epochs - done)
+                    self.save(number + 1 if ends else number, 0 if ends else done)
+                    if ends:
                         break
+                begun = 0
+
+    def resume(self) -> tuple[int, int]:
+        """Go on from a checkpoint: the phase, and how many of its epochs are done."""
+        checkpoint = self.data.checkpoint
+        self.file = None if checkpoint is None else checkpoint.open()
+        state = None if self.file is None else self.file.load()
+        if state is None:
+            return 0, 0
+        with torch.no_grad():
+            for known in ("parameters", "buffers"):
+                for name, value in getattr(self.ensemble, known).items():
+                    value.copy_(state[known][name])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.scheduler is not None:
+            self.scheduler.load_state_dict(state["scheduler"])
+        self.generator.set_state(state["generator"])
+        torch.set_rng_state(state["random"])
+        self.best_state, self.best_value = state["best_state"], state["best_value"]
+        self.since_best = state["since_best"]
+        self.history.loss, self.history.held_out = state["loss"], state["held_out"]
+        return state["phase"], state["done"]
+
+    def save(self, phase: int, done: int) -> None:
+        """Write a checkpoint, if one is wanted and it is time."""
+        if self.file is None or not self.file.is_due():
+            return
+        self.file.save(
+            {
+                "phase": phase,
+                "done": done,
+                "parameters": {k: v.detach() for k, v in self.ensemble.parameters.items()},
+                "buffers": dict(self.ensemble.buffers),
+                "optimizer": self.optimizer.state_dict(),
+                "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
+                "generator": self.generator.get_state(),
+                "random": torch.get_rng_state(),
+                "best_state": self.best_state,
+                "best_value": self.best_value,
+                "since_best": self.since_best,
+                "loss": self.history.loss,
+                "held_out": self.history.held_out,
+            }
+        )
 
     def epoch(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
         """One pass over the batches, and a look at the held-out labels."""

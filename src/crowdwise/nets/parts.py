@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
+from crowdwise.nets.checkpoints import Checkpoint
 from crowdwise.nets.modules import Ensemble, Objective
 from crowdwise.nets.ranks import Ranks
 
@@ -24,6 +25,9 @@ class Divided(Protocol):
 
     @property
     def ranks(self) -> Ranks: ...
+
+    @property
+    def checkpoint(self) -> Checkpoint | None: ...
 
     def parts(self, *, labeled: bool = False) -> Iterator[Any]:
         """The part of this process of all tasks, some at a time."""
@@ -70,6 +74,13 @@ class Parts:
         self, ensemble: Ensemble[Any], step: Step, free: Sequence[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
         """The loss of every member, and its slopes."""
+        checkpoint, n = self.data.checkpoint, len(ensemble)
+        sizes = [n, *(p.numel() for p in free)]
+        known = None if checkpoint is None else checkpoint.recall(sum(sizes))
+        if known is not None:
+            cut = torch.split(known, sizes)
+            rows = zip(cut[1:], free, strict=True)
+            return cut[0].to(free[0]), [row.to(p).reshape(p.shape) for row, p in rows]
         loss: Tensor | None = None
         total: list[Tensor] = []
         for batch in self:
@@ -82,6 +93,8 @@ class Parts:
             loss = own.detach() if loss is None else loss + own.detach()
         assert loss is not None
         loss, *total = self.data.ranks.add([loss, *total])
+        if checkpoint is not None:
+            checkpoint.keep(torch.cat([loss, *(slope.reshape(-1) for slope in total)]))
         return loss, total
 
     @torch.no_grad()

@@ -7,7 +7,10 @@ added. So all processes learn the same, and what one alone would learn, up to ro
 
 from __future__ import annotations
 
+import atexit
+import multiprocessing
 import os
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -88,8 +91,11 @@ def find_ranks() -> Ranks:
     """The processes that train together: a group that is there, or what torchrun says."""
     if not dist.is_available():
         return ALONE
+    if threading.current_thread() is not threading.main_thread():
+        return ALONE  # others may run at the same time, in any order
     if not dist.is_initialized():
-        if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        launched = multiprocessing.current_process().name == "MainProcess"
+        if int(os.environ.get("WORLD_SIZE", "1")) < 2 or not launched:
             return ALONE
         missing = [name for name in NEEDED if name not in os.environ]
         if missing:
@@ -101,7 +107,14 @@ def find_ranks() -> Ranks:
                 )
             )
         dist.init_process_group(timeout=PATIENCE)
+        atexit.register(leave)
     return Ranks(dist.get_rank(), dist.get_world_size())
+
+
+def leave() -> None:
+    """Leave the group that was entered here."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def device_of_messages() -> torch.device:

@@ -1,0 +1,166 @@
+"""What training has found so far, kept in a folder, so that a killed fit goes on where it was.
+
+A descent to the optimum follows from the sums that its steps find, so these are written down as
+they are made; an epoch of batches leaves the state of the network and of the optimizer. Whoever
+starts the same fit again, in as many processes as are there then, reads both.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor
+from torch import distributed as dist
+
+from crowdwise.errors import ParameterError, explain
+from crowdwise.inference.engines.record import Record
+from crowdwise.nets.ranks import Ranks
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where checkpoints go, and how often a network is written, in seconds."""
+
+    folder: Path
+    every: float
+
+
+PLACE: ContextVar[Place | None] = ContextVar("checkpoints", default=None)
+
+
+@contextmanager
+def checkpoints(folder: str | Path, every: float = 30.0) -> Iterator[None]:
+    """Keep what training finds in a folder, and go on from there after a kill.
+
+    Holds for every learner that is fitted inside. The same data, parameters and seed must be
+    given again; a fit that ends leaves nothing behind.
+
+    Parameters
+    ----------
+    folder : str or path
+        Where to write; all processes must see it where several train together.
+    every : float, default=30
+        Seconds between two writings of a network that is trained in batches.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from crowdwise.learn import SpeeLFC, checkpoints
+    >>> X, votes = np.eye(4), [[0, 0], [1, 1], [0, 0], [1, 1]]  # tasks x workers
+    >>> with tempfile.TemporaryDirectory() as folder, checkpoints(folder):
+    ...     labels = SpeeLFC(random_state=0).fit(X, votes).predict(X)
+    """
+    token = PLACE.set(Place(Path(folder), every))
+    try:
+        yield
+    finally:
+        PLACE.reset(token)
+
+
+@dataclass
+class Checkpoint:
+    """What one fit has found so far; the first process writes."""
+
+    folder: Path
+    every: float
+    ranks: Ranks
+    sums: Record | None = None
+    n_known: int = 0  # sums that an earlier start has found
+    n_sums: int = 0
+    n_loops: int = 0
+    written: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if self.ranks.rank == 0:
+            self.sums = Record(self.folder / "sums.bin")
+            self.n_known = len(self.sums)
+        self.n_known = int(self.ranks.add([torch.tensor([float(self.n_known)])])[0])
+
+    def recall(self, size: int) -> Tensor | None:
+        """The next sum, so many numbers, if it was found before."""
+        if self.n_sums >= self.n_known:
+            return None
+        row = torch.zeros(size, dtype=torch.float64)
+        if self.sums is not None:
+            row = torch.from_numpy(self.sums.read(self.n_sums))
+        self.n_sums += 1
+        return self.ranks.add([row])[0]
+
+    def keep(self, row: Tensor) -> None:
+        """Write down the next sum."""
+        self.n_sums += 1
+        if self.sums is not None:
+            self.sums.append(row.detach().double().cpu().numpy())
+
+    def open(self) -> LoopFile:
+        """The file of the next loop over batches."""
+        self.n_loops += 1
+        return LoopFile(self, self.folder / f"loop-{self.n_loops}.pt")
+
+    def close(self) -> None:
+        """Forget all: the fit has ended."""
+        if self.ranks.rank == 0:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass
+class LoopFile:
+    """The state of a loop over batches, whole or not at all."""
+
+    home: Checkpoint
+    path: Path
+
+    def load(self) -> dict[str, Any] | None:
+        """The last state that was written, the same in all processes."""
+        found = [
+            self.path.read_bytes() if self.home.ranks.rank == 0 and self.path.exists() else b""
+        ]
+        if self.home.ranks.size > 1:
+            dist.broadcast_object_list(found)
+        if not found[0]:
+            return None
+        state: dict[str, Any] = torch.load(io.BytesIO(found[0]), weights_only=True)
+        return state
+
+    def is_due(self) -> bool:
+        """Whether it is time to write; asked of the first process alone."""
+        return self.home.ranks.rank == 0 and time.monotonic() - self.home.written >= self.home.every
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write a state in place of the last."""
+        draft = self.path.with_suffix(".draft")
+        torch.save(state, draft)
+        os.replace(draft, self.path)  # noqa: PTH105
+        self.home.written = time.monotonic()
+
+
+def open_checkpoint(model: BaseEstimator, ranks: Ranks, *numbers: float) -> Checkpoint | None:
+    """The checkpoint of a fit of these numbers; None where none is wanted."""
+    place, params = PLACE.get(), model.get_params()
+    if place is None:
+        return None
+    if params.get("random_state", 0) is None:
+        raise ParameterError(
+            explain(
+                f"{type(model).__name__}(random_state=None) would begin anew, with other random "
+                "numbers, each time that it is started.",
+                fix="give a seed, such as random_state=0",
+            )
+        )
+    told = re.sub(" at 0x[0-9a-f]+", "", f"{params} {numbers}")
+    name = f"{type(model).__name__}-{zlib.crc32(told.encode()):08x}"
+    return Checkpoint(place.folder / name, place.every, ranks)

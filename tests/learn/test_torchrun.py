@@ -1,0 +1,139 @@
+"""Two processes of torchrun learn what one learns; a killed one goes on where it was."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from torch import distributed
+
+from crowdwise.learn import EM, LIA, MLP, CrowdClassifier, MaxMIG, PerTask, SpeeLFC, checkpoints
+from crowdwise.nets.modules import Ensemble
+from crowdwise.nets.training import Training
+from crowdwise.simulate import label_by_crowd, one_coin_confusion
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not distributed.is_gloo_available(), reason="no gloo in this torch"),
+]
+SGD = {"epochs": 6, "batch_size": 50}
+
+
+def crowd(n=300):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, n)
+    X = rng.normal(size=(3, 6))[truth] + rng.normal(size=(n, 6))
+    confusion = one_coin_confusion(rng.uniform(0.5, 0.95, 12), n_classes=3)
+    return X.astype(np.float32), label_by_crowd(truth, confusion, per_task=3, random_state=0)
+
+
+def learners():
+    batches = Training(**SGD, batch_of="tasks", class_weight="balanced", n_restarts=2)
+    stopped = Training(**SGD, patience=3, worker_dropout=0.1)
+    em = EM(rounds=2, epochs=3, marginal_epochs=2)
+    return {
+        "search": SpeeLFC(random_state=0),
+        "batches": SpeeLFC(truth=MLP((8,)), training=stopped, random_state=0),
+        "tasks": CrowdClassifier(objective=PerTask(), training=batches, random_state=0),
+        "em": LIA(objective=em, training=Training(epochs=3), random_state=0),
+        "whole": MaxMIG(training=Training(epochs=2), random_state=0),
+    }
+
+
+def torchrun(tmp_path, code, *, fails=False):
+    """Run the code in two processes that see this file."""
+    path = tmp_path / "script.py"
+    home = os.path.dirname(__file__)  # noqa: PTH120
+    path.write_text(
+        f"import sys; sys.path.insert(0, {home!r})\nfrom test_torchrun import *\n{code}"
+    )
+    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, *command, path],
+        check=False,
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert bool(done.returncode) == fails, done.stderr
+    return done
+
+
+def answers(model, X):
+    return {"p": model.posterior_, "c": model.confusion_, "x": model.predict_proba(X)}
+
+
+def test_two_processes_learn_what_one_learns(tmp_path):
+    torchrun(
+        tmp_path,
+        "X, votes = crowd()\n"
+        "for name, model in learners().items():\n"
+        "    found = answers(model.fit(X, votes), X)\n"
+        "    np.savez(f'{name}-{os.environ[\"RANK\"]}.npz', **found)\n",
+    )
+    X, votes = crowd()
+    for name, model in learners().items():
+        expected = answers(model.fit(X, votes), X)
+        for rank in (0, 1):
+            found = np.load(tmp_path / f"{name}-{rank}.npz")
+            for key, value in expected.items():
+                assert_allclose(found[key], value, atol=1e-5, err_msg=f"{name} {key} {rank}")
+
+
+KILL = """
+from crowdwise.nets.modules import Ensemble
+steps, first, whole = [0], not os.path.exists("kept"), Ensemble.__call__
+def step(*args):
+    steps[0] += 1
+    if first and steps[0] == 60 and os.environ["RANK"] == "1":
+        os.kill(os.getpid(), 9)
+    return whole(*args)
+Ensemble.__call__ = step
+X, votes = crowd()
+with checkpoints("kept", every=0):
+    found = answers(learners()[NAME].fit(X, votes), X)
+if os.environ["RANK"] == "0":
+    np.savez("found.npz", steps=steps, **found)
+"""
+
+
+@pytest.mark.parametrize("name", ["search", "batches"])
+def test_a_killed_process_goes_on_where_it_was(name, tmp_path, monkeypatch):
+    steps, step = [0], Ensemble.__call__
+
+    def counted(*args):
+        steps[0] += 1
+        return step(*args)
+
+    monkeypatch.setattr(Ensemble, "__call__", counted)
+    X, votes = crowd()
+    expected = answers(learners()[name].fit(X, votes), X)
+    code = KILL.replace("NAME", repr(name))
+    assert "SIGKILL" in torchrun(tmp_path, code, fails=True).stderr
+    torchrun(tmp_path, code)
+    found = np.load(tmp_path / "found.npz")
+    assert found["steps"] <= steps[0] - 40
+    for key, value in expected.items():
+        assert_allclose(found[key], value, atol=1e-5)
+    assert not any((tmp_path / "kept").iterdir())
+
+
+def test_processes_with_other_data_are_refused(tmp_path):
+    done = torchrun(
+        tmp_path,
+        "from crowdwise.nets.ranks import RankError\n"
+        "X, votes = crowd(300 + int(os.environ['RANK']))\n"
+        "try:\n    SpeeLFC(random_state=0).fit(X, votes)\n"
+        "except RankError as error:\n    print(error)\n",
+    )
+    assert "differ in features, labels or gold" in done.stdout
+
+
+def test_a_checkpoint_needs_a_seed(tmp_path):
+    X, votes = crowd(50)
+    with checkpoints(tmp_path), pytest.raises(ValueError, match="random_state=0"):
+        SpeeLFC().fit(X, votes)
