@@ -41,7 +41,7 @@ def votes(voters):
 
 def fitted(method, votes, gold=None, **params):
     model = method(**params)
-    few = {"random_state": 0, "max_iter": 12, "n_restarts": 2}
+    few = {"random_state": 0, "max_iter": 12, "n_restarts": 2, "n_bags": 6}
     model.set_params(**{name: few[name] for name in few.keys() & model.get_params().keys()})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -159,3 +159,8 @@ def test_a_gpu_gives_the_answers_of_memory(method, votes):
     assert_allclose(found.posterior_, expected.posterior_, rtol=1e-5, atol=1e-6)
     again = fitted(method, votes, device="cuda")
     assert_array_equal(again.posterior_, found.posterior_)
+
+
+def test_bags_of_another_base_are_refused(votes):
+    with pytest.raises(ParameterError, match=r"(?s)GLAD cannot be fitted on another device"):
+        aggregate.BayesBag(aggregate.GLAD(), device="cpu").fit(votes)

@@ -20,7 +20,8 @@ from crowdwise.aggregate.ibcc import IBCC
 from crowdwise.aggregate.one_coin import OneCoin
 from crowdwise.aggregate.shared_errors import Dependence, measure_dependence
 from crowdwise.annotations import Annotations
-from crowdwise.base import Aggregator, ConfusionModel, PairModel, Traits, at_least, between
+from crowdwise.base import DEVICES, Aggregator, ConfusionModel, PairModel, Traits, at_least, between
+from crowdwise.base.aggregator import find_devices
 from crowdwise.base.params import check_params
 from crowdwise.errors import FormatError, ParameterError, explain
 from crowdwise.inference import (
@@ -73,6 +74,9 @@ class BayesBag(ConfusionModel):
         How far workers err together, the correlation of their errors on the same task: ``n``
         labels of a task count as ``n / (1 + (n - 1) * dependence)`` independent ones in how
         sure its answer is. By default it is measured, from the labels alone.
+    device : str, optional
+        "cuda" or "cuda:1" to fit the bags on a GPU (needs PyTorch), "cpu" for the same code
+        without one; by default in compiled code on this machine's cores.
     random_state : int, RandomState or None, default=0
         Seed of the weights. A worker's weights depend on it and on what the worker labeled,
         not on names or the order of rows.
@@ -149,6 +153,7 @@ class BayesBag(ConfusionModel):
         "n_bags": [at_least(1), None],
         "shares": [between(0.0, 1.0)],
         "dependence": [between(0.0, 1.0), None],
+        "device": DEVICES,
         "random_state": ["random_state"],
     }
 
@@ -159,12 +164,14 @@ class BayesBag(ConfusionModel):
         n_bags: int | None = None,
         shares: float = 0.05,
         dependence: float | None = None,
+        device: str | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.base = base
         self.n_bags = n_bags
         self.shares = shares
         self.dependence = dependence
+        self.device = device
         self.random_state = random_state
 
     def _refuse(self, data: Annotations) -> None:
@@ -177,6 +184,13 @@ class BayesBag(ConfusionModel):
                     f"{type(base).__name__} cannot be bagged: its workers cannot have weights.",
                     expected="a method in which a label of weight two equals a repeated row",
                     fix="choose another base, such as IBCC(), or none",
+                )
+            )
+        if self.device is not None and "device" not in base.get_params(deep=False):
+            raise ParameterError(
+                explain(
+                    f"{type(base).__name__} cannot be fitted on another device.",
+                    fix="choose another base, such as IBCC(), or leave device out",
                 )
             )
 
@@ -192,9 +206,10 @@ class BayesBag(ConfusionModel):
         hidden, shares = HiddenGold.of(votes, gold), votes.shares()
         self.dependence_, self.independent_ = self._dependence(votes, gold, of)
 
+        engine_of = self._weighted(votes)
+
         def fit(number: int, model: Aggregator) -> tuple[Aggregator, Floats]:
-            seen = hidden.seen_by(number)
-            engine = WeightedEngine(votes, seen, 1, weights=weights[number], begin=shares)
+            engine = engine_of(hidden.seen_by(number), weights[number], shares)
             return self._fit_bag(engine, clone(model), number)
 
         with warnings.catch_warnings(), progress.bar("bags, at most", n_bags, "bag") as bar:
@@ -222,6 +237,18 @@ class BayesBag(ConfusionModel):
         self.weights_ = np.vstack([used, used[1 : self.n_second_ + 1]])
         other = total / self.n_second_ if self.n_second_ else None
         return self._finish(votes, hidden, second, answer.value, other)
+
+    def _weighted(self, votes: Annotations) -> Callable[..., WeightedEngine]:
+        """Engines of the annotations, from their gold, weights of workers and first posterior."""
+        if self.device is None:
+            return lambda gold, weights, begin=None: WeightedEngine(
+                votes, gold, 1, weights=weights, begin=begin
+            )
+        devices = find_devices()
+        place = devices.bring(self.device, votes)
+        return lambda gold, weights, begin=None: devices.DeviceWeightedEngine(
+            votes, gold, 1, weights=weights, begin=begin, place=place.with_gold(gold)
+        )
 
     def _dependence(self, votes: Annotations, gold: Ints | None, of: Fingerprints) -> Dependence:
         if self.dependence is None:
@@ -277,9 +304,10 @@ class BayesBag(ConfusionModel):
 
     def _posterior(self, engine: Engine) -> Floats:
         votes, gold = engine.collect()
+        engine_of = self._weighted(votes)
 
         def infer(number: int) -> Floats:
-            weighted = WeightedEngine(votes, gold, 1, weights=self.weights_[number])
+            weighted = engine_of(gold, self.weights_[number])
             return as_array(self.bags_[number]._posterior(weighted))
 
         posteriors = in_order(infer, len(self.bags_))

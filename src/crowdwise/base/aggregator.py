@@ -187,7 +187,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
     def _sweeper(self, data: Annotations, gold: Ints | None) -> MemoryEngine:
         """An engine with an array of tasks x classes, where ``device`` says."""
-        if self._device is None:
+        if self._device is None or not self.traits.blockwise:  # which collect what they need
             return MemoryEngine(data, gold, self._n_jobs)
         return find_devices().DeviceEngine.bring(self._device, data, gold, self._n_jobs)
 

@@ -36,6 +36,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_output_options(parser)
     parser.add_argument("--proba", action="store_true", help="add the probability of every class")
     text = "where to fit: here, or on Spark, which writes folders of Parquet files to -o"
+    device = "where to sweep: cuda or cuda:1 for a GPU; this machine's cores by default"
+    parser.add_argument("--device", metavar="NAME", help=device)
     parser.add_argument("--engine", choices=("here", "spark"), default="here", help=text)
 
 
@@ -113,11 +115,27 @@ def run_on_spark(args: Namespace, model: Any) -> int:
     return 0
 
 
+def set_device(args: Namespace, model: Any) -> None:
+    """Fit on a device, if the method can; on disk too."""
+    if "device" not in model.get_params(deep=False) or args.engine == "spark":
+        who = "Spark" if args.engine == "spark" else type(model).__name__
+        raise ParameterError(
+            explain(
+                f"{who} does not run on a device.",
+                expected="a method that works in blocks, such as BayesBag or DawidSkene",
+                fix="leave out --device, or choose such a method",
+            )
+        )
+    model.set_params(device=args.device)
+
+
 def run(args: Namespace) -> int:
     from crowdwise.io.consensus import consensus_frame
     from crowdwise.io.stream import is_too_large
 
     model = choose_method(args)
+    if args.device is not None:
+        set_device(args, model)
     if args.engine == "spark":
         return run_on_spark(args, model)
     if is_too_large(args.annotations):

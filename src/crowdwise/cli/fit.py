@@ -3,10 +3,12 @@
 crowdwise fit votes.csv --features X.csv -o model.crowdwise
 crowdwise fit votes.csv --features X.npz -o model.crowdwise --method LIA --set epochs=200
 crowdwise fit votes.csv --features X.parquet -o model.crowdwise --gold-file truth.csv --seed 1
+torchrun --nproc-per-node 2 -m crowdwise fit votes.csv --features X.npz -o model.crowdwise
 """
 
 import time
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 
 from crowdwise.cli.files import refuse_screen
 from crowdwise.cli.options import (
@@ -32,19 +34,28 @@ def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("writing")
     group.add_argument("-o", "--output", metavar="FILE", required=True, help="write the model here")
     add_partial_option(group)
+    text = "keep what training finds in this folder, and go on from there after a kill"
+    group.add_argument("--checkpoint", metavar="FOLDER", help=text)
 
 
 def run(args: Namespace) -> int:
     from crowdwise.io.atomic import refuse_unwritable
+    from crowdwise.learn import checkpoints
+    from crowdwise.nets.ranks import find_ranks
     from crowdwise.persist import save
 
     refuse_screen(args.output, "A model")
     refuse_unwritable(args.output)  # before long work, not after it
+    leads = find_ranks().rank == 0  # of several processes that train together, one speaks
+    args.quiet = args.quiet or not leads
     model = choose_method(args, "learn")
     annotations = read_input(args)
     X = read_features_of(args, annotations)
     start = time.perf_counter()
-    fit_method(model, X, annotations, gold=gold_to_learn_from(args, annotations))
+    with checkpoints(args.checkpoint) if args.checkpoint else nullcontext():
+        fit_method(model, X, annotations, gold=gold_to_learn_from(args, annotations))
+    if not leads:
+        return 0
     save(model, args.output)
     seconds, classes = (
         time.perf_counter() - start,

@@ -67,6 +67,7 @@ from crowdwise.learn.two_stage import TwoStage
 from crowdwise.learn.union_net import PerPair, UnionConfusion, UnionNet
 from crowdwise.nets.batches import Batch, CrowdData
 from crowdwise.nets.checkpoints import checkpoints
+from crowdwise.nets.mapped import map_features
 from crowdwise.nets.modules import MLP
 from crowdwise.nets.training import Training
 
@@ -217,4 +218,5 @@ __all__ = [
     "WorkerConfusion",
     "WorkerTable",
     "checkpoints",
+    "map_features",
 ]

@@ -24,6 +24,7 @@ from crowdwise.base.fitting import (
     refuse_width,
 )
 from crowdwise.errors import AnnotationError, ParameterError, explain
+from crowdwise.nets.mapped import MappedRows, place_rows
 from crowdwise.typing import Array, FeaturesLike, Ints
 
 ROWS_AT_ONCE = 8192
@@ -50,6 +51,8 @@ class Features:
         """Shape of one task's features."""
         if isinstance(self.source, Tensor) or issparse(self.source):
             return tuple(self.source.shape[1:])  # also where there are no rows
+        if isinstance(self.source, MappedRows):
+            return self.source.shape
         return tuple(self.rows(torch.zeros(1, dtype=torch.long)).shape[1:])
 
     def rows(self, chosen: Tensor) -> Tensor:
@@ -60,7 +63,12 @@ class Features:
         if issparse(self.source):
             dense = self.source[at.cpu().numpy()].toarray()
             return torch.as_tensor(dense, dtype=torch.float32, device=chosen.device)
-        items = default_collate([_features_only(self.source[int(i)]) for i in at])
+        if isinstance(self.source, MappedRows):
+            items = self.source.rows(at.cpu().numpy())
+        elif len(at):
+            items = default_collate([_features_only(self.source[int(i)]) for i in at])
+        else:
+            items = torch.zeros((0, *self.shape))
         _refuse_missing(items, at)  # such a table is never seen as a whole
         return items.to(chosen.device)
 
@@ -103,8 +111,12 @@ def as_features(X: FeaturesLike, tasks: Array | None = None) -> Features:
     order = None
     if isinstance(X, Features):
         return X
+    if isinstance(X, np.memmap) and X.ndim > 1 and X.dtype.kind in "fiub":
+        X = MappedRows(X)
     if X is None:
         source: Any = torch.arange(0 if tasks is None else len(tasks))
+    elif isinstance(X, MappedRows):
+        source, order = X, order_by_name(place_rows(X), tasks)
     elif isinstance(X, Dataset) or issparse(X):
         source = X.tocsr() if issparse(X) else X
     elif isinstance(X, Tensor):
@@ -117,7 +129,10 @@ def as_features(X: FeaturesLike, tasks: Array | None = None) -> Features:
     rows = issparse(source) or (isinstance(source, Tensor) and source.is_floating_point())
     if rows and (len(source.shape) < 2 or 0 in source.shape[1:]):
         refuse_flat(tuple(source.shape))
-    features = Features(source, order, names=column_names(X) if hasattr(X, "columns") else None)
+    names = X.names if isinstance(X, MappedRows) else None
+    if hasattr(X, "columns"):
+        names = column_names(X)
+    features = Features(source, order, names=names)
     if tasks is not None and features.n_tasks != len(tasks):
         refuse_other_rows(features.n_tasks, tasks)
     if not isinstance(source, Dataset):

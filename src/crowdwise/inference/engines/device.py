@@ -30,6 +30,7 @@ from crowdwise.inference.engines.sorted_cells import (
     send,
 )
 from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
+from crowdwise.inference.engines.weighted import WeightedEngine
 from crowdwise.typing import Floats, Ints
 
 log = logging.getLogger("crowdwise")
@@ -192,7 +193,7 @@ class DeviceSweeps(BlockSweeps):
 
     def _start(self, spread: Spread | None) -> tuple[Tensor, Tensor]:
         """Truths, and P(truth) of each task: its share of labels."""
-        place, ones, sums, parts = self.place, self._votes_of(None), [], []
+        place, ones, sums, parts = self.place, self._start_votes(), [], []
         for some in place.chunks():
             shares = self._shares(ones, some)
             if place.gold is not None:
@@ -204,6 +205,9 @@ class DeviceSweeps(BlockSweeps):
             sums.append(shares.sum(dim=0))
             parts.append(shares.to(place.kind))
         return torch.stack(sums).sum(dim=0), torch.cat(parts)
+
+    def _start_votes(self) -> Tensor:
+        return self._votes_of(None)
 
     def _votes_of(self, weights: Floats | None) -> Tensor:
         """A table that adds up votes, in which workers count by these weights."""
@@ -248,16 +252,20 @@ class DeviceEngine(DeviceSweeps, MemoryEngine):
         cls, name: str, votes: Annotations, gold: Ints | None, n_threads: int | None
     ) -> DeviceEngine:
         """The annotations, and their gold, on a device."""
-        device, cells = Device.find(name), votes.pair_cells
-        sizes = votes.n_tasks, len(cells.code), len(votes.pairs)
-        parts = iter([(cells.indptr, cells.code, cells.value)])
-        place = device.bring(parts, sizes, votes.n_classes)
-        return cls(votes, gold, n_threads, place=place.with_gold(gold))
+        return cls(votes, gold, n_threads, place=bring(name, votes).with_gold(gold))
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
         if not soft and self.annotations.soft is not None:
             return MemoryEngine.shares(self, weights, soft=False)
         return super().shares(weights)
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceWeightedEngine(DeviceSweeps, WeightedEngine):
+    """Annotations on a device that count by the weight of their worker; all begin alike."""
+
+    def _start_votes(self) -> Tensor:
+        return self._sent(self._lifts(np.ones(len(self.pairs))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +288,13 @@ class DeviceFileEngine(DeviceSweeps, FileEngine):
         gold = None if known is None else known.within((0, stored.n_tasks))
         place = device.bring(read(), sizes, stored.n_classes).with_gold(gold)
         return cls(stored, n_threads, known=known, place=place)
+
+
+def bring(name: str, votes: Annotations) -> SortedCells:
+    """The annotations on a device."""
+    device, cells = Device.find(name), votes.pair_cells
+    sizes = votes.n_tasks, len(cells.code), len(votes.pairs)
+    return device.bring(iter([(cells.indptr, cells.code, cells.value)]), sizes, votes.n_classes)
 
 
 def _numbers(found: Tensor) -> Floats:
