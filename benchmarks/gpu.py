@@ -206,7 +206,7 @@ def clone_fit(method, votes, device):
     return clone(method).set_params(device=device).fit(votes)
 
 
-def measure_learners(n_tasks: int = 100_000) -> list[dict]:
+def measure_learners(n_tasks: int = 20_000) -> list[dict]:
     """Learners on the GPU and on the processor: the same answer, and how long they take."""
     from sklearn.base import clone
 

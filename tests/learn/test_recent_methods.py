@@ -19,7 +19,7 @@ from crowdwise.learn import (
     Training,
     UnionNet,
 )
-from crowdwise.nets.batches import Batch
+from crowdwise.nets.batches import COLUMNS, Batch
 from crowdwise.nets.modules import Ensemble, loss_of
 
 METHODS = [AnnotMix, CoNAL, CrowdAR, GeoCrowdNet, MaDL, MaxMIG, TraceReg, UnionNet]
@@ -108,7 +108,7 @@ def test_the_loss_stays_on_its_device(lopsided, method):
     """Torch's device without memory refuses to mix with any other, as a GPU would."""
     learner, data = method(), lopsided.data_of(lopsided.votes())
     objective, here = learner._member(data).to("meta"), data.whole()
-    batch = Batch(*(getattr(here, name).to("meta") for name in Batch.__dataclass_fields__))
+    batch = Batch(*(getattr(here, name).to("meta") for name in COLUMNS))
     for step in (objective.loss, objective.held_out, objective.posterior):
         assert step(batch).device.type == "meta"
 

@@ -71,6 +71,7 @@ class GroupBatch:
     label: Tensor  # (row,): their classes
     confidence: Tensor  # (row,): confidence in the class
     groups: Tensor  # (group, member), or (episode, class, member): rows
+    ends: ClassVar[bool] = True  # groups are never taken in parts
 
 
 @dataclass

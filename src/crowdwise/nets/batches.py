@@ -34,6 +34,7 @@ class Every:
     weight: Tensor  # (row,)
     first: int  # number of the part's first annotation
     leads: bool  # whether it is the first part: what does not depend on labels counts once
+    ends: bool = True  # whether no part follows in this process
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Batch:
     def leads(self) -> bool:
         """Whether what does not depend on labels is counted here."""
         return self.every is None or self.every.leads
+
+    @property
+    def ends(self) -> bool:
+        """Whether the slopes of a step are complete with this."""
+        return self.every is None or self.every.ends
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,7 @@ class CrowdData:
             stop = min(first + size, own.stop)
             before = int(self.indptr[tasks[first]]) if first < len(tasks) else self.n_annotations
             leads = self.ranks.rank == 0 and first == own.start
-            every = Every(self.task, self.weight, before, leads)
+            every = Every(self.task, self.weight, before, leads, stop >= own.stop)
             yield replace(self.of_tasks(tasks[first:stop]), every=every)
 
     def undivided(self) -> CrowdData:
@@ -215,7 +221,7 @@ class CrowdData:
         """
         n = self.n_tasks if by == "task" else self.n_annotations
         if odds is None and (size is None or size >= n):
-            yield self.whole() if self.ranks.size == 1 else self._part_of_all()
+            yield from self.parts()
             return
         if odds is None:
             order = torch.randperm(n, generator=generator)
@@ -224,10 +230,6 @@ class CrowdData:
             order = torch.multinomial(each.cpu(), n, replacement=True, generator=generator)
         for rows in torch.split(order.to(self.device), size or n):
             yield self._part(rows, by)
-
-    def _part_of_all(self) -> Batch:
-        """The part of this process of everything."""
-        return self._part(torch.arange(self.n_tasks, device=self.device), "task")
 
     def _part(self, rows: Tensor, by: str) -> Batch:
         """The part of this process of a batch of annotations or tasks."""

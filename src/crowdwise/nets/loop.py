@@ -19,7 +19,7 @@ from torch import Tensor
 from crowdwise import progress
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.nets.checkpoints import Checkpoint
-from crowdwise.nets.modules import BatchT, Ensemble, ObjectiveT, held_out_of, loss_of
+from crowdwise.nets.modules import BatchT, Ensemble, ObjectiveT, Step, held_out_of, loss_of
 from crowdwise.nets.parts import Parts, divide
 from crowdwise.nets.ranks import Ranks, own_gpu
 from crowdwise.nets.training import Training
@@ -34,7 +34,7 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "sgd": (torch.optim.SGD, {"momentum": 0.9}),
 }
 PARTS = ("truth", "noise", "ease", "encoder", "hardness", "center")  # with rates of their own
-BatchT_co = TypeVar("BatchT_co", covariant=True)
+BatchT_co = TypeVar("BatchT_co", covariant=True, bound=Step)
 
 
 class TrainingError(CrowdwiseError, ArithmeticError):
@@ -236,12 +236,17 @@ class Loop(Generic[ObjectiveT, BatchT]):
         """One pass over the batches, and a look at the held-out labels."""
         self.ensemble.train(True)
         losses, n = torch.zeros(len(self.ensemble), device=self.data.device), 0
+        self.optimizer.zero_grad(set_to_none=True)
+        total = torch.zeros_like(losses)
         for batch in self.batches(self.generator):
             loss = self.ensemble(step, batch)
-            self.optimizer.zero_grad(set_to_none=True)
             torch.autograd.backward(loss.sum())
-            losses, n = losses + self.add(loss.detach()), n + 1
-            self.optimizer.step()
+            total = total + loss.detach()
+            if batch.ends:
+                losses, n = losses + self.add(total), n + 1
+                self.optimizer.step()
+                self.optimizer.zero_grad(set_to_none=True)
+                total = torch.zeros_like(losses)
         if self.scheduler is not None:
             self.scheduler.step()
         self.record((losses / n).cpu())

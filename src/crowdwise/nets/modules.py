@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import torch
 from sklearn.base import BaseEstimator
@@ -283,7 +283,15 @@ def _linear(n_in: int, n_out: int, bias: str) -> nn.Module:
     return layer
 
 
-BatchT = TypeVar("BatchT")
+class Step(Protocol):
+    """A batch, or a part of one."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether the slopes of a step are complete with it."""
+
+
+BatchT = TypeVar("BatchT", bound=Step)
 ObjectiveT = TypeVar("ObjectiveT", bound="Objective[Any]")
 
 

@@ -19,8 +19,8 @@ from crowdwise.inference.engines.sorted_cells import Bounds, SortedCells
 
 MOST_TRUTHS = 256  # in registers; beyond, plain torch is used
 LONG = 64  # labels of a task that a lane adds up by itself; more go through tiles
-CELLS = 1024  # lanes x truths of a program, with the labels that it looks ahead
-AHEAD = 4  # labels of a task that are read at once, where there are few truths
+CELLS = 2048  # lanes x truths of a program, with the labels that it looks ahead
+AHEAD = 2  # labels of a task that are read at once, where there are few truths
 
 
 @triton.jit
