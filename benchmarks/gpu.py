@@ -290,7 +290,7 @@ def write(rows: list[dict]) -> None:
     about["versions"]["torch"] = torch.__version__
     if torch.cuda.is_available():
         about["machine"] = f"{torch.cuda.get_device_name()}, {about['machine']}"
-    save("gpu", about, rows, show(rows, table))
+    save("gpu", about, rows, "# Sweeps and fits on a GPU\n\n" + show(rows, table))
 
 
 def show(rows: list[dict], table: Callable) -> str:

@@ -2,7 +2,7 @@
 
 python benchmarks/torchrun.py                   # writes benchmarks/results/torchrun.json and .md
 
-Each fit is a process of its own, started in turn; the time is that of ``fit`` alone, with the same
+Each fit is a process of its own, started in turn; the time is that of ``fit`` alone, with one
 settings and seed. What both learn is compared.
 """
 
@@ -119,7 +119,8 @@ def write(rows: list[dict]) -> None:
     lines = [
         [r["what"], *(f"{r[n]:.2f}" for n in names), f"{r['posterior_off']:.0e}"] for r in rows
     ]
-    save("torchrun", provenance("python benchmarks/torchrun.py"), rows, table(header, lines))
+    text = "# Learners in two processes\n\n" + table(header, lines)
+    save("torchrun", provenance("python benchmarks/torchrun.py"), rows, text)
 
 
 if __name__ == "__main__":

@@ -163,6 +163,8 @@ PARTS = {
     "embedding speed on a gpu": lambda: measured.body("embedding-speed-cuda"),
     "learning on a gpu": lambda: measured.body("speelfc-table2-h200"),
     "scale": lambda: measured.body("scale"),
+    "gpu": lambda: measured.body("gpu"),
+    "two processes": lambda: measured.body("torchrun"),
     "speed at 10^8": lambda: measured.body("speed-1e8"),
     "peers": lambda: measured.body("same-as-crowdkit"),
     "same as peers": lambda: measured.body("same-as-peers"),
