@@ -30,3 +30,19 @@ def test_a_file_too_large_for_memory_stays_on_disk(tmp_path, monkeypatch, capsys
     assert "needs all annotations in memory" in capsys.readouterr().err
     assert main([*asked, "--weight", "label"]) == 2
     assert "--weight cannot be used" in capsys.readouterr().err
+
+
+def test_labels_are_inferred_on_a_device(tmp_path, capsys):
+    pytest.importorskip("torch")
+    votes = confused_crowd(np.tile(0.7 * np.eye(3) + 0.1, (6, 1, 1)), 50, 4, random_state=0)
+    path = tmp_path / "votes.csv"
+    votes.annotations.to_frame().to_csv(path, index=False)
+    asked = ["aggregate", str(path), "--quiet", "--method"]
+    assert main([*asked, "DawidSkene"]) == 0
+    expected = capsys.readouterr().out
+    assert main([*asked, "DawidSkene", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out == expected
+    assert main([*asked, "DawidSkene", "--device", "tpu"]) != 0
+    assert "cuda:1" in capsys.readouterr().err
+    assert main([*asked, "KOS", "--device", "cpu"]) == 2
+    assert "KOS does not run on a device" in capsys.readouterr().err

@@ -164,3 +164,12 @@ def test_a_gpu_gives_the_answers_of_memory(method, votes):
 def test_bags_of_another_base_are_refused(votes):
     with pytest.raises(ParameterError, match=r"(?s)GLAD cannot be fitted on another device"):
         aggregate.BayesBag(aggregate.GLAD(), device="cpu").fit(votes)
+
+
+def test_a_device_without_memory_left_says_what_to_do(votes, monkeypatch):
+    def sweep(*args, **more):
+        raise torch.OutOfMemoryError("Tried to allocate 20 GiB. And more.")
+
+    monkeypatch.setattr(sorted_cells.SortedCells, "sweep", sweep)
+    with pytest.raises(AnnotationError, match=r"(?s)not enough memory on cpu.*20 GiB\n.*a part of"):
+        aggregate.DawidSkene(device="cpu").fit(votes)

@@ -5,10 +5,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from torch import distributed
 
+from crowdwise import load
 from crowdwise.learn import EM, LIA, MLP, CrowdClassifier, MaxMIG, PerTask, SpeeLFC, checkpoints
 from crowdwise.nets.modules import Ensemble
 from crowdwise.nets.training import Training
@@ -137,3 +139,20 @@ def test_a_checkpoint_needs_a_seed(tmp_path):
     X, votes = crowd(50)
     with checkpoints(tmp_path), pytest.raises(ValueError, match="random_state=0"):
         SpeeLFC().fit(X, votes)
+
+
+def test_the_command_line_learns_in_two_processes_and_writes_once(tmp_path):
+    X, votes = crowd(120)
+    table = pd.DataFrame(X, columns=list("abcdef")).assign(task=votes.tasks)
+    table.to_csv(tmp_path / "X.csv", index=False)
+    votes.to_frame().to_csv(tmp_path / "votes.csv", index=False)
+    code = (
+        "from crowdwise.cli import main\n"
+        "asked = ['fit', 'votes.csv', '--features', 'X.csv', '--method', 'SpeeLFC', '--seed', '0']\n"
+        "sys.exit(main([*asked, '--set', 'epochs=5', '-o', 'model.crowdwise']))\n"
+    )
+    done = torchrun(tmp_path, code)
+    assert done.stderr.count("SpeeLFC learned 3 classes") == 1
+    expected = SpeeLFC(training=Training(epochs=5), random_state=0).fit(X, votes)
+    found = load(tmp_path / "model.crowdwise").predict_proba(X)
+    assert_allclose(found, expected.predict_proba(X), atol=1e-5)

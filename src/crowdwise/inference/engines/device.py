@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -188,8 +189,9 @@ class DeviceSweeps(BlockSweeps):
     def _sweep(
         self, log_prior: Floats, table: Floats, *, hard: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        sent = self._sent(log_prior), self._sent(table)
-        return self.place.sweep(*sent, hard=hard, n_classes=self.n_classes, tie=TIE)
+        with explaining_memory(self.place.device):
+            sent = self._sent(log_prior), self._sent(table)
+            return self.place.sweep(*sent, hard=hard, n_classes=self.n_classes, tie=TIE)
 
     def _start(self, spread: Spread | None) -> tuple[Tensor, Tensor]:
         """Truths, and P(truth) of each task: its share of labels."""
@@ -295,6 +297,22 @@ def bring(name: str, votes: Annotations) -> SortedCells:
     device, cells = Device.find(name), votes.pair_cells
     sizes = votes.n_tasks, len(cells.code), len(votes.pairs)
     return device.bring(iter([(cells.indptr, cells.code, cells.value)]), sizes, votes.n_classes)
+
+
+@contextmanager
+def explaining_memory(device: torch.device) -> Iterator[None]:
+    """Say what to do where a sweep needs more memory than is left on the device."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise AnnotationError(
+            explain(
+                f"There is not enough memory on {device} for a sweep.",
+                first=str(error).partition(". ")[0],
+                fix="free memory on the GPU, leave device out, or fit a part of the tasks; of EBCC, "
+                "choose fewer subtypes",
+            )
+        ) from error
 
 
 def _numbers(found: Tensor) -> Floats:
