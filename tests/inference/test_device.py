@@ -167,7 +167,7 @@ def test_bags_of_another_base_are_refused(votes):
 
 
 def test_a_device_without_memory_left_says_what_to_do(votes, monkeypatch):
-    def sweep(*args, **more):
+    def sweep(*_, **__):
         raise torch.OutOfMemoryError("Tried to allocate 20 GiB. And more.")
 
     monkeypatch.setattr(sorted_cells.SortedCells, "sweep", sweep)

@@ -148,8 +148,9 @@ def test_the_command_line_learns_in_two_processes_and_writes_once(tmp_path):
     votes.to_frame().to_csv(tmp_path / "votes.csv", index=False)
     code = (
         "from crowdwise.cli import main\n"
-        "asked = ['fit', 'votes.csv', '--features', 'X.csv', '--method', 'SpeeLFC', '--seed', '0']\n"
-        "sys.exit(main([*asked, '--set', 'epochs=5', '-o', 'model.crowdwise']))\n"
+        "asked = ['fit', 'votes.csv', '--features', 'X.csv', '--method', 'SpeeLFC']\n"
+        "asked += ['--seed', '0', '--set', 'epochs=5', '-o', 'model.crowdwise']\n"
+        "sys.exit(main(asked))\n"
     )
     done = torchrun(tmp_path, code)
     assert done.stderr.count("SpeeLFC learned 3 classes") == 1

@@ -309,8 +309,7 @@ def explaining_memory(device: torch.device) -> Iterator[None]:
             explain(
                 f"There is not enough memory on {device} for a sweep.",
                 first=str(error).partition(". ")[0],
-                fix="free memory on the GPU, leave device out, or fit a part of the tasks; of EBCC, "
-                "choose fewer subtypes",
+                fix="free memory on the GPU, leave device out, or fit a part of the tasks",
             )
         ) from error
 
