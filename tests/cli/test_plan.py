@@ -2,12 +2,14 @@
 
 import io
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise import read
+from crowdwise import Annotations, read
 from crowdwise.aggregate import IBCC
 from crowdwise.cli import main
+from crowdwise.cli.plan import summarize
 from crowdwise.plan import Planner
 
 QUICK = ("--method", "IBCC")
@@ -48,14 +50,30 @@ def test_says_which_tasks_are_done(files, capsys):
 def test_says_where_nothing_can_be_promised(files, capsys):
     assert run("plan", files.votes, "--target", 1, "--table", *QUICK) == 0
     out, err = capsys.readouterr()
-    assert "none of 80 tasks is done by its labels" in err
+    assert "0 of 80 tasks done. Nothing can show that 100.0% are right" in err
     assert "… and 60 more" in out
+    assert run("plan", files.votes, "--target", 0.9, *QUICK) == 0
+    err = capsys.readouterr().err
+    assert (
+        "for 90.0%, give the truths of 44 tasks drawn at random (--gold-file); 0 are known" in err
+    )
 
 
 def test_known_truths_are_used(files, capsys):
     flags = ("--target", 0.6, "--gold-file", files.gold, *QUICK)
     assert run("plan", files.votes, *flags) == 0
     assert "by 80 known truths" in capsys.readouterr().err
+    assert run("plan", files.votes, "--target", 0.95, *flags[2:]) == 0
+    assert (
+        "give the truths of 90 tasks drawn at random (--gold-file); 80" in capsys.readouterr().err
+    )
+
+
+def test_says_where_truths_show_that_the_target_is_missed():
+    votes = Annotations.from_matrix(np.tile(np.arange(200)[:, None] % 2, 4))  # half are wrong
+    planner = Planner(IBCC(), target=0.9).look(votes, gold=dict.fromkeys(range(60), 0))
+    said = summarize(planner)
+    assert said.startswith("60 of 200 tasks done, those with known truths: these do not show")
 
 
 @pytest.mark.parametrize("flag", ["--budget", "--cost"])

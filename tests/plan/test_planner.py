@@ -16,6 +16,7 @@ from crowdwise.plan import (
     LeastConfident,
     Outlook,
     Planner,
+    Policy,
     PredictedSkills,
     RandomTasks,
 )
@@ -158,6 +159,24 @@ def test_strangers_count_as_the_crowd(crowd):
     assert plan["worker"].tolist() == ["new"] * 5
 
 
+def test_a_part_of_the_budget_goes_to_the_fewest_labels():
+    class Most(Policy):
+        """The tasks with most labels."""
+
+        def gain(self, outlook):
+            return outlook.n_labels.astype(float)
+
+    matrix = np.full((40, 5), -1)
+    matrix[:, :2], matrix[:10] = 0, [0, 1, 0, 1, 0]  # five labels of ten tasks, two of the others
+    votes = Annotations.from_matrix(matrix)
+    for available in (None, [f"new {i}" for i in range(5)]):
+        for evenly, many in ((0.0, 10), (0.5, 5), (1.0, 0)):
+            planner = Planner(IBCC(), policy=Most(), target=1.0, evenly=evenly)
+            plan = planner.next(votes, 10, available=available)
+            assert (len(plan), plan["task"].nunique()) == (10, 10)
+            assert (plan["task"] < 10).sum() == many
+
+
 def test_checks_go_to_known_tasks(crowd):
     gold = pd.Series(crowd.truth).iloc[:10]
     planner = Planner(IBCC(), target=1.0, checks=0.3)
@@ -166,13 +185,15 @@ def test_checks_go_to_known_tasks(crowd):
     assert len(planner.next(crowd.annotations, 20)) == 20
 
 
-def test_done_keeps_its_promise(crowd):
+def test_labels_alone_lead_to_expect_and_promise_nothing(crowd):
     planner = Planner(target=0.9).look(crowd.annotations)
     promise = planner.done()
     labels = pd.Series(planner.outlook_.posterior.argmax(axis=1))[promise.tasks.index]
     truth = pd.Series(crowd.truth)[promise.tasks.index]
     assert len(promise.tasks) > 40
-    assert promise.low >= 0.9
+    assert promise.accuracy >= 0.9
+    assert np.isnan([promise.low, promise.high]).all()
+    assert not promise.checked
     assert (labels.to_numpy() == truth.to_numpy()).mean() >= 0.9
     left = planner.next(crowd.annotations, 1000)["task"]
     assert not set(left) & set(promise.tasks.index)
@@ -190,16 +211,17 @@ def test_known_truths_show_where_the_crowd_is_wrong():
     votes = Annotations.from_matrix(np.tile(label[:, None], (1, 5)))
     blind, told = Planner(IBCC(), target=0.9), Planner(IBCC(), target=0.9)
     assert len(blind.look(votes).done().tasks) == 200
-    promise = told.look(votes, gold=dict.fromkeys(range(40), 0)).done()
-    assert promise.tasks.index.tolist() == list(range(40))  # those that are known
+    promise = told.look(votes, gold=dict.fromkeys(range(50), 0)).done()
+    assert promise.tasks.index.tolist() == list(range(50))  # those that are known
+    assert promise.checked
     assert np.isnan(promise.low)
 
 
 def test_known_truths_back_a_promise(crowd):
     gold = pd.Series(crowd.truth).iloc[:60]
     promise = Planner(target=0.85).look(crowd.annotations, gold=gold).done()
-    assert promise.n_gold > 10
-    assert promise.low >= 0.85
+    assert promise.n_gold >= 29
+    assert 0.85 <= promise.low <= promise.accuracy <= promise.high <= 1
     assert set(gold.index) <= set(promise.tasks.index)
     assert (promise.tasks[gold.index] == 1.0).all()
 

@@ -13,7 +13,7 @@ def test_the_facts_are_those_of_the_planner(crowd):
     data, truth = crowd
     posterior = np.asarray(IBCC().fit(data).posterior_)
     facts = plan_facts(data, posterior, None, 0)
-    planner = Planner(IBCC()).look(data)
+    planner = Planner(IBCC(), evenly=0.0).look(data)
     promise = planner.done()
     assert (facts.n_done, facts.checked) == (len(promise.tasks), False)
     np.testing.assert_allclose(facts.low, promise.low)

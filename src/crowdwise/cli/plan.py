@@ -7,7 +7,7 @@ crowdwise plan votes.csv --budget 50 --available ann,bob --gold-file truth.csv
 
 import time
 from argparse import ArgumentParser, Namespace
-from math import isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 from crowdwise.cli.options import (
@@ -117,14 +117,28 @@ def show(table: "pd.DataFrame") -> str:
 
 
 def summarize(planner: "Planner") -> str:
-    """How many tasks are done, and what is promised of them."""
+    """How many tasks are done, and what is promised or expected of them."""
+    from crowdwise.plan import truths_needed
+
     promise, n_tasks = planner.done(), planner.outlook_.votes.n_tasks
-    if isnan(promise.low):
+    n_known, target = int(planner.outlook_.known.sum()), f"{planner.target:.1%}"
+    done = f"{len(promise.tasks):,} of {plural(n_tasks, 'task')} done"
+    if promise.checked and isnan(promise.low):
         return (
-            f"none of {plural(n_tasks, 'task')} is done by its labels: that {planner.target:.0%} "
-            "of some are right cannot be promised yet"
+            f"{done}, those with known truths: these do not show that {target} of the labels of any"
+            " others are right; buy more labels, or ask for less with --target"
         )
-    share = f"{promise.accuracy:.1%} of their labels are expected to be right"
-    ends = f"{promise.low:.1%} to {promise.high:.1%}"
-    basis = f", by {plural(promise.n_gold, 'known truth')}" if promise.checked else ""
-    return f"{len(promise.tasks):,} of {plural(n_tasks, 'task')} done; {share} ({ends}{basis})"
+    if promise.checked:
+        return (
+            f"{done}: {promise.accuracy:.1%} of their labels are expected to be right, and at "
+            f"least {promise.low:.1%} are, by {plural(promise.n_gold, 'known truth')}"
+        )
+    if not isnan(promise.accuracy):
+        done += f": {promise.accuracy:.1%} of their labels are expected to be right"
+    needed = truths_needed(planner.target)
+    if needed == inf:
+        return f"{done}. Nothing can show that {target} are right; ask for less with --target"
+    return (
+        f"{done}. Labels alone promise nothing: for {target}, give the truths of {needed:,} tasks "
+        f"drawn at random (--gold-file); {n_known:,} are known"
+    )

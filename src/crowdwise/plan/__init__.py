@@ -10,7 +10,7 @@ from crowdwise.plan.policies import (
     Policy,
     RandomTasks,
 )
-from crowdwise.plan.promise import Promise
+from crowdwise.plan.promise import Promise, truths_needed
 from crowdwise.plan.skills import PlainSkills, PredictedSkills, Skills
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "Promise",
     "RandomTasks",
     "Skills",
+    "truths_needed",
 ]

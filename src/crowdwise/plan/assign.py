@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
+from crowdwise.annotations.names import locate
 from crowdwise.inference.growing import number_repeats
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.policies import Policy
 from crowdwise.plan.skills import PairSkills, Skills
 from crowdwise.typing import Array, Floats, Ints
 
+FREE = 1e-9  # what a label costs at least, and what may be overspent
 CANDIDATES = 4  # tasks to choose from, for each label that can be paid
 MOST_PAIRS = 400_000  # that are compared; beyond it each task has some of the workers to choose
 LEAST_WORKERS = 8  # whom a task can choose from in any case
@@ -32,10 +35,8 @@ class Pairs:
         return len(self.task)
 
 
-def pair_up(outlook: Outlook, order: Ints, workers: Ints, n_labels: int) -> Pairs:
-    """The tasks that need a label most with every worker who has not labeled them."""
-    most = max(min(CANDIDATES * n_labels, MOST_PAIRS // LEAST_WORKERS), n_labels)
-    best = order[:most]
+def pair_up(outlook: Outlook, best: Ints, workers: Ints) -> Pairs:
+    """Some tasks with every worker who has not labeled them."""
     each = min(len(workers), max(MOST_PAIRS // max(len(best), 1), LEAST_WORKERS))
     row = np.tile(np.arange(each), len(best))
     if each < len(workers):  # another part of the workers for each task
@@ -71,25 +72,109 @@ def _value(
 
 
 def choose(
-    pairs: Pairs, order: Ints, price: Floats, budget: float, limit: int | None = None
+    pairs: Pairs,
+    stages: list[tuple[Ints, float]],
+    price: Floats,
+    limit: int | None = None,
 ) -> Ints:
-    """Numbers of the pairs to ask for, in their order, within the budget.
+    """Numbers of the pairs to ask for: a task gets one label, a worker at most ``limit``.
 
-    A task gets one label, a worker at most ``limit``. ``price`` is that of each row.
+    Each stage is an order of pairs, best first, and what it and those before may cost
+    together. ``price`` is that of each row.
     """
     left = np.full(len(price), len(pairs) if limit is None else limit)
-    chosen, spent = [order[:0]], 0.0
-    while len(order):
-        _, first = np.unique(pairs.task[order], return_index=True)
-        best = order[np.sort(first)]
-        _, nth = number_repeats(pairs.row[best])
-        best = best[nth < left[pairs.row[best]]]
-        best = best[spent + np.cumsum(price[pairs.row[best]]) <= budget + 1e-9]
-        if not len(best):
-            break
-        chosen.append(best)
-        spent += price[pairs.row[best]].sum()
-        left -= np.bincount(pairs.row[best], minlength=len(left))
-        free = ~np.isin(pairs.task[order], pairs.task[best]) & (left[pairs.row[order]] > 0)
-        order = order[free & (spent + price[pairs.row[order]] <= budget + 1e-9)]
+    taken = np.zeros(int(pairs.task.max(initial=-1)) + 1, dtype=bool)
+    chosen, spent = [np.zeros(0, dtype=np.int64)], 0.0
+    for stage, budget in stages:
+        order = stage
+        while True:
+            free = ~taken[pairs.task[order]] & (left[pairs.row[order]] > 0)
+            order = order[free & (spent + price[pairs.row[order]] <= budget + FREE)]
+            _, first = np.unique(pairs.task[order], return_index=True)
+            best = order[np.sort(first)]
+            _, nth = number_repeats(pairs.row[best])
+            best = best[nth < left[pairs.row[best]]]
+            best = best[spent + np.cumsum(price[pairs.row[best]]) <= budget + FREE]
+            if not len(best):
+                break
+            chosen.append(best)
+            taken[pairs.task[best]] = True
+            spent += price[pairs.row[best]].sum()
+            left -= np.bincount(pairs.row[best], minlength=len(left))
     return np.concatenate(chosen)
+
+
+def hedge(order: Ints, n_first: int, n_labels: Ints) -> Ints:
+    """The first of an order as they are, the others by their number of labels."""
+    rest = order[n_first:]
+    return np.concatenate([order[:n_first], rest[np.argsort(n_labels[rest], kind="stable")]])
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """Where labels are given out: by a policy, and a part of them evenly over the tasks."""
+
+    outlook: Outlook
+    policy: Policy
+    may: Array  # (task,): which may be labeled
+    min_labels: int
+    evenly: float  # share for the tasks with fewest labels
+
+    def by_anyone(self, budget: float, price: float) -> pd.DataFrame:
+        """The tasks to label, with no worker named."""
+        order, gain = self._order()
+        n = int(budget / price + FREE)
+        order = hedge(order, n - round(self.evenly * n), self.outlook.n_labels)
+        rows = np.resize(order, n) if len(order) else order  # once more where money is left
+        names = self.outlook.votes.tasks[rows]
+        return pd.DataFrame({"task": names, "worker": None, "gain": gain[rows], "cost": price})
+
+    def by_workers(self, budget: float, price: pd.Series, skills: Skills) -> pd.DataFrame:
+        """Tasks and workers, of whom each gets at most twice an even share."""
+        order, _ = self._order()
+        n_labels = int(budget / price.min() + FREE) if len(price) else 0
+        most = max(min(CANDIDATES * n_labels, MOST_PAIRS // LEAST_WORKERS), n_labels)
+        best = hedge(order, most - round(self.evenly * most), self.outlook.n_labels)[:most]
+        pairs = pair_up(self.outlook, best, locate(self.outlook.votes.workers, price.index))
+        limit = -(-2 * n_labels // max(len(price), 1))
+        return self._choose(pairs, budget, price, skills, limit)
+
+    def by_offers(
+        self, budget: float, price: pd.Series, skills: Skills, offered: pd.DataFrame
+    ) -> pd.DataFrame:
+        """The best of these pairs of task and worker."""
+        task = locate(self.outlook.votes.tasks, offered["task"].to_numpy())
+        pairs = Pairs(task, locate(price.index.to_numpy(), offered["worker"].to_numpy()))
+        return self._choose(pairs[(task >= 0) & self.may[task]], budget, price, skills)
+
+    def _order(self) -> tuple[Ints, Floats]:
+        """The tasks that may be labeled, best first, and the gain of each task."""
+        gain, few = self.policy.gain(self.outlook), self.outlook.n_labels < self.min_labels
+        order = np.lexsort((-gain, ~few))
+        return order[self.may[order]], gain
+
+    def _choose(
+        self,
+        pairs: Pairs,
+        budget: float,
+        prices: pd.Series,
+        skills: Skills,
+        limit: int | None = None,
+    ) -> pd.DataFrame:
+        votes, n_labels = self.outlook.votes, self.outlook.n_labels[pairs.task]
+        price, workers = prices.to_numpy(), locate(votes.workers, prices.index)
+        gain = value_pairs(self.outlook, self.policy, skills, pairs, workers)
+        order = np.lexsort((-gain / price[pairs.row], n_labels >= self.min_labels))
+        mean = price.mean() if len(price) else 1.0
+        rest = min(round(self.evenly * budget / mean) * mean, budget)
+        fewest = order[np.argsort(n_labels[order], kind="stable")]
+        chosen = choose(pairs, [(order, budget - rest), (fewest, budget)], price, limit)
+        row = pairs.row[chosen]
+        return pd.DataFrame(
+            {
+                "task": votes.tasks[pairs.task[chosen]],
+                "worker": prices.index.to_numpy()[row],
+                "gain": gain[chosen],
+                "cost": price[row],
+            }
+        )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from sklearn.base import clone
 
+from crowdwise.aggregate import BayesBag
 from crowdwise.annotations import Annotations
-from crowdwise.inference import count_labels, normalize
-from crowdwise.typing import Floats, Ints
-
-POOLING = 20.0  # labels of the crowd's confusion that each worker's own are added to
+from crowdwise.base import Aggregator
+from crowdwise.plan.heldout import Judged, judge_workers
+from crowdwise.typing import Array, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,26 +31,44 @@ class Outlook:
         return self.votes.redundancy
 
     @cached_property
-    def known(self) -> Ints:
+    def known(self) -> Array:
         """Whether the truth of each task is known."""
         return np.zeros(len(self.posterior), bool) if self.gold is None else self.gold >= 0
 
     @cached_property
+    def independent(self) -> Floats:
+        """P(truth) as if workers erred independently: what it owes to one label can be told."""
+        return infer(BayesBag.default_base, self.votes, self.gold)
+
+    @cached_property
+    def judged(self) -> Judged:
+        """How good the workers are, by what the others say of the same tasks."""
+        return judge_workers(self.votes, self.independent, self.known)
+
+    @property
     def crowd(self) -> Floats:
         """P(label | truth) of a label by anyone, (truth, label)."""
-        everyone = np.zeros(self.votes.n_workers, dtype=np.int64)
-        counts = count_labels(self.votes, self.posterior, everyone).sum(axis=0)
-        n_classes = self.votes.n_classes
-        prior = np.eye(n_classes) + 1.0 / n_classes  # mostly right, until labels tell
-        return normalize(counts + prior)
+        return self.judged.crowd
+
+    def with_posterior(self, posterior: Floats) -> Outlook:
+        """The same labels and workers, with another view of the tasks."""
+        other = copy(self)  # with what is known of the workers already
+        object.__setattr__(other, "posterior", posterior)
+        return other
 
     def confusion(self, workers: Ints) -> Floats:
         """P(label | truth) of some workers by number, (worker, truth, label); -1 is anyone."""
-        row = np.full(self.votes.n_workers, -1, dtype=np.int64)
-        known = workers >= 0
-        row[workers[known]] = np.flatnonzero(known)
-        counts = np.zeros((len(workers), *self.crowd.shape))
-        if known.any() and self.votes.n_annotations:
-            found = count_labels(self.votes, self.posterior, row)
-            counts[: len(found)] = found
-        return normalize(counts + POOLING * self.crowd)
+        return self.judged.confusion(workers)
+
+
+def infer(model: Aggregator, votes: Annotations, gold: Ints | None) -> Floats:
+    """What a model makes of labels, and of truths by class number; uniform without labels."""
+    if not votes.n_annotations:
+        return np.full((votes.n_tasks, votes.n_classes), 1.0 / max(votes.n_classes, 1))
+    known = None
+    if gold is not None:
+        at = gold >= 0
+        known = dict(zip(votes.tasks[at].tolist(), votes.classes[gold[at]], strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(clone(model).fit(votes, known).posterior_)

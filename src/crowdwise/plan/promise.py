@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, log_softmax, softmax
+from scipy.stats import hypergeom
 
 from crowdwise.annotations import TIE
-from crowdwise.inference import pooled_confusion
+from crowdwise.plan.heldout import TINY, without_own
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, Floats, Ints
 
-ONE_SIDED = 0.05  # how often the lower end may be too high
-WORD = 100.0  # known truths that the model's own word is worth
-TINY = 1e-9  # so that no count is 0
+MISSED = 0.01  # how often one look may promise too much: over many, less than one in twenty
 MOST_LABELS = 100_000  # that are predicted
 COOLEST, HOTTEST = 1.0, 8.0  # posteriors are only ever softened
 
@@ -30,17 +30,20 @@ class Promise:
     ----------
     tasks : Series
         Probability that each done task's label is right, by task.
-    accuracy, low, high : float
-        Expected share of right labels among them, and an interval: the share is below ``low``
-        in 5% of cases, and above ``high`` in 2.5%. NaN where nothing can be promised.
+    accuracy : float
+        Expected share of right labels among them: by known truths where these check it, else
+        by the labels alone, which is too much where workers err together.
+    low, high : float
+        At least ``low`` of the labels whose truth is not known are right: one look is wrong in
+        1% of cases, and all looks at a crowd together in less than 5%. Above ``high`` in 2.5%.
+        NaN where nothing can be promised: labels alone never can.
     target : float
         The share that was asked for: ``low`` is at least this.
     n_gold : int
-        Done tasks with known truths that the interval rests on.
+        Done tasks with known truths that the promise rests on.
     checked : bool
-        Whether known truths back the promise: then it is kept in 95% of cases, if they were
-        drawn at random. If not, it is what the labels alone lead to expect, and is too high
-        where workers err together.
+        Whether there are enough known truths to check the target. Those of tasks drawn at
+        random do; then tasks are done only if a promise can be made of them.
     """
 
     tasks: pd.Series
@@ -64,84 +67,108 @@ def soften(outlook: Outlook) -> Floats:
     if not len(several):
         return posterior
     several = several[:: len(several) // MOST_LABELS + 1]  # one number needs no more
-    confusion = pooled_confusion(votes, posterior)
-    own = np.log(confusion[votes.worker[several], :, votes.label[several]])  # (label, truth)
-    log_posterior = np.log(np.maximum(posterior, 1e-12))
-    others = log_softmax(log_posterior[votes.task[several]] - own, axis=1)
+    parts = list(without_own(votes, posterior, several))
+    others, own = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
 
     def loss(heat: float) -> float:
         return -float(np.log(np.exp(log_softmax(others / heat, axis=1) + own).sum(axis=1)).mean())
 
     found = minimize_scalar(loss, bounds=(COOLEST, HOTTEST), method="bounded")
-    return np.asarray(softmax(log_posterior / found.x, axis=1))
+    return np.asarray(softmax(np.log(np.maximum(posterior, TINY)) / found.x, axis=1))
 
 
 def find_done(
-    outlook: Outlook,
-    posterior: Floats,
-    target: float,
-    min_labels: int,
-    right: Array | None,
-    alike: bool = True,
+    outlook: Outlook, posterior: Floats, target: float, min_labels: int, right: Array | None
 ) -> Promise:
-    """The most tasks of which the promise can be made, the surest first.
+    """The most tasks of which the target can be promised, the surest first.
 
     ``posterior`` is that of the labels alone, and ``right`` says whether its best class is the
-    truth, NaN where that is not known. Tasks whose truth is known are done in any case. From
-    59 known truths on for a target of .95 (29 for .9, 299 for .99) they alone decide, if tasks
-    with known truths were labeled ``alike``.
+    truth, NaN where that is not known. Tasks whose truth is known are done in any case. With
+    too few of them, or none, those are done whose target the labels lead to expect.
     """
     sure = posterior.max(axis=1)
     order = np.flatnonzero(outlook.n_labels >= min_labels)
     order = order[np.argsort(-sure[order], kind="stable")]
-    n = np.arange(1, len(order) + 1)
-    mean = np.cumsum(sure[order]) / n
-    spread = np.sqrt(np.cumsum(sure[order] * (1.0 - sure[order]))) / n
-    ends = [mean - 1.645 * spread, np.minimum(mean + 1.96 * spread, 1.0)]
-    n_gold, hits = np.zeros(len(order), dtype=np.int64), np.zeros(len(order))
-    if right is not None:
-        n_gold = np.cumsum(~np.isnan(right[order]))
-        hits = np.cumsum(np.nan_to_num(right[order]))
-        counts = WORD * mean + hits, WORD * (1.0 - mean) + n_gold - hits + TINY
-        judged = [betaincinv(*counts, level) for level in (ONE_SIDED, 1.0 - ONE_SIDED / 2)]
-        ends = [np.where(n_gold > 0, *pair) for pair in zip(judged, ends, strict=True)]
-        mean = np.where(n_gold > 0, counts[0] / (counts[0] + counts[1]), mean)
     whole = np.append(np.diff(sure[order]) < -TIE, True)[: len(order)]  # ties stay together
-    n_known = int(outlook.known.sum()) if alike else 0
-    checked = n_known >= truths_needed(target)
+    right = np.full(len(sure), np.nan) if right is None else right
+    checked = int((~np.isnan(right)).sum()) >= truths_needed(target)
+    accuracy = low = high = math.nan
+    n_gold = 0
     if checked:
-        low = lower_end(hits, n_gold)
-        ends[0] = np.where(is_shown(low, n_gold, target), low, 0.0)
-    met = np.flatnonzero((ends[0] >= target) & whole)
-    last = int(met[-1]) + 1 if len(met) else 0
+        last, tally = find_shown(right[order], whole, target)
+        if last:
+            n_gold = tally.n_gold
+            low, high = tally.low(), tally.high()
+            accuracy = max(1.0 - (tally.wrong + 0.5) / (n_gold + 1.0), low)
+    else:
+        mean = np.cumsum(sure[order]) / np.arange(1, len(order) + 1)
+        met = np.flatnonzero((mean >= target) & whole)
+        last = int(met[-1]) + 1 if len(met) else 0
+        accuracy = float(mean[last - 1]) if last else math.nan
     chosen = np.union1d(order[:last], np.flatnonzero(outlook.known))
-    sure = np.where(outlook.known, 1.0, sure)
     names = pd.Index(outlook.votes.tasks[chosen], name="task", tupleize_cols=False)
+    sure = np.where(outlook.known, 1.0, sure)
     tasks = pd.Series(sure[chosen], index=names, name="confidence")
-    if not last:
-        return Promise(tasks, np.nan, np.nan, np.nan, target, checked=checked)
-    low_end, high_end = (float(end[last - 1]) for end in ends)
-    expected = float(mean[last - 1])
-    return Promise(tasks, expected, low_end, high_end, target, int(n_gold[last - 1]), checked)
+    return Promise(tasks, accuracy, low, high, target, n_gold, checked)
 
 
-def truths_needed(target: float) -> int:
-    """Known truths, all of them met, from which on a promise of this share can be checked."""
-    return math.ceil(math.log(ONE_SIDED) / math.log(target)) if 0 < target < 1 else 1 << 62
+def truths_needed(target: float) -> float:
+    """Known truths, all of them met, from which on a promise of this share can be made."""
+    if target >= 1:
+        return math.inf
+    return math.ceil(math.log(MISSED) / math.log(target)) if target > 0 else 1
 
 
-def lower_end(hits: Floats, n_gold: Ints) -> Floats:
-    """The share that is right is below it in 5% of cases, by so many right ones of so many."""
-    low = betaincinv(np.maximum(hits, TINY), n_gold - hits + 1.0, ONE_SIDED)
-    return np.where(hits > 0, low, 0.0)
+@dataclass(frozen=True)
+class Tally:
+    """Known truths among some tasks."""
+
+    n_tasks: int
+    n_gold: int
+    wrong: int
+
+    def low(self) -> float:
+        """At least this share of the other tasks is right."""
+        others = self.n_tasks - self.n_gold
+        counts = self.n_tasks, self.n_gold, self.wrong
+        fewest = bisect_left(range(others), 1, key=lambda n: int(rules_out(*counts, n)))
+        return 1.0 - fewest / max(others, 1)
+
+    def high(self) -> float:
+        """The share that is right is above this in 2.5% of cases."""
+        if not self.wrong:
+            return 1.0
+        return float(betaincinv(self.n_gold - self.wrong + 1.0, self.wrong, 0.975))
 
 
-def is_shown(low: Floats, n_gold: Ints, target: float) -> Array:
-    """For which of the surest tasks, from first to last, known truths show the target.
+def find_shown(right: Floats, whole: Array, target: float) -> tuple[int, Tally]:
+    """How many of these tasks, the surest first, known truths show the target of.
 
-    From where enough truths are known, up to the first failure: tried in an order that does not
-    depend on what is right, all of them hold together in 95% of cases.
+    One number of truths after the other is tried, from where they are enough, up to the first
+    failure: in an order that does not depend on what is right, all hold together.
     """
-    tried = n_gold >= truths_needed(target)
-    failed = np.logical_or.accumulate(tried & (low < target))
-    return tried & ~failed
+    told = ~np.isnan(right)
+    n_gold, wrong = np.cumsum(told), np.cumsum(told & (right == 0))
+    ends = np.flatnonzero(whole)
+    ends = ends[np.append(np.diff(n_gold[ends]) > 0, True)[: len(ends)]]
+    n_tasks, n_gold, wrong = ends + 1, n_gold[ends], wrong[ends]
+    allowed = np.floor((1.0 - target) * (n_tasks - n_gold) + TINY).astype(np.int64)
+    tried = rules_out(n_tasks, n_gold, 0 * wrong, allowed)
+    failed = np.logical_or.accumulate(tried & ~rules_out(n_tasks, n_gold, wrong, allowed))
+    met = np.flatnonzero(tried & ~failed)
+    if not len(met):
+        return 0, Tally(0, 0, 0)
+    best = met[-1]
+    return int(n_tasks[best]), Tally(int(n_tasks[best]), int(n_gold[best]), int(wrong[best]))
+
+
+def rules_out(
+    n_tasks: Ints | int, n_gold: Ints | int, wrong: Ints | int, allowed: Ints | int
+) -> Array:
+    """Whether truths of tasks drawn at random rule out more errors among the other tasks.
+
+    If one more were wrong than ``allowed``, so few errors among the truths would be rare.
+    """
+    too_many = np.minimum(np.add(wrong, allowed) + 1, n_tasks)
+    rare = hypergeom.cdf(wrong, n_tasks, too_many, n_gold) <= MISSED
+    return np.asarray(rare | (np.asarray(allowed) >= np.subtract(n_tasks, n_gold)))

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from crowdwise.errors import ParameterError, explain
+from crowdwise.plan.heldout import with_accuracy
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
@@ -94,11 +95,3 @@ class PredictedSkills(Skills):
             return confusion, answers
 
         return skills
-
-
-def with_accuracy(confusion: Floats, right: Floats) -> Floats:
-    """Confusion matrices, (pair, truth, label), of pairs that are right this often."""
-    diagonal = np.eye(confusion.shape[-1], dtype=bool)
-    wrong = np.where(diagonal, 0.0, confusion)
-    wrong /= np.maximum(wrong.sum(axis=2, keepdims=True), 1e-12)
-    return np.where(diagonal, right[:, None, None], (1.0 - right[:, None, None]) * wrong)

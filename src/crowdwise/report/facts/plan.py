@@ -94,7 +94,7 @@ def plan_facts(
 
 def find_contested(data: Annotations, posterior: Floats, planner: Planner) -> list[ContestedTask]:
     """The tasks that the planner would have labeled next, with their two best labels."""
-    best = planner.spend(MOST_CONTESTED).drop_duplicates("task")
+    best = planner.set_params(evenly=0.0).spend(MOST_CONTESTED).drop_duplicates("task")
     found = []
     for name, gain in zip(best["task"], best["gain"], strict=True):
         task = int(locate(data.tasks, [name])[0])
