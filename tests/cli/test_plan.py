@@ -36,6 +36,18 @@ def test_names_workers_who_are_there(files, capsys):
     assert {row.split(",")[1] for row in rows[1:]} <= {"w0", "new"}
 
 
+def test_a_cheap_judge_is_asked_first(files, capsys):
+    flags = ("--budget", 2, "--available", "w0, judge=0.1", *QUICK)
+    assert run("plan", files.votes, *flags) == 0
+    plan = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert (plan["worker"] == "judge").sum() > 5
+    assert set(plan.loc[plan["worker"] == "judge", "cost"]) == {0.1}
+    assert plan["cost"].sum() <= 2
+    for price in ("-1", "much", "inf"):
+        assert run("plan", files.votes, "--budget", 2, "--available", f"w0,judge={price}") == 2
+        assert "the cost of judge" in capsys.readouterr().err
+
+
 def test_says_which_tasks_are_done(files, capsys):
     assert run("plan", files.votes, "--target", 0.7, *QUICK) == 0
     out, err = capsys.readouterr()

@@ -2,7 +2,7 @@
 
 crowdwise plan votes.csv --budget 500 -o next.csv
 crowdwise plan votes.csv --target .95
-crowdwise plan votes.csv --budget 50 --available ann,bob --gold-file truth.csv
+crowdwise plan votes.csv --budget 50 --available ann,bob,judge=0.05 --gold-file truth.csv
 """
 
 import time
@@ -43,8 +43,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--policy", choices=POLICIES, default=POLICIES[0], help=text)
     text = "what a label costs (default: %(default)s)"
     group.add_argument("--cost", type=float, default=1.0, metavar="X", help=text)
-    text = "workers who are there (default: anyone may come)"
-    group.add_argument("--available", metavar="A,B,…", help=text)
+    text = (
+        "workers who are there, and what a label by them costs where that is not --cost, such "
+        "as ann,bob,judge=0.05 (default: anyone may come)"
+    )
+    group.add_argument("--available", metavar="A,B=X,…", help=text)
     text = (
         "share of the budget for tasks whose truth is known (default: they are labeled as others)"
     )
@@ -61,18 +64,18 @@ def run(args: Namespace) -> int:
     model = None if args.method == DEFAULT and not args.set else choose_method(args)
     policy: Any = getattr(plan, args.policy)
     policy = policy(args.seed) if policy is plan.RandomTasks else policy()
-    planner = plan.Planner(
-        model, policy=policy, cost=args.cost, target=args.target, checks=args.checks
-    )
     annotations = read_input(args)
+    prices = find_workers(args.available or "", args.cost, annotations)
+    planner = plan.Planner(
+        model, policy=policy, cost=prices or args.cost, target=args.target, checks=args.checks
+    )
     start = time.perf_counter()
     gold = annotations.gold_labels
     if args.budget is None:
         planner.look(annotations, gold)
         write_table(list_done(planner), args, show)
     else:
-        workers = None if args.available is None else find_workers(args.available, annotations)
-        found = planner.next(annotations, args.budget, available=workers, gold=gold)
+        found = planner.next(annotations, args.budget, available=list(prices) or None, gold=gold)
         write_table(found, args, show)
     say(args, f"{summarize(planner)} ({time.perf_counter() - start:.1f} s)")
     return 0
@@ -90,10 +93,21 @@ def refuse_outside(name: str, value: float | None, most: float, expected: str) -
         )
 
 
-def find_workers(text: str, annotations: Any) -> list[Any]:
-    """The names in a list, as the annotations have them; others are new workers."""
-    known = {str(name): name for name in annotations.workers.tolist()}
-    return [known.get(name.strip(), name.strip()) for name in text.split(",")]
+def find_workers(text: str, usual: float, annotations: Any) -> dict[Any, float]:
+    """The names in a list, as the annotations have them, and their costs; others are new."""
+    known, prices = {str(name): name for name in annotations.workers.tolist()}, {}
+    for word in filter(None, map(str.strip, text.split(","))):
+        name, mark, price = word.rpartition("=")
+        if not mark or word in known:
+            prices[known.get(word, word)] = usual
+            continue
+        try:
+            cost = float(price)
+        except ValueError:
+            cost = float("nan")
+        refuse_outside(f"available: the cost of {name}", cost, float("inf"), "0 or more")
+        prices[known.get(name, name)] = cost
+    return prices
 
 
 def list_done(planner: "Planner") -> "pd.DataFrame":
