@@ -185,14 +185,14 @@ TABLE = Table(
         "tasks; how many that may be is a belief (see `uncertainty`), so intervals are a little "
         "wider than needed where it is misled on few, and too narrow where it is misled on more, "
         "or where half of the workers agreed upon answers. The belief was settled with such "
-        "simulated crowds in view; those of `python benchmarks/held_out_crowds.py` were looked at "
-        "once, after it was settled."
+        "simulated crowds in view; `python benchmarks/held_out_crowds.py` has some that were "
+        "looked at once, after it was settled."
     ),
     rows={"BayesBag": Row(lambda _: aggregate.BayesBag())},
     columns=COLUMNS,
     measure=measure,
     metrics=("coverage", "width", "of entries", "of classes", "of labels"),
-    seeds=40,
+    seeds=80,
     quick_seeds=2,
     quick_columns=tuple(COLUMNS)[:3],
 )
