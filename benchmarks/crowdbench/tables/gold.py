@@ -70,8 +70,8 @@ TABLE = Table(
     source="Data sets as published; see the page on data sets.",
     about=(
         "Means over the real crowds that have truths enough: those of some random tasks are given, "
-        "all others, as many or more, are scored, the same ones in both rows. Losses are those of `crowdwise bench "
-        "calibration`; of these, lower is better."
+        "all others, as many or more, are scored, the same ones in both rows. Losses are those of "
+        "`crowdwise bench calibration`; of these, lower is better."
     ),
     rows={
         "BayesBag with gold": Row(lambda _: Plan(BayesBag(), True)),
