@@ -185,6 +185,39 @@ def test_promise_18_an_array_of_another_shape_or_type_is_refused(method, crowd, 
             pytest.fail(f"{name} {array.shape} {kind} was loaded")
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        learn.AutoClassifier,
+        learn.ClusteredPersonalClassifier,
+        learn.CoNAL,
+        learn.CrowdLab,
+        learn.Raykar,
+        embed.RLL,
+    ],
+)
+def test_promise_18_a_model_that_was_loaded_can_be_used(make, crowd, tmp_path):
+    """Whatever array of the file is changed: it is refused, or the model answers as it should."""
+    path, X = tmp_path / "model", np.random.default_rng(0).normal(size=(80, 2)).astype(np.float32)
+    model = quick(make())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, crowd).save(path)
+    sound, refused = read_container(path), 0
+    for name, array in sound.arrays.items():
+        for kind in ("short", "deep"):
+            changed = np.asarray(CHANGES[kind](array))
+            write_container(path, Content(sound.text, {**sound.arrays, name: changed}))
+            try:
+                loaded = load(path)
+            except FormatError:
+                refused += 1
+                continue
+            use = loaded.predict_proba if hasattr(loaded, "predict_proba") else loaded.transform
+            assert np.isfinite(use(X)).all(), (name, kind)
+    assert refused > len(sound.arrays) / 2
+
+
 def test_promise_18_an_engine_refuses_tables_that_do_not_fit(crowd):
     engine, k = MemoryEngine(crowd), crowd.n_classes
     right = np.zeros((len(engine.pairs), k))

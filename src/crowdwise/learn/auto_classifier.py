@@ -117,6 +117,11 @@ class AutoClassifier(ConfusionLearner):
     Learned from 150 tasks with 450 labels by 4 workers, 3 classes.
     """
 
+    _axes = {
+        **ConfusionLearner._axes,
+        "factors_": ("members", "classes_"),
+        "last_factors_": ("last", "classes_"),
+    }
     _parameter_constraints = {
         "n_rounds": [at_least(1)],
         "n_folds": [at_least(2)],

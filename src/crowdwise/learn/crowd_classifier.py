@@ -159,6 +159,14 @@ class CrowdClassifier(Learner):
     True
     """
 
+    _axes = {
+        **Learner._axes,  # and of what noise parts add
+        "embedding_": ("workers_", "embedding"),
+        "common_confusion_": ("classes_", "classes_"),
+        "common_share_": ("workers_",),
+        "difficulty_": ("tasks_",),
+        "expertise_": ("workers_", "classes_"),
+    }
     _parameter_constraints: ClassVar[Constraints] = {
         "truth": [str, MLP, nn.Module, callable],
         "noise": [NoisePart],

@@ -111,6 +111,7 @@ class CrowdLab(ClassifierLearner):
     """
 
     traits = LearnerTraits(random_per=("task",))
+    _axes = {**ClassifierLearner._axes, "annotation_quality_": ("annotations",)}
     _parameter_constraints = {
         **ClassifierLearner._parameter_constraints,
         "cv": [at_least(2)],

@@ -20,7 +20,7 @@ from crowdwise.persist.registry import (
     learned_attributes,
     registered_name,
 )
-from crowdwise.persist.soundness import Axes, refuse_misfits, refuse_not_numbers
+from crowdwise.persist.soundness import Axes, refuse_misfits, refuse_not_numbers, refuse_useless
 from crowdwise.persist.values import Arrays, from_json, to_json
 from crowdwise.typing import Array
 
@@ -144,6 +144,8 @@ def _rebuild(content: Content, yours: Tree, *, fitted: bool) -> Savable:
     model._validate_params()  # the estimator's own check: what ``fit`` would refuse
     if fitted or learned:
         refuse_misfits(model)
+        if not wanted:
+            refuse_useless(model)
     return model
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -77,8 +78,30 @@ def refuse_misfits(model: Model) -> None:
     if hasattr(model, "_refuse_forged"):  # a model that knows more
         model._refuse_forged()
     inner = getattr(model, "_inner", tuple)
-    for other in inner():
+    for other in (*inner(), *_list_parts(model)):
         refuse_misfits(other)
+
+
+def _list_parts(model: Model) -> list[Model]:
+    """Models among the learned values, alone or in a list, that have names of their own."""
+    values = [each if isinstance(each, list) else [each] for each in vars(model).values()]
+    names = {"tasks_", "workers_", "classes_"}
+    parts = (part for listed in values for part in listed if hasattr(part, "_axes"))
+    return [part for part in parts if names <= vars(part).keys()]
+
+
+def refuse_useless(model: object) -> None:
+    """Refuse a model of features that cannot be used: it is asked about a few made-up tasks."""
+    use = getattr(model, "predict_proba", None) or getattr(model, "transform", None)
+    n_features = getattr(model, "n_features_in_", None)
+    if use is None or n_features is None:
+        return
+    X = np.random.default_rng(0).normal(size=(3, n_features)).astype(np.float32)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = np.asarray(use(X))
+    if len(found) != len(X) or not np.isfinite(found).all():
+        raise FormatError("What was learned gives no finite numbers for new tasks.")
 
 
 def refuse_unsound(model: object) -> None:
