@@ -204,8 +204,10 @@ def test_promise_18_a_model_that_was_loaded_can_be_used(make, crowd, tmp_path):
         warnings.simplefilter("ignore")
         model.fit(X, crowd).save(path)
     sound, refused = read_container(path), 0
+    use = "predict_proba" if hasattr(model, "predict_proba") else "transform"
+    expected = getattr(model, use)(X).shape
     for name, array in sound.arrays.items():
-        for kind in ("short", "deep"):
+        for kind in ("short", "narrow", "deep"):
             changed = np.asarray(CHANGES[kind](array))
             write_container(path, Content(sound.text, {**sound.arrays, name: changed}))
             try:
@@ -213,8 +215,9 @@ def test_promise_18_a_model_that_was_loaded_can_be_used(make, crowd, tmp_path):
             except FormatError:
                 refused += 1
                 continue
-            use = loaded.predict_proba if hasattr(loaded, "predict_proba") else loaded.transform
-            assert np.isfinite(use(X)).all(), (name, kind)
+            found = getattr(loaded, use)(X)
+            assert np.isfinite(found).all(), (name, kind)
+            assert found.shape == expected, (name, kind)
     assert refused > len(sound.arrays) / 2
 
 

@@ -100,6 +100,9 @@ def refuse_useless(model: object) -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = np.asarray(use(X))
+    n_classes = len(getattr(model, "classes_", ())) if hasattr(model, "predict_proba") else None
+    if n_classes is not None and found.shape[1:] != (n_classes,):
+        raise FormatError("What was learned is about other classes than those it names.")
     if len(found) != len(X) or not np.isfinite(found).all():
         raise FormatError("What was learned gives no finite numbers for new tasks.")
 
