@@ -100,8 +100,9 @@ def refuse_useless(model: object) -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = np.asarray(use(X))
-    n_classes = len(getattr(model, "classes_", ())) if hasattr(model, "predict_proba") else None
-    if n_classes is not None and found.shape[1:] != (n_classes,):
+    known = np.shape(vars(model).get("posterior_"))
+    of_classes = len(known) == 2 and known[1] == len(getattr(model, "classes_", ()))
+    if of_classes and hasattr(model, "predict_proba") and found.shape[1:] != known[1:]:
         raise FormatError("What was learned is about other classes than those it names.")
     if len(found) != len(X) or not np.isfinite(found).all():
         raise FormatError("What was learned gives no finite numbers for new tasks.")
