@@ -100,7 +100,7 @@ def refuse_useless(model: object) -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = np.asarray(use(X))
-    known = np.shape(vars(model).get("posterior_"))
+    known = np.shape(vars(model).get("posterior_", ()))
     of_classes = len(known) == 2 and known[1] == len(getattr(model, "classes_", ()))
     if of_classes and hasattr(model, "predict_proba") and found.shape[1:] != known[1:]:
         raise FormatError("What was learned is about other classes than those it names.")
