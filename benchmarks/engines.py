@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -227,7 +228,7 @@ def measure_minimax() -> list[dict]:
     found = once("minimax")
     nano = found["seconds"] / 1e5 / 3 * 1e9
     return [
-        row("MinimaxEntropy, ns per annotation and round (was 4,000 to 6,600)", nano, 500, found),
+        row("MinimaxEntropy, ns per annotation and round (was 4,690)", nano, 470, found),
         row("MinimaxEntropy, bytes an annotation", found["extra_mb"] * 10.0, 100, found),
     ]
 
@@ -381,21 +382,31 @@ def main() -> None:
     rows = {one["what"]: one for one in known}
     for name in args.only or MEASURES:
         for one in MEASURES[name]():
-            rows[one["what"]] = one
+            busy = f"{os.getloadavg()[0]:.0f} on {count_threads()}"
+            rows[one["what"]] = one | {"date": date.today().isoformat(), "busy": busy}
             sys.stderr.write(f"{one}\n")
         report(list(rows.values()))  # at once: the next may take long
 
 
 def report(rows: list[dict]) -> None:
     lines = [
-        [r["what"], f"{r['value']:.3g}", f"{r['at_most']:g}", "yes" if holds(r) else "no"]
+        [
+            r["what"],
+            f"{r['value']:.3g}",
+            f"{r['at_most']:g}",
+            "yes" if holds(r) else "no",
+            r.get("date", "earlier"),
+            r.get("busy", "6 on 2"),
+        ]
         for r in rows
     ]
-    load = f"{os.getloadavg()[0]:.0f} processes wanted to run on {count_threads()} cores"
-    about = f"Times are the processor's, of all threads; at the end {load}."
+    about = (
+        "Times are the processor's, of all threads. Rows may be of different days; the last column "
+        "says how many processes wanted to run, on how many cores, when a row was done."
+    )
     text = f"# Engines on one machine\n\n{about}\n\n"
-    text += table(["", "found", "at most", "holds"], lines)
-    save("engines", provenance("make bench-engines") | {"load": load}, rows, text)
+    text += table(["", "found", "at most", "holds", "measured", "busy"], lines)
+    save("engines", provenance("make bench-engines"), rows, text)
 
 
 def holds(one: dict) -> bool:

@@ -113,6 +113,52 @@ def test_numbers_stay_numbers_and_empty_cells_are_left_out(tmp_path):
     assert stored.n_annotations == 3
 
 
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_weights_stay_with_their_rows(kind, tmp_path):
+    frame = rows()
+    frame["weight"] = np.random.default_rng(1).choice([0.25, 1.0, 2.5], len(frame))
+    path = tmp_path / f"votes.{kind}"
+    text = frame.to_csv(index=False)
+    path.write_text(text + text.partition("\n")[0]) if kind == "csv" else frame.to_parquet(path)
+    stored = Annotations.open(path)
+    found = triples(stored).assign(weight=stored.cells(0, stored.n_tasks).value)
+    columns = list(frame)
+    whole = (own.sort_values(columns, ignore_index=True) for own in (found[columns], frame))
+    pd.testing.assert_frame_equal(*whole, check_dtype=False)
+    some = stored.cells(10, 20)
+    place = slice(*stored.cells(0, 20).indptr[[10, 20]])
+    assert_array_equal(some.value, found["weight"][place])
+    named = frame.rename(columns={"weight": "trust"})
+    named.to_parquet(tmp_path / "named.parquet")
+    plain = Annotations.open(tmp_path / "named.parquet")
+    assert plain.cells(0, 9).value is None
+    again = Annotations.open(tmp_path / "named.parquet", weight="trust")  # not the folder of before
+    assert again.cells(0, again.n_tasks).value.sum() == frame["weight"].sum()
+
+
+@pytest.mark.parametrize("bad", ["-1", "", "many", "inf", "1e39"])
+def test_weights_that_cannot_be_used_are_refused(bad, tmp_path):
+    (tmp_path / "votes.csv").write_text(f"task,worker,label,weight\n1,a,x,1\n1,b,y,{bad}\n")
+    with pytest.raises(AnnotationError, match=r"1 weight cannot be used"):
+        Annotations.open(tmp_path / "votes.csv")
+    (tmp_path / "votes.csv").write_text(f"task,worker,label,weight\n1,a,x,1\n1,b,,{bad}\n")
+    assert Annotations.open(tmp_path / "votes.csv").n_left_out == 1
+    (tmp_path / "votes.csv").write_text("task,worker,label,weight\n1,a,x,1\n2,b,y,0\n")
+    assert Annotations.open(tmp_path / "votes.csv").n_left_out == 1
+
+
+def test_damaged_weights_are_one_clear_error(tmp_path):
+    rows(50).assign(weight=2.0).to_parquet(tmp_path / "votes.parquet")
+    stored = Annotations.open(tmp_path / "votes.parquet")
+    np.full(50, np.nan, dtype="<f4").tofile(stored.folder / "weights.bin")
+    with pytest.raises(FormatError, match="weights of annotations"):
+        stored.cells(0, 3)
+    (stored.folder / "weights.bin").write_bytes(b"1234")
+    with pytest.raises(FormatError, match="cut short"):
+        StoredAnnotations.load(stored.folder)
+
+
 def test_mistakes_are_one_clear_error(tmp_path):
     path = tmp_path / "votes.parquet"
     with pytest.raises(FileError, match="not there"):

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crowdwise import read
+from crowdwise.aggregate import DawidSkene
 from crowdwise.cli import main
 from crowdwise.io import stream
 from crowdwise.simulate import confused_crowd
@@ -28,8 +30,20 @@ def test_a_file_too_large_for_memory_stays_on_disk(tmp_path, monkeypatch, capsys
     assert "a file named .parquet" in capsys.readouterr().err
     assert main(["aggregate", str(path), "-o", str(output)]) == 1
     assert "needs all annotations in memory" in capsys.readouterr().err
-    assert main([*asked, "--weight", "label"]) == 2
-    assert "--weight cannot be used" in capsys.readouterr().err
+    assert main([*asked, "--missing", "2"]) == 2
+    assert "--missing cannot be used" in capsys.readouterr().err
+    heavy = votes.annotations.to_frame().assign(trust=3.0)
+    heavy.loc[heavy["label"] == 0, "trust"] = 0.0
+    heavy.to_csv(path, index=False)
+    assert main([*asked, "--weight", "trust"]) == 0
+    found = pd.read_parquet(output).set_index("task")["label"]
+    in_memory = DawidSkene().fit(read(path, weight="trust")).labels_
+    assert (found == in_memory[found.index]).all()
+    assert set(in_memory.index) - set(found.index) == set(heavy["task"]) - set(
+        heavy["task"][heavy["trust"] > 0]
+    )
+    expected = expected.loc[found.index]
+    assert (found != expected["label"]).any()
 
 
 def test_labels_are_inferred_on_a_device(tmp_path, capsys):

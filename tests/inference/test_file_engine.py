@@ -1,6 +1,7 @@
 """The same bits from memory and from files, and on any number of threads."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,20 @@ def test_the_same_bits_from_files_and_on_any_number_of_threads(method, stored, l
         assert getattr(found, "objective_", None) == getattr(expected, "objective_", None)
         if hasattr(expected, "skills_"):
             assert_array_equal(found.skills_, expected.skills_)
+
+
+@pytest.mark.parametrize("method", BLOCKWISE, ids=lambda method: method.__name__)
+def test_weights_on_disk_give_the_same_bits(method, loaded, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 64)
+    weight = np.random.default_rng(0).choice([0.25, 1.0, 1.7], loaded.n_annotations)
+    votes = replace(loaded, weight=weight.astype(np.float32))
+    votes.to_frame().to_parquet(tmp_path / "votes.parquet")
+    expected = fitted(method, votes)
+    found = fitted(method, Annotations.open(tmp_path / "votes.parquet"))
+    assert_array_equal(found.posterior_.toarray(), expected.posterior_)
+    plain = fitted(method, loaded)
+    if method.traits.weighted:
+        assert np.abs(expected.posterior_ - plain.posterior_).max() > 1e-6
 
 
 @pytest.mark.usefixtures("either_loop")

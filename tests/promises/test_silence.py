@@ -179,7 +179,7 @@ def test_promise_09_names_stay_apart_on_disk_too(reopen):
     [
         ("task,worker,label\n1,a,x\n1,,y\n", "The worker is missing"),
         ("task,worker,label\n,a,x\n1,b,y\n", "The task is missing"),
-        ("task,worker,label,weight\n1,a,x,0\n", "The file has weights"),
+        ("task,worker,label,weight\n1,a,x,-1\n", "1 weight cannot be used"),
         ("task,worker,label\n1,a,\n", "There are no annotations"),
     ],
 )

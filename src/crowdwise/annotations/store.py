@@ -8,7 +8,8 @@
 ``sizes.bin``      annotations of each task, as 1, 2 or 4 bytes
 ``codes.bin``      for each annotation, task by task, the place of its pair: 4 bytes, the lowest
                    first
-``sources.json``   name, size and time of the files that it was made from
+``weights.bin``    if annotations count unequally: the weight of each, as a float of 4 bytes
+``sources.json``   the columns, and name, size and time of the files that it was made from
 ``starts.npy``     number of the first annotation of every 65,536th task, and of the end
 ``tasks.parquet``  the names of the tasks, in order
 =================  ==========================================================================
@@ -33,7 +34,7 @@ import numpy as np
 from crowdwise.annotations.columns import Cells
 from crowdwise.annotations.pairs import Pairs
 from crowdwise.errors import CrowdwiseError, FileError, FormatError, MissingExtraError, explain
-from crowdwise.typing import Array, Ints
+from crowdwise.typing import Array, Floats, Ints
 
 VERSION = 1
 STRIDE = 1 << 16  # tasks between two entries of starts.npy
@@ -56,7 +57,8 @@ class StoredAnnotations:
     classes: Array
     pairs: Pairs
     size_type: str
-    n_left_out: int = 0  # rows of the files that have no label
+    n_left_out: int = 0  # rows of the files that have no label, or weight 0
+    weighted: bool = False  # whether each annotation has a weight
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -72,7 +74,8 @@ class StoredAnnotations:
             known = about["version"] == VERSION and about["size_type"] in SIZES
             counts = int(about["n_tasks"]), int(about["n_annotations"])
             kind, left_out = str(about["size_type"]), int(about.get("left_out", 0))
-            found = cls(home, *counts, workers, classes, pairs, kind, left_out)
+            weighted = about.get("weighted", False) is True
+            found = cls(home, *counts, workers, classes, pairs, kind, left_out, weighted)
             whole = known and found._is_whole()
         except (OSError, KeyError, ValueError, TypeError, EOFError, BadZipFile) as error:
             raise _no_store(home, f"{type(error).__name__}: {error}") from error
@@ -103,7 +106,14 @@ class StoredAnnotations:
             code = np.fromfile(file, dtype="<i4", count=count, offset=4 * first)
         if len(code) < count or (count and not 0 <= code.min() <= code.max() < len(self.pairs)):
             raise _no_store(self.folder, f"numbers of pairs in tasks {start:,} to {stop:,}")
-        return Cells(indptr, code, None)
+        return Cells(indptr, code, self._weights(first, count) if self.weighted else None)
+
+    def _weights(self, first: int, count: int) -> Floats:
+        with (self.folder / "weights.bin").open("rb") as file:
+            weight = np.fromfile(file, dtype="<f4", count=count, offset=4 * first)
+        if len(weight) < count or (count and not 0 <= weight.min() <= weight.max() < np.inf):
+            raise _no_store(self.folder, f"weights of annotations from {first:,} on")
+        return weight.astype(np.float64)
 
     def find(self, cell: Array) -> Ints:
         """The first task that begins at a cell or after it."""
@@ -148,6 +158,8 @@ class StoredAnnotations:
         """Whether files have their sizes, and numbers name what is there."""
         kind, home, pairs = np.dtype(self.size_type), self.folder, self.pairs
         wanted = {"sizes.bin": kind.itemsize * self.n_tasks, "codes.bin": 4 * self.n_annotations}
+        if self.weighted:
+            wanted["weights.bin"] = 4 * self.n_annotations
         names, starts = (self.workers, self.classes), self._starts
         n_starts = -(-self.n_tasks // STRIDE) + 1
         return (
@@ -167,14 +179,21 @@ class StoreWriter:
     def __init__(self, folder: Path) -> None:
         self.folder, self.n_tasks, self.n_annotations, self.largest = folder, 0, 0, 0
         self.names: Any = None
+        self.weights: Any = None
         self.codes = (folder / "codes.bin").open("wb")
         self.sizes = (folder / "sizes.u32").open("wb")
 
-    def append(self, tasks: Array | None, sizes: Ints, codes: Ints) -> None:
+    def append(
+        self, tasks: Array | None, sizes: Ints, codes: Ints, weights: Array | None = None
+    ) -> None:
         """Add some tasks, with the codes of their annotations one task after the other.
 
-        Without names there is nothing to write labels of, and pyarrow is not needed.
+        Without names there is nothing to write labels of, and pyarrow is not needed. All
+        annotations have weights, or none.
         """
+        if weights is not None:
+            self.weights = self.weights or (self.folder / "weights.bin").open("wb")
+            weights.astype("<f4").tofile(self.weights)
         if tasks is not None:
             self._append_names(tasks)
         sizes.astype("<u4").tofile(self.sizes)
@@ -195,8 +214,9 @@ class StoreWriter:
         self.names.write_table(table)
 
     def finish(self, workers: Array, classes: Array, pairs: Pairs, left_out: int = 0) -> None:
-        for file in (self.codes, self.sizes, *([] if self.names is None else [self.names])):
-            file.close()
+        for file in (self.codes, self.sizes, self.names, self.weights):
+            if file is not None:
+                file.close()
         rows: dict[str, Any] = {"pair_worker": pairs.worker, "pair_label": pairs.label}
         np.savez(self.folder / "names.npz", workers=workers, classes=classes, **rows)
         size_type = next(kind for kind in SIZES if self.largest <= np.iinfo(kind).max)
@@ -212,6 +232,7 @@ class StoreWriter:
         sizes = {"n_tasks": self.n_tasks, "n_annotations": self.n_annotations}
         sizes["left_out"] = left_out
         about = {"what": "crowdwise annotations", "version": VERSION, "size_type": size_type}
+        about |= {"weighted": self.weights is not None}
         (self.folder / "about.json").write_text(json.dumps({**about, **sizes}, indent=1))
 
 

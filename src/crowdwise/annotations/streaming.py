@@ -18,13 +18,20 @@ import pandas as pd
 from crowdwise.annotations.grouping import find_words, is_word, order_by
 from crowdwise.annotations.pairs import CROWDED, Pairs, encode
 from crowdwise.annotations.store import StoredAnnotations, StoreWriter, new_folder
-from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, MissingExtraError, explain
+from crowdwise.errors import (
+    AnnotationError,
+    CrowdwiseError,
+    FileError,
+    MissingExtraError,
+    explain,
+    plural,
+)
 from crowdwise.typing import Array, Ints
 
 ROWS_AT_ONCE = 1 << 20
 ROWS_PER_PART = 1 << 22
 BYTES_PER_ROW = 8  # of a text file, at the least
-ROLES = ("task", "worker", "label")
+ROLES = ("task", "worker", "label", "weight")
 is_whole_number = re.compile(r"0|-?[1-9]\d{0,17}").fullmatch
 SOURCES = "sources.json"  # in the folder: the files that it was made from
 
@@ -37,12 +44,13 @@ def open_annotations(
     if (source / "about.json").is_file():
         return StoredAnnotations.load(source)
     home = source.with_name(f"{source.name}.crowd") if folder is None else Path(folder)
-    sources = _describe(source)
+    sources = [columns, *_describe(source)]
     if (home / "about.json").is_file() and _made_from(home) == sources:
         return StoredAnnotations.load(home)
     try:
         with new_folder(home) as unfinished:
-            _build(_dataset(source, columns), columns, unfinished)
+            dataset = _dataset(source, columns)
+            _build(dataset, _with_weights(dataset, columns), unfinished)
             (unfinished / SOURCES).write_text(json.dumps(sources))
     except CrowdwiseError:
         raise
@@ -86,7 +94,7 @@ def _dataset(source: Path, columns: dict[str, str]) -> Any:
         )
     form: Any = kind[first.suffix]
     if form == "csv":  # names are text until all of them are known: 01 is not 1
-        text = dict.fromkeys(columns.values(), pyarrow.string())
+        text = dict.fromkeys([*columns.values(), "weight"], pyarrow.string())
         empty = csv.ConvertOptions(column_types=text, null_values=[""], strings_can_be_null=True)
         form = dataset.CsvFileFormat(convert_options=empty)
     try:
@@ -94,6 +102,13 @@ def _dataset(source: Path, columns: dict[str, str]) -> Any:
     except (OSError, ValueError) as error:
         fix = "check that it is a table, and not cut short"
         raise FileError(explain(f"{source} cannot be read.", first=str(error), fix=fix)) from error
+
+
+def _with_weights(dataset: Any, columns: dict[str, str]) -> dict[str, str]:
+    """The columns, and one named "weight" where it is there and none is named."""
+    if "weight" in columns or "weight" not in dataset.schema.names:
+        return columns
+    return {**columns, "weight": "weight"}
 
 
 class Names:
@@ -128,17 +143,18 @@ class Names:
 
 def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
     found = dataset.schema.names
-    for role in ROLES:
-        if columns[role] not in found:
+    for role, name in columns.items():
+        if name not in found:
             fix = f"name it: Annotations.open(path, {role}='…')"
             where = "The file"
-            raise AnnotationError.missing_column(columns[role], where=where, found=found, fix=fix)
+            raise AnnotationError.missing_column(name, where=where, found=found, fix=fix)
     _refuse_columns(dataset, columns)
     text = dataset.format.default_extname == "csv"
     workers, classes = Names(), Names(find_words("auto", []))
     n_parts = max(-(-_estimate_rows(dataset) // ROWS_PER_PART), 1)
     parts = [folder / f"part-{number}" for number in range(n_parts)]
-    dealt = _deal_out(dataset, [columns[role] for role in ROLES], workers, classes, parts)
+    wanted = [columns[role] for role in ROLES if role in columns]
+    dealt = _deal_out(dataset, wanted, workers, classes, parts)
     (worker_names, of_worker), (class_names, of_class) = (
         own.in_order(text=text) for own in (workers, classes)
     )
@@ -151,18 +167,20 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
     for part in parts:
         if not part.exists():
             continue
-        names, task, worker, label = _read_part(part)
+        names, task, worker, label, weight = _read_part(part)
         counts = np.bincount(task, minlength=len(names))
         order = order_by(task, np.concatenate([[0], np.cumsum(counts)]))
         who, what = of_worker[worker[order]], of_class[label[order]]
         code = encode(who, what, sizes[1], None if pairs.whole else pairs)
-        writer.append(names.astype(np.int64) if text and dealt.numbers else names, counts, code)
+        own = None if weight is None else weight[order]
+        tasks = names.astype(np.int64) if text and dealt.numbers else names
+        writer.append(tasks, counts, code, own)
         part.unlink()
     writer.finish(worker_names, class_names, pairs, dealt.left_out)
 
 
 def _refuse_columns(dataset: Any, columns: dict[str, str]) -> None:
-    """Refuse columns that cannot be names, and weights, which would be lost."""
+    """Refuse columns that cannot be names or weights."""
     from pyarrow import types
 
     fits = (types.is_integer, types.is_boolean, types.is_floating, types.is_string,
@@ -178,15 +196,6 @@ def _refuse_columns(dataset: Any, columns: dict[str, str]) -> None:
                     fix=f"write it as text, or name another: {role}='…'",
                 )
             )
-    if "weight" in dataset.schema.names:
-        raise AnnotationError(
-            explain(
-                "The file has weights, which annotations on disk cannot have.",
-                found="a column 'weight'",
-                expected="columns of tasks, workers and labels",
-                fix="leave the column out, or read a part of the file with crowdwise.read",
-            )
-        )
 
 
 def _estimate_rows(dataset: Any) -> int:
@@ -199,7 +208,7 @@ def _estimate_rows(dataset: Any) -> int:
 class Dealt(NamedTuple):
     """What was found when rows were dealt out."""
 
-    left_out: int  # rows without a label, or that repeat the header
+    left_out: int  # rows without a label or of weight 0, or that repeat the header
     numbers: bool  # whether all tasks are whole numbers
 
 
@@ -213,17 +222,22 @@ def _deal_out(
     left_out, numbers, n_rows = 0, True, 0
     for batch in dataset.to_batches(columns=columns, batch_size=ROWS_AT_ONCE):
         read = pyarrow.table(batch).select(columns)
-        whole = read.filter(~_find_headers(read, columns))
+        whole = read.filter(~_find_headers(read, columns[:3]))
         codes = classes.encode(whole.column(2).combine_chunks().drop_null())
         kept = np.zeros(len(whole), dtype=bool)
         kept[whole.column(2).is_valid().to_numpy()] = codes >= 0
+        if len(columns) > len(ROLES[:3]):
+            labels = whole.column(3).combine_chunks().filter(kept)
+            weight = _parse_weights(labels, n_rows)
+            kept[kept] = weight > 0
+            weight = weight[weight > 0]
         rows = whole.filter(kept).combine_chunks()
         left_out += len(read) - len(rows)
         _refuse_nulls(rows, columns, n_rows)
         n_rows += len(read)
         if not len(rows):
             continue
-        task, worker, label = (rows.column(name).combine_chunks() for name in columns)
+        task, worker, label = (rows.column(name).combine_chunks() for name in columns[:3])
         coded = task.dictionary_encode()
         names = coded.dictionary.to_numpy(zero_copy_only=False)
         numbers = numbers and names.dtype == object and all(map(is_whole_number, names))
@@ -232,6 +246,8 @@ def _deal_out(
         order = np.argsort(part, kind="stable")
         edges = np.searchsorted(part[order], np.arange(len(parts) + 1))
         data = {"task": task, "worker": workers.encode(worker), "label": classes.encode(label)}
+        if len(columns) > len(ROLES[:3]):
+            data["weight"] = weight
         table = pyarrow.table(data).take(order).combine_chunks()
         for number in np.flatnonzero(np.diff(edges)).tolist():
             if number not in writers:
@@ -270,7 +286,24 @@ def _refuse_nulls(rows: Any, columns: list[str], before: int) -> None:
             )
 
 
-def _read_part(part: Path) -> tuple[Array, Ints, Ints, Ints]:
+def _parse_weights(column: Any, before: int) -> Array:
+    """The weights as annotations in memory keep them."""
+    weight = pd.to_numeric(column.to_numpy(zero_copy_only=False), errors="coerce")
+    weight = np.asarray(weight, dtype=np.float64)
+    bad = ~((weight >= 0) & (weight < np.finfo(np.float32).max))
+    if bad.any():
+        raise AnnotationError(
+            explain(
+                f"{plural(int(bad.sum()), 'weight')} cannot be used.",
+                first=f"{column[int(bad.argmax())].as_py()!r}, in the rows after {before:,}",
+                expected="a finite number of 0 or more on every row",
+                fix="correct these weights, or drop these rows",
+            )
+        )
+    return weight.astype(np.float32)
+
+
+def _read_part(part: Path) -> tuple[Array, Ints, Ints, Ints, Array | None]:
     """The names of a part's tasks, and its columns as numbers."""
     import pyarrow
 
@@ -281,7 +314,8 @@ def _read_part(part: Path) -> tuple[Array, Ints, Ints, Ints]:
         coded = coded.combine_chunks()
     names = coded.dictionary.to_numpy(zero_copy_only=False)
     task = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-    return names, task, table.column("worker").to_numpy(), table.column("label").to_numpy()
+    weight = table.column("weight").to_numpy() if "weight" in table.column_names else None
+    return names, task, table.column("worker").to_numpy(), table.column("label").to_numpy(), weight
 
 
 def _find_pairs(parts: list[Path], worker: Ints, label: Ints, sizes: tuple[int, int]) -> Pairs:
@@ -298,5 +332,5 @@ def _find_pairs(parts: list[Path], worker: Ints, label: Ints, sizes: tuple[int, 
 def _codes_of(parts: list[Path], worker: Ints, label: Ints, n_classes: int) -> Iterator[Ints]:
     for part in parts:
         if part.exists():
-            _, _, who, what = _read_part(part)
+            _, _, who, what, _ = _read_part(part)
             yield np.unique(worker[who].astype(np.int64) * n_classes + label[what])

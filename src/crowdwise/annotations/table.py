@@ -224,6 +224,7 @@ class Annotations(Parts):
         task: str = "task",
         worker: str = "worker",
         label: str = "label",
+        weight: str | None = None,
     ) -> StoredAnnotations:
         """Annotations that stay on disk, for files larger than memory.
 
@@ -239,9 +240,13 @@ class Annotations(Parts):
             Where to put it; ``votes.parquet.crowd`` for ``votes.parquet``. If it is there and
             newer than the file, it is used as it is.
         task, worker, label : str
-            Names of the columns. Rows where one is empty are left out.
+            Names of the columns. Rows without a label are left out.
+        weight : str, optional
+            Name of the column that says how much an annotation counts; ``"weight"`` if there
+            is one. Rows of weight 0 are left out.
         """
-        return open_annotations(path, folder, {"task": task, "worker": worker, "label": label})
+        columns = {"task": task, "worker": worker, "label": label}
+        return open_annotations(path, folder, columns | ({"weight": weight} if weight else {}))
 
     # -- what they hold ----------------------------------------------------------------
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crowdwise import Annotations
 
 
-IN_MEMORY_ONLY = ("gold", "gold_file", "workers", "classes", "missing", "weight", "rejected")
+IN_MEMORY_ONLY = ("gold", "gold_file", "workers", "classes", "missing", "rejected")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -72,11 +72,11 @@ def run_on_disk(args: Namespace, model: Any) -> int:
     refuse_flags(args, IN_MEMORY_ONLY, f"{args.annotations} is large and stays on disk")
     start, columns = time.perf_counter(), ("task", "worker", "label")
     names = {role: getattr(args, role) or role for role in columns}
-    votes = Annotations.open(args.annotations, **names)
+    votes = Annotations.open(args.annotations, **names, weight=args.weight)
     say(args, f"{args.annotations} is large: it stays on disk, in {votes.folder}")
     say(args, str(votes).strip("<>"))
     if votes.n_left_out:
-        say(args, f"rows without a label left out: {votes.n_left_out:,}")
+        say(args, f"rows without a label or of weight 0 left out: {votes.n_left_out:,}")
     fit_method(model, votes)
     stream_labels(model, args.output, probabilities=args.proba)
     seconds, name = time.perf_counter() - start, type(model).__name__
@@ -103,8 +103,7 @@ def run_on_spark(args: Namespace, model: Any) -> int:
     if args.output is None:
         what, fix = "Spark writes folders.", "name one: -o labels"
         raise ParameterError(explain(what, expected="-o and a folder", fix=fix))
-    others = tuple(name for name in IN_MEMORY_ONLY if name != "weight")
-    others += ("format", "question", "time", "score", "repeats", "json")
+    others = (*IN_MEMORY_ONLY, "format", "question", "time", "score", "repeats", "json")
     refuse_flags(args, others, "Annotations are read by Spark")
     start = time.perf_counter()
     columns = {f"{role}Col": getattr(args, role) for role in ("task", "worker", "label", "weight")}

@@ -56,7 +56,7 @@ def unusual_crowds() -> list[Annotations]:
 def store_without_names(votes: Annotations, folder: Path) -> StoredAnnotations:
     """The same annotations on disk, tasks in the same order."""
     writer = StoreWriter(folder)
-    writer.append(None, votes.redundancy, votes.pair_cells.code)
+    writer.append(None, votes.redundancy, votes.pair_cells.code, votes.weight)
     writer.finish(votes.workers.astype(str), votes.classes.astype(str), votes.pairs)
     return StoredAnnotations.load(folder)
 

@@ -67,8 +67,18 @@ class StreamedPosterior:
 class StreamedSweeps(BlockSweeps):
     """What an engine offers that has only some blocks of tasks at hand."""
 
+    @property
+    def weighted(self) -> bool:
+        """Whether annotations may count unequally."""
+        return True
+
     def labels_per_worker(self) -> Ints:
-        return self.pairs.add_up(self.given).astype(np.int64)
+        def work(block: Block, total: Floats) -> None:
+            indptr, code = block.cells.indptr, block.cells.code
+            total += np.bincount(code[indptr[0] : indptr[-1]], minlength=len(total))
+
+        given = self._sum(work, [(len(self.pairs),)])[1][0] if self.weighted else self.given
+        return self.pairs.add_up(given).astype(np.int64)
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
         own = None if weights is None else weights[self.pairs.worker]
@@ -115,6 +125,10 @@ class FileEngine(StreamedSweeps):
     n_threads: int | None = None
     group: Group = ALONE
     known: KnownTasks | None = None
+
+    @property
+    def weighted(self) -> bool:
+        return self.stored.weighted
 
     @property
     def workers(self) -> Array:
