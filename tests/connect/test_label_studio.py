@@ -1,8 +1,11 @@
 """Label Studio, replayed from an exchange with a running one (`make test-live` records it)."""
 
 import json
+import socket
+import threading
 from pathlib import Path
 
+import httpx
 import pandas as pd
 import pytest
 
@@ -10,7 +13,7 @@ from crowdwise import read
 from crowdwise.aggregate import IBCC
 from crowdwise.connect import ConnectError, LabelStudio, Overlap
 from crowdwise.connect.label_studio import PAGE, name_version
-from crowdwise.connect.label_studio_backend import Backend
+from crowdwise.connect.label_studio_backend import Backend, make_server
 from crowdwise.errors import FormatError, ParameterError
 from crowdwise.io.consensus import consensus_frame
 from crowdwise.plan import Planner
@@ -241,3 +244,40 @@ def test_the_backend_answers_as_label_studio_asks():
     assert backend.answer("POST", "/webhook", other) == {"status": "passed over"}
     assert backend.answer("GET", "/secrets", None) is None
     backend.close()
+
+
+def test_a_ground_truth_counts_for_what_it_is():
+    server = Server(votes_of(8, split={2}))
+    server.find(2)["annotations"].append(
+        {"id": 7, "completed_by": "lea", "result": answer("kind", "dog"), "ground_truth": True}
+    )
+    server.find(2)["total_annotations"] = 3
+    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.97)))
+    backend.control = backend.studio.find_control()
+    backend.read_all()
+    backend.think()
+    assert backend.consensus[2] == ("dog", 1)
+
+
+@pytest.fixture
+def url():
+    backend = Backend(connect(Server(votes_of(4))))
+    server = make_server(backend, port=0)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_the_backend_refuses_what_label_studio_does_not_send(url):
+    assert httpx.get(f"{url}/health").json()["status"] == "UP"
+    assert httpx.get(f"{url}/secrets").status_code == 404
+    assert httpx.post(f"{url}/predict", content=b"{").status_code == 400
+    assert httpx.post(f"{url}/predict", json={"tasks": [{"id": [1]}]}).status_code == 400
+    assert httpx.post(f"{url}/predict", json=[]).json()["results"] == []
+    assert httpx.post(f"{url}/predict", content=iter([b"{}"])).status_code == 411
+    with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 5) as raw:
+        raw.sendall(b"POST /predict HTTP/1.0\r\nContent-Length: 1000000000000\r\n\r\n")
+        assert b" 413 " in raw.recv(100)

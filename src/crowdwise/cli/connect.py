@@ -109,7 +109,7 @@ def push(args: Namespace, studio: "LabelStudio") -> None:
 
     if args.labels is None:
         votes = read(list(studio.tasks()), "label_studio", question=args.question, repeats="last")
-        labels = consensus_frame(BayesBag().fit(votes), votes)
+        labels = consensus_frame(BayesBag().fit(votes, votes.gold_labels), votes)
     else:
         labels = pd.read_csv(args.labels)
         missing = {"task", "label", "confidence"} - set(labels.columns)

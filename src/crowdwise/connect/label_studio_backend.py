@@ -120,7 +120,7 @@ class Backend:
         votes = read(tasks, "label_studio", question=question, repeats="last")
         if votes.n_classes < 2:
             return
-        frame = consensus_frame(IBCC().fit(votes), votes)
+        frame = consensus_frame(IBCC().fit(votes, votes.gold_labels), votes)
         self.version = name_version(frame)
         rows = zip(*(frame[name].tolist() for name in ("task", "label", "confidence")), strict=True)
         self.consensus = {int(task): (label, sure) for task, label, sure in rows}
@@ -194,7 +194,9 @@ def make_server(backend: Backend, host: str = "127.0.0.1", port: int = 9090) -> 
 
         def do_POST(self) -> None:
             size = self.headers.get("Content-Length", "")
-            if not size.isdecimal() or int(size) > MOST_BYTES:
+            if not size.isdecimal():
+                return self._send(411, {"detail": "the length of the body is missing"})
+            if int(size) > MOST_BYTES:
                 return self._send(413, {"detail": f"at most {MOST_BYTES:,} bytes"})
             try:
                 body = json.loads(self.rfile.read(int(size)) or b"{}")
