@@ -221,7 +221,7 @@ def overlap(people: dict[str, LabelStudio], checks: Checks) -> None:
     """The ML backend opens doubtful tasks for one more person, and leaves done ones closed."""
     lead, ann, bob, cid, dan = people.values()
     numbers = make_project(people, 24)
-    planner = Planner(IBCC(), target=0.9)
+    planner = Planner(IBCC(), target=0.96)
     backend = Backend(lead, Overlap(planner, ahead=3), pause=0.2)
     server = make_server(backend, port=0)
     backend.start()

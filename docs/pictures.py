@@ -22,7 +22,7 @@ from crowdwise.serve.app import create_app  # noqa: E402
 
 PHONE = {"viewport": {"width": 360, "height": 620}, "device_scale_factor": 1.5, "has_touch": True}
 DESK = {"viewport": {"width": 1100, "height": 900}}
-ROUNDS = 20  # of one label by each, so that there is something left to do
+ROUNDS = 13  # of one label by each, so that there is something left to do
 BLOCK = re.compile(r"```python\n(.*?)```", re.S)
 
 

@@ -101,7 +101,13 @@ def connect(server, **more):
 
 
 def votes_of(n_tasks, split=()):
-    return {i: {"ann": "cat", "bob": "dog" if i in split else "cat"} for i in range(1, n_tasks + 1)}
+    """Two labels each: alike, or in split tasks one of them wrong, by either."""
+    found = {}
+    for i in range(1, n_tasks + 1):
+        truth, other = ("cat", "dog") if i % 2 else ("dog", "cat")
+        wrong = None if i not in split else "bob" if i % 4 > 1 else "ann"
+        found[i] = {who: other if who == wrong else truth for who in ("ann", "bob")}
+    return found
 
 
 def test_promise_connect_a_second_round_trip_changes_nothing(tmp_path):
@@ -194,7 +200,7 @@ def test_one_question_of_several_has_to_be_named():
 
 def test_doubtful_tasks_are_opened_and_others_closed():
     server = Server(votes_of(12, split={3, 6, 9}) | {13: {}})
-    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.97), ahead=2))
+    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.96), ahead=2))
     backend.control = backend.studio.find_control()
     backend.read_all()
     backend.think()
@@ -211,13 +217,13 @@ def test_doubtful_tasks_are_opened_and_others_closed():
 
 def test_a_webhook_makes_the_backend_look_again(wait_for):
     server = Server(votes_of(8, split={2}))
-    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.97)), pause=0.01)
+    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.96)), pause=0.01)
     backend.start()
     assert not server.find(2)["is_labeled"]
     before = backend.version
     for who in ("cid", "dan"):
         server.find(2)["annotations"].append(
-            {"id": who, "completed_by": who, "result": answer("kind", "cat")}
+            {"id": who, "completed_by": who, "result": answer("kind", "dog")}
         )
     server.find(2)["total_annotations"] = 4
     body = {"action": "ANNOTATION_CREATED", "project": {"id": 1}, "task": {"id": 2}}
@@ -252,7 +258,7 @@ def test_a_ground_truth_counts_for_what_it_is():
         {"id": 7, "completed_by": "lea", "result": answer("kind", "dog"), "ground_truth": True}
     )
     server.find(2)["total_annotations"] = 3
-    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.97)))
+    backend = Backend(connect(server), Overlap(Planner(IBCC(), target=0.96)))
     backend.control = backend.studio.find_control()
     backend.read_all()
     backend.think()

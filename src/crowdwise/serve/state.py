@@ -21,7 +21,6 @@ def summarize(service: Service) -> dict[str, Any]:
     done = np.zeros(len(counts), bool)
     done[: len(plan.done)] = plan.done
     promise = plan.promise
-    sure = promise is not None and not np.isnan(promise.low)
     return {
         "title": settings.title,
         "n_tasks": len(counts),
@@ -33,12 +32,17 @@ def summarize(service: Service) -> dict[str, Any]:
         "n_withdrawn": n_withdrawn,
         "cost": n_labels * settings.cost,
         "target": settings.target,
-        "accuracy": promise.accuracy if promise is not None and sure else None,
-        "low": promise.low if promise is not None and sure else None,
-        "high": promise.high if promise is not None and sure else None,
+        "accuracy": None if promise is None else known(promise.accuracy),
+        "low": None if promise is None else known(promise.low),
+        "high": None if promise is None else known(promise.high),
         "n_events": seq,
         "n_events_learned": service.observer.standing.seq,
     }
+
+
+def known(value: float) -> float | None:
+    """A number, None where there is none."""
+    return None if np.isnan(value) else value
 
 
 def task_frame(service: Service) -> pd.DataFrame:
