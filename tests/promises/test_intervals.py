@@ -27,9 +27,10 @@ def coverage(seeds, **settings):
         {"n_workers": 80, "per_task": 2},
         {"n_workers": 80, "per_task": 4, "n_classes": 3},
         {"n_workers": 80, "per_task": 5, "traps": 0.05},
+        {"n_workers": 80, "per_task": 5, "traps": 0.15},
         {"n_workers": 80, "per_task": 5, "spread": 1.0},
     ],
-    ids=["two labels", "three classes", "traps", "uneven tasks"],
+    ids=["two labels", "three classes", "traps", "many traps", "uneven tasks"],
 )
 def test_promise_12_worker_intervals_cover_the_truth(settings):
     # 160 workers: the share may be off by two standard errors, 0.035.
