@@ -133,7 +133,7 @@ def measure_way(kind, stored, starts, code, n_workers) -> tuple[dict, torch.Tens
     return row, first[3]
 
 
-def measure_fits(n: int, n_workers: int, steps: int = 20) -> list[dict]:
+def measure_fits(n: int, n_workers: int, steps: int = 102) -> list[dict]:
     """Whole fits by the clock: with tables sent and sums fetched in every step."""
     from crowdwise import Annotations
     from crowdwise.aggregate import IBCC, DawidSkene, OneCoin
@@ -150,6 +150,7 @@ def measure_fits(n: int, n_workers: int, steps: int = 20) -> list[dict]:
             for _ in range(2):  # kernels are compiled in the first
                 model = method(max_iter=steps, tol=0, device=device)
                 seconds[device] = clock_seconds(lambda m=model: m.fit(votes))
+            # What a fit does once, with so many labels, takes as long as many steps.
             short = method(max_iter=2, tol=0, device=device)
             rest = clock_seconds(lambda m=short: m.fit(votes))
             found[device] = model, (seconds[device] - rest) / (steps - 2)

@@ -172,9 +172,10 @@ class Aggregator(Savable, BaseEstimator, ABC):
         """Keep in mind which workers have no label that counts: nothing is known of them."""
         if "idle_" in vars(self):
             del self.idle_
-        idle = np.setdiff1d(np.arange(len(self.workers_)), worker)
-        if len(idle):
-            self.idle_ = idle
+        seen = np.zeros(len(self.workers_), dtype=bool)
+        seen[worker] = True  # of 10^8 labels a set would take longer than all sweeps
+        if not seen.all():
+            self.idle_ = np.flatnonzero(~seen)
 
     def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
         """The engine that suits the annotations; refuses what would not fit into memory."""
