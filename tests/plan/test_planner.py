@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.special import entr
 
 from crowdwise import Annotations
-from crowdwise.aggregate import IBCC, DawidSkene
+from crowdwise.aggregate import IBCC, BayesBag, DawidSkene
 from crowdwise.errors import ParameterError
 from crowdwise.plan import (
     AccuracyGain,
@@ -87,6 +87,15 @@ def test_the_plan_keeps_to_budget_tasks_and_workers(crowd):
     assert not taken & set(zip(plan["task"], plan["worker"], strict=True))
     some = planner.next(votes, 9, tasks=[3, 5])
     assert set(some["task"]) == {3, 5}
+
+
+def test_the_default_asks_where_its_base_would(crowd):
+    """Its own posterior is tempered: what one label has said cannot be taken out of it."""
+    workers = list(range(8))
+    default, base = Planner(target=1.0), Planner(BayesBag.default_base, target=1.0)
+    plans = [planner.next(crowd.annotations, 30, available=workers) for planner in (default, base)]
+    pd.testing.assert_frame_equal(*plans)
+    assert not np.allclose(default.outlook_.posterior, base.outlook_.posterior, atol=0.01)
 
 
 def test_good_workers_are_asked_first_and_nobody_for_everything(crowd):
