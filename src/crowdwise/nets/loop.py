@@ -172,7 +172,8 @@ class Loop(Generic[ObjectiveT, BatchT]):
         total = sum(phase.epochs for phase in self.phases)
         first, begun = self.resume()
         with progress.bar("training", total, "epoch") as bar:
-            bar.skip(sum(phase.epochs for phase in self.phases[:first]) + begun)
+            if first or begun:
+                bar.skip(sum(phase.epochs for phase in self.phases[:first]) + begun)
             for number, phase in enumerate(self.phases[first:], first):
                 if phase.expect is not None and not begun:
                     self.expect(phase.expect)
