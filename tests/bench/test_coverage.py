@@ -25,7 +25,7 @@ def test_workers_intervals_cover_as_often_as_they_say():
     assert len(found) == 19
     for column, (mean, error) in found.items():
         if not column.endswith(UNREACHED):
-            assert 0.93 - 2 * error <= mean <= 0.985, column
+            assert 0.93 - 2 * error <= mean <= 0.99, column  # wide where few tasks mislead
 
 
 def test_independent_crowds_are_rarely_called_dependent():

@@ -68,7 +68,7 @@ def test_scores_are_compared_by_distance():
     assert_allclose(
         found.people[COLUMNS].to_numpy(float), plain(score[:, :4], score[:, 4], 0.15, near)
     )
-    with pytest.raises(CrowdwiseError, match="no numbers"):
+    with pytest.raises(CrowdwiseError, match="not numbers"):
         replaceable(["high"] * 120, votes)
 
 

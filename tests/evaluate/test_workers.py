@@ -224,7 +224,7 @@ def test_skill_equals_plain_loops():
 def test_skill_of_few_labels_has_the_error_of_a_sample(n):
     truth = np.tile([0, 0, 1, 1], n // 4)
     unrelated = np.tile([0, 1, 0, 1], n // 4)
-    labels = np.column_stack([unrelated, truth, truth])
+    labels = Annotations.from_matrix(np.column_stack([unrelated, truth, truth]))
     table = worker_quality(labels, gold=truth, confidence=0.5).iloc[0]
     # q and y are half a label up or down, so q . y is 1/2 or -1/2 and q . q is 1/2: the squares
     # add up to n / 4, n / (n - 1) makes them a sample's, and the skill of the truth is n / 2.

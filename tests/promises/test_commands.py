@@ -246,6 +246,13 @@ def test_promise_13_two_results_do_not_go_to_one_file(home, capsys):
     refused(home, words, capsys, "would be written twice")
 
 
+def test_promise_13_a_token_is_not_written_over(home, capsys):
+    (home / "token").write_text("secret")
+    words = ["connect", "label-studio", "pull", "--url", "http://127.0.0.1:9", "--project", "1"]
+    refused(home, [*words, "--token-file", "token", "-o", "./token"], capsys)
+    assert (home / "token").read_text() == "secret"
+
+
 def test_promise_13_the_tour_replaces_nothing_but_a_tour(home, capsys):
     before = (home / "votes.csv").read_bytes()
     assert main(["demo", "-o", str(home)]) == 1

@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--url", required=True, metavar="URL", help="address of the server")
     group.add_argument("--project", required=True, type=int, metavar="N", help="its number")
-    group.add_argument("--token-file", type=Path, metavar="FILE", help="file with the token")
+    group.add_argument("--token-file", metavar="FILE", help="file with the token")
     text = "control of the labeling interface, where there are several"
     group.add_argument("--question", metavar="NAME", help=text)
     group = parser.add_argument_group("pull and push")
@@ -45,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = (
         "labels to push (columns task, label, confidence), instead of those of the default method"
     )
-    group.add_argument("--labels", type=Path, metavar="FILE", help=text)
+    group.add_argument("--labels", metavar="FILE", help=text)
     text = "name of the model version (default: one that follows from the labels)"
     group.add_argument("--version-name", metavar="NAME", help=text)
     text = "have the least sure tasks offered first, and show predictions to nobody"
@@ -76,7 +76,7 @@ def read_token(args: Namespace) -> str:
     token = os.environ.get(TOKEN, "")
     if args.token_file is not None:
         try:
-            token = args.token_file.read_text()
+            token = Path(args.token_file).read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise FileError(
                 explain(

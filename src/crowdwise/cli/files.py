@@ -14,9 +14,9 @@ from crowdwise.errors import ParameterError, explain
 # Flags and arguments that name files to read, and files to write.
 READ = (
     *("annotations", "features", "gold", "gold_file", "truth", "model", "workers", "prices"),
-    *("project", "images", "certificate", "private_key", "replay"),
+    *("project", "images", "certificate", "private_key", "replay", "labels", "token_file"),
 )
-WRITTEN = ("output", "saved", "audit")
+WRITTEN = ("output", "saved", "audit", "checkpoint")
 Identity = tuple[int, int]  # of a file, whatever it is called: its device and its number there
 
 
@@ -86,7 +86,7 @@ def _inputs(args: Namespace) -> Iterator[Identity]:
 
 def _path(value: object) -> Path | None:
     """A path without links; None for a standard stream, and for what can be no path."""
-    if not isinstance(value, str) or value in ("", "-"):
+    if not isinstance(value, str | Path) or str(value) in ("", "-"):
         return None
     try:
         return Path(value).expanduser().resolve()
