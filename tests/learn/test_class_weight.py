@@ -6,7 +6,6 @@ import torch
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
-from crowdwise.errors import ParameterError
 from crowdwise.learn import MBEM, NetClassifier, SpeeLFC, Training
 from crowdwise.nets.batches import class_odds
 
@@ -84,5 +83,5 @@ def test_restarts_and_patience_work_with_it(crowd):
 
 @pytest.mark.parametrize("weight", ["even", [1.0, 2.0], [1.0, 0.0, 1.0]], ids=str)
 def test_refuses_other_weights(crowd, weight):
-    with pytest.raises(ParameterError, match="class_weight"):
+    with pytest.raises(ValueError, match="class_weight"):
         SpeeLFC(training=Training(class_weight=weight)).fit(crowd.X, crowd.votes)

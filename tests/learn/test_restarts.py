@@ -14,7 +14,8 @@ from crowdwise.learn import MLP, SpeeLFC, Training
 from crowdwise.learn.parts import CrowdNet, CrowdObjective
 from crowdwise.learn.response import ResponseModel
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.modules import Ensemble, Linear, SideBySide, Standardize, loss_of
+from crowdwise.nets.ensemble import Ensemble, loss_of
+from crowdwise.nets.modules import Linear, SideBySide, Standardize
 
 SHORT = {"rounds": 2}
 TRAINED = [

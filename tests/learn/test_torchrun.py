@@ -12,7 +12,7 @@ from torch import distributed
 
 from crowdwise import load
 from crowdwise.learn import EM, LIA, MLP, CrowdClassifier, MaxMIG, PerTask, SpeeLFC, checkpoints
-from crowdwise.nets.modules import Ensemble
+from crowdwise.nets.ensemble import Ensemble
 from crowdwise.nets.training import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
@@ -87,7 +87,7 @@ def test_two_processes_learn_what_one_learns(tmp_path):
 
 
 KILL = """
-from crowdwise.nets.modules import Ensemble
+from crowdwise.nets.ensemble import Ensemble
 steps, first, whole = [0], not os.path.exists("kept"), Ensemble.__call__
 def step(*args):
     steps[0] += 1

@@ -14,13 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import nn
 
 from crowdwise.annotations import Annotations
-from crowdwise.errors import ParameterError
+from crowdwise.base.params import InvalidParameterError
 from crowdwise.learn import EM, LIA, MBEM, MLP, GeoCrowdNet, MaxMIG, SpeeLFC, Training
 from crowdwise.nets import loop as training_module
 from crowdwise.nets.batches import as_data
+from crowdwise.nets.ensemble import Ensemble
 from crowdwise.nets.features import as_features
 from crowdwise.nets.loop import Loop, TrainingError, make_optimizer
-from crowdwise.nets.modules import Ensemble
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 
@@ -187,7 +187,7 @@ def test_divergence_is_said(crowd):
     ids=str,
 )
 def test_refuses_settings_that_make_no_sense(crowd, settings):
-    with pytest.raises(ParameterError, match=next(iter(settings))):
+    with pytest.raises(ValueError, match=next(iter(settings))):
         fit(crowd, **settings)
 
 
@@ -243,7 +243,7 @@ def test_what_is_held_out_is_chosen_by_name(crowd):
     for hold_out in ("labels", "tasks"):
         looked[hold_out] = fit(crowd, epochs=3, patience=5, hold_out=hold_out).history_.held_out
     assert looked["labels"] != looked["tasks"]
-    with pytest.raises(ParameterError, match="hold_out='rows'"):
+    with pytest.raises(InvalidParameterError, match="'hold_out' parameter of Training"):
         fit(crowd, hold_out="rows")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
@@ -12,6 +12,7 @@ __all__ = [
     "THREADS",
     "Constraints",
     "InvalidParameterError",
+    "Part",
     "StrOptions",
     "at_least",
     "between",
@@ -29,6 +30,13 @@ Constraints: TypeAlias = Mapping[str, Sequence[Constraint]]
 checks_params = _fit_context(prefer_skip_nested_validation=True)
 
 
+class Part(BaseEstimator):
+    """A part of a method, described by parameters; ``check`` refuses those that make no sense."""
+
+    _parameter_constraints: ClassVar[Constraints] = {}
+    check = BaseEstimator._validate_params
+
+
 def check_params(estimator: BaseEstimator) -> None:
     """Refuse parameters that ``fit`` would refuse."""
     estimator._validate_params()
@@ -44,9 +52,9 @@ def more_than(low: float) -> Interval:
     return Interval(_kind(low), low, None, closed="neither")
 
 
-def between(low: float, high: float) -> Interval:
-    """Accept values from ``low`` to ``high``, both included."""
-    return Interval(_kind(low), low, high, closed="both")
+def between(low: float, high: float, *, ends: bool = True) -> Interval:
+    """Accept values from ``low`` to ``high``, with these ``ends`` or without."""
+    return Interval(_kind(low), low, high, closed="both" if ends else "neither")
 
 
 def one_of(*choices: str) -> StrOptions:

@@ -19,7 +19,7 @@ from crowdwise.embed.center import Center, CenterLoss, TripletCenter
 from crowdwise.embed.confidence import MLE, Assurance, Bayesian, Certain, Confidence
 from crowdwise.embed.contrastive import Contrastive, ContrastiveLoss
 from crowdwise.embed.crowd_labels import CrowdLabels
-from crowdwise.embed.embedder import CrowdEmbedder, TwoTowers
+from crowdwise.embed.embedder import CrowdEmbedder
 from crowdwise.embed.groups import (
     EveryClass,
     Groups,
@@ -52,7 +52,7 @@ from crowdwise.embed.published import (
 from crowdwise.embed.relation_net import Episodes, RelationLoss, RelationNet
 from crowdwise.embed.rll import RLL
 from crowdwise.embed.triplet import SemiHardTriplet, SemiHardTripletLoss, Triplet, TripletLoss
-from crowdwise.nets.modules import Encoder
+from crowdwise.nets.modules import Encoder, TwoTowers
 
 EMBEDDERS = [
     "Center",

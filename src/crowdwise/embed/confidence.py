@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.base.params import Constraints, at_least, one_of
-from crowdwise.embed.groups import GroupTasks, Part, Pool, class_number
+from crowdwise.base.params import Constraints, Part, at_least, one_of
+from crowdwise.embed.groups import GroupTasks, Pool, class_number
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import pooled_confusion
 from crowdwise.learn.confusion_learner import expect

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from torch import nn
 
@@ -36,7 +36,14 @@ from crowdwise.nets.features import (
     try_module,
 )
 from crowdwise.nets.loop import History, Phase, pick_device, seeded, split, train
-from crowdwise.nets.modules import EmbedNet, Encoder, EncoderLike, Standardize, build_encoder
+from crowdwise.nets.modules import (
+    EmbedNet,
+    Encoder,
+    EncoderLike,
+    Standardize,
+    TwoTowers,
+    build_towers,
+)
 from crowdwise.nets.saved import pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, Ints, RandomState
@@ -51,21 +58,6 @@ class Parts(NamedTuple):
     anchor: Anchor
     confidence: Confidence
     loss: Loss
-
-
-class TwoTowers(BaseEstimator):
-    """An encoder for anchors and another one, of the same kind, for what they are compared with.
-
-    ``transform`` uses that of the anchors. As in RLL's published code.
-
-    Parameters
-    ----------
-    encoder : Encoder, torch.nn.Module or function, optional
-        What each of them is; ``Encoder()`` if not given.
-    """
-
-    def __init__(self, encoder: EncoderLike | None = None) -> None:
-        self.encoder = encoder
 
 
 class CrowdEmbedder(Embedder):
@@ -390,15 +382,6 @@ class CrowdEmbedder(Embedder):
         )
         refuse_too_few(tasks.pool(), sampler)
         return tasks
-
-
-def build_towers(encoder: EncoderLike | TwoTowers, shape: tuple[int, ...]) -> list[nn.Module]:
-    """One encoder, or two of them, for features of this shape."""
-    n_in = shape[0] if len(shape) == 1 else None
-    if not isinstance(encoder, TwoTowers):
-        return [build_encoder(encoder, n_in)]
-    own = Encoder() if encoder.encoder is None else encoder.encoder
-    return [build_encoder(own, n_in) for _ in range(2)]
 
 
 def size_of(net: EmbedNet, features: Features) -> int:

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from crowdwise.annotations.names import locate
-from crowdwise.base.params import Constraints, at_least
+from crowdwise.base.params import Part, at_least
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.nets.checkpoints import Checkpoint
 from crowdwise.nets.features import Features, rows_at_once
@@ -223,17 +223,6 @@ class Sampler(nn.Module):
     def loss(self, losses: Tensor, batch: GroupBatch, net: EmbedNet) -> Tensor:
         """Average the groups' losses; a sampler that learns adds its own gradient."""
         return losses.mean()
-
-
-class Part(BaseEstimator):
-    """A part of an embedder, described by its parameters."""
-
-    _parameter_constraints: ClassVar[Constraints] = {}
-
-    def check(self) -> Self:
-        """Refuse parameters that make no sense."""
-        self._validate_params()
-        return self
 
 
 class Groups(Part):

@@ -220,7 +220,8 @@ class HardnessNet(nn.Module):
 def inner_sampler(groups: Groups | None, setting: Setting) -> Sampler:
     """The sampler of the groups that others are wrapped around."""
     chosen = RandomGroups() if groups is None else groups
-    return chosen.check().sampler(setting)
+    chosen.check()
+    return chosen.sampler(setting)
 
 
 def find_groups(groups: Groups, kind: type[G]) -> G | None:

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from crowdwise.base.params import at_least, more_than, one_of
-from crowdwise.embed.groups import GroupBatch, Part, Sampler
+from crowdwise.base.params import Part, at_least, more_than, one_of
+from crowdwise.embed.groups import GroupBatch, Sampler
 from crowdwise.errors import ParameterError, explain
-from crowdwise.nets.modules import EmbedNet, Objective
+from crowdwise.nets.ensemble import Objective
+from crowdwise.nets.modules import EmbedNet
 
 TINY = 1e-7  # what the published code adds to a confidence of 0
 

@@ -8,10 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from crowdwise.embed.embedder import CrowdEmbedder, TwoTowers
+from crowdwise.embed.embedder import CrowdEmbedder
 from crowdwise.embed.groups import GroupTasks
 from crowdwise.embed.losses import CosineSoftmax
 from crowdwise.embed.published import FixedGroups, OwnClassPrior
+from crowdwise.nets.modules import TwoTowers
 from crowdwise.nets.training import Training
 
 COLLAPSED = 0.999  # mean cosine between tasks above which nothing tells them apart

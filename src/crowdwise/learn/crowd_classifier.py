@@ -50,6 +50,7 @@ from crowdwise.learn.search import (
 from crowdwise.learn.starts import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
 from crowdwise.nets.checkpoints import open_checkpoint
+from crowdwise.nets.ensemble import divide
 from crowdwise.nets.features import (
     Features,
     as_features,
@@ -61,7 +62,6 @@ from crowdwise.nets.features import (
 )
 from crowdwise.nets.loop import History, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
-from crowdwise.nets.parts import divide
 from crowdwise.nets.ranks import digest, find_ranks
 from crowdwise.nets.saved import pack_net, unpack_net
 from crowdwise.nets.training import Training
@@ -398,7 +398,9 @@ class CrowdClassifier(Learner):
 
     def _member(self, data: CrowdData) -> CrowdObjective:
         """A network of the right sizes, with its objective, untrained."""
-        noise, objective = self._noise().check(), self._objective().check()
+        noise, objective = self._noise(), self._objective()
+        for part in (noise, objective):
+            part.check()
         scaler = self._front(self._scaler(data), data)
         truth = self._build_truth(data)
         if not isinstance(self.truth, str | MLP | None):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
@@ -18,6 +17,7 @@ from crowdwise.annotations.grouping import freeze
 from crowdwise.base.fitting import in_task_order
 from crowdwise.base.params import (
     Constraints,
+    Part,
     at_least,
     between,
     more_than,
@@ -46,7 +46,7 @@ class NewTasks:
         return start + self.delta[:, None] * (X[self.neighbor] - start)
 
 
-class CrowdSMOTE(BaseEstimator):
+class CrowdSMOTE(Part):
     """Generate tasks of the rare classes between real ones, and labels as the crowd gives there.
 
     Every class below the largest is filled up. A new task lies on the line from a task to
@@ -115,11 +115,6 @@ class CrowdSMOTE(BaseEstimator):
         self.copy = copy
         self.jitter = jitter
         self.floor = floor
-
-    def check(self) -> Self:
-        """Refuse parameters that make no sense."""
-        self._validate_params()
-        return self
 
     def generate(
         self,

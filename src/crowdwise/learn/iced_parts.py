@@ -5,15 +5,14 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from crowdwise.annotations import Annotations, tied
-from crowdwise.base.params import Constraints, at_least, more_than
+from crowdwise.base.params import Constraints, Part, at_least, more_than
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import (
     clamp,
@@ -24,9 +23,10 @@ from crowdwise.inference import (
 from crowdwise.learn.crowd_smote import NewTasks
 from crowdwise.learn.parts import CrowdNet, CrowdObjective, per_annotation, pick, total
 from crowdwise.nets.batches import Batch, CrowdData, as_data
+from crowdwise.nets.ensemble import loss_of
 from crowdwise.nets.features import Features
 from crowdwise.nets.loop import Phase, train
-from crowdwise.nets.modules import MLP, Standardize, loss_of
+from crowdwise.nets.modules import MLP, Standardize
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Floats, Ints
 
@@ -34,7 +34,7 @@ N_LEVELS = 3  # of certainty, in the paper's warm-up
 STEADY = 5  # rounds in a row without a change that end a run
 
 
-class WarmUp(BaseEstimator):
+class WarmUp(Part):
     """The part of ICED that says which tasks the network learns from first, and how long."""
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -42,11 +42,6 @@ class WarmUp(BaseEstimator):
         "floor": [more_than(0.0)],
     }
     epochs: int
-
-    def check(self) -> Self:
-        """Refuse parameters that make no sense."""
-        self._validate_params()
-        return self
 
     @abstractmethod
     def stages(self, votes: Annotations, labeled: Array) -> list[Array]:
@@ -121,15 +116,8 @@ class NoWarmUp(WarmUp):
         return []
 
 
-class Decoder(BaseEstimator):
+class Decoder(Part):
     """The part of ICED that turns new tasks into rows to learn from."""
-
-    _parameter_constraints: ClassVar[Constraints] = {}
-
-    def check(self) -> Self:
-        """Refuse parameters that make no sense."""
-        self._validate_params()
-        return self
 
     def pretrain(self, net: EmbeddingNet, votes: Annotations) -> None:
         """Prepare the network before it warms up."""

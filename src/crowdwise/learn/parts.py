@@ -6,39 +6,33 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from crowdwise.base.params import Constraints, at_least, one_of
+from crowdwise.base.params import Part, at_least, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
+from crowdwise.nets.ensemble import Objective
 from crowdwise.nets.loop import Phase
-from crowdwise.nets.modules import Objective, SideBySide
+from crowdwise.nets.modules import SideBySide
 from crowdwise.typing import Array, Floats
 
 NoiseT = TypeVar("NoiseT", bound="Noise")
 HIDDEN = 128  # numbers that a noise model has in passing for a task and a worker, about
 
 
-class NoisePart(BaseEstimator, ABC):
+class NoisePart(Part, ABC):
     """How workers turn truths into labels, described; :meth:`build` makes the module.
 
     A part of your own is a dataclass of its parameters with a ``build``; see
     :class:`WorkerConfusion`.
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {}
     # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
     random_per: ClassVar[tuple[str, ...]] = ()
-
-    def check(self) -> Self:
-        """Refuse parameters that make no sense."""
-        self._validate_params()
-        return self
 
     @abstractmethod
     def build(self, data: CrowdData) -> Noise:
@@ -228,20 +222,14 @@ class CountedConfusionNet(Noise):
         self.log_table.copy_(everyone.log())
 
 
-class ObjectivePart(BaseEstimator, ABC):
+class ObjectivePart(Part, ABC):
     """What training raises, described; :meth:`build` makes the module.
 
     A part of your own is a dataclass of its parameters with a ``build``; see :class:`PerTask`.
     """
 
-    _parameter_constraints: ClassVar[Constraints] = {}
     # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
     random_per: ClassVar[tuple[str, ...]] = ()
-
-    def check(self) -> Self:
-        """Refuse parameters that make no sense."""
-        self._validate_params()
-        return self
 
     @abstractmethod
     def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:

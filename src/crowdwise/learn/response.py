@@ -24,9 +24,10 @@ from crowdwise.io import as_annotations
 from crowdwise.io.accept import in_rows_of
 from crowdwise.learn.parts import WorkerTable
 from crowdwise.nets.batches import Batch, CrowdData, as_data, empty_data, label_shares
+from crowdwise.nets.ensemble import Objective
 from crowdwise.nets.features import as_features, refuse_other_features, remember_features
 from crowdwise.nets.loop import Phase, pick_device, seeded, split, train
-from crowdwise.nets.modules import MLP, NetworkLike, Objective, Standardize, build_network
+from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
 from crowdwise.nets.saved import pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.persist import Savable

@@ -14,10 +14,9 @@ from crowdwise.learn.parts import CrowdObjective
 from crowdwise.learn.restraint import kept, n_labels, restrain, restrained
 from crowdwise.learn.starts import Start
 from crowdwise.nets.batches import PART, Batch, CrowdData
+from crowdwise.nets.ensemble import Ensemble, Parts, divide
 from crowdwise.nets.loop import History, Phase
 from crowdwise.nets.minimize import minimize
-from crowdwise.nets.modules import Ensemble
-from crowdwise.nets.parts import Parts, divide
 from crowdwise.typing import Array, Floats, Ints
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -287,10 +287,11 @@ def class_odds(data: CrowdData, class_weight: str | ArrayLike) -> Tensor:
     if isinstance(class_weight, str):
         weight = 1.0 / share.sum(dim=0).clamp_min(1.0)
     else:
-        weight = torch.as_tensor(np.asarray(class_weight, dtype=np.float32)).to(share)
+        numbers = () if isinstance(class_weight, Mapping) else class_weight  # whose order, not keys
+        weight = torch.as_tensor(np.asarray(numbers, dtype=np.float32)).to(share)
     if weight.shape != (data.n_classes,) or not (weight > 0).all():
         raise ParameterError(
-            f"class_weight={class_weight!r} for {data.n_classes} classes.\n"
+            f"class_weight={class_weight!r:.80} for {data.n_classes} classes.\n"
             "  expected: 'balanced', or one positive number per class"
             "\n  fix:      give class_weight='balanced'"
         )

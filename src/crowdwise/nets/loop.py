@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -18,21 +18,21 @@ from torch import Tensor
 
 from crowdwise import progress
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
-from crowdwise.nets.checkpoints import Checkpoint
-from crowdwise.nets.modules import BatchT, Ensemble, ObjectiveT, Step, held_out_of, loss_of
-from crowdwise.nets.parts import Parts, divide
-from crowdwise.nets.ranks import Ranks, own_gpu
-from crowdwise.nets.training import Training
+from crowdwise.nets.ensemble import (
+    BatchT,
+    Divided,
+    Ensemble,
+    ObjectiveT,
+    Parts,
+    Step,
+    divide,
+    held_out_of,
+    loss_of,
+)
+from crowdwise.nets.ranks import own_gpu
+from crowdwise.nets.training import OPTIMIZERS, Training
 
 WORTH_SHARING = 4_000_000
-OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
-    "adam": (torch.optim.Adam, {}),
-    "amsgrad": (torch.optim.Adam, {"amsgrad": True}),
-    "adamw": (torch.optim.AdamW, {}),
-    "radam": (torch.optim.RAdam, {}),
-    "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-8}),
-    "sgd": (torch.optim.SGD, {"momentum": 0.9}),
-}
 PARTS = ("truth", "noise", "ease", "encoder", "hardness", "center")  # with rates of their own
 BatchT_co = TypeVar("BatchT_co", covariant=True, bound=Step)
 
@@ -41,7 +41,7 @@ class TrainingError(CrowdwiseError, ArithmeticError):
     """Training diverged in every restart."""
 
 
-class Data(Protocol[BatchT_co]):
+class Data(Divided, Protocol[BatchT_co]):
     """What the loop needs to know about the data that it trains on."""
 
     @property
@@ -55,23 +55,6 @@ class Data(Protocol[BatchT_co]):
         self, training: Training, by: str
     ) -> Callable[[torch.Generator], Iterator[BatchT_co]]:
         """A function that yields the batches of one epoch, made of annotations or of tasks."""
-
-    @property
-    def n_tasks(self) -> int: ...
-
-    @property
-    def ranks(self) -> Ranks:
-        """The processes that work on parts of every batch."""
-
-    @property
-    def checkpoint(self) -> Checkpoint | None:
-        """Where what is found is kept."""
-
-    def parts(self, *, labeled: bool = False) -> Iterator[BatchT_co]:
-        """The part of this process of everything, or of what has a label, in some batches."""
-
-    def undivided(self) -> Self:
-        """The same in one piece, for this process alone."""
 
     def held_out(self, fraction: float, rng: np.random.RandomState, by: str) -> tuple[Self, Self]:
         """What is learned from, and what is held out."""
@@ -369,55 +352,15 @@ def _for_parts(value: float | Mapping[str, float], parts: tuple[str, ...], defau
 
 def check(training: Training) -> None:
     """Refuse settings that make no sense."""
-    words: dict[str, tuple[str, ...]] = {
-        "optimizer": tuple(OPTIMIZERS),
-        "schedule": ("constant", "cosine"),
-        "batch_of": ("annotations", "tasks"),
-        "hold_out": ("labels", "tasks"),
-    }
-    for name, known in words.items():
-        value = getattr(training, name)
-        if value not in known:
-            raise ParameterError(
-                f"{name}={value!r} is unknown.\n  expected: {', '.join(known)}"
-                "\n  fix:      choose one of these"
-            )
-    for name, low in (("n_restarts", 1), ("epochs", 0), ("batch_size", 1), ("patience", 1)):
-        value = getattr(training, name)
-        if value is not None and not isinstance(value, Integral):
-            raise ParameterError(
-                f"{name}={value!r}.\n  expected: a whole number\n  fix:      give a whole number"
-            )
-        if value is not None and value < low:
-            raise ParameterError(
-                f"{name}={value} is too small.\n  expected: {low} or more"
-                "\n  fix:      give a larger one"
-            )
+    training.check()
     for name in ("learning_rate", "weight_decay"):
-        _check_rates(name, getattr(training, name))
-    dropout, held_out = training.worker_dropout, training.validation_fraction
-    if not isinstance(dropout, Real) or not 0 <= dropout <= 1:
-        raise ParameterError(
-            f"worker_dropout={dropout!r}.\n  expected: a number from 0 to 1"
-            "\n  fix:      give worker_dropout=0 for none"
-        )
-    if not isinstance(held_out, Real) or not 0 < held_out < 1:
-        raise ParameterError(
-            f"validation_fraction={held_out!r}.\n  expected: between 0 and 1"
-            "\n  fix:      give validation_fraction=0.1"
-        )
-    weight = training.class_weight
-    if isinstance(weight, Mapping) or (isinstance(weight, str) and weight != "balanced"):
-        raise ParameterError(
-            f"class_weight={weight!r:.80} is unknown.\n"
-            "  expected: balanced, one number per class in their order, or None"
-            "\n  fix:      give class_weight='balanced'"
-        )
+        rates = getattr(training, name)
+        if isinstance(rates, Mapping):
+            _check_rates(name, rates)
 
 
-def _check_rates(name: str, value: object) -> None:
-    """Refuse a rate below 0, and rates of parts that no network has."""
-    rates = value if isinstance(value, Mapping) else {"": value}
+def _check_rates(name: str, rates: Mapping[str, object]) -> None:
+    """Refuse rates of parts that no network has, and rates below 0."""
     strange = [part for part in rates if part not in (*PARTS, "")]
     if strange:
         raise ParameterError(
@@ -430,8 +373,11 @@ def _check_rates(name: str, value: object) -> None:
     for rate in rates.values():
         if not isinstance(rate, Real) or not float(rate) >= 0:
             raise ParameterError(
-                f"{name}={rate!r}.\n  expected: a number, 0 or more"
-                "\n  fix:      give a number such as 0.01"
+                explain(
+                    f"{name}={rate!r}.",
+                    expected="a number, 0 or more",
+                    fix="give a number such as 0.01",
+                )
             )
 
 

@@ -1,22 +1,19 @@
-"""Torch modules of learners and embedders: networks, objectives, and several side by side."""
+"""The networks of learners and embedders: described, built, and standardized before."""
 
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.functional import log_softmax
 
 from crowdwise.errors import ParameterError, explain
 
 FEW = 64  # classes
-SHARED = ("gold", "net.scaler.")  # buffers from the data, the same in every restart
 ACTIVATIONS = {"relu": nn.ReLU, "selu": nn.SELU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
 
 
@@ -133,6 +130,21 @@ class Encoder(BaseEstimator):
 LINEAR = MLP(hidden=())
 NetworkLike = str | MLP | nn.Module | Callable[[int | None, int], nn.Module]
 EncoderLike = Encoder | nn.Module | Callable[[int | None], nn.Module]
+
+
+class TwoTowers(BaseEstimator):
+    """An encoder for anchors and another one, of the same kind, for what they are compared with.
+
+    ``transform`` uses that of the anchors. As in RLL's published code.
+
+    Parameters
+    ----------
+    encoder : Encoder, torch.nn.Module or function, optional
+        What each of them is; ``Encoder()`` if not given.
+    """
+
+    def __init__(self, encoder: EncoderLike | None = None) -> None:
+        self.encoder = encoder
 
 
 class SideBySide:
@@ -273,6 +285,15 @@ def build_encoder(encoder: EncoderLike, n_in: int | None) -> nn.Module:
     return encoder(n_in)
 
 
+def build_towers(encoder: EncoderLike | TwoTowers, shape: tuple[int, ...]) -> list[nn.Module]:
+    """One encoder, or two of them, for features of this shape."""
+    n_in = shape[0] if len(shape) == 1 else None
+    if not isinstance(encoder, TwoTowers):
+        return [build_encoder(encoder, n_in)]
+    own = Encoder() if encoder.encoder is None else encoder.encoder
+    return [build_encoder(own, n_in) for _ in range(2)]
+
+
 def _linear(n_in: int, n_out: int, bias: str) -> nn.Module:
     layer = nn.Linear(n_in, n_out)
     nn.init.xavier_uniform_(layer.weight)
@@ -281,136 +302,3 @@ def _linear(n_in: int, n_out: int, bias: str) -> nn.Module:
     else:
         nn.init.zeros_(layer.bias)
     return layer
-
-
-class Step(Protocol):
-    """A batch, or a part of one."""
-
-    @property
-    def ends(self) -> bool:
-        """Whether the slopes of a step are complete with it."""
-
-
-BatchT = TypeVar("BatchT", bound=Step)
-ObjectiveT = TypeVar("ObjectiveT", bound="Objective[Any]")
-
-
-class Objective(nn.Module, ABC, Generic[BatchT]):
-    """A network together with the loss it is trained on: what the training loop runs.
-
-    ``forward`` takes the step to run, a function of an objective and a batch such as
-    :func:`loss_of`, so that several objectives of one shape can be run as one.
-    """
-
-    by: str = "annotation"  # what a mini-batch is made of: annotations, tasks or groups
-    adds_up: ClassVar[bool] = False  # whether the losses of parts of a batch are that of the batch
-    held_out_everywhere = False  # whether ``held_out`` looks at tasks without held-out labels too
-    net: nn.Module
-
-    @abstractmethod
-    def loss(self, batch: BatchT) -> Tensor:
-        """What training lowers."""
-
-    @abstractmethod
-    def held_out(self, batch: BatchT) -> Tensor:
-        """Loss on held-out data: what restarts are chosen by, and what patience watches."""
-
-    def forward(self, step: Callable[[Self, BatchT], Tensor], batch: BatchT) -> Tensor:
-        return step(self, batch)
-
-
-def loss_of(objective: Objective[BatchT], batch: BatchT) -> Tensor:
-    """The step that an objective is trained by, unless a phase names another."""
-    return objective.loss(batch)
-
-
-def held_out_of(objective: Objective[BatchT], batch: BatchT) -> Tensor:
-    """The step that an objective is judged by."""
-    return objective.held_out(batch)
-
-
-class Ensemble(Generic[ObjectiveT]):
-    """Several objectives of one shape, run as one."""
-
-    def __init__(self, members: Sequence[ObjectiveT]) -> None:
-        self.members = list(members)
-        self.template = members[0]
-        self.parameters: dict[str, Tensor] = dict(self.template.named_parameters())
-        self.buffers: dict[str, Tensor] = dict(self.template.named_buffers())
-        if len(members) > 1:
-            self.template = copy.deepcopy(members[0])
-            for part in self.template.modules():
-                if isinstance(part, SideBySide):
-                    part.side_by_side = True
-            self.parameters, self.buffers = stack_module_state(list(members))
-        own = dict(self.template.named_buffers())
-        # Scaled features and the like are then worked out once, not by every member.
-        alike = {name for name in own if name.startswith(SHARED)}
-        self.buffers.update({name: own[name] for name in alike})
-        self.axes = {name: None if name in alike else 0 for name in own}
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def __call__(self, step: Callable[[ObjectiveT, BatchT], Tensor], batch: BatchT) -> Tensor:
-        """The step of each member, stacked."""
-        if len(self) == 1:
-            return self.template(step, batch).unsqueeze(0)
-
-        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-            return functional_call(self.template, (parameters, buffers), (step, batch))
-
-        run = vmap(one, in_dims=(0, self.axes), randomness="different")
-        return run(self.parameters, self.buffers)
-
-    def train(self, mode: bool) -> None:
-        self.template.train(mode)
-
-    def select(self, numbers: Sequence[int]) -> Ensemble[ObjectiveT]:
-        """Some of the members, as they are now."""
-        return Ensemble([self.member(number) for number in numbers])
-
-    @torch.no_grad()
-    def set_target(self, target: Tensor) -> None:
-        """Give each member the posterior of its own E-step."""
-        if len(self) == 1:
-            self.buffers["target"].copy_(target[0])
-        else:
-            self.buffers["target"].copy_(target)
-
-    def learned(self) -> dict[str, Tensor]:
-        """All that training changes: parameters, and running means and the like."""
-        own = [n for n in self.buffers if n.startswith("net.") and not n.startswith(SHARED)]
-        return {**self.parameters, **{name: self.buffers[name] for name in own}}
-
-    def snapshot(self) -> dict[str, Tensor]:
-        return {name: value.detach().clone() for name, value in self.learned().items()}
-
-    @torch.no_grad()
-    def keep(self, best: dict[str, Tensor], better: Tensor) -> None:
-        """Overwrite the members' entries of ``best`` where ``better``."""
-        if not better.any():
-            return
-        for name, value in self.learned().items():
-            if len(self) == 1:
-                best[name].copy_(value)
-            else:
-                rows = better.to(value.device).reshape(-1, *[1] * (value.ndim - 1))
-                torch.where(rows, value, best[name], out=best[name])
-
-    @torch.no_grad()
-    def restore(self, state: dict[str, Tensor]) -> None:
-        for name, value in self.learned().items():
-            value.copy_(state[name])
-
-    @torch.no_grad()
-    def member(self, number: int) -> ObjectiveT:
-        """One member with its own parameters again."""
-        if len(self) == 1:
-            return self.members[0]
-        chosen = self.members[number]
-        state = {**self.parameters, **self.buffers}
-        for name, value in (*chosen.named_parameters(), *chosen.named_buffers()):
-            if self.axes.get(name, 0) == 0:
-                value.copy_(state[name][number])
-        return chosen

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import Any, ClassVar
 
+import torch
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+
+from crowdwise.base.params import Constraints, Part, at_least, between, one_of
+
+OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
+    "adam": (torch.optim.Adam, {}),
+    "amsgrad": (torch.optim.Adam, {"amsgrad": True}),
+    "adamw": (torch.optim.AdamW, {}),
+    "radam": (torch.optim.RAdam, {}),
+    "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-8}),
+    "sgd": (torch.optim.SGD, {"momentum": 0.9}),
+}
 
 
-class Training(BaseEstimator):
+class Training(Part):
     """How a network is trained; shared by every learner.
 
     Parameters
@@ -53,6 +66,23 @@ class Training(BaseEstimator):
     verbose : bool, default=False
         Report ten times on the way: in the log, or on standard error if nothing shows that.
     """
+
+    _parameter_constraints: ClassVar[Constraints] = {
+        "optimizer": [one_of(*OPTIMIZERS)],
+        "learning_rate": [between(0.0, math.inf), Mapping],
+        "weight_decay": [between(0.0, math.inf), Mapping],
+        "batch_size": [at_least(1), None],
+        "batch_of": [one_of("annotations", "tasks")],
+        "epochs": [at_least(0)],
+        "schedule": [one_of("constant", "cosine")],
+        "n_restarts": [at_least(1)],
+        "validation_fraction": [between(0.0, 1.0, ends=False)],
+        "hold_out": [one_of("labels", "tasks")],
+        "patience": [at_least(1), None],
+        "worker_dropout": [between(0.0, 1.0)],
+        "class_weight": [one_of("balanced"), "array-like", None],
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,

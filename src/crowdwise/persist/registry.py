@@ -68,7 +68,7 @@ PARTS: Mapping[str, str] = {
     "CrowdEmbedder": "crowdwise.embed.embedder",
     "LiftedStructureLoss": "crowdwise.embed.lifted",
     **dict.fromkeys(("Episodes", "RelationLoss"), "crowdwise.embed.relation_net"),
-    "TwoTowers": "crowdwise.embed.embedder",
+    "TwoTowers": "crowdwise.nets.modules",
 }
 MODELS = {  # and their lists
     "crowdwise.aggregate": ("__all__",),
