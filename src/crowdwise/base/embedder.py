@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -11,8 +10,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from crowdwise.base.recipes import find_recipe
 from crowdwise.base.traits import LearnerTraits
-from crowdwise.errors import ParameterError, explain
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldLike
 
@@ -51,16 +50,7 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     @classmethod
     def recipe(cls, name: str, **changes: Any) -> Self:
         """The method with settings of its paper or code; ``recipes`` lists the names."""
-        if name not in cls.recipes:
-            known = ", ".join(cls.recipes) or "none; it is used as it is"
-            raise ParameterError(
-                explain(
-                    f"{cls.__name__} has no recipe {name!r}.",
-                    expected=known,
-                    fix="name one of these",
-                )
-            )
-        return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
+        return cls(**{**find_recipe(cls, cls.recipes, name), **changes})
 
     @abstractmethod
     def fit(self, X: FeaturesLike, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:

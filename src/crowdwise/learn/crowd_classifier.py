@@ -20,11 +20,11 @@ from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.base.fitting import column_names, refuse_other_columns
 from crowdwise.base.learner import Learner, WorkersLike, worker_names
 from crowdwise.base.params import Constraints, at_least, between, checks_params, one_of
+from crowdwise.base.recipes import find_recipe
 from crowdwise.base.traits import LearnerTraits
-from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import in_rows_of, refuse_too_many_classes
-from crowdwise.learn.noise import WorkerFeatures
+from crowdwise.learn.noise import with_workers
 from crowdwise.learn.parts import (
     CrowdNet,
     CrowdObjective,
@@ -41,11 +41,11 @@ from crowdwise.learn.search import (
     PENALTIES,
     PRIORS,
     Ladder,
-    Rung,
     Search,
     Settings,
     Variant,
     penalties_for,
+    rungs,
 )
 from crowdwise.learn.starts import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
@@ -217,13 +217,7 @@ class CrowdClassifier(Learner):
     @classmethod
     def recipe(cls, name: str, **changes: Any) -> Self:
         """The method with a paper's settings; ``recipes`` lists the names."""
-        if name not in cls.recipes:
-            known = ", ".join(cls.recipes) or "none; it is used as it is"
-            what = f"{cls.__name__} has no recipe {name!r}."
-            raise ParameterError(
-                explain(what, expected=known, fix="name one of these, or give a part of your own")
-            )
-        return cls(**{**copy.deepcopy(dict(cls.recipes[name])), **changes})
+        return cls(**{**find_recipe(cls, cls.recipes, name), **changes})
 
     # -- the parts: what a method of its own says ------------------------------------------
 
@@ -270,17 +264,12 @@ class CrowdClassifier(Learner):
         known = None if gold is None else as_gold(gold, votes)
         features = as_features(in_rows_of(X, annotations), votes.tasks)
         settings = self.training if self.training is not None else self.default_training
-        ranks, device = find_ranks(), pick_device(settings.device)
+        table = worker_table(worker_features, votes.workers)
+        device = pick_device(settings.device)
+        data = self._shared(as_data(features, votes, known, device, table), votes, known)
         rng = check_random_state(self.random_state)
         if self.random_state is None:
-            rng = ranks.same_rng(rng)
-        table = worker_table(worker_features, votes.workers)
-        sizes = *votes.shape, votes.n_classes, votes.n_annotations, *features.shape
-        mark = *sizes, digest(*find_codes(votes, known))
-        ranks.agree("features, labels or gold", *mark)
-        checkpoint = open_checkpoint(self, ranks, *mark)
-        data = as_data(features, votes, known, device, table)
-        data = replace(data, ranks=ranks, checkpoint=checkpoint)
+            rng = data.ranks.same_rng(rng)
         fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
         fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
         remember_features(fresh, features)
@@ -302,10 +291,19 @@ class CrowdClassifier(Learner):
                 if isinstance(part, WorkerTable):
                     part.average_unknown()
         fresh._describe(best.cpu(), data)
-        if checkpoint is not None:
-            checkpoint.close()
+        if data.checkpoint is not None:
+            data.checkpoint.close()
         self.__dict__ = fresh.__dict__
         return self
+
+    def _shared(self, data: CrowdData, votes: Annotations, gold: Ints | None) -> CrowdData:
+        """The data, the processes that learn from them, and where they keep what they find."""
+        ranks = find_ranks()
+        columns = [votes.task, votes.worker, votes.label, *([] if gold is None else [gold])]
+        sizes = *votes.shape, votes.n_classes, votes.n_annotations, *data.features.shape
+        mark = *sizes, digest(*columns)
+        ranks.agree("features, labels or gold", *mark)
+        return replace(data, ranks=ranks, checkpoint=open_checkpoint(self, ranks, *mark))
 
     def _learn(
         self,
@@ -358,7 +356,7 @@ class CrowdClassifier(Learner):
         starts = self._starts(data, votes, gold)
         variants = [Variant(p, start, given) for given, start in starts for p in penalties]
         one = starts[0][1](torch.ones(data.n_tasks))
-        return Ladder(data, self._rungs(one, prior), variants).learn(rng)
+        return Ladder(data, rungs(one, prior, self.priors), variants).learn(rng)
 
     def _starts(
         self, data: CrowdData, votes: Annotations, gold: Ints | None
@@ -381,20 +379,6 @@ class CrowdClassifier(Learner):
         if not first.net.noise.imitates or self.prior != "auto":
             return [({}, plain)]
         return [({"start": "plain"}, plain), ({"start": "IBCC"}, inferred)]
-
-    def _rungs(self, start: CrowdObjective, prior: float | str) -> list[Rung]:
-        """The noise model as it starts, then with less and less of a prior."""
-        phases = start.phases(1)
-        if len(phases) > 1:  # each continues from the one before, with a target of its own
-            held = 1.0 if prior == "auto" else float(prior)
-            return [Rung({"rounds": n + 1}, [one], held) for n, one in enumerate(phases)]
-        if not any(True for _ in start.net.noise.parameters()):
-            return [Rung({}, phases)]
-        priors = self.priors if prior == "auto" else (float(prior),)
-        plain = Rung({"prior": math.inf}, phases, 0.0, frozen=True)
-        if prior not in ("auto", math.inf):
-            plain = replace(plain, settings=None)
-        return [plain, *[Rung({"prior": p}, phases, p) for p in priors if p < math.inf]]
 
     def _member(self, data: CrowdData) -> CrowdObjective:
         """A network of the right sizes, with its objective, untrained."""
@@ -497,18 +481,9 @@ class CrowdClassifier(Learner):
         other = copy.copy(self)
         other.workers_ = worker_names(names)
         table = other.worker_features_ = worker_table(worker_features, other.workers_)
-        other.net_ = copy.deepcopy(self.net_)
+        other.net_ = with_workers(self.net_, table, type(self).__name__)
         for learned in ("confusion_", "worker_accuracy_", "embedding_"):  # of workers in training
             other.__dict__.pop(learned, None)
-        readers = [part for part in other.net_.modules() if isinstance(part, WorkerFeatures)]
-        if not readers or table is None:
-            raise ParameterError(
-                f"This {type(self).__name__} was learned without worker features.\n"
-                "  fix:      use a method that reads them (LIA, MaDL, AnnotMix), and give\n"
-                "            fit(X, annotations, worker_features=…)"
-            )
-        for part in readers:
-            part.replace_workers(table)
         return other
 
     def _asked(
@@ -556,8 +531,3 @@ class CrowdClassifier(Learner):
             scaler = Standardize(torch.zeros(data.n_in), torch.ones(data.n_in))
         front = self._front(scaler, data)
         return CrowdNet(front, self._build_truth(data), self._noise().build(data))
-
-
-def find_codes(votes: Annotations, gold: Ints | None) -> list[Array]:
-    """The columns that other processes must have alike."""
-    return [votes.task, votes.worker, votes.label, *([] if gold is None else [gold])]

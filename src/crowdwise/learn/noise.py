@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from crowdwise.base.params import more_than
-from crowdwise.errors import AnnotationError
-from crowdwise.learn.parts import Noise, NoisePart, WorkerConfusionNet
+from crowdwise.errors import AnnotationError, ParameterError
+from crowdwise.learn.parts import CrowdNet, Noise, NoisePart, WorkerConfusionNet
 from crowdwise.nets.batches import CrowdData, as_shares, label_shares
 from crowdwise.nets.modules import MLP
 
@@ -83,6 +84,21 @@ class WorkerFeatures(nn.Module):
                 "\n  fix:      describe workers as they were described for fit"
             )
         self.table = torch.cat([features, self.table[-1:]])
+
+
+def with_workers(net: CrowdNet, features: Tensor | None, name: str) -> CrowdNet:
+    """The same network for other workers, whom it knows by their features."""
+    other = copy.deepcopy(net)
+    readers = [part for part in other.modules() if isinstance(part, WorkerFeatures)]
+    if not readers or features is None:
+        raise ParameterError(
+            f"This {name} was learned without worker features.\n"
+            "  fix:      use a method that reads them (LIA, MaDL, AnnotMix), and give\n"
+            "            fit(X, annotations, worker_features=…)"
+        )
+    for part in readers:
+        part.replace_workers(features)
+    return other
 
 
 def count_log_confusion(data: CrowdData, smoothing: float) -> Tensor:

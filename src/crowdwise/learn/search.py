@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,21 @@ class Rung:
     phases: Sequence[Phase[Any, Batch]]  # training that leads here from the rung before
     prior: float = 1.0
     frozen: bool = False  # whether the noise model stays as it is
+
+
+def rungs(start: CrowdObjective, prior: float | str, priors: Sequence[float]) -> list[Rung]:
+    """The noise model as it starts, then with less and less of a prior: ``priors`` by "auto"."""
+    phases = start.phases(1)
+    if len(phases) > 1:  # each continues from the one before, with a target of its own
+        held = 1.0 if prior == "auto" else float(prior)
+        return [Rung({"rounds": n + 1}, [one], held) for n, one in enumerate(phases)]
+    if not any(True for _ in start.net.noise.parameters()):
+        return [Rung({}, phases)]
+    chosen = priors if prior == "auto" else (float(prior),)
+    plain = Rung({"prior": math.inf}, phases, 0.0, frozen=True)
+    if prior not in ("auto", math.inf):
+        plain = replace(plain, settings=None)
+    return [plain, *[Rung({"prior": p}, phases, p) for p in chosen if p < math.inf]]
 
 
 class Descent:
