@@ -31,7 +31,7 @@ def test_the_page_says_what_is_done_and_what_comes_next(crowd):
     data, _ = crowd
     facts = gather(data, methods=())
     page = to_html(facts)
-    assert "How far labeling has come" in page
+    assert "Progress toward 95% right" in page
     assert facts.plan.contested[0].name in page
-    assert "what the labels alone lead to expect" in page
+    assert "rests on the labels alone" in page
     assert plan_facts(data.filter(data.worker == 0), facts.workers.accuracy, None, 0) is None

@@ -44,7 +44,7 @@ def test_without_truths_there_are_no_bins(crowd, posterior):
     [
         (0.0001, 2.0, "act", "the 5.0 labels of a task are worth 2.0"),
         (0.0001, 4.0, "note", "to some degree (p < 0.001)"),
-        (0.2, 2.0, None, "Nothing shows that workers err together (p = 0.200)"),
+        (0.2, 2.0, None, "No clear sign that workers err together (p = 0.200)"),
         (np.nan, np.nan, None, "Not tested"),
     ],
     ids=["severe", "mild", "none", "untested"],

@@ -72,7 +72,7 @@ class Independence:
             return f"{text}them for independent are too confident."
         if np.isnan(self.p_value):
             return self.note
-        return f"Nothing shows that workers err together ({chance}). {UNSEEN}"
+        return f"No clear sign that workers err together ({chance}). {UNSEEN}"
 
 
 def check_independence(

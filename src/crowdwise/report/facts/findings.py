@@ -18,6 +18,7 @@ LOW_ALPHA, GOOD_ALPHA = 0.4, 0.8
 RARE = 0.1  # a class below this share, and half of an even one, is called rare
 MOST_NAMES = 3  # in a sentence
 MANY = 0.2  # a share worth a warning
+APART = 0.02  # between two figures of the same thing that a reader would ask about
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
@@ -211,7 +212,11 @@ def _on_more_labels(facts: Facts) -> Iterator[Finding]:
         text += f"with {last.n_labels} labels per task, and {here.forecast:.0%} with the "
         text += f"{curve.now:.1f} there are"
         enough = last.forecast - here.forecast < 0.01 and _agree(facts)
-        text += ", so more labels would hardly help." if enough else "."
+        text += ", so more labels would hardly help" if enough else ""
+        expected = facts.trust.accuracy.value
+        if here.forecast - expected > APART:
+            text += f"; the {expected:.0%} expected here allows for shared errors"
+        text += "."
         yield Finding("note", text, "curve")
 
 
