@@ -69,6 +69,15 @@ def table_of(family: str) -> str:
     return measured.table(["method", "what it does", "reference"], rows, text=3)
 
 
+def method_names() -> str:
+    """The methods of each family by name, from the code."""
+    lines = [
+        f"- {pages.FAMILIES[family]}: {', '.join(f'`{name}`' for name in members)}."
+        for family, members in pages.methods().items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def reference(cls: type) -> str:
     """Authors, year and DOI of a method's first reference."""
     text = " ".join(section(cls, "References").split())
@@ -138,6 +147,7 @@ def examples() -> str:
 
 PARTS = {
     "methods": lambda: table_of("aggregate"),
+    "method names": method_names,
     "learners": lambda: table_of("learn"),
     "embedders": lambda: table_of("embed"),
     "formats": formats,
