@@ -51,9 +51,7 @@ def advise_redundant(found: PanelAssessment) -> str:
     if not len(names):
         return ""
     shown = ", ".join(map(str, names[:MOST_NAMED])) + (" …" if len(names) > MOST_NAMED else "")
-    return (
-        f"Leave out {plural(len(names), 'judge')} ({shown}): the others tell 99 % of what all do."
-    )
+    return f"Leave out {plural(len(names), 'judge')} ({shown}): the others know 99% of what all do."
 
 
 def advise_more(found: PanelAssessment) -> str:
