@@ -298,7 +298,7 @@ def test_truths_of_rows_that_are_only_counted_are_taken_as_they_come(relations, 
 @pytest.mark.parametrize("given", [{}, [[0, 1]], "one"], ids=["none", "list", "Annotations"])
 def test_annotations_of_no_label_name_are_refused(relations, given):
     X, votes, *_ = relations
-    with pytest.raises(AnnotationError, match="of no label name"):
+    with pytest.raises(AnnotationError, match="do not say which label name"):
         LIAML().fit(X, votes["causes"] if given == "one" else given)
 
 

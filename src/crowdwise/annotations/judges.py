@@ -22,7 +22,7 @@ def decline(table: Columns, labels: Iterable[object]) -> dict[str, Any]:
     if unknown:
         raise AnnotationError(
             explain(
-                f"There is no label {unknown[0]!r} to take for declining.",
+                f"There is no label {unknown[0]!r} to treat as declining.",
                 expected=f"some of {listing(table.classes.tolist())}",
                 fix="check the spelling of the label",
             )
@@ -130,7 +130,7 @@ def describe_workers(table: Columns, about: object) -> pd.DataFrame:
             raise AnnotationError(
                 explain(
                     "None of the workers is described.",
-                    first=f"{table.workers[0]!r}, while the description begins {frame.index[0]!r}",
+                    first=f"{table.workers[0]!r}, where the description has {frame.index[0]!r}",
                     expected="a column 'worker', or an index, with the names of the workers",
                     fix="index the table by the names in annotations.workers",
                 )

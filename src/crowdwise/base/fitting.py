@@ -78,7 +78,7 @@ def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str
         at = int((place >= 0).argmax())
         raise AnnotationError(
             explain(
-                f"The {role} names in {where} are of another type.",
+                f"The {role} names in {where} have a different type.",
                 first=f"{role} {listing([wanted[at]])} is {listing([labels[place[at]]])} there",
                 expected="names of one type, numbers or text",
                 fix=f"convert them, or give an array in {role} order",
@@ -112,7 +112,7 @@ def _refuse_other_roles(columns: Iterable[object], role: str, what: str) -> None
             continue
         raise AnnotationError(
             explain(
-                f"Column {name!r} of {what} is not a feature by its name.",
+                f"Column {name!r} of {what} does not look like a feature.",
                 expected=f"columns of features only; the index of a frame names its {role}s",
                 fix=fix,
             )
@@ -163,7 +163,7 @@ def refuse_width(found: int, expected: int) -> None:
         raise AnnotationError(
             explain(
                 f"X has {found:,} features.",
-                expected=f"the {expected:,} features that were there in fit",
+                expected=f"the {expected:,} features of fit",
                 fix="prepare X as it was prepared for fit",
             )
         )

@@ -108,7 +108,7 @@ class LiveUpdates:
                 name = type(model).__name__
                 raise ParameterError(
                     explain(
-                        f"This {name} was fitted, and keeps no labels to go on from.",
+                        f"This {name} was trained by fit, which keeps no labels to continue from.",
                         fix=f"begin with model = {name}().update(first), then model.update(more)",
                     )
                 )
@@ -125,7 +125,7 @@ class LiveUpdates:
         elif memory is not None and memory != live.memory:
             raise ParameterError(
                 explain(
-                    f"memory={memory!r}, but this model was begun with {live.memory or None}.",
+                    f"memory={memory!r}, but this model was started with {live.memory or None}.",
                     fix="give memory in the first update only",
                 )
             )

@@ -155,7 +155,7 @@ def serve(args: Namespace, studio: "LabelStudio") -> None:
     if args.host not in LOOPBACK:
         raise ParameterError(
             explain(
-                f"--host {args.host} can be reached from other machines, and anyone could ask.",
+                f"--host {args.host} lets other machines connect, and anyone could send requests.",
                 expected=" or ".join(LOOPBACK),
                 fix="run it beside Label Studio, or behind a proxy that asks for a password",
             )

@@ -151,7 +151,7 @@ def make_workers(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
         raise ParameterError(
             explain(
                 f"{wanted['workers'] - n_good} of {plural(wanted['workers'], 'worker')} "
-                "would not be good ones.",
+                "would not be good workers.",
                 expected="at least one good worker, and no negative numbers",
                 fix="raise --workers, or lower the other kinds",
             )

@@ -62,7 +62,7 @@ def consolidate(
         Reads an ``s3://`` address; by default boto3 does, which Lambda has.
     model : Aggregator, optional
         What infers the labels, by default IBCC. A batch holds few tasks: below 20 answers it is
-        majority vote, and all labels together belong into ``crowdwise report`` afterwards.
+        majority vote, and all labels together belong in ``crowdwise report`` afterwards.
     question : str, optional
         The name of the form's field, where there are several.
     """

@@ -71,7 +71,7 @@ def check_secret(secret: str) -> bytes:
 
 
 class Webhook:
-    """An address that is told what happens.
+    """An address that is notified of what happens.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ def compare_methods(
                 "No method could be fitted.",
                 first=f"{name}: {rows[name]['note']}",
                 expected="annotations that at least one of the methods can use",
-                fix="see to what the first one says, or name other methods",
+                fix="resolve the first problem, or name other methods",
             )
         )
     for name, row in compare_with_best(evidence, settings).items():

@@ -135,7 +135,7 @@ def one_coin_confusion(accuracy: ArrayLike, n_classes: int) -> Floats:
     if not ((right >= 0) & (right <= 1)).all():
         raise ParameterError(
             explain(
-                f"accuracy={listing(right.ravel())} is not all probabilities.",
+                f"accuracy={listing(right.ravel())} holds values that are not probabilities.",
                 expected="numbers from 0 to 1",
                 fix="divide percentages by 100",
             )

@@ -44,7 +44,7 @@ def stream_labels(model: Any, path: str | Path, *, probabilities: bool = False) 
         )
     if Path(path).suffix != ".parquet":
         fix = "name a file that ends in .parquet"
-        raise FileError(explain(f"{path} is no Parquet file.", fix=fix))
+        raise FileError(explain(f"{path} is not a Parquet file.", fix=fix))
     try:
         import pyarrow
         from pyarrow import parquet

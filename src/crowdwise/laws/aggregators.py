@@ -103,8 +103,8 @@ def labels_of_weight_zero_teach_nothing(method: Aggregator, annotations: Annotat
     alone, n = fit_copy(method, annotations), annotations.n_workers
     newcomers = [f"newcomer-{i}" for i in range(3)]
     names = np.array([*annotations.workers, *newcomers], dtype=object)
-    strangers = replace(annotations, workers=np.array([f"stranger-{i}" for i in range(n)]))
-    expected = alone.predict_proba(strangers)
+    renamed = replace(annotations, workers=np.array([f"other-{i}" for i in range(n)]))
+    expected = alone.predict_proba(renamed)
     for more in (
         add_weightless(annotations, np.array([0, 1, n - 1])),
         add_weightless(annotations, np.array([n, n + 1, n + 2]), newcomers),
@@ -119,7 +119,7 @@ def labels_of_weight_zero_teach_nothing(method: Aggregator, annotations: Annotat
             assert_allclose(beside.objective_[-1], alone.objective_[-1], rtol=1e-6)
         known = alone.predict_proba(more).iloc[: annotations.n_tasks]
         assert_allclose(known, alone.probas_, rtol=1e-6, atol=1e-8)
-        found = beside.predict_proba(strangers)
+        found = beside.predict_proba(renamed)
         assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 

@@ -171,7 +171,7 @@ def _in_row_order(table: pd.DataFrame, rows: pd.Index) -> pd.DataFrame:
     if not (shared.all() and table.index.is_unique and rows.is_unique):
         raise AnnotationError(
             explain(
-                "The truths and X name some rows alike, but not all of them.",
+                "The truths and X share some row names, but not all.",
                 first=f"the truths have {listing(table.index)}; X has {listing(rows)}",
                 expected="the same names in both, each once",
                 fix="give the same index to both, or two arrays",
@@ -198,7 +198,8 @@ def _parts(annotations: AnnotationsLike, column: str) -> dict[Hashable, Annotati
     if not isinstance(frame, nw.DataFrame):
         raise AnnotationError(
             explain(
-                f"These annotations ({type(annotations).__name__}) are of no label name.",
+                f"These annotations ({type(annotations).__name__}) do not say which label name "
+                "they are for.",
                 expected=f"{{label name: annotations}}, or a frame with the column {column!r}",
                 fix="name the one there is: {'name': annotations}, or use LIA",
             )

@@ -156,11 +156,11 @@ def open_checkpoint(model: BaseEstimator, ranks: Ranks, *numbers: float) -> Chec
     if params.get("random_state", 0) is None:
         raise ParameterError(
             explain(
-                f"{type(model).__name__}(random_state=None) would begin anew, with other random "
-                "numbers, each time that it is started.",
+                f"{type(model).__name__}(random_state=None) would start over with other random "
+                "numbers each time it is run.",
                 fix="give a seed, such as random_state=0",
             )
         )
-    told = re.sub(" at 0x[0-9a-f]+", "", f"{params} {numbers}")
-    name = f"{type(model).__name__}-{zlib.crc32(told.encode()):08x}"
+    text = re.sub(" at 0x[0-9a-f]+", "", f"{params} {numbers}")
+    name = f"{type(model).__name__}-{zlib.crc32(text.encode()):08x}"
     return Checkpoint(place.folder / name, place.every, ranks)

@@ -30,8 +30,8 @@ def minimize(
     path = [value]
     active, slow = torch.isfinite(value), torch.zeros_like(value)
     for _ in range(max_iter):
-        towards = direction(slope, pairs)
-        x_new, value_new, slope_new = descend(slopes, x, value, slope, towards, active)
+        heading = direction(slope, pairs)
+        x_new, value_new, slope_new = descend(slopes, x, value, slope, heading, active)
         moved, bent = x_new - x, slope_new - slope
         pairs = [*pairs[-MEMORY + 1 :], remember(moved, bent)]
         small = value - value_new <= tol * value_new.abs().clamp_min(1e-8)
@@ -46,20 +46,20 @@ def minimize(
 
 def direction(slope: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
     """Minus the slope times the inverse curvature, as far as it is known."""
-    towards, weights = -slope, []
+    heading, weights = -slope, []
     for moved, bent, inverse in reversed(pairs):
-        weight = inverse * dot(moved, towards)
-        towards = towards - weight * bent
+        weight = inverse * dot(moved, heading)
+        heading = heading - weight * bent
         weights.append(weight)
     if not pairs:
-        return towards / slope.norm(dim=1, keepdim=True).clamp_min(1e-12)
+        return heading / slope.norm(dim=1, keepdim=True).clamp_min(1e-12)
     moved, bent, inverse = pairs[-1]
     size = torch.where(inverse > 0, 1.0 / (inverse * dot(bent, bent)).clamp_min(1e-30), 1.0)
-    towards = towards * size
+    heading = heading * size
     for (moved, bent, inverse), weight in zip(pairs, reversed(weights), strict=True):
-        towards = towards + moved * (weight - inverse * dot(bent, towards))
-    downhill = dot(slope, towards) < 0
-    return torch.where(downhill, towards, -slope)
+        heading = heading + moved * (weight - inverse * dot(bent, heading))
+    downhill = dot(slope, heading) < 0
+    return torch.where(downhill, heading, -slope)
 
 
 def remember(moved: Tensor, bent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -74,21 +74,21 @@ def descend(
     x: Tensor,
     value: Tensor,
     slope: Tensor,
-    towards: Tensor,
+    heading: Tensor,
     active: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Go along ``towards``, half as far as long as that does not help; or stay."""
-    promised = SUFFICIENT * dot(slope, towards)[:, 0]
+    """Go along ``heading``, half as far as long as that does not help; or stay."""
+    promised = SUFFICIENT * dot(slope, heading)[:, 0]
     size = active.to(value)
     for _ in range(HALVINGS):
-        x_new = x + size[:, None] * towards
+        x_new = x + size[:, None] * heading
         value_new, slope_new = slopes(x_new)
         bad = active & ~(value_new <= value + size * promised)
         if not bad.any():
             return x_new, value_new, slope_new
         size = torch.where(bad, 0.5 * size, size)
     size = torch.where(bad, 0.0, size)
-    x_new = x + size[:, None] * towards
+    x_new = x + size[:, None] * heading
     return x_new, *slopes(x_new)
 
 

@@ -74,12 +74,12 @@ class Ranks:
             if not torch.equal(own, other):
                 raise RankError(
                     explain(
-                        f"Process {self.rank} of {self.size} does not fit what process {rank} "
-                        f"does: they differ in {what}.",
+                        f"Process {self.rank} of {self.size} does not match process "
+                        f"{rank}: they differ in {what}.",
                         found=f"{own.tolist()} here and {other.tolist()} there",
                         expected="the same script, data and parameters in all of them",
-                        fix="give them the same; or call destroy_process_group before a fit of "
-                        "each process's own",
+                        fix="give them the same; or call destroy_process_group "
+                        "first, for a fit of each process's own",
                     )
                 )
 

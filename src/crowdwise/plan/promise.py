@@ -147,8 +147,8 @@ def find_shown(right: Floats, whole: Array, target: float) -> tuple[int, Tally]:
     One number of truths after the other is tried, from where they are enough, up to the first
     failure: in an order that does not depend on what is right, all hold together.
     """
-    told = ~np.isnan(right)
-    n_gold, wrong = np.cumsum(told), np.cumsum(told & (right == 0))
+    known = ~np.isnan(right)
+    n_gold, wrong = np.cumsum(known), np.cumsum(known & (right == 0))
     ends = np.flatnonzero(whole)
     ends = ends[np.append(np.diff(n_gold[ends]) > 0, True)[: len(ends)]]
     n_tasks, n_gold, wrong = ends + 1, n_gold[ends], wrong[ends]

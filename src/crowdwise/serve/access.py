@@ -77,7 +77,7 @@ class Doorkeeper:
         if caller.role < least:
             raise RefusedError(
                 403,
-                "This token does not open that.",
+                "This token does not allow that.",
                 expected=f"a token of a {least.name.lower()}",
             )
         return caller

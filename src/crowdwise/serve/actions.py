@@ -28,7 +28,7 @@ class Action(ABC):
 
 @dataclass(frozen=True)
 class LookOn(Action):
-    """Nothing, but the board is up to date afterwards."""
+    """Nothing, but the board is up to date afterward."""
 
     def run(self, draft: Draft) -> Answer:
         return {}

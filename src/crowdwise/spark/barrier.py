@@ -94,7 +94,7 @@ def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, 
 
 
 def fit_method(method: Any, engine: Any) -> list[tuple[str, bytes]]:
-    """The fitted method and its warnings; or what it refuses, which a restart would not mend."""
+    """The fitted method and its warnings; or what it refuses, which a restart would not fix."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -23,7 +23,7 @@ from crowdwise.spark.rows import (
 from crowdwise.typing import Array, Floats
 
 ROWS_AT_ONCE = 1 << 19
-STRANGER = "unknown worker"
+UNKNOWN = "unknown worker"
 
 
 def infer_rows(
@@ -95,7 +95,7 @@ def as_annotations(model: Any, rows: Any, task: Array, n_tasks: int) -> Annotati
     workers = model.workers_.astype(object)
     if (worker < 0).any():
         worker = np.where(worker < 0, len(workers), worker)
-        workers = np.array([*workers, STRANGER], dtype=object)
+        workers = np.array([*workers, UNKNOWN], dtype=object)
     return Annotations.from_codes(
         task[counts], worker[counts], label[counts], tasks=np.arange(n_tasks), workers=workers,
         classes=model.classes_, weight=None if weight is None else weight[counts],

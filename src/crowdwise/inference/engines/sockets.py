@@ -21,7 +21,7 @@ from crowdwise.inference.engines.group import TreeGroup
 from crowdwise.typing import Array
 
 PATIENCE = 120.0  # seconds to wait for all ranks to find one another
-STRANGER = 10.0  # seconds that a connection has to show that it knows the secret
+GREETING = 10.0  # seconds that a connection has to show that it knows the secret
 NONCE = 32
 MOST_AT_ONCE = 1 << 30
 
@@ -76,7 +76,7 @@ class SocketGroup(TreeGroup):
             explain(
                 f"Rank {other}, which rank {self.rank} works with, is gone.",
                 first=f"{type(error).__name__}: {error}",
-                fix="look at what ended it; a Spark stage starts again by itself",
+                fix="find out why it ended; a Spark stage starts again by itself",
             )
         )
 
@@ -103,7 +103,7 @@ def _call(place: Sequence[object], rank: int, secret: bytes) -> socket.socket:
 
 
 def _answer(server: socket.socket, wanted: set[int], secret: bytes) -> dict[int, socket.socket]:
-    """Connections from all ranks that call; strangers are turned away."""
+    """Connections from all ranks that call; those without the secret are refused."""
     peers: dict[int, socket.socket] = {}
     deadline = time.monotonic() + PATIENCE
     while wanted - peers.keys():
@@ -113,7 +113,7 @@ def _answer(server: socket.socket, wanted: set[int], secret: bytes) -> dict[int,
         except TimeoutError as error:
             missing = ", ".join(map(str, sorted(wanted - peers.keys())))
             raise GroupError(explain(f"Rank {missing} did not call in time.")) from error
-        peer.settimeout(STRANGER)
+        peer.settimeout(GREETING)
         try:
             _prepare(peer)
             other = int.from_bytes(_receive(peer, 8), "little")

@@ -5,7 +5,7 @@ from crowdwise.annotations.wide import columns_from_matrix
 from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import Matrix, ReadOptions
-from crowdwise.io.formats.wide import warn_strangers
+from crowdwise.io.formats.wide import warn_odd_columns
 from crowdwise.io.recognize import Format
 
 
@@ -21,7 +21,7 @@ def parse(document: Matrix, options: ReadOptions) -> LongTable:
             )
         )
     built = Annotations.from_columns(columns_from_matrix(array, options.missing))
-    warn_strangers(built, document.name)
+    warn_odd_columns(built, document.name)
     return LongTable.from_annotations(built)
 
 

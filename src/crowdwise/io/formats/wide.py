@@ -86,7 +86,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
     columns = columns_from_matrix(grid, options.missing, tasks=own, workers=names)
     built = Annotations.from_columns(columns)  # words are missing already, or asked for
     if options.worker is None:
-        warn_strangers(built, document.name)
+        warn_odd_columns(built, document.name)
     notes = (*_note_columns(document, workers, task, gold), *note_words(words))
     long = LongTable.from_annotations(built, notes, scale=scale)
     if gold is None:
@@ -108,7 +108,7 @@ def _note_columns(
     return tuple(notes)
 
 
-def warn_strangers(built: Annotations, where: str) -> None:
+def warn_odd_columns(built: Annotations, where: str) -> None:
     """Warn about columns that share no label with any other: they may not be workers."""
     n_classes = max(built.n_classes, 1)
     pairs = np.unique(built.worker.astype(np.int64) * n_classes + built.label)

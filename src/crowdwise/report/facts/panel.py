@@ -13,7 +13,7 @@ from crowdwise.typing import Floats
 
 MOST_JUDGES = 40  # rows of the picture
 MOST_CLASSES = 12  # each is a fit of its own
-TOLD = ("family", "kind")  # what is said of workers who are judges
+DESCRIBED = ("family", "kind")  # what is said of workers who are judges
 LEAST_RATED = 0.5  # share of all pairs of task and judge, below which workers are a crowd
 
 
@@ -81,9 +81,11 @@ def panel_facts(data: Annotations, known: pd.Series | None) -> PanelFacts | None
 def is_panel(data: Annotations) -> bool:
     """Whether workers have scores, a family or a kind, and most of them rate most tasks."""
     about = data.about_workers
-    told = data.score is not None or (about is not None and any(name in about for name in TOLD))
+    described = data.score is not None or (
+        about is not None and any(name in about for name in DESCRIBED)
+    )
     few = LEAST_JUDGES <= data.n_workers <= MOST_JUDGES and 2 <= data.n_classes <= MOST_CLASSES
-    if not told or not few:
+    if not described or not few:
         return False
     full = data.n_tasks * data.n_workers
     return data.n_tasks >= LEAST_TASKS and data.n_annotations >= LEAST_RATED * full
