@@ -193,7 +193,7 @@ def test_what_cannot_be_updated_says_so(rows):
     with pytest.raises(ParameterError, match=r"Wawa\(max_iter=2\) cannot be updated"):
         Wawa(max_iter=2).update(rows[:300]).update(rows[300:])
     live = IBCC().update(rows[:50], memory=9)
-    with pytest.raises(ParameterError, match="begun with 9"):
+    with pytest.raises(ParameterError, match="started with 9"):
         live.update(rows[50:60], memory=8)
     with pytest.raises(ParameterError, match="memory=0"):
         IBCC().update(rows, memory=0)

@@ -273,7 +273,7 @@ def test_annotations_are_scored_by_their_likelihood(relations, fitted):
         (lambda truth: truth.rename(columns={"rare": "rear"}), "'rear'"),
         (lambda truth: truth.replace(1, 7), "values .*7"),
         (lambda truth: truth.astype(float) * np.nan, "not everywhere"),
-        (lambda truth: truth.set_index(pd.Index([0, *range(1, 299), -1])), "not all of them"),
+        (lambda truth: truth.set_index(pd.Index([0, *range(1, 299), -1])), "but not all"),
     ],
     ids=["columns", "rows", "name", "value", "unknown", "index"],
 )
