@@ -220,8 +220,8 @@ class TestBadInput:
         words = ["fit", files.votes, "--features", files.features, "-o", files.folder / "model"]
         assert "expected: SpeeLFC" in fails(*words, "--method", "SpeeLCF", status=2)
         assert "no parameter 'wat'" in fails(*words, "--set", "wat=1", status=2)
-        assert "epochs='many'" in fails(*words, *BRIEF, "epochs=many", status=2)
-        assert "learning_rate='fast'" in fails(*words, *BRIEF, "learning_rate=fast", status=2)
+        assert "'epochs' parameter of Training" in fails(*words, *BRIEF, "epochs=many", status=2)
+        assert "'learning_rate' parameter" in fails(*words, *BRIEF, "learning_rate=fast", status=2)
         assert "scale" in fails(*words, *BRIEF, "scale=7", status=2)
 
     def test_paths_are_looked_at_before_the_work(self, files, fails):

@@ -102,7 +102,7 @@ def test_names_of_another_type_are_refused_unless_they_are_in_order(tasks):
     other = [str(task) for task in tasks] if tasks.dtype != object else list(range(4))
     frame = FRAME.set_axis(other)
     assert order_by_name(frame, tasks) is None
-    with pytest.raises(AnnotationError, match=r"(?s)another type.*first:    task '?0'? is '?0'?"):
+    with pytest.raises(AnnotationError, match=r"(?s)different type.*first:    task '?0'? is '?0'?"):
         order_by_name(frame[::-1], tasks)
 
 

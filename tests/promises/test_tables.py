@@ -180,14 +180,14 @@ class TestRowsOfFeatures:
         X = features[:N].assign(**{name: crowd[0].tasks})
         learners = [TwoStage(), SpeeLFC(), RLL()]
         for model in learners:
-            with pytest.raises(AnnotationError, match=rf"Column '{name}' of X is not a feature"):
+            with pytest.raises(AnnotationError, match=rf"Column '{name}' of X does not look like"):
                 model.fit(X, crowd[0])
-        with pytest.raises(AnnotationError, match="is not a feature"):
+        with pytest.raises(AnnotationError, match="like a feature"):
             TwoStage().fit(pl.from_pandas(X), crowd[0])
-        with pytest.raises(AnnotationError, match="is not a feature"):
+        with pytest.raises(AnnotationError, match="like a feature"):
             gather(crowd[0], X=X, methods=())
         workers = pd.DataFrame({"worker": range(5), "age": range(5)})
-        with pytest.raises(AnnotationError, match="'worker' of worker_features is not a feature"):
+        with pytest.raises(AnnotationError, match="'worker' of worker_features does not look"):
             SpeeLFC().fit(X[["x"]], crowd[0], worker_features=workers)
 
 
