@@ -19,10 +19,10 @@ def round_floats(frame: pd.DataFrame, digits: int) -> pd.DataFrame:
 
 
 def round_digits(column: pd.Series, digits: int) -> Floats:
-    """Numbers rounded to so many digits; what is too small for that stays as it is.
+    """Numbers rounded to so many digits.
 
-    >>> round_digits(pd.Series([0.1 + 0.2, 2 / 3, 1e-9 / 3, 1234567.8]), 6).tolist()
-    [0.3, 0.666667, 3.33333e-10, 1234568.0]
+    >>> round_digits(pd.Series([0.1 + 0.2, 2 / 3, 1e-9 / 3, 1234567.8, 1e-40 / 3]), 6).tolist()
+    [0.3, 0.666667, 3.33333e-10, 1234568.0, 3.33333e-41]
     """
     values: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
     size = np.abs(values)
@@ -33,4 +33,6 @@ def round_digits(column: pd.Series, digits: int) -> Floats:
     for number in np.unique(decimals[decimals <= EXACT]):
         chosen = decimals == number
         rounded[chosen] = np.round(values[chosen], number)
+    tiny = decimals > EXACT
+    rounded[tiny] = [float(f"{value:.{digits - 1}e}") for value in values[tiny]]
     return rounded
