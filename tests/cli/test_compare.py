@@ -154,7 +154,9 @@ def test_bad_input(files, fails, tmp_path):
     assert "folder" in fails("compare", files.folder / "nowhere.csv", "-o", tmp_path / "x.csv")
     assert "no method 'Wat'" in fails("compare", files.votes, "--methods", "Wat", status=2)
     assert "empty" in fails("compare", files.votes, "--truth", empty)
-    assert "held_out=2.0" in fails("compare", files.votes, "--held-out", "2", status=2)
+    assert "'2' is not a number from 0 to 1" in fails(
+        "compare", files.votes, "--held-out", "2", status=2
+    )
     assert "confidence" in fails("compare", files.votes, "--confidence", "2", status=2)
     other = tmp_path / "other.csv"
     other.write_text("task,label\nzzz,yes\n")

@@ -91,11 +91,30 @@ def test_says_where_truths_show_that_the_target_is_missed():
 @pytest.mark.parametrize("flag", ["--budget", "--cost"])
 def test_money_is_not_negative(files, capsys, flag):
     assert run("plan", files.votes, "--budget", 5, flag, -1) == 2
-    assert f"{flag} -1.0 cannot be used" in capsys.readouterr().err
+    assert f"argument {flag}: '-1' is not a number of 0 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--target", "--checks"])
 def test_shares_are_from_0_to_1(files, capsys, flag):
     for value in ("2", "nan"):
         assert run("plan", files.votes, "--budget", 3, flag, value) == 2
-        assert f"{flag} {float(value)} cannot be used" in capsys.readouterr().err
+        assert f"argument {flag}: '{value}' is not a number from 0 to 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("ann,bob,ann=3", "--available names ann twice"),
+        (" ,", "--available names no worker"),
+        ("ann=nan", "the cost of ann, 'nan' is not a number of 0 or more"),
+    ],
+)
+def test_promise_20_workers_who_are_available_are_named_once(files, capsys, names, said):
+    assert run("plan", files.votes, "--budget", 3, "--available", names, *QUICK) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_promise_20_a_plan_beyond_memory_says_so(files, capsys):
+    for money in (("--budget", 5, "--cost", 0), ("--budget", 1e14)):
+        assert run("plan", files.votes, *money, *QUICK) == 2
+        assert "The plan would need about" in capsys.readouterr().err

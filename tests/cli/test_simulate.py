@@ -102,7 +102,7 @@ def test_never_overwrites_without_saying_so(capsys, tmp_path):
         (["--prior", "a,b"], 2, "not a list of numbers"),
         (["--prior", ".5,.4"], 2, "sum to 1"),
         (["--spammers", "11"], 2, "at least one good worker"),
-        (["--spammers", "-1"], 2, "no negative numbers"),
+        (["--spammers", "-1"], 2, "0 or more"),
         (["--redundancy", "12"], 2, "12 labels from 11 workers"),
         (["--redundancy", "0"], 2, "per_task=0"),
         (["--classes", "1"], 2, "2 or more"),

@@ -25,9 +25,13 @@ def test_layers_as_described():
     assert Encoder((40,), bias="normal").build(4)[0].bias.std() > 0.5
 
 
-@pytest.mark.parametrize("bad", [Encoder(activation="swish"), Encoder(())], ids=str)
+@pytest.mark.parametrize(
+    "bad",
+    [Encoder(activation="swish"), Encoder(()), Encoder((8, 0)), Encoder(8), Encoder(dropout=2.0)],
+    ids=str,
+)
 def test_strange_descriptions_are_refused(bad):
-    with pytest.raises(ParameterError, match="An encoder with"):
+    with pytest.raises(ValueError, match=r"parameter of Encoder must be|An encoder without layers"):
         bad.build(4)
 
 

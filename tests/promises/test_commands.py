@@ -260,13 +260,17 @@ def test_promise_13_the_tour_replaces_nothing_but_a_tour(home, capsys):
     assert (home / "votes.csv").read_bytes() == before
 
 
-def test_promise_13_every_file_of_every_command_is_looked_at():
+def all_actions():
+    """Every flag and argument of every command."""
     parser = build_parser(COMMANDS)
     commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return list(chain.from_iterable(command._actions for command in commands.choices.values()))
+
+
+def test_promise_13_every_file_of_every_command_is_looked_at():
     named = {
         action.dest
-        for command in commands.choices.values()
-        for action in command._actions
+        for action in all_actions()
         if action.metavar in ("FILE", "FOLDER")
         or action.dest in ("annotations", "model", "features")
     }
@@ -457,6 +461,56 @@ def test_promise_20_fit_and_embed_choose_the_method_before_they_read(capsys):
         words = [command, "gone.csv", "--features", "gone.csv", "-o", "x.csv", "--method", "Wat"]
         assert main(words) == 2
         assert "There is no method 'Wat'" in capsys.readouterr().err
+
+
+TRAINING = ("--features", "gone.csv", "-o", "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("fit", "SpeeLFC", "learning_rate=fast"), "a number of 0 or more, or a dict of numbers"),
+        (("fit", "SpeeLFC", "n_restarts=many"), "a whole number of 1 or more"),
+        (("fit", "SpeeLFC", "random_state=-1"), "None or a whole number"),
+        (("fit", "LIA", "optimizer=best"), "adadelta, adam, adamw, amsgrad, radam, sgd"),
+        (("embed", "RLL", "dropout=2"), "a number from 0 to 1"),
+        (("embed", "RLL", "sizes=8"), "whole numbers of 1 or more, as in (64, 32)"),
+        (("aggregate", "BayesBag", "base=5"), "None"),
+        (("plan", "DawidSkene", "max_iter=True"), "a whole number of 1 or more"),
+        (("report", "DawidSkene", "smoothing=['a']"), "a number above 0, or a list of numbers"),
+        (("workers", "IBCC", "class_smoothing=1e+300"), "a number above 0"),
+    ],
+    ids=lambda words: words[-1] if isinstance(words, tuple) else "",
+)
+def test_promise_20_a_setting_is_refused_in_words_before_any_work(words, expected, capsys):
+    command, method, setting = words
+    files = TRAINING if command in ("fit", "embed") else ()
+    assert main([command, "gone.csv", *files, "--method", method, "--set", setting]) == 2
+    said = f"--set {setting} cannot be used.\n  expected: {expected}\n"
+    assert said in capsys.readouterr().err
+
+
+def test_promise_20_numbers_of_flags_have_a_range():
+    assert not [action.dest for action in all_actions() if action.type in (int, float)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agreement", "--seed=-1"),
+        ("judges", "--cut=nan"),
+        ("judges", "--range=0,inf"),
+        ("judges", "--confidence=1"),
+        ("plan", "--budget=inf"),
+        ("compare", "--seed=1e9"),
+        ("agreement", f"--resamples={10**30}"),
+    ],
+    ids=lambda words: words[1],
+)
+def test_promise_20_numbers_of_flags_are_checked_before_any_work(words, capsys):
+    command, flag = words
+    assert main([command, "gone.csv", flag]) == 2
+    assert f"argument {flag.partition('=')[0]}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

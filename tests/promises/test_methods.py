@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from crowdwise import aggregate, embed, learn, load, memory
+from crowdwise.cli.options import KINDS, find_parts, make_method, method_names
 from crowdwise.errors import AnnotationError, FormatError, ParameterError
 from crowdwise.inference import CompactPosterior, MemoryEngine
 from crowdwise.laws import AGGREGATOR_LAWS, EMBEDDER_LAWS, LEARNER_LAWS
@@ -330,3 +331,37 @@ def test_promise_19_a_grid_finds_the_better_setting(known):
 def test_promise_19_without_truths_there_is_no_score(known):
     with pytest.raises(AnnotationError, match=r"no truths(.|\n)*truths as y"):
         aggregate.MajorityVote().fit(known[0]).score(known[0])
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("GenerativeModel", {"initial_weight": 1e6}),
+        ("LabelModel", {"learning_rate": 1e15}),
+        ("DawidSkene", {"smoothing": 1e300}),
+        ("DawidSkene", {"class_prior": ["a", "b", "c"]}),
+        ("MACE", {"knowing_prior": {}}),
+        ("MajorityVote", {"weights": [np.nan] * 10}),
+        ("EBCC", {"n_subtypes": True}),
+    ],
+)
+def test_promise_20_settings_beyond_arithmetic_are_refused(method, settings, crowd):
+    with pytest.raises(ValueError, match=r"parameter of|not numbers|diverged"):
+        getattr(aggregate, method)(**settings).fit(crowd)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_promise_20_every_parameter_says_what_it_may_be(kind):
+    for name in method_names(kind):
+        model = make_method(name, {}, None, kind)
+        for owner in (model, *find_parts(model).values()):
+            assert owner.get_params(deep=False).keys() <= owner._parameter_constraints.keys(), name
+
+
+@pytest.mark.parametrize("settings", [{"off_diagonal": 0}, {"diagonal": 5, "off_diagonal": 1}])
+def test_promise_20_whole_numbers_are_numbers(settings, crowd):
+    X = np.random.default_rng(0).normal(size=(crowd.n_tasks, 2))
+    once = learn.Training(epochs=1)
+    for method in (learn.SpeeLFC, learn.TraceReg):
+        assert method(training=once, **settings).fit(X, crowd).predict_proba(X).shape
+    assert learn.SpeeLFCD(training=once, skill=1).fit(X, crowd).predict_proba(X).shape

@@ -8,8 +8,8 @@ from scipy.optimize import linear_sum_assignment
 
 from crowdwise import progress
 from crowdwise.annotations import Annotations
-from crowdwise.base import ConfusionModel, Traits, at_least, between, more_than, one_of
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.base import NUMBERS, ConfusionModel, Traits, at_least, between, more_than, one_of
+from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference import Engine, Trace, fixed_prior, log_of, normalize
 from crowdwise.inference.moments import Moments, moments_of
 from crowdwise.typing import Floats
@@ -105,7 +105,7 @@ class LabelModel(ConfusionModel):
     _axes = {**ConfusionModel._axes, "rates_": ("workers_", "classes_", "classes_")}
     traits = Traits(abstention_counts=True, blockwise=False)  # moments are taken over all tasks
     _parameter_constraints = {
-        "class_prior": [one_of("estimate", "uniform"), "array-like"],
+        "class_prior": [one_of("estimate", "uniform"), NUMBERS],
         "precision": [between(0.0, 1.0)],
         "start": [more_than(0.0)],
         "penalty": [at_least(0.0)],
@@ -183,6 +183,14 @@ class LabelModel(ConfusionModel):
             if np.isfinite(rates).all() and trace.objective[-1] >= trace.objective[0]:
                 break
             rate /= 4
+        if not np.isfinite(rates).all():
+            raise ParameterError(
+                explain(
+                    f"LabelModel diverged at steps of every length down to {4 * rate:g}.",
+                    expected="settings that keep its numbers finite",
+                    fix="lower learning_rate, penalty or start",
+                )
+            )
         self.learning_rate_, self.objective_ = rate, trace.objective
         self.n_iter_ = len(trace.objective)
         return rates

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import TIE, Annotations, tied
-from crowdwise.base import DEVICES, Aggregator, LiveUpdates, Traits, one_of
+from crowdwise.base import DEVICES, NUMBERS, Aggregator, LiveUpdates, Traits, one_of
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.inference import CompactPosterior, Engine, Posterior, Sums
 from crowdwise.typing import Array, Floats, Ints, RandomState
@@ -67,7 +67,7 @@ class MajorityVote(Aggregator):
     _updates = LiveUpdates()
     _parameter_constraints = {
         "voting": [one_of("soft", "hard")],
-        "weights": [Mapping, "array-like", None],
+        "weights": [Mapping, NUMBERS, None],
         "ties": [one_of("first", "random", "abstain")],
         "random_state": ["random_state"],
         "device": DEVICES,

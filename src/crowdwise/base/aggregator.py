@@ -125,7 +125,21 @@ class Aggregator(Savable, BaseEstimator, ABC):
         else:
             fitted = self._fit_known(data, codes, known)
         self.posterior_ = cast("Floats", _keep_gold(fitted, codes))
+        self._refuse_no_numbers()
         return self
+
+    def _refuse_no_numbers(self) -> None:
+        """Refuse a fit whose settings were too large or too small for its arithmetic."""
+        if isinstance(self.posterior_, np.ndarray) and np.isnan(self.posterior_.sum()):
+            name = type(self).__name__
+            del self.posterior_
+            raise ParameterError(
+                explain(
+                    f"{name} came to probabilities that are not numbers.",
+                    expected="settings for which its numbers stay finite",
+                    fix=f"see {name}'s documentation, and give settings nearer to its defaults",
+                )
+            )
 
     def _fit_stored(self, stored: StoredAnnotations, gold: GoldLike) -> Self:
         """Fit annotations on disk, block by block."""

@@ -15,7 +15,6 @@ from crowdwise.cli.options import (
     add_input_options,
     add_method_options,
     choose_method,
-    fit_method,
     gold_to_learn_from,
     read_input,
 )
@@ -77,7 +76,7 @@ def run_on_disk(args: Namespace, model: Any) -> int:
     say(args, str(votes).strip("<>"))
     if votes.n_left_out:
         say(args, f"rows without a label or of weight 0 left out: {votes.n_left_out:,}")
-    fit_method(model, votes)
+    model.fit(votes)
     stream_labels(model, args.output, probabilities=args.proba)
     seconds, name = time.perf_counter() - start, type(model).__name__
     say(args, f"{plural(votes.n_tasks, 'task')} labeled by {name} in {seconds:.1f} s")
@@ -144,7 +143,7 @@ def run(args: Namespace) -> int:
         refuse_wide(annotations)
     gold = gold_to_learn_from(args, annotations)
     start = time.perf_counter()
-    fit_method(model, annotations, gold)
+    model.fit(annotations, gold)
     write_table(consensus_frame(model, annotations, probabilities=args.proba), args)
     seconds, name = time.perf_counter() - start, type(model).__name__
     say(args, f"{plural(annotations.n_tasks, 'task')} labeled by {name} in {seconds:.1f} s")

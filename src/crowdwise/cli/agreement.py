@@ -11,6 +11,7 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from crowdwise.cli.numbers import seed, whole
 from crowdwise.cli.options import add_input_options, read_input
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import (
@@ -44,12 +45,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_confidence_option(group)
     group.add_argument(
         "--resamples",
-        type=int,
+        type=whole(0, 1_000_000),
         default=1000,
         metavar="N",
         help="bootstrap resamples behind the intervals; 0 for no intervals (default: %(default)s)",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap")
+    group.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of the bootstrap")
 
 
 def run(args: Namespace) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Protocol
 
+from crowdwise.cli.numbers import count
 from crowdwise.cli.outcome import say
 from crowdwise.errors import FileError, explain
 
@@ -49,12 +50,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=[],
         help="another estimator, as an extra row; may be repeated",
     )
-    group.add_argument("--seeds", type=int, metavar="N", help="runs per figure")
+    group.add_argument("--seeds", type=count, metavar="N", help="runs per figure")
     group.add_argument(
         "--quick", action="store_true", help="few seeds: a quick check, not a result"
     )
     group = parser.add_argument_group("running")
-    group.add_argument("--jobs", type=int, default=2, help="runs side by side (default: 2)")
+    group.add_argument("--jobs", type=count, default=2, help="runs side by side (default: 2)")
     group.add_argument("--again", action="store_true", help="discard earlier runs")
     group.add_argument(
         "-o",

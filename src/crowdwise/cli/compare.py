@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.cli.numbers import seed, share
 from crowdwise.cli.options import (
     DEFAULT,
     add_feature_options,
@@ -70,13 +71,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--truth", metavar="FILE", help="table of tasks and true labels, for scores")
     group.add_argument(
         "--held-out",
-        type=float,
+        type=share,
         default=0.1,
         metavar="SHARE",
         help="share of annotations to predict from the rest; 0 for none (default: %(default)s)",
     )
     add_confidence_option(group)
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all randomness")
+    group.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of all randomness")
 
 
 def run(args: Namespace) -> int:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crowdwise.cli.numbers import count, natural, port, share
 from crowdwise.cli.outcome import say
 from crowdwise.errors import FileError, ParameterError, explain, plural
 
@@ -33,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "project", f"The personal access token is read from ${TOKEN}, or a file."
     )
     group.add_argument("--url", required=True, metavar="URL", help="address of the server")
-    group.add_argument("--project", required=True, type=int, metavar="N", help="its number")
+    group.add_argument("--project", required=True, type=natural, metavar="N", help="its number")
     group.add_argument("--token-file", metavar="FILE", help="file with the token")
     text = "control of the labeling interface, where there are several"
     group.add_argument("--question", metavar="NAME", help=text)
@@ -52,15 +53,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--order", action="store_true", help=text)
     group = parser.add_argument_group("overlap and serve")
     text = "share of labels that should be right (default: %(default)s)"
-    group.add_argument("--target", type=float, default=0.95, metavar="P", help=text)
+    group.add_argument("--target", type=share, default=0.95, metavar="P", help=text)
     text = "labels that every task gets at least (default: %(default)s)"
-    group.add_argument("--min-labels", type=int, default=2, metavar="N", help=text)
+    group.add_argument("--min-labels", type=count, default=2, metavar="N", help=text)
     text = "labels that a task gets at most (default: %(default)s)"
-    group.add_argument("--max-labels", type=int, default=10, metavar="N", help=text)
+    group.add_argument("--max-labels", type=count, default=10, metavar="N", help=text)
     text = "doubtful tasks that are open at a time (default: %(default)s)"
-    group.add_argument("--ahead", type=int, default=50, metavar="N", help=text)
+    group.add_argument("--ahead", type=count, default=50, metavar="N", help=text)
     group.add_argument("--host", default="127.0.0.1", metavar="NAME", help="to listen on")
-    group.add_argument("--port", type=int, default=9090, metavar="N", help="0 for any that is free")
+    group.add_argument(
+        "--port", type=port, default=9090, metavar="N", help="0 for any that is free"
+    )
 
 
 def run(args: Namespace) -> int:

@@ -10,6 +10,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from crowdwise.cli.numbers import seed
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import align, between, number
 
@@ -28,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="random seed (default: %(default)s)"
+        "--seed", type=seed, default=0, metavar="N", help="random seed (default: %(default)s)"
     )
 
 

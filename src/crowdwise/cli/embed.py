@@ -15,7 +15,6 @@ from crowdwise.cli.options import (
     add_method_options,
     add_partial_option,
     choose_method,
-    fit_method,
     gold_to_learn_from,
     name_result,
     read_feature_table,
@@ -49,7 +48,7 @@ def run(args: Namespace) -> int:
     for note in notes:
         say(args, note.replace("left out", "represented, but not learned from"))
     start = time.perf_counter()
-    fit_method(model, X, annotations, gold=gold_to_learn_from(args, annotations))
+    model.fit(X, annotations, gold=gold_to_learn_from(args, annotations))
     rows, names = (X, annotations.tasks) if table.ids is None else (table.values, table.ids)
     found = model.transform(rows)
     write_features(args.output, found, names, model.get_feature_names_out())

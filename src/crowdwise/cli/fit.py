@@ -17,7 +17,6 @@ from crowdwise.cli.options import (
     add_method_options,
     add_partial_option,
     choose_method,
-    fit_method,
     gold_to_learn_from,
     name_result,
     read_features_of,
@@ -53,7 +52,7 @@ def run(args: Namespace) -> int:
     X = read_features_of(args, annotations)
     start = time.perf_counter()
     with checkpoints(args.checkpoint) if args.checkpoint else nullcontext():
-        fit_method(model, X, annotations, gold=gold_to_learn_from(args, annotations))
+        model.fit(X, annotations, gold=gold_to_learn_from(args, annotations))
     if not leads:
         return 0
     save(model, args.output)

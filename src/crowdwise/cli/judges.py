@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.cli.numbers import finite, seed
 from crowdwise.cli.options import add_input_options, read_input
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import (
@@ -48,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="ends of the scale of scores (default: the lowest and highest score)",
     )
     text = "score from which a label is the upper one (default: halfway)"
-    group.add_argument("--cut", type=float, metavar="SCORE", help=text)
+    group.add_argument("--cut", type=finite, metavar="SCORE", help=text)
     group.add_argument("--of", metavar="LABEL", help="class whose share is estimated")
     group.add_argument(
         "--prices",
@@ -57,14 +58,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "and prices",
     )
     add_confidence_option(group)
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all randomness")
+    group.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of all randomness")
 
 
 def pair(text: str) -> tuple[float, float]:
     """Two numbers, the lower one first."""
     try:
-        low, high = map(float, text.split(","))
-    except ValueError:
+        low, high = map(finite, text.split(","))
+    except (ValueError, ArgumentTypeError):
         raise ArgumentTypeError(f"{text!r} is not of the form 0,9") from None
     if not low < high:
         raise ArgumentTypeError(f"{text!r} does not begin with the lower end")

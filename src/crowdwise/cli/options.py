@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.cli.numbers import seed
 from crowdwise.cli.outcome import say
 from crowdwise.errors import ParameterError, explain, plural
 
@@ -163,7 +164,7 @@ def add_method_options(
         metavar="NAME=VALUE",
         help="set a parameter of the method; may be repeated",
     )
-    group.add_argument("--seed", type=int, metavar="N", help="for methods that use randomness")
+    group.add_argument("--seed", type=seed, metavar="N", help="for methods that use randomness")
 
 
 def add_partial_option(group: Any) -> None:
@@ -246,10 +247,12 @@ def choose_method(args: Namespace, kind: str = "aggregate") -> Any:
 
 def make_method(name: str, settings: dict[str, Any], seed: int | None, kind: str) -> Any:
     """A method by name, with parameters; those of its training go there."""
+    from crowdwise.base.params import find_misfits
+
     method = find_method(name, (kind,))
     model = method()
     known = model.get_params()
-    inner = [own for part in _find_parts(model).values() for own in part.get_params(deep=False)]
+    inner = [own for part in find_parts(model).values() for own in part.get_params(deep=False)]
     settings = _set_parts(model, settings)
     for own in settings:
         if own not in known:
@@ -263,18 +266,17 @@ def make_method(name: str, settings: dict[str, Any], seed: int | None, kind: str
             )
     if seed is not None and "random_state" in known:
         settings.setdefault("random_state", seed)
-    return model.set_params(**settings)
-
-
-def fit_method(model: Any, *data: Any, **more: Any) -> Any:
-    """Fit, and word a refused parameter like every other error."""
-    from crowdwise.base.params import InvalidParameterError
-
-    try:
-        return model.fit(*data, **more)
-    except InvalidParameterError as error:
-        name = type(model).__name__
-        raise ParameterError(explain(str(error), fix=f"see crowdwise methods {name}")) from None
+    model.set_params(**settings)
+    for owner in (model, *find_parts(model).values()):
+        for own, value, expected in find_misfits(owner):
+            raise ParameterError(
+                explain(
+                    f"--set {own}={value} cannot be used.",
+                    expected=expected,
+                    fix=f"see crowdwise methods {method.__name__}",
+                )
+            )
+    return model
 
 
 def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> Any:
@@ -293,7 +295,7 @@ def _set_parts(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
     ``part__name`` says which part is meant. Training logs its epochs, for --verbose to show.
     """
     known = model.get_params(deep=False)
-    for part, usual in _find_parts(model).items():
+    for part, usual in find_parts(model).items():
         if part in settings:
             continue
         own = usual.get_params(deep=False)
@@ -308,7 +310,7 @@ def _set_parts(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _find_parts(model: Any) -> dict[str, Any]:
+def find_parts(model: Any) -> dict[str, Any]:
     """The parts of a method that have parameters: those it has, or else those it would use."""
     known = model.get_params(deep=False)
     usual = {

@@ -6,10 +6,11 @@ crowdwise plan votes.csv --budget 50 --available ann,bob,judge=0.05 --gold-file 
 """
 
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.cli.numbers import amount, share
 from crowdwise.cli.options import (
     DEFAULT,
     add_input_options,
@@ -19,7 +20,7 @@ from crowdwise.cli.options import (
 )
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import add_output_options, align, number, write_table
-from crowdwise.errors import ParameterError, explain, plural
+from crowdwise.errors import ParameterError, explain, listing, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,13 +37,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_output_options(parser, aligned=True)
     group = parser.add_argument_group("planning")
     text = "list the labels to ask for next, for this money; without it, which tasks are done"
-    group.add_argument("--budget", type=float, metavar="X", help=text)
+    group.add_argument("--budget", type=amount, metavar="X", help=text)
     text = "share of labels that should be right (default: %(default)s)"
-    group.add_argument("--target", type=float, default=0.95, metavar="P", help=text)
+    group.add_argument("--target", type=share, default=0.95, metavar="P", help=text)
     text = "how much a label is worth (default: %(default)s)"
     group.add_argument("--policy", choices=POLICIES, default=POLICIES[0], help=text)
     text = "what a label costs (default: %(default)s)"
-    group.add_argument("--cost", type=float, default=1.0, metavar="X", help=text)
+    group.add_argument("--cost", type=amount, default=1.0, metavar="X", help=text)
     text = (
         "workers who are there, and what a label by them costs where that is not --cost, such "
         "as ann,bob,judge=0.05 (default: anyone may come)"
@@ -51,21 +52,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = (
         "share of the budget for tasks whose truth is known (default: they are labeled as others)"
     )
-    group.add_argument("--checks", type=float, metavar="P", help=text)
+    group.add_argument("--checks", type=share, metavar="P", help=text)
 
 
 def run(args: Namespace) -> int:
     from crowdwise import plan
 
-    for name in ("budget", "cost"):
-        refuse_outside(name, getattr(args, name), float("inf"), "0 or more")
-    for name in ("target", "checks"):
-        refuse_outside(name, getattr(args, name), 1.0, "a number from 0 to 1")
     model = None if args.method == DEFAULT and not args.set else choose_method(args)
     policy: Any = getattr(plan, args.policy)
     policy = policy(args.seed) if policy is plan.RandomTasks else policy()
     annotations = read_input(args)
-    prices = find_workers(args.available or "", args.cost, annotations)
+    known = {str(name): name for name in annotations.workers.tolist()}
+    prices = {} if args.available is None else find_workers(args.available, args.cost, known)
+    if new := [str(name) for name in prices if name not in known.values()]:
+        say(args, f"available, and new: {listing(new)}")
     planner = plan.Planner(
         model, policy=policy, cost=prices or args.cost, target=args.target, checks=args.checks
     )
@@ -81,33 +81,32 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def refuse_outside(name: str, value: float | None, most: float, expected: str) -> None:
-    """Refuse a number out of its range, infinity, or what is no number."""
-    if value is not None and not (0 <= value <= most and value < float("inf")):
-        raise ParameterError(
-            explain(
-                f"--{name} {value} cannot be used.",
-                expected=expected,
-                fix="leave it out, or give another number",
-            )
-        )
-
-
-def find_workers(text: str, usual: float, annotations: Any) -> dict[Any, float]:
-    """The names in a list, as the annotations have them, and their costs; others are new."""
-    known, prices = {str(name): name for name in annotations.workers.tolist()}, {}
+def find_workers(text: str, usual: float, known: dict[str, Any]) -> dict[Any, float]:
+    """The workers in a list, by the names that the annotations have, and their costs."""
+    prices: dict[Any, float] = {}
     for word in filter(None, map(str.strip, text.split(","))):
         name, mark, price = word.rpartition("=")
         if not mark or word in known:
-            prices[known.get(word, word)] = usual
-            continue
-        try:
-            cost = float(price)
-        except ValueError:
-            cost = float("nan")
-        refuse_outside(f"available: the cost of {name}", cost, float("inf"), "0 or more")
+            name, cost = word, usual
+        else:
+            cost = read_cost(name, price)
+        if known.get(name, name) in prices:
+            what = f"--available names {name} twice."
+            raise ParameterError(explain(what, fix="name every worker once"))
         prices[known.get(name, name)] = cost
+    if not prices:
+        fix = "leave it out, if anyone may come"
+        raise ParameterError(explain("--available names no worker.", fix=fix))
     return prices
+
+
+def read_cost(name: str, text: str) -> float:
+    """What a label by a worker costs."""
+    try:
+        return amount(text)
+    except ArgumentTypeError as error:
+        what = f"--available: the cost of {name or 'nobody'}, {error}."
+        raise ParameterError(explain(what, fix="write it as in ann,bob,judge=0.05")) from None
 
 
 def list_done(planner: "Planner") -> "pd.DataFrame":

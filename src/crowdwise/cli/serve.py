@@ -11,6 +11,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.cli.numbers import amount, count, port, share
 from crowdwise.cli.outcome import say
 from crowdwise.errors import FileError, MissingExtraError, ParameterError, explain
 
@@ -28,16 +29,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--title", metavar="TEXT", help="what workers and leads see")
     group.add_argument("--instructions", metavar="TEXT", help="what workers read first")
     text = "share of labels that should be right (default: 0.95)"
-    group.add_argument("--target", type=float, metavar="P", help=text)
+    group.add_argument("--target", type=share, metavar="P", help=text)
     text = "labels that every task gets at least (default: 2)"
-    group.add_argument("--min-labels", type=int, metavar="N", help=text)
+    group.add_argument("--min-labels", type=count, metavar="N", help=text)
     text = "labels that a task gets at most (default: 10)"
-    group.add_argument("--max-labels", type=int, metavar="N", help=text)
-    group.add_argument("--cost", type=float, metavar="X", help="what a label costs (default: 1)")
+    group.add_argument("--max-labels", type=count, metavar="N", help=text)
+    group.add_argument("--cost", type=amount, metavar="X", help="what a label costs (default: 1)")
     text = "seconds that a task stays with a worker (default: 600)"
-    group.add_argument("--lease", type=float, metavar="S", help=text)
+    group.add_argument("--lease", type=amount, metavar="S", help=text)
     text = "share of tasks with a known truth that workers get, to watch them (default: 0)"
-    group.add_argument("--checks", type=float, metavar="P", help=text)
+    group.add_argument("--checks", type=share, metavar="P", help=text)
     text = "folder of pictures that tasks name (default: that of --project)"
     group.add_argument("--images", type=Path, metavar="FOLDER", help=text)
     group = parser.add_argument_group("serving")
@@ -46,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "address to listen on; beyond this machine tokens are needed (default: %(default)s)"
     group.add_argument("--host", default="127.0.0.1", metavar="NAME", help=text)
     text = "0 for any that is free (default: %(default)s)"
-    group.add_argument("--port", type=int, default=8000, metavar="N", help=text)
+    group.add_argument("--port", type=port, default=8000, metavar="N", help=text)
     group.add_argument("--certificate", type=Path, metavar="FILE", help="for https")
     group.add_argument("--private-key", type=Path, metavar="FILE", help="of the certificate")
     group = parser.add_argument_group("once", "Do this, and end.")

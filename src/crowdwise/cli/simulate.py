@@ -11,6 +11,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.cli.numbers import amount, finite, natural, seed
 from crowdwise.cli.outcome import say
 from crowdwise.errors import ParameterError, explain, plural
 
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
 
 # Flags of a custom crowd: their default, their type, and their help.
 CUSTOM: dict[str, tuple[Any, Any, str]] = {
-    "tasks": (300, int, "number of tasks"),
-    "workers": (11, int, "number of workers, all kinds together"),
-    "classes": (2, int, "number of classes"),
-    "redundancy": (5, int, "number of labels per task"),
-    "spammers": (0, int, "workers who label at random"),
-    "adversaries": (0, int, "workers who are wrong on purpose"),
-    "colluders": (0, int, "workers who copy the first worker"),
-    "drifters": (0, int, "workers who get worse over time"),
-    "n_features": (10, int, "number of features"),
-    "difficulty": (0.0, float, "spread of task difficulty; 0 for none"),
-    "abstention": (0.0, float, "probability that a worker skips a task"),
+    "tasks": (300, natural, "number of tasks"),
+    "workers": (11, natural, "number of workers, all kinds together"),
+    "classes": (2, natural, "number of classes"),
+    "redundancy": (5, natural, "number of labels per task"),
+    "spammers": (0, natural, "workers who label at random"),
+    "adversaries": (0, natural, "workers who are wrong on purpose"),
+    "colluders": (0, natural, "workers who copy the first worker"),
+    "drifters": (0, natural, "workers who get worse over time"),
+    "n_features": (10, natural, "number of features"),
+    "difficulty": (0.0, amount, "spread of task difficulty; 0 for none"),
+    "abstention": (0.0, amount, "probability that a worker skips a task"),
 }
 
 
@@ -42,16 +43,9 @@ def flag(name: str) -> str:
 def numbers(text: str) -> Any:
     """Comma-separated numbers as a tuple."""
     try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
+        return tuple(finite(part) for part in text.split(","))
+    except ArgumentTypeError:
         raise ArgumentTypeError(f"{text!r} is not a list of numbers such as 0.7,0.2,0.1") from None
-
-
-def seed(text: str) -> int:
-    """A seed of a random generator."""
-    if not text.isdecimal() or int(text) >= 2**32:
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 to 4294967295")
-    return int(text)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -63,7 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group = parser.add_argument_group("custom crowd")
     for name, (default, kind, text) in CUSTOM.items():
-        label = "S" if name == "difficulty" else "P" if kind is float else "N"
+        label = "S" if name == "difficulty" else "P" if kind is amount else "N"
         words = f"{text} (default: {default})"
         group.add_argument(flag(name), type=kind, metavar=label, help=words)
     group.add_argument(
@@ -147,12 +141,12 @@ def make_workers(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
         "drifters": Drifter(),
     }
     n_good = wanted["workers"] - sum(wanted[kind] for kind in kinds)
-    if n_good < 1 or min(wanted[kind] for kind in kinds) < 0:
+    if n_good < 1:
         raise ParameterError(
             explain(
                 f"{wanted['workers'] - n_good} of {plural(wanted['workers'], 'worker')} "
                 "would not be good workers.",
-                expected="at least one good worker, and no negative numbers",
+                expected="at least one good worker",
                 fix="raise --workers, or lower the other kinds",
             )
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from crowdwise.cli.numbers import level
 from crowdwise.screen import printable
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def add_confidence_option(group: Any) -> None:
     """Add the flag that sets the confidence level of intervals."""
     group.add_argument(
         "--confidence",
-        type=float,
+        type=level,
         default=0.95,
         metavar="P",
         help="confidence level of the intervals (default: %(default)s)",

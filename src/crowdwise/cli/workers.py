@@ -9,11 +9,11 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from crowdwise.cli.numbers import finite, natural
 from crowdwise.cli.options import (
     add_input_options,
     add_method_options,
     choose_method,
-    fit_method,
     read_input,
 )
 from crowdwise.cli.outcome import say
@@ -40,14 +40,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("flags")
     group.add_argument(
         "--min-labels",
-        type=int,
+        type=natural,
         default=10,
         metavar="N",
         help="workers with fewer labels are not assessed (default: %(default)s)",
     )
     group.add_argument(
         "--max-skill",
-        type=float,
+        type=finite,
         default=0.3,
         metavar="X",
         help="skill below which a worker may be answering at random (default: %(default)s)",
@@ -62,7 +62,7 @@ def run(args: Namespace) -> int:
     annotations = read_input(args)
     start = time.perf_counter()
     gold = annotations.gold_labels
-    fit_method(model, annotations, gold)
+    model.fit(annotations, gold)
     quality = worker_quality(
         annotations,
         model,

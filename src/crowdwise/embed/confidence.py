@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.base.params import Constraints, Part, at_least, one_of
+from crowdwise.base.params import NUMBERS, Constraints, Part, at_least, one_of
 from crowdwise.embed.groups import GroupTasks, Pool, class_number
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import pooled_confusion
@@ -118,6 +118,11 @@ class MLE(ClassConfidence):
         counts.
     """
 
+    _parameter_constraints: ClassVar[Constraints] = {
+        **Confidence._parameter_constraints,
+        "in_class": [Hashable],
+    }
+
     def __init__(self, *, in_class: object = None, evidence: str = "labels") -> None:
         self.in_class = in_class
         self.evidence = evidence
@@ -141,7 +146,7 @@ class Bayesian(MLE):
 
     _parameter_constraints = {
         **MLE._parameter_constraints,
-        "prior": [at_least(0.0), tuple, list, np.ndarray],
+        "prior": [at_least(0.0), NUMBERS],
     }
 
     def __init__(

@@ -57,8 +57,8 @@ class AutoClassifier(ConfusionLearner):
         How often to learn and infer truths by turns; 1 is quick, and nearly as good where tasks
         have many labels.
     n_folds : int, default=5
-        Into how many folds tasks are dealt out. What is said about a fold to choose by comes
-        from regressions that have seen no label of that fold in any round.
+        Into how many folds tasks are dealt out, three or more. What is said of a fold to choose
+        by comes from regressions that have seen no label of that fold in any round.
     random_state : int or RandomState, optional
         Decides folds, bags, and the rows that a kernel compares others with.
 
@@ -124,7 +124,7 @@ class AutoClassifier(ConfusionLearner):
     }
     _parameter_constraints = {
         "n_rounds": [at_least(1)],
-        "n_folds": [at_least(2)],
+        "n_folds": [at_least(3)],
         "random_state": ["random_state"],
     }
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base.learner import Learner, WorkersLike
-from crowdwise.base.params import Constraints, at_least, checks_params
+from crowdwise.base.params import THREADS, Constraints, at_least, checks_params
 from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import ParameterError, explain
 from crowdwise.io import as_annotations
@@ -91,6 +91,8 @@ class Committee(Learner):
     _parameter_constraints: ClassVar[Constraints] = {
         "learner": [Learner, None],
         "n_members": [at_least(1)],
+        "n_jobs": THREADS,
+        "random_state": ["random_state"],
     }
 
     def __init__(

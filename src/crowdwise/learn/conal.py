@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, normalize
 
-from crowdwise.base.params import at_least, between
+from crowdwise.base.params import NUMBER, at_least, between
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.objectives import PerLabelLoss
 from crowdwise.learn.parts import CrowdNet, Noise, NoisePart, ObjectivePart, WorkerTable
@@ -50,7 +49,7 @@ class CommonConfusion(NoisePart):
         "task_embedding": [MLP, nn.Module, callable],
         "embedding_size": [at_least(1)],
         "gate": [between(0.0, 1.0), None],
-        "start": [Real],
+        "start": [NUMBER],
     }
 
     def build(self, data: CrowdData) -> CommonConfusionNet:

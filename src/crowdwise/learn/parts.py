@@ -5,14 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from crowdwise.base.params import Part, at_least, one_of
+from crowdwise.base.params import NUMBER, Part, at_least, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
 from crowdwise.nets.ensemble import Objective
@@ -162,7 +161,7 @@ class WorkerConfusion(NoisePart):
     diagonal: float = 4.7
     off_diagonal: float = 1.0
 
-    _parameter_constraints = {"diagonal": [Real], "off_diagonal": [Real]}
+    _parameter_constraints = {"diagonal": [NUMBER], "off_diagonal": [NUMBER]}
 
     def build(self, data: CrowdData) -> WorkerConfusionNet:
         return WorkerConfusionNet(data.n_workers, data.n_classes, self.diagonal, self.off_diagonal)
@@ -175,7 +174,7 @@ class WorkerConfusionNet(Noise):
 
     def __init__(self, n_workers: int, n_classes: int, diagonal: float, off: float) -> None:
         super().__init__()
-        start = torch.full((n_classes, n_classes), off)
+        start = torch.full((n_classes, n_classes), float(off))
         self.raw = WorkerTable(n_workers, start.fill_diagonal_(diagonal))
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:

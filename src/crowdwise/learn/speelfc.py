@@ -86,6 +86,11 @@ class SpeeLFC(CrowdClassifier):
         },
     }
 
+    _parameter_constraints = {
+        **CrowdClassifier._parameter_constraints,
+        **WorkerConfusion._parameter_constraints,
+    }
+
     def __init__(
         self,
         *,

@@ -210,7 +210,7 @@ class SkillByEaseNet(Noise):
         self, n_workers: int, n_classes: int, network: nn.Module, part: SkillByEase
     ) -> None:
         super().__init__()
-        self.skill = WorkerTable(n_workers, torch.tensor(part.skill))
+        self.skill = WorkerTable(n_workers, torch.tensor(float(part.skill)))
         self.ease = network  # a part with a learning rate of its own
         self.least, self.most, self.n_classes = part.least_ease, part.ease_range, n_classes
 

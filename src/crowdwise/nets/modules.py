@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax
 
+from crowdwise.base.params import SIZES, Part, between, one_of
 from crowdwise.errors import ParameterError, explain
 
 FEW = 64  # classes
 ACTIVATIONS = {"relu": nn.ReLU, "selu": nn.SELU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
 
 
-class MLP(BaseEstimator):
+class MLP(Part):
     """A multi-layer perceptron, described; :meth:`build` makes it.
 
     Parameters
@@ -40,6 +40,12 @@ class MLP(BaseEstimator):
     )
     """
 
+    _parameter_constraints = {
+        "hidden": [SIZES],
+        "activation": [one_of(*ACTIVATIONS)],
+        "dropout": [between(0.0, 1.0)],
+    }
+
     def __init__(
         self, hidden: tuple[int, ...] = (128,), *, activation: str = "relu", dropout: float = 0.0
     ) -> None:
@@ -48,12 +54,7 @@ class MLP(BaseEstimator):
         self.dropout = dropout
 
     def build(self, n_in: int, n_out: int) -> nn.Module:
-        if self.activation not in ACTIVATIONS:
-            raise ParameterError(
-                f"activation={self.activation!r} is unknown.\n"
-                f"  expected: {', '.join(sorted(ACTIVATIONS))}"
-                "\n  fix:      choose one of these"
-            )
+        self.check()
         layers: list[nn.Module] = []
         for size in self.hidden:
             layers += [Linear(n_in, size), ACTIVATIONS[self.activation]()]
@@ -63,7 +64,7 @@ class MLP(BaseEstimator):
         return nn.Sequential(*layers, Linear(n_in, n_out))
 
 
-class Encoder(BaseEstimator):
+class Encoder(Part):
     """A stack of layers, described; :meth:`build` builds it.
 
     Every layer, the last one too, is followed by the activation and by dropout, as in the
@@ -91,6 +92,13 @@ class Encoder(BaseEstimator):
     )
     """
 
+    _parameter_constraints = {
+        "sizes": [SIZES],
+        "activation": [one_of(*ACTIVATIONS, "none")],
+        "dropout": [between(0.0, 1.0)],
+        "bias": [one_of("zero", "normal")],
+    }
+
     def __init__(
         self,
         sizes: tuple[int, ...] = (64, 32),
@@ -106,21 +114,20 @@ class Encoder(BaseEstimator):
 
     def build(self, n_in: int) -> nn.Module:
         """Build the layers for so many features."""
-        known = {**ACTIVATIONS, "none": None}
-        if self.activation not in known or not self.sizes:
+        self.check()
+        if not len(self.sizes):
             raise ParameterError(
                 explain(
-                    f"An encoder with activation={self.activation!r} and sizes={self.sizes}.",
-                    expected=f"{', '.join(sorted(known))}; and one size or more",
-                    fix="choose one of these",
+                    "An encoder without layers.",
+                    expected="one size or more, the last that of the representation",
+                    fix="give sizes=(64, 32), or one of your own",
                 )
             )
         layers: list[nn.Module] = []
         for size in self.sizes:
             layers.append(_linear(n_in, size, self.bias))
-            make = known[self.activation]
-            if make is not None:
-                layers.append(make())
+            if self.activation != "none":
+                layers.append(ACTIVATIONS[self.activation]())
             if self.dropout:
                 layers.append(nn.Dropout(self.dropout))
             n_in = size
@@ -132,7 +139,7 @@ NetworkLike = str | MLP | nn.Module | Callable[[int | None, int], nn.Module]
 EncoderLike = Encoder | nn.Module | Callable[[int | None], nn.Module]
 
 
-class TwoTowers(BaseEstimator):
+class TwoTowers(Part):
     """An encoder for anchors and another one, of the same kind, for what they are compared with.
 
     ``transform`` uses that of the anchors. As in RLL's published code.

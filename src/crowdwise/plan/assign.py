@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.names import locate
+from crowdwise.errors import ParameterError
 from crowdwise.inference.growing import number_repeats
+from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.policies import Policy
 from crowdwise.plan.skills import PairSkills, Skills
@@ -18,6 +20,7 @@ FREE = 1e-9  # what a label costs at least, and what may be overspent
 CANDIDATES = 4  # tasks to choose from, for each label that can be paid
 MOST_PAIRS = 400_000  # that are compared; beyond it each task has some of the workers to choose
 LEAST_WORKERS = 8  # whom a task can choose from in any case
+ROW = 64  # bytes of a plan for each label
 AT_ONCE = 1 << 18  # cells of confusion matrices that are looked at together
 
 
@@ -123,6 +126,11 @@ class Desk:
     def by_anyone(self, budget: float, price: float) -> pd.DataFrame:
         """The tasks to label, with no worker named."""
         order, gain = self._order()
+        needed = ROW * budget / price
+        if needed > LARGE:
+            what = f"{budget / price:,.0f} labels to ask for"
+            fix = "give a smaller budget, or what a label costs"
+            refuse_too_large("The plan", needed, what, fix, ParameterError)
         n = int(budget / price + FREE)
         order = hedge(order, n - round(self.evenly * n), self.outlook.n_labels)
         rows = np.resize(order, n) if len(order) else order  # once more where money is left
