@@ -31,7 +31,7 @@ def test_layers_as_described():
     ids=str,
 )
 def test_strange_descriptions_are_refused(bad):
-    with pytest.raises(ValueError, match=r"parameter of Encoder must be|An encoder without layers"):
+    with pytest.raises(ValueError, match=r"parameter of Encoder must be|Layers of the sizes"):
         bad.build(4)
 
 

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations.names import locate
 from crowdwise.base import (
     DEVICES,
-    NUMBERS,
     THREADS,
     LiveUpdates,
     PairModel,
@@ -137,9 +136,9 @@ class DawidSkene(PairModel):
     traits = Traits(monotone=True, learns_from_gold=True)
     _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
     _parameter_constraints = {
-        "smoothing": [more_than(0.0), NUMBERS],
+        "smoothing": [more_than(0.0), "array-like"],
         "pooling": [at_least(0.0)],
-        "class_prior": [one_of("estimate", "uniform"), NUMBERS],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
         "history": [WorkerHistory, None],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],

@@ -8,16 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from crowdwise.base import (
-    DEVICES,
-    NUMBERS,
-    THREADS,
-    ConfusionModel,
-    Traits,
-    at_least,
-    more_than,
-    one_of,
-)
+from crowdwise.base import DEVICES, THREADS, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import (
     Engine,
     Run,
@@ -137,7 +128,7 @@ class EBCC(ConfusionModel):
     traits = Traits(monotone=True, stochastic=True, learns_from_gold=True)
     _parameter_constraints = {
         "n_subtypes": [at_least(1)],
-        "smoothing": [more_than(0.0), NUMBERS],
+        "smoothing": [more_than(0.0), "array-like"],
         "subtype_smoothing": [more_than(0.0)],
         "class_smoothing": [one_of("votes"), more_than(0.0)],
         "n_restarts": [at_least(1)],

@@ -9,7 +9,7 @@ from scipy.optimize import OptimizeResult, minimize
 from scipy.special import log_expit, log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.base import DEVICES, NUMBERS, ConfusionModel, Traits, at_least, more_than, one_of
+from crowdwise.base import DEVICES, ConfusionModel, Traits, at_least, more_than, one_of
 from crowdwise.inference import Engine, Posterior, Trace, fixed_prior
 from crowdwise.typing import Floats
 
@@ -97,7 +97,7 @@ class GenerativeModel(ConfusionModel):
     _axes = {**ConfusionModel._axes, "weight_": ("workers_",), "propensity_": ("workers_",)}
     traits = Traits(monotone=True, learns_from_gold=True)
     _parameter_constraints = {
-        "class_prior": [one_of("estimate", "uniform"), NUMBERS],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
         "initial_weight": [more_than(0.0)],
         "penalty": [at_least(0.0)],
         "max_iter": [at_least(1)],

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from crowdwise.base import NUMBERS, THREADS, Aggregator, Traits, at_least, by_worker, one_of
+from crowdwise.base import THREADS, Aggregator, Traits, at_least, by_worker, one_of
 from crowdwise.inference import Engine, Posterior, fixed_prior, normalize, until_converged
 from crowdwise.inference.glad_steps import Abilities, GladSteps
 from crowdwise.inference.logistic import normal_prior
@@ -98,9 +98,9 @@ class GLAD(Aggregator):
     _axes = {**Aggregator._axes, "log_odds_": ("workers_",), "log_ease_": ("tasks_",)}
     traits = Traits(monotone=True, learns_from_gold=True)
     _parameter_constraints = {
-        "skill_prior": [NUMBERS],
-        "ease_prior": [NUMBERS],
-        "class_prior": [one_of("uniform", "estimate"), NUMBERS],
+        "skill_prior": ["array-like"],
+        "ease_prior": ["array-like"],
+        "class_prior": [one_of("uniform", "estimate"), "array-like"],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "n_jobs": THREADS,

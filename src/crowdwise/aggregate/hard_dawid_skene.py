@@ -6,7 +6,6 @@ from numpy.typing import ArrayLike
 from crowdwise.annotations import tied
 from crowdwise.base import (
     DEVICES,
-    NUMBERS,
     THREADS,
     LiveUpdates,
     PairModel,
@@ -114,8 +113,8 @@ class HardDawidSkene(PairModel):
     _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
     _parameter_constraints = {
         "hybrid": ["boolean"],
-        "smoothing": [more_than(0.0), NUMBERS],
-        "class_prior": [one_of("estimate", "uniform"), NUMBERS],
+        "smoothing": [more_than(0.0), "array-like"],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
         "ties": [one_of("share", "first")],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],

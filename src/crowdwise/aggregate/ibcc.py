@@ -5,7 +5,6 @@ from numpy.typing import ArrayLike
 
 from crowdwise.base import (
     DEVICES,
-    NUMBERS,
     THREADS,
     LiveUpdates,
     PairModel,
@@ -112,8 +111,8 @@ class IBCC(PairModel):
     traits = Traits(monotone=True, learns_from_gold=True)
     _updates = LiveUpdates()
     _parameter_constraints = {
-        "smoothing": [more_than(0.0), NUMBERS],
-        "class_prior": [one_of("estimate", "uniform"), NUMBERS],
+        "smoothing": [more_than(0.0), "array-like"],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
         "class_smoothing": [more_than(0.0)],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],

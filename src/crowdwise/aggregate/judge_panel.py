@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.order import as_numbers
-from crowdwise.base import NUMBERS, Aggregator, Traits, between, by_worker, one_of
+from crowdwise.base import Aggregator, Traits, between, by_worker, one_of
 from crowdwise.errors import AnnotationError, FormatError, ParameterError, explain
 from crowdwise.inference import Engine, normalize
 from crowdwise.inference.averaged_logits import Average
@@ -119,7 +119,7 @@ class JudgePanel(Aggregator):
     _parameter_constraints = {
         "families": [Mapping, pd.Series, None],
         "ordered": [one_of("auto"), "boolean"],
-        "prior": [between(0.0, 1.0), NUMBERS, None],
+        "prior": [between(0.0, 1.0), "array-like", None],
         "gold_accuracy": [between(0.5, 1.0)],
     }
 

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 from crowdwise import progress
 from crowdwise.annotations import Annotations
-from crowdwise.base import NUMBERS, ConfusionModel, Traits, at_least, between, more_than, one_of
+from crowdwise.base import ConfusionModel, Traits, at_least, between, more_than, one_of
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference import Engine, Trace, fixed_prior, log_of, normalize
 from crowdwise.inference.moments import Moments, moments_of
@@ -105,7 +105,7 @@ class LabelModel(ConfusionModel):
     _axes = {**ConfusionModel._axes, "rates_": ("workers_", "classes_", "classes_")}
     traits = Traits(abstention_counts=True, blockwise=False)  # moments are taken over all tasks
     _parameter_constraints = {
-        "class_prior": [one_of("estimate", "uniform"), NUMBERS],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
         "precision": [between(0.0, 1.0)],
         "start": [more_than(0.0)],
         "penalty": [at_least(0.0)],

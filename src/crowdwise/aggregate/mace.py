@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base import (
     DEVICES,
-    NUMBERS,
     THREADS,
     Aggregator,
     Traits,
@@ -137,7 +136,7 @@ class MACE(Aggregator):
     traits = Traits(monotone=True, stochastic=True, learns_from_gold=True)
     _parameter_constraints = {
         "inference": [one_of("vb", "em")],
-        "knowing_prior": [NUMBERS],
+        "knowing_prior": ["array-like"],
         "spam_prior": [more_than(0.0)],
         "smoothing": [more_than(0.0), None],
         "n_restarts": [at_least(1)],

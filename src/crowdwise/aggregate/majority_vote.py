@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import TIE, Annotations, tied
-from crowdwise.base import DEVICES, NUMBERS, Aggregator, LiveUpdates, Traits, one_of
-from crowdwise.errors import ParameterError, explain, listing
+from crowdwise.base import DEVICES, Aggregator, LiveUpdates, Traits, one_of
+from crowdwise.errors import ParameterError, explain, listing, plural
 from crowdwise.inference import CompactPosterior, Engine, Posterior, Sums
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
@@ -67,7 +67,7 @@ class MajorityVote(Aggregator):
     _updates = LiveUpdates()
     _parameter_constraints = {
         "voting": [one_of("soft", "hard")],
-        "weights": [Mapping, NUMBERS, None],
+        "weights": [Mapping, "array-like", None],
         "ties": [one_of("first", "random", "abstain")],
         "random_state": ["random_state"],
         "device": DEVICES,
@@ -137,7 +137,7 @@ def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) ->
                     fix="give a weight for each worker, in the order of annotations.workers",
                 )
             )
-        return values
+        return refuse_weights(values, workers)
     missing = [name for name in workers.tolist() if name not in table]
     if missing:
         raise ParameterError(
@@ -146,4 +146,21 @@ def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) ->
                 fix="name every worker in weights",
             )
         )
-    return np.array([table[name] for name in workers.tolist()], dtype=np.float64)
+    values = np.array([table[name] for name in workers.tolist()], dtype=np.float64)
+    return refuse_weights(values, workers)
+
+
+def refuse_weights(values: Floats, workers: Array) -> Floats:
+    """The same weights, unless one of them is none."""
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        at = int(bad.argmax())
+        raise ParameterError(
+            explain(
+                f"{plural(int(bad.sum()), 'weight')} cannot be used.",
+                first=f"worker {listing(workers[[at]])}: {values[at]:g}",
+                expected="finite numbers of 0 or more",
+                fix="give 0 to a worker whose labels should not count",
+            )
+        )
+    return values

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.base import (
     DEVICES,
-    NUMBERS,
     THREADS,
     ConfusionModel,
     LiveUpdates,
@@ -109,8 +108,8 @@ class OneCoin(ConfusionModel):
     traits = Traits(monotone=True, learns_from_gold=True, compact=True)
     _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
     _parameter_constraints = {
-        "smoothing": [more_than(0.0), NUMBERS],
-        "class_prior": [one_of("estimate", "uniform"), NUMBERS],
+        "smoothing": [more_than(0.0), "array-like"],
+        "class_prior": [one_of("estimate", "uniform"), "array-like"],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "n_jobs": THREADS,

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdwise.aggregate.one_coin import OneCoin
-from crowdwise.base import DEVICES, NUMBERS, THREADS, at_least, between, more_than
+from crowdwise.base import DEVICES, THREADS, at_least, between, more_than
 from crowdwise.inference import Engine
 from crowdwise.typing import Floats
 
@@ -80,7 +80,7 @@ class ZenCrowd(OneCoin):
 
     _parameter_constraints = {
         "start": [between(0.01, 0.99)],
-        "smoothing": [more_than(0.0), NUMBERS],
+        "smoothing": [more_than(0.0), "array-like"],
         "max_iter": [at_least(1)],
         "tol": [at_least(0.0)],
         "n_jobs": THREADS,

@@ -7,7 +7,6 @@ from crowdwise.base.learner import Learner
 from crowdwise.base.live import LiveUpdates
 from crowdwise.base.params import (
     DEVICES,
-    NUMBERS,
     THREADS,
     at_least,
     between,
@@ -20,7 +19,6 @@ from crowdwise.base.weighted_vote import RepeatedVote, WeightedVote
 
 __all__ = [
     "DEVICES",
-    "NUMBERS",
     "THREADS",
     "Aggregator",
     "ConfusionModel",

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.base.params import NUMBERS, Constraints, Part, at_least, one_of
+from crowdwise.base.params import Constraints, Part, at_least, one_of
 from crowdwise.embed.groups import GroupTasks, Pool, class_number
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import pooled_confusion
@@ -146,7 +146,7 @@ class Bayesian(MLE):
 
     _parameter_constraints = {
         **MLE._parameter_constraints,
-        "prior": [at_least(0.0), NUMBERS],
+        "prior": [at_least(0.0), "array-like"],
     }
 
     def __init__(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from crowdwise.base.params import NUMBERS, more_than, one_of
+from crowdwise.base.params import more_than, one_of
 from crowdwise.errors import ParameterError
 from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.noise import count_log_confusion
@@ -65,7 +65,7 @@ class InformationGain(ObjectivePart):
 
     _parameter_constraints = {
         "divergence": [one_of("kl", "pearson", "hellinger", "reverse_kl")],
-        "prior": [one_of("labels", "uniform"), NUMBERS],
+        "prior": [one_of("labels", "uniform"), "array-like"],
     }
 
     def build(self, net: CrowdNet, data: CrowdData) -> InformationGainLoss:

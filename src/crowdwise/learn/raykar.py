@@ -14,7 +14,7 @@ from scipy.special import log_softmax, softmax, xlogy
 from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.base.params import NUMBERS, at_least, one_of
+from crowdwise.base.params import at_least, one_of
 from crowdwise.inference import count_labels
 from crowdwise.inference.simplex import clamp, normalize, worker_prior
 from crowdwise.inference.stopping import until_converged
@@ -152,7 +152,7 @@ class Raykar(LinearLearner):
 
     _parameter_constraints = {
         **LinearLearner._parameter_constraints,
-        "smoothing": [one_of("auto"), at_least(0.0), NUMBERS],
+        "smoothing": [one_of("auto"), at_least(0.0), "array-like"],
         "ridge": [one_of("auto"), at_least(0.0)],
         "start": [one_of("identity", "shares")],
         "max_iter": [at_least(1)],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax
 
-from crowdwise.base.params import SIZES, Part, between, one_of
+from crowdwise.base.params import Part, between, one_of
 from crowdwise.errors import ParameterError, explain
 
 FEW = 64  # classes
@@ -41,7 +42,7 @@ class MLP(Part):
     """
 
     _parameter_constraints = {
-        "hidden": [SIZES],
+        "hidden": ["array-like"],
         "activation": [one_of(*ACTIVATIONS)],
         "dropout": [between(0.0, 1.0)],
     }
@@ -55,6 +56,7 @@ class MLP(Part):
 
     def build(self, n_in: int, n_out: int) -> nn.Module:
         self.check()
+        check_sizes(self.hidden)
         layers: list[nn.Module] = []
         for size in self.hidden:
             layers += [Linear(n_in, size), ACTIVATIONS[self.activation]()]
@@ -93,7 +95,7 @@ class Encoder(Part):
     """
 
     _parameter_constraints = {
-        "sizes": [SIZES],
+        "sizes": ["array-like"],
         "activation": [one_of(*ACTIVATIONS, "none")],
         "dropout": [between(0.0, 1.0)],
         "bias": [one_of("zero", "normal")],
@@ -115,14 +117,7 @@ class Encoder(Part):
     def build(self, n_in: int) -> nn.Module:
         """Build the layers for so many features."""
         self.check()
-        if not len(self.sizes):
-            raise ParameterError(
-                explain(
-                    "An encoder without layers.",
-                    expected="one size or more, the last that of the representation",
-                    fix="give sizes=(64, 32), or one of your own",
-                )
-            )
+        check_sizes(self.sizes, least=1)
         layers: list[nn.Module] = []
         for size in self.sizes:
             layers.append(_linear(n_in, size, self.bias))
@@ -132,6 +127,19 @@ class Encoder(Part):
                 layers.append(nn.Dropout(self.dropout))
             n_in = size
         return nn.Sequential(*layers)
+
+
+def check_sizes(sizes: Sequence[object], least: int = 0) -> None:
+    """Refuse sizes of layers that are none, or too few."""
+    whole = [isinstance(size, Integral) and int(size) > 0 for size in sizes]
+    if not all(whole) or len(whole) < least:
+        raise ParameterError(
+            explain(
+                f"Layers of the sizes {sizes!r} cannot be made.",
+                expected=f"whole numbers of 1 or more, {least or 'none'} or more of them",
+                fix="write them as in (64, 32)",
+            )
+        )
 
 
 LINEAR = MLP(hidden=())

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from numpy.typing import ArrayLike
 
-from crowdwise.base.params import NUMBERS, Constraints, Part, at_least, between, one_of
+from crowdwise.base.params import Constraints, Part, at_least, between, one_of
 
 OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "adam": (torch.optim.Adam, {}),
@@ -81,7 +81,7 @@ class Training(Part):
         "patience": [at_least(1), None],
         "worker_dropout": [between(0.0, 1.0)],
         "device": [str],
-        "class_weight": [one_of("balanced"), NUMBERS, None],
+        "class_weight": [one_of("balanced"), "array-like", None],
         "verbose": ["verbose"],
     }
 
