@@ -16,7 +16,7 @@ export CROWDWISE_DATA ?= $(abspath $(wildcard ../shared/data))
 export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick smoke matrix test test-live check walk fuzz mutants bench bench-same bench-speed bench-reading bench-engines bench-scale bench-table bench-peers bench-report bench-limit docs clean
+.PHONY: help demo quick smoke matrix test tests test-live check walk fuzz mutants bench bench-same bench-speed bench-reading bench-engines bench-scale bench-table bench-peers bench-report bench-limit docs clean
 
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -41,7 +41,7 @@ check: $(READY)  ## Lint, check types and the direction of imports
 	@$(BIN)/lint-imports --no-logo
 
 # Tests run side by side: more threads for each would only compete.
-quick smoke test: export OMP_NUM_THREADS := 1
+smoke tests: export OMP_NUM_THREADS := 1
 
 # One file of tests per package, the README, and the laws on a few methods.
 SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engine.py base/test_aggregator.py \
@@ -51,7 +51,8 @@ SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engin
 	compat/test_recorded.py cli/test_options.py bench/test_harness.py spark/test_rows.py promises/test_page.py test_import.py test_house.py
 SMOKE_LAWS := MajorityVote or DawidSkene or Wawa or SoftProb or RLL
 
-quick: check smoke  ## Lint, check types and run a few tests of every package (about a minute)
+quick: $(READY)  ## Lint, check types and run a few tests of every package (about a minute)
+	@$(MAKE) --no-print-directory --jobs 2 check smoke
 
 smoke:  ## Run a few tests of every package in an environment that is there: BIN=.venv/bin
 	@echo "==> Smoke tests"
@@ -76,9 +77,12 @@ test-live: $(READY) .venv-label-studio/.ready  ## Test round trips with a runnin
 	@.venv-label-studio/bin/python -m pip install --quiet "label-studio==1.23.2"
 	@touch $@
 
+test: $(READY)  ## The whole gate: check and tests, side by side
+	@$(MAKE) --no-print-directory --jobs 2 check tests
+
 # A file's tests share what is slow to make (a site, a Spark session), so files are dealt out whole;
 # three at a time, since many wait for a process, a browser or a server.
-test: check  ## Run every test, doctest, example and code block in the docs
+tests: $(READY)  ## Run every test, doctest, example and code block in the docs
 	@echo "==> Tests"
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --quiet
 

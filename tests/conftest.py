@@ -92,12 +92,23 @@ def triples():
     return rows
 
 
+# How often what a default fit and its intervals draw is drawn, where only their use is tested.
+FEW_DRAWS = {
+    "aggregate.shared_errors": {"FEW": 4, "MOST": 4},
+    "evaluate.independence": {"FEWEST": 6, "MOST": 6},
+    "evaluate.draws": {"FEWEST": 40, "MOST": 150},
+}
+
+
 @pytest.fixture(scope="module")
 def quick_default():
-    """The default method with few bags, and an assumed dependence: for tests of what uses it."""
+    """The default method with few bags, an assumed dependence and intervals from few draws."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"n_bags": 10, "dependence": 0.1}.items():
             patch.setitem(BayesBag.__init__.__kwdefaults__, name, value)
+        for module, numbers in FEW_DRAWS.items():
+            for name, value in numbers.items():
+                patch.setattr(f"crowdwise.{module}.{name}", value)
         yield
 
 

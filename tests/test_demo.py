@@ -15,6 +15,7 @@ from crowdwise.cli import main
 from crowdwise.demo import demo
 from crowdwise.errors import MissingExtraError
 
+pytestmark = pytest.mark.usefixtures("quick_default")
 EXAMPLE = Path(__file__).parent.parent / "examples" / "demo.py"
 
 

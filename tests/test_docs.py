@@ -12,6 +12,7 @@ import pytest
 
 from crowdwise.cli import build_parser
 
+pytestmark = pytest.mark.usefixtures("quick_default")
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted({*(ROOT / "examples").glob("*.py")} - {ROOT / "examples" / "demo.py"})

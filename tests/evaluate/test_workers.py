@@ -14,6 +14,7 @@ from crowdwise.evaluate.leave_one_out import LeaveOneOut
 from crowdwise.evaluate.worker_skill import independence_p_value, measure_signal, measure_skill
 from crowdwise.simulate import confused_crowd
 
+pytestmark = pytest.mark.usefixtures("quick_default")
 ALARMS = ("answers as if at random", "always the same label", "often contradicts the rest")
 
 

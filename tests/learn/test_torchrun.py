@@ -1,8 +1,12 @@
 """Two processes of torchrun learn what one learns; a killed one goes on where it was."""
 
 import os
+import signal
+import socket
 import subprocess
 import sys
+import traceback
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -44,39 +48,78 @@ def learners():
     }
 
 
-def torchrun(tmp_path, code, *, fails=False):
-    """Run the code in two processes that see this file."""
-    path = tmp_path / "script.py"
-    home = os.path.dirname(__file__)  # noqa: PTH120
-    path.write_text(
-        f"import sys; sys.path.insert(0, {home!r})\nfrom test_torchrun import *\n{code}"
-    )
-    command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, *command, path],
-        check=False,
-        env=env,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert bool(done.returncode) == fails, done.stderr
-    return done
+HOME = str(Path(__file__).parent)
+# One interpreter that has imported all, and forks two ranks for each script that it is given.
+RANKS = f"""
+import sys; sys.path.insert(0, {HOME!r})
+from test_torchrun import *
+for line in sys.stdin:
+    os.chdir(line.strip())
+    ranks = {{fork_rank(rank): rank for rank in (0, 1)}}
+    ended = []
+    while ranks:
+        pid, status = os.wait()
+        ended.append(os.waitstatus_to_exitcode(status))
+        ranks.pop(pid)
+        if ended[-1]:  # as torchrun does
+            [os.kill(other, signal.SIGTERM) for other in ranks]
+    print(*ended, flush=True)
+"""
+
+
+def fork_rank(rank):
+    """The process of a rank, which runs ``script.py`` of this folder."""
+    if pid := os.fork():
+        return pid
+    os.environ["RANK"], status = str(rank), 1
+    with open("said.txt", "a") as said:  # noqa: PTH123
+        for stream in (1, 2):
+            os.dup2(said.fileno(), stream)
+    try:
+        exec(Path("script.py").read_text(), globals())
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+@pytest.fixture(scope="module")
+def ranks():
+    """Run code in two processes that see this file; what they said, and how the first ended."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    words, env = [sys.executable, "-c", RANKS], {**os.environ, **address}
+    with subprocess.Popen(words, env=env, **pipes) as process:
+
+        def run(folder, code):
+            (folder / "script.py").write_text(code)
+            process.stdin.write(f"{folder}\n")
+            process.stdin.flush()
+            first = int(process.stdout.readline().split()[0])
+            return first, (folder / "said.txt").read_text()
+
+        yield run
+        process.stdin.close()
 
 
 def answers(model, X):
     return {"p": model.posterior_, "c": model.confusion_, "x": model.predict_proba(X)}
 
 
-def test_two_processes_learn_what_one_learns(tmp_path):
-    torchrun(
+def test_two_processes_learn_what_one_learns(ranks, tmp_path):
+    ended, said = ranks(
         tmp_path,
         "X, votes = crowd()\n"
         "for name, model in learners().items():\n"
         "    found = answers(model.fit(X, votes), X)\n"
         "    np.savez(f'{name}-{os.environ[\"RANK\"]}.npz', **found)\n",
     )
+    assert ended == 0, said
+    assert "InformationGain is no sum over annotations: all 2 processes" in said
     X, votes = crowd()
     for name, model in learners().items():
         expected = answers(model.fit(X, votes), X)
@@ -104,7 +147,7 @@ if os.environ["RANK"] == "0":
 
 
 @pytest.mark.parametrize("name", ["search", "batches"])
-def test_a_killed_process_goes_on_where_it_was(name, tmp_path, monkeypatch):
+def test_a_killed_process_goes_on_where_it_was(name, ranks, tmp_path, monkeypatch):
     steps, step = [0], Ensemble.__call__
 
     def counted(*args):
@@ -115,8 +158,8 @@ def test_a_killed_process_goes_on_where_it_was(name, tmp_path, monkeypatch):
     X, votes = crowd()
     expected = answers(learners()[name].fit(X, votes), X)
     code = KILL.replace("NAME", repr(name))
-    assert "SIGKILL" in torchrun(tmp_path, code, fails=True).stderr
-    torchrun(tmp_path, code)
+    assert ranks(tmp_path, code)[0] == -signal.SIGKILL
+    assert ranks(tmp_path, code)[0] == 0
     found = np.load(tmp_path / "found.npz")
     assert found["steps"] <= steps[0] - 40
     for key, value in expected.items():
@@ -124,15 +167,15 @@ def test_a_killed_process_goes_on_where_it_was(name, tmp_path, monkeypatch):
     assert not any((tmp_path / "kept").iterdir())
 
 
-def test_processes_with_other_data_are_refused(tmp_path):
-    done = torchrun(
+def test_processes_with_other_data_are_refused(ranks, tmp_path):
+    _, said = ranks(
         tmp_path,
         "from crowdwise.nets.ranks import RankError\n"
         "X, votes = crowd(300 + int(os.environ['RANK']))\n"
         "try:\n    SpeeLFC(random_state=0).fit(X, votes)\n"
         "except RankError as error:\n    print(error)\n",
     )
-    assert "differ in features, labels or gold" in done.stdout
+    assert "differ in features, labels or gold" in said
 
 
 def test_a_checkpoint_needs_a_seed(tmp_path):
@@ -146,13 +189,19 @@ def test_the_command_line_learns_in_two_processes_and_writes_once(tmp_path):
     table = pd.DataFrame(X, columns=list("abcdef")).assign(task=votes.tasks)
     table.to_csv(tmp_path / "X.csv", index=False)
     votes.to_frame().to_csv(tmp_path / "votes.csv", index=False)
-    code = (
-        "from crowdwise.cli import main\n"
+    (tmp_path / "script.py").write_text(
+        "import sys\nfrom crowdwise.cli import main\n"
         "asked = ['fit', 'votes.csv', '--features', 'X.csv', '--method', 'SpeeLFC']\n"
         "asked += ['--seed', '0', '--set', 'epochs=5', '-o', 'model.crowdwise']\n"
         "sys.exit(main(asked))\n"
     )
-    done = torchrun(tmp_path, code)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node=2", "script.py"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
     assert done.stderr.count("SpeeLFC learned 3 classes") == 1
     expected = SpeeLFC(training=Training(epochs=5), random_state=0).fit(X, votes)
     found = load(tmp_path / "model.crowdwise").predict_proba(X)

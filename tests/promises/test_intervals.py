@@ -10,6 +10,11 @@ from crowdwise.evaluate import worker_quality
 FEW_BAGS = BayesBag(n_bags=20)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """Not here: intervals from as many draws as users have."""
+
+
 def coverage(seeds, **settings):
     """Share of the simulated workers whose interval holds their accuracy."""
     inside = []

@@ -143,7 +143,10 @@ def refuse_repeated_names(predicted: pd.DataFrame | pd.Series) -> None:
 
 def as_distributions(predicted: pd.DataFrame) -> Floats:
     """Probabilities as an array, refused unless each row is a distribution up to rounding."""
-    proba = predicted.apply(pd.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    numbers = predicted
+    if any(dtype.kind not in "fiub" for dtype in set(predicted.dtypes)):
+        numbers = predicted.apply(pd.to_numeric, errors="coerce")
+    proba = numbers.to_numpy(dtype=np.float64)
     total, slack = proba.sum(axis=1), min(MOST, ROUNDED * proba.shape[1]) + 1e-9
     with np.errstate(invalid="ignore"):
         bad = ~((proba >= -1e-9).all(axis=1) & (np.abs(total - 1.0) <= slack))
