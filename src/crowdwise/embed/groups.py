@@ -23,10 +23,9 @@ from torch import Tensor, nn
 from crowdwise.annotations.names import locate
 from crowdwise.base.params import Part, at_least
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
-from crowdwise.nets.checkpoints import Checkpoint
+from crowdwise.nets.ensemble import ALONE, UNKEPT, Alone, Unkept
 from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.nets.modules import EmbedNet
-from crowdwise.nets.ranks import ALONE, Ranks
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
 
@@ -92,8 +91,8 @@ class GroupTasks:
     sampler: Sampler
     renew: Callable[[GroupTasks], None]
     epoch: int = -1
-    ranks: Ranks = ALONE
-    checkpoint: Checkpoint | None = None
+    ranks: Alone = ALONE
+    checkpoint: Unkept = UNKEPT
 
     @property
     def n_examples(self) -> int:

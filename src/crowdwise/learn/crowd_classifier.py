@@ -49,8 +49,8 @@ from crowdwise.learn.search import (
 )
 from crowdwise.learn.starts import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData, as_data, empty_data
-from crowdwise.nets.checkpoints import open_checkpoint
-from crowdwise.nets.ensemble import divide
+from crowdwise.nets.checkpoints import PLACE, share
+from crowdwise.nets.ensemble import divide, has_company
 from crowdwise.nets.features import (
     Features,
     as_features,
@@ -62,7 +62,6 @@ from crowdwise.nets.features import (
 )
 from crowdwise.nets.loop import History, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
-from crowdwise.nets.ranks import digest, find_ranks
 from crowdwise.nets.saved import pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.typing import (
@@ -266,7 +265,9 @@ class CrowdClassifier(Learner):
         settings = self.training if self.training is not None else self.default_training
         table = worker_table(worker_features, votes.workers)
         device = pick_device(settings.device)
-        data = self._shared(as_data(features, votes, known, device, table), votes, known)
+        data = as_data(features, votes, known, device, table)
+        if has_company() or PLACE.get() is not None:
+            data = share(data, self, votes, known)
         rng = check_random_state(self.random_state)
         if self.random_state is None:
             rng = data.ranks.same_rng(rng)
@@ -291,19 +292,9 @@ class CrowdClassifier(Learner):
                 if isinstance(part, WorkerTable):
                     part.average_unknown()
         fresh._describe(best.cpu(), data)
-        if data.checkpoint is not None:
-            data.checkpoint.close()
+        data.checkpoint.close()
         self.__dict__ = fresh.__dict__
         return self
-
-    def _shared(self, data: CrowdData, votes: Annotations, gold: Ints | None) -> CrowdData:
-        """The data, the processes that learn from them, and where they keep what they find."""
-        ranks = find_ranks()
-        columns = [votes.task, votes.worker, votes.label, *([] if gold is None else [gold])]
-        sizes = *votes.shape, votes.n_classes, votes.n_annotations, *data.features.shape
-        mark = *sizes, digest(*columns)
-        ranks.agree("features, labels or gold", *mark)
-        return replace(data, ranks=ranks, checkpoint=open_checkpoint(self, ranks, *mark))
 
     def _learn(
         self,

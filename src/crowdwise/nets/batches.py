@@ -13,9 +13,8 @@ from torch import Tensor
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
-from crowdwise.nets.checkpoints import Checkpoint
+from crowdwise.nets.ensemble import ALONE, UNKEPT, Alone, Unkept
 from crowdwise.nets.features import Features, rows_at_once
-from crowdwise.nets.ranks import ALONE, Ranks
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
 
@@ -74,9 +73,9 @@ class CrowdData:
     n_classes: int
     active: Tensor  # (worker,): who has labels, also if held out; on the CPU
     worker_features: Tensor | None = None  # (worker, feature)
-    ranks: Ranks = ALONE  # the processes that work on parts of every batch
+    ranks: Alone = ALONE  # the processes that work on parts of every batch
     divides: bool = True  # whether everything may come in parts
-    checkpoint: Checkpoint | None = None  # where what is found is kept
+    checkpoint: Unkept = UNKEPT  # where what is found is kept
 
     @property
     def n_tasks(self) -> int:

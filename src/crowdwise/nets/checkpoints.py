@@ -13,10 +13,10 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,13 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 from torch import distributed as dist
 
+from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.engines.record import Record
-from crowdwise.nets.ranks import Ranks
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.ensemble import UNKEPT, Alone, Unkept
+from crowdwise.nets.ranks import digest, find_ranks
+from crowdwise.typing import Ints
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,12 @@ def checkpoints(folder: str | Path, every: float = 30.0) -> Iterator[None]:
 
 
 @dataclass
-class Checkpoint:
+class Checkpoint(Unkept):
     """What one fit has found so far; the first process writes."""
 
     folder: Path
     every: float
-    ranks: Ranks
+    ranks: Alone
     sums: Record | None = None
     n_known: int = 0  # sums that an earlier start has found
     n_sums: int = 0
@@ -100,10 +104,11 @@ class Checkpoint:
         self.n_sums += 1
         return self.ranks.add([row])[0]
 
-    def keep(self, row: Tensor) -> None:
+    def keep(self, parts: Sequence[Tensor]) -> None:
         """Write down the next sum."""
         self.n_sums += 1
         if self.sums is not None:
+            row = torch.cat([part.reshape(-1) for part in parts])
             self.sums.append(row.detach().double().cpu().numpy())
 
     def open(self) -> LoopFile:
@@ -148,11 +153,23 @@ class LoopFile:
         self.home.written = time.monotonic()
 
 
-def open_checkpoint(model: BaseEstimator, ranks: Ranks, *numbers: float) -> Checkpoint | None:
-    """The checkpoint of a fit of these numbers; None where none is wanted."""
+def share(
+    data: CrowdData, model: BaseEstimator, votes: Annotations, gold: Ints | None
+) -> CrowdData:
+    """The data, the processes that learn from them, and where they keep what they find."""
+    ranks = find_ranks()
+    columns = [votes.task, votes.worker, votes.label, *([] if gold is None else [gold])]
+    sizes = *votes.shape, votes.n_classes, votes.n_annotations, *data.features.shape
+    mark = *sizes, digest(*columns)
+    ranks.agree("features, labels or gold", *mark)
+    return replace(data, ranks=ranks, checkpoint=open_checkpoint(model, ranks, *mark))
+
+
+def open_checkpoint(model: BaseEstimator, ranks: Alone, *numbers: float) -> Unkept:
+    """The checkpoint of a fit of these numbers, where one is wanted."""
     place, params = PLACE.get(), model.get_params()
     if place is None:
-        return None
+        return UNKEPT
     if params.get("random_state", 0) is None:
         raise ParameterError(
             explain(

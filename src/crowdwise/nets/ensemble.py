@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from crowdwise.nets.checkpoints import Checkpoint
 from crowdwise.nets.modules import SideBySide
-from crowdwise.nets.ranks import Ranks
 
 SHARED = ("gold", "net.scaler.")  # buffers from the data, the same in every restart
 log = logging.getLogger("crowdwise")
@@ -155,6 +156,72 @@ class Ensemble(Generic[ObjectiveT]):
         return chosen
 
 
+@dataclass(frozen=True)
+class Alone:
+    """One process that has all tasks; of several, each has its :class:`~.ranks.Ranks`."""
+
+    rank: int = 0
+    size: int = 1
+
+    def add(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """The sums over all processes, the same bits on each of them."""
+        return list(parts)
+
+    def add_slopes(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        """The loss of all processes; their slopes are those of the parameters then."""
+        return loss
+
+    def same_rng(self, rng: np.random.RandomState) -> np.random.RandomState:
+        """Random numbers that are the same in all processes."""
+        return rng
+
+    def part(self, n: int) -> slice:
+        """Which of ``n`` things in a row are this process's."""
+        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+
+    def agree(self, what: str, *numbers: float) -> None:
+        """Refuse to go on where other processes have other numbers."""
+
+
+ALONE = Alone()
+
+
+def has_company() -> bool:
+    """Whether other processes may train with this one."""
+    if not distributed.is_available():
+        return False
+    return distributed.is_initialized() or int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+class StateFile(Protocol):
+    """Where the state of a loop over batches is kept."""
+
+    def load(self) -> dict[str, Any] | None: ...
+
+    def is_due(self) -> bool: ...
+
+    def save(self, state: dict[str, Any]) -> None: ...
+
+
+class Unkept:
+    """What training finds is not kept; see :class:`~.checkpoints.Checkpoint` for where it is."""
+
+    def recall(self, size: int) -> Tensor | None:
+        """The next sum, so many numbers, if it was found before."""
+
+    def keep(self, parts: Sequence[Tensor]) -> None:
+        """Write down the next sum."""
+
+    def open(self) -> StateFile | None:
+        """The file of the next loop over batches."""
+
+    def close(self) -> None:
+        """Forget all: the fit has ended."""
+
+
+UNKEPT = Unkept()
+
+
 class Divided(Protocol):
     """Data that come in parts."""
 
@@ -162,10 +229,10 @@ class Divided(Protocol):
     def n_tasks(self) -> int: ...
 
     @property
-    def ranks(self) -> Ranks: ...
+    def ranks(self) -> Alone: ...
 
     @property
-    def checkpoint(self) -> Checkpoint | None: ...
+    def checkpoint(self) -> Unkept: ...
 
     def parts(self, *, labeled: bool = False) -> Iterator[Any]:
         """The part of this process of all tasks, some at a time."""
@@ -209,9 +276,8 @@ class Parts:
         self, ensemble: Ensemble[Any], step: Run, free: Sequence[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
         """The loss of every member, and its slopes."""
-        checkpoint, n = self.data.checkpoint, len(ensemble)
-        sizes = [n, *(p.numel() for p in free)]
-        known = None if checkpoint is None else checkpoint.recall(sum(sizes))
+        sizes = [len(ensemble), *(p.numel() for p in free)]
+        known = self.data.checkpoint.recall(sum(sizes))
         if known is not None:
             cut = torch.split(known, sizes)
             rows = zip(cut[1:], free, strict=True)
@@ -228,8 +294,7 @@ class Parts:
             loss = own.detach() if loss is None else loss + own.detach()
         assert loss is not None
         loss, *total = self.data.ranks.add([loss, *total])
-        if checkpoint is not None:
-            checkpoint.keep(torch.cat([loss, *(slope.reshape(-1) for slope in total)]))
+        self.data.checkpoint.keep([loss, *total])
         return loss, total
 
     @torch.no_grad()

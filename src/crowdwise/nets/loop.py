@@ -175,8 +175,7 @@ class Loop(Generic[ObjectiveT, BatchT]):
 
     def resume(self) -> tuple[int, int]:
         """Go on from a checkpoint: the phase, and how many of its epochs are done."""
-        checkpoint = self.data.checkpoint
-        self.file = None if checkpoint is None else checkpoint.open()
+        self.file = self.data.checkpoint.open()
         state = None if self.file is None else self.file.load()
         if state is None:
             return 0, 0
@@ -227,7 +226,8 @@ class Loop(Generic[ObjectiveT, BatchT]):
             torch.autograd.backward(loss.sum())
             total = total + loss.detach()
             if batch.ends:
-                losses, n = losses + self.add(total), n + 1
+                parameters = list(self.ensemble.parameters.values())
+                losses, n = losses + self.data.ranks.add_slopes(total, parameters), n + 1
                 self.optimizer.step()
                 self.optimizer.zero_grad(set_to_none=True)
                 total = torch.zeros_like(losses)
@@ -262,18 +262,6 @@ class Loop(Generic[ObjectiveT, BatchT]):
         """E-step: every member's posterior becomes its target."""
         self.ensemble.train(False)
         self.ensemble.set_target(Parts(self.data).gather(self.ensemble, step))
-
-    def add(self, loss: Tensor) -> Tensor:
-        """The loss of all processes; they add their slopes too."""
-        if self.data.ranks.size == 1:
-            return loss
-        own = list(self.ensemble.parameters.values())
-        there = loss.new_tensor([p.grad is not None for p in own])
-        slopes = [torch.zeros_like(p) if p.grad is None else p.grad for p in own]
-        loss, there, *slopes = self.data.ranks.add([loss, there, *slopes])
-        for parameter, slope, number in zip(own, slopes, there.tolist(), strict=True):
-            parameter.grad = slope if number else None
-        return loss
 
     def diverged(self) -> None:
         raise TrainingError(

@@ -12,7 +12,6 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
@@ -21,6 +20,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
+from crowdwise.nets.ensemble import ALONE, Alone, has_company
 from crowdwise.typing import Array
 
 PATIENCE = timedelta(minutes=10)  # a process that is later than this is gone
@@ -31,17 +31,11 @@ class RankError(CrowdwiseError, RuntimeError):
     """The processes that train together do not do the same."""
 
 
-@dataclass(frozen=True)
-class Ranks:
-    """The place of this process among those that train together; one alone has all tasks."""
-
-    rank: int = 0
-    size: int = 1
+class Ranks(Alone):
+    """The place of this process among those that train together."""
 
     def add(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """The sums over all processes, the same bits on each of them; one message."""
-        if self.size == 1 or not parts:
-            return list(parts)
         first = parts[0]
         flat = torch.cat([part.detach().reshape(-1).to(first) for part in parts])
         if first.device.type == "cpu":
@@ -52,21 +46,22 @@ class Ranks:
 
     def same_rng(self, rng: np.random.RandomState) -> np.random.RandomState:
         """Random numbers that are the same in all processes: those of the first."""
-        if self.size == 1:
-            return rng
         own = torch.tensor([rng.randint(2**31 - 1) if self.rank == 0 else 0])
         own = own.to(device_of_messages())
         dist.all_reduce(own)
         return np.random.RandomState(int(own))
 
-    def part(self, n: int) -> slice:
-        """Which of ``n`` things in a row are this process's."""
-        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+    def add_slopes(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        """The loss of all processes; their slopes are those of the parameters then."""
+        there = loss.new_tensor([p.grad is not None for p in parameters])
+        slopes = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+        loss, there, *slopes = self.add([loss, there, *slopes])
+        for parameter, slope, number in zip(parameters, slopes, there.tolist(), strict=True):
+            parameter.grad = slope if number else None
+        return loss
 
     def agree(self, what: str, *numbers: float) -> None:
         """Refuse to go on where other processes have other numbers."""
-        if self.size == 1:
-            return
         own = torch.tensor(numbers, dtype=torch.float64, device=device_of_messages())
         all_of_them = [torch.empty_like(own) for _ in range(self.size)]
         dist.all_gather(all_of_them, own)
@@ -84,18 +79,14 @@ class Ranks:
                 )
 
 
-ALONE = Ranks()
-
-
-def find_ranks() -> Ranks:
+def find_ranks() -> Alone:
     """The processes that train together: a group that is there, or what torchrun says."""
-    if not dist.is_available():
+    if not has_company():
         return ALONE
     if threading.current_thread() is not threading.main_thread():
         return ALONE  # others may run at the same time, in any order
     if not dist.is_initialized():
-        launched = multiprocessing.current_process().name == "MainProcess"
-        if int(os.environ.get("WORLD_SIZE", "1")) < 2 or not launched:
+        if multiprocessing.current_process().name != "MainProcess":  # not what was launched
             return ALONE
         missing = [name for name in NEEDED if name not in os.environ]
         if missing:
@@ -108,7 +99,8 @@ def find_ranks() -> Ranks:
             )
         dist.init_process_group(timeout=PATIENCE)
         atexit.register(leave)
-    return Ranks(dist.get_rank(), dist.get_world_size())
+    size = dist.get_world_size()
+    return Ranks(dist.get_rank(), size) if size > 1 else ALONE
 
 
 def leave() -> None:
