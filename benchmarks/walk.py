@@ -58,8 +58,8 @@ UNCOUNTED = (
     "__len__",
 )
 
-# How many files each walk may have; a test keeps them. The objectives that the training loop runs,
-# one or several side by side, are a file of their own beside it.
+# How many files each walk may have; a test keeps them. One came on top for networks: objectives,
+# alone or side by side, have a file of their own beside the training loop.
 MOST_FILES = {
     "CSV to Annotations": 12,
     "DawidSkene.fit": 10,

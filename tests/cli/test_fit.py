@@ -2,10 +2,6 @@
 
 import io
 import json
-import os
-import signal
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -230,24 +226,3 @@ class TestBadInput:
         assert "folder" in fails(*words, "-o", files.folder)
         assert "--output" in fails(*words, status=2)
         assert "--features" in fails("fit", files.votes, "-o", "m", status=2)
-
-
-def test_ctrl_c_leaves_the_old_model(files):
-    target = files.folder / "model"
-    target.write_text("precious\n")
-    words = ["fit", files.votes, "--features", files.features, "-o", target, "--verbose"]
-    command = [sys.executable, "-m", "crowdwise", *map(str, words), *BRIEF, "epochs=200000"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    ) as process:
-        for line in process.stderr:
-            if b"column 'task'" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert err.endswith(b"crowdwise: stopped.\n")
-    assert b"Traceback" not in err
-    assert target.read_text() == "precious\n"
-    assert not list(files.folder.glob(".model*"))

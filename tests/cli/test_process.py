@@ -1,7 +1,6 @@
 """The command line as a process of its own: pipes, streams, signals, start-up."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -65,21 +64,6 @@ def test_a_full_disk_is_said():
     assert done.stderr.startswith(b"crowdwise: reading or writing failed: No space left on device")
     assert b"Traceback" not in done.stderr
     assert b"Exception ignored" not in done.stderr
-
-
-def test_ctrl_c_ends_quietly(votes):
-    settings = ["--method", "DawidSkene", "--set", "tol=0", "--set", "max_iter=1000000"]
-    words = [*COMMAND, "aggregate", str(votes), *settings, "--verbose"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        for line in process.stderr:
-            if b"step 2:" in line:
-                break
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert err.endswith(b"crowdwise: stopped.\n")
-    assert b"Traceback" not in err
-    assert out == b""
 
 
 @pytest.mark.parametrize("late", ["crowdwise.cli", "crowdwise.cli.aggregate"])

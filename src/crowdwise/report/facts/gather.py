@@ -22,7 +22,7 @@ from crowdwise.report.facts.data import data_facts
 from crowdwise.report.facts.facts import Facts, Measure
 from crowdwise.report.facts.findings import findings
 from crowdwise.report.facts.limits import merge_rare_classes
-from crowdwise.report.facts.maps import task_map, worker_map
+from crowdwise.report.facts.maps import align_rows, task_map, worker_map
 from crowdwise.report.facts.methods import MAIN, METHODS, fit_methods, method_facts
 from crowdwise.report.facts.pairs import pair_facts
 from crowdwise.report.facts.panel import panel_facts
@@ -84,6 +84,9 @@ def gather(
             "There are no annotations.\n  expected: at least one with a label"
             "\n  fix:      check that it is the right file, and that labels are not all empty"
         )
+    for what, table in (("X", X), ("embedding", embedding)):
+        if table is not None:
+            align_rows(table, data, what)  # what does not fit is refused before any work
     data, known, rare = merge_rare_classes(data, find_truths(data, truth))
     # A crowd simulated with the same seed must not share its random numbers with the report.
     random_state = int(check_random_state(random_state).randint(2**31 - 1))
@@ -97,7 +100,7 @@ def gather(
         fits, main = fit_methods(data, method, methods, random_state)
         posterior = main.posterior
         stage("measuring agreement")
-        table = agreement(once, random_state=random_state)
+        measures = agreement(once, random_state=random_state)
         stage("judging workers")
         workers = worker_facts(once, posterior, known, main.model)
         stage("comparing methods")
@@ -111,7 +114,7 @@ def gather(
             method=main.name,
             n_truths=0 if known is None else len(known),
             data=data_facts(data, rare),
-            agreement=tuple(Measure(str(row.Index), *row[1:]) for row in table.itertuples()),
+            agreement=tuple(Measure(str(row.Index), *row[1:]) for row in measures.itertuples()),
             trust=trust_facts(once, posterior, known, random_state),
             tasks=task_facts(data, posterior, known),
             workers=workers,
