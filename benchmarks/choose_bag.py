@@ -28,14 +28,15 @@ from crowdbench.sets import crowd
 from crowdbench.tables.calibration import LOSSES, N_BINS
 from crowdbench.tables.truth_inference import SETS
 from crowdwise.aggregate import DawidSkene
-from crowdwise.aggregate.bayes_bag import HALF, WHOLE, in_order, suitable_bags
+from crowdwise.aggregate.bayes_bag import HALF, WHOLE, suitable_bags
 from crowdwise.aggregate.shared_errors import Dependence, measure_dependence
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.base import Aggregator
 from crowdwise.evaluate.calibration import bin_edges, bin_rows, calibration_error
 from crowdwise.evaluate.scores import brier_score, log_loss
-from crowdwise.inference import Confidence, WeightedEngine, draw_weights, fingerprint
+from crowdwise.inference import Confidence, MemoryEngine, draw_weights, fingerprint
+from crowdwise.inference.engines.blocks import in_order
 from crowdwise.inference.posteriors import as_array, share_right
 from crowdwise.typing import Floats, Ints
 
@@ -112,7 +113,8 @@ def load(name: str) -> Scored:
     votes = data.annotations.without_repeats("last")
     place = locate(votes.tasks, data.truth.index.to_numpy())
     truth = locate(votes.classes, data.truth.to_numpy())
-    measured = measure_dependence(votes, None, fingerprint(votes))
+    engine = MemoryEngine(votes)
+    measured = measure_dependence(engine, fingerprint(engine))
     return Scored(votes, place[place >= 0], truth[place >= 0], measured)
 
 
@@ -123,17 +125,17 @@ def draw_independent(votes: Annotations, n_bags: int, seed: int) -> Floats:
 
 def fit_bags(data: Scored, base: Aggregator, seed: int, draw: Draw = draw_weights) -> Bags:
     """The bags of a base, as in BayesBag without its early end."""
-    votes, share = data.votes, data.votes.shares()
+    votes, share, everyone = data.votes, data.votes.shares(), MemoryEngine(data.votes)
     n_bags = suitable_bags(votes.n_annotations)
     weights = np.vstack([np.ones(votes.n_workers), draw(votes, n_bags, seed)])
 
     def fit(number: int) -> Floats:
         bag = clone(base)
         bag.tasks_, bag.workers_, bag.classes_ = votes.tasks, votes.workers, votes.classes
-        engine = WeightedEngine(votes, None, 1, weights=weights[number], begin=share)
+        engine = everyone.reweighted(weights[number], n_threads=1)
         return as_array(bag._fit(engine))[data.place]
 
-    bags = in_order(fit, n_bags + 1)
+    bags = in_order(fit, range(n_bags + 1))
     n_labels = votes.redundancy[data.place].astype(float)
     whole, mean = next(bags), sum(bags) / n_bags
     return Bags(mean, whole, share[data.place], n_labels, data.measured)

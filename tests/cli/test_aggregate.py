@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from crowdwise import read
-from crowdwise.aggregate import DawidSkene
+from crowdwise.aggregate import BayesBag, DawidSkene
 from crowdwise.cli import main
 from crowdwise.io import stream
 from crowdwise.simulate import confused_crowd
@@ -28,8 +28,13 @@ def test_a_file_too_large_for_memory_stays_on_disk(tmp_path, monkeypatch, capsys
     assert {"proba_0", "proba_1", "proba_2"} <= set(found.columns)
     assert main([*asked[:4], "-o", str(tmp_path / "labels.csv")]) == 2
     assert "a file named .parquet" in capsys.readouterr().err
-    assert main(["aggregate", str(path), "-o", str(output)]) == 1
+    assert main(["aggregate", str(path), "--method", "MMSR", "-o", str(output)]) == 1
     assert "needs all annotations in memory" in capsys.readouterr().err
+    assert main(["aggregate", str(path), "-o", str(output)]) == 0  # the default answer
+    assert "tasks labeled by BayesBag" in capsys.readouterr().err
+    default = pd.read_parquet(output).set_index("task")["confidence"]
+    in_memory = BayesBag().fit(read(path)).probas_.max(axis=1)
+    assert np.allclose(default, in_memory[default.index], atol=1e-9)
     assert main([*asked, "--missing", "2"]) == 2
     assert "--missing cannot be used" in capsys.readouterr().err
     heavy = votes.annotations.to_frame().assign(trust=3.0)

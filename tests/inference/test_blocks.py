@@ -12,6 +12,18 @@ from crowdwise.inference.engines import CompactEngine, blocks
 from crowdwise.inference.engines.blocks import add_up, count_threads, cut_tasks, in_order
 
 
+def test_no_more_results_than_threads_are_ahead():
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        return number
+
+    for number in in_order(work, range(20), 2):
+        assert max(begun) <= number + 3
+    assert sorted(begun) == list(range(20))
+
+
 def crowd(n_classes=3, *, weighted=False, gold=False, n_tasks=400, n_workers=9, seed=0):
     """Lopsided labels; the last two tasks have none, and no worker knows all labels."""
     rng = np.random.default_rng(seed)

@@ -1,6 +1,7 @@
 """Methods run on any engine: here on one whose tasks are in two places."""
 
 import warnings
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from crowdwise import Annotations, aggregate
 from crowdwise.base import aggregator
 from crowdwise.inference import MemoryEngine, count_labels, pooled_confusion
 from crowdwise.inference.engines import ALONE
+from crowdwise.inference.engines.kernels import NO_TASKS
 
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
@@ -104,6 +106,23 @@ class TwoPlaces:
             lambda block, out: work(replace(block, first=block.first + at), out)
         )
         return self._stack([self.engines[0].fill_blocks(work), second])
+
+    def gather_blocks(self, work):
+        at = self.engines[0].n_tasks
+        first = self.engines[0].gather_blocks(work)
+        second = self.engines[1].gather_blocks(
+            lambda block: work(replace(block, first=block.first + at))
+        )
+        return [np.concatenate(both) for both in zip(first, second, strict=True)]
+
+    def reweighted(self, weights, hidden=NO_TASKS, n_threads=None):
+        other, at = copy(self), self.engines[0].n_tasks
+        parts = hidden[hidden < at], hidden[hidden >= at] - at
+        other.engines = [
+            engine.reweighted(weights, some, n_threads)
+            for engine, some in zip(self.engines, parts, strict=True)
+        ]
+        return other
 
     def collect(self):
         raise MemoryError("nobody has all annotations")

@@ -11,13 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise import Annotations, aggregate
 from crowdwise.errors import AnnotationError, FileError
+from crowdwise.inference import bag_sum
 from crowdwise.inference.engines import blocks
 from crowdwise.io import stream_labels
 
 pytest.importorskip("pyarrow")
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
-FEW = {"max_iter": 10, "n_restarts": 2, "n_bags": 20}  # bits do not depend on how many there are
+FEW = {"max_iter": 10, "n_restarts": 2, "n_bags": 12}  # bits do not depend on how many there are
 WHOLE = [method for method in METHODS if not method.traits.blockwise]
 
 
@@ -89,6 +90,32 @@ def test_gold_on_disk_gives_the_same_bits(method, stored, loaded, monkeypatch):
     found = fitted(method, stored, gold)
     assert_array_equal(found.posterior_.toarray(), expected.posterior_)
     assert (expected.posterior_[5::7].max(axis=1) == 1).all()
+
+
+def test_bags_on_disk_end_when_those_in_memory_do(stored, loaded, monkeypatch):
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 64)
+    monkeypatch.setattr(bag_sum, "STEADY", 0.05)
+    gold = dict(zip(loaded.tasks[5::7], np.resize(loaded.classes, 43), strict=False))
+    expected, found = (
+        fitted(aggregate.BayesBag, votes, gold, n_bags=40) for votes in (loaded, stored)
+    )
+    assert len(found.bags_) - found.n_second_ == len(expected.bags_) - expected.n_second_ == 21
+    assert (found.power_, found.shares_) == (expected.power_, expected.shares_)
+    assert_array_equal(found.posterior_.toarray(), expected.posterior_)
+    assert_array_equal(found.confusion_, expected.confusion_)
+
+
+def test_bags_of_any_blockwise_base_may_be_on_disk(stored, loaded, monkeypatch):
+    monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 64)
+    gold = dict(zip(loaded.tasks[5::7], np.resize(loaded.classes, 43), strict=False))
+    for base in (aggregate.GLAD(max_iter=5), aggregate.MajorityVote(), aggregate.Wawa()):
+        expected, found = (
+            fitted(aggregate.BayesBag, votes, gold, base=base, n_bags=5)
+            for votes in (loaded, stored)
+        )
+        assert_array_equal(found.posterior_.toarray(), expected.posterior_)
+    with pytest.raises(AnnotationError, match="needs all annotations at once"):
+        fitted(aggregate.BayesBag, stored, base=aggregate.MMSR())
 
 
 def test_gold_on_disk_must_name_tasks_and_classes(stored):

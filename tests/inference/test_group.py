@@ -52,7 +52,7 @@ def test_ranks_find_the_same_bits(method, voters, tmp_path, monkeypatch):
     votes = voters.annotations[:120]
     stored = store_without_names(votes, tmp_path)
     model = method()
-    few = {"max_iter": 5, "n_restarts": 2, "n_subtypes": 1, "random_state": 0}
+    few = {"max_iter": 5, "n_restarts": 2, "n_subtypes": 1, "n_bags": 3, "random_state": 0}
     model.set_params(**{name: few[name] for name in few.keys() & model.get_params()})
     expected = fit_ranks(model, stored, 1)
     assert_array_equal(expected, fit_posterior(model, votes))

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 
-from crowdwise.inference import WeightedEngine, expected_log
+from crowdwise.inference import MemoryEngine, expected_log
 from crowdwise.learn import AutoClassifier, auto_classifier, batch_refit, plain_regressions
 from crowdwise.learn.committee_search import first_round, next_rounds
 from crowdwise.learn.isolated_folds import Folds
@@ -214,7 +214,7 @@ def test_inference_by_loops(iris):
         before, posterior = posterior, np.exp(log) / np.exp(log).sum(axis=1, keepdims=True)
         if np.abs(posterior - before).max() < 5e-3:
             break
-    assert_allclose(infer(WeightedEngine(votes, weights=weight), prior), posterior, atol=1e-9)
+    assert_allclose(infer(MemoryEngine(votes).reweighted(weight), prior), posterior, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -222,7 +222,7 @@ def test_a_prior_alike_for_all_tasks_does_not_swap_classes(seed):
     truth = np.repeat([0, 1], [6, 12])
     votes = label_by_crowd(truth, PAIR[[1] * 10], per_task=10, random_state=seed)
     prior = np.tile([0.3, 0.7], (18, 1))
-    posterior = infer(WeightedEngine(votes, weights=np.ones(10)), prior)
+    posterior = infer(MemoryEngine(votes).reweighted(np.ones(10)), prior)
     assert (posterior.argmax(axis=1) == truth).mean() > 0.9
 
 
@@ -230,7 +230,7 @@ def test_bags_are_averaged_with_the_labels_of_a_task(iris):
     votes = iris[2]
     bags, gold = np.linspace(0.5, 2.0, 10).reshape(2, 5), np.full(150, -1)
     gold[0] = 2
-    each = [infer(WeightedEngine(votes, gold, weights=weight), None) for weight in bags]
+    each = [infer(MemoryEngine(votes, gold).reweighted(weight), None) for weight in bags]
     found = infer_in_bags(votes, gold, bags, None)
     assert_allclose(found[1:], (0.9 * np.mean(each, axis=0) + 0.1 * votes.shares())[1:])
     assert_array_equal(found[0], [0, 0, 1])

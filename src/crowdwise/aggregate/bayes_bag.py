@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +18,6 @@ from crowdwise.aggregate.one_coin import OneCoin
 from crowdwise.aggregate.shared_errors import Dependence, measure_dependence
 from crowdwise.annotations import Annotations
 from crowdwise.base import DEVICES, Aggregator, ConfusionModel, PairModel, Traits, at_least, between
-from crowdwise.base.aggregator import find_devices
 from crowdwise.base.params import check_params
 from crowdwise.errors import FormatError, ParameterError, explain
 from crowdwise.inference import (
@@ -29,25 +25,25 @@ from crowdwise.inference import (
     Engine,
     Fingerprints,
     HiddenGold,
-    WeightedEngine,
-    draw_weights,
+    MemoryEngine,
+    Posterior,
     fingerprint,
     normalize,
-    pooled_confusion,
 )
-from crowdwise.inference.posteriors import as_array
-from crowdwise.inference.worker_weights import ROUND
-from crowdwise.typing import Floats, Ints, RandomState
+from crowdwise.inference.bag_sum import BagSum
+from crowdwise.inference.engines.blocks import count_threads, in_order
+from crowdwise.inference.engines.kernels import Block, count_block
+from crowdwise.inference.engines.memory import pool_confusion
+from crowdwise.inference.worker_weights import ROUND, draw_weights_of
+from crowdwise.typing import Floats, RandomState
 
-Result = TypeVar("Result")
-
+NAMES = {"tasks_", "workers_", "classes_"}
 FEW, USUAL, MANY = 20, 50, 200  # bags
 LITTLE, MUCH = 400_000, 10_000_000  # annotations times bags that cost little, and much
 EVEN = 0.05  # part of the class prior that all classes share, lest one is lost
 WHOLE = 0.05  # share of the crowd as it is, without random weights: it settles near ties
 HALF = 0.5  # the same where workers seem to err independently; errors that all share do not show
 OTHERS = 20  # bags of the second base, at most: it only has a part in the answer
-STEADY = 0.001  # the mean movement of a task's probabilities that is none
 
 
 class BayesBag(ConfusionModel):
@@ -142,7 +138,7 @@ class BayesBag(ConfusionModel):
     """
 
     _axes = {**ConfusionModel._axes, "weights_": ("bags", "workers_")}
-    traits = Traits(stochastic=True, learns_from_gold=True, blockwise=False)
+    traits = Traits(stochastic=True, learns_from_gold=True)
     default_base: ClassVar[Aggregator] = DawidSkene(
         smoothing=(4.0, 1.0), pooling=3.0, max_iter=40, tol=1e-4
     )
@@ -197,66 +193,49 @@ class BayesBag(ConfusionModel):
     def _base(self) -> Aggregator:
         return self.default_base if self.base is None else self.base
 
-    def _fit(self, engine: Engine) -> Floats:
-        votes, gold = engine.collect()
-        n_bags = self.n_bags or suitable_bags(votes.n_annotations)
-        of = fingerprint(votes, gold)
-        weights = draw_weights(votes, n_bags, self.random_state, of.workers)
-        weights = np.vstack([np.ones(votes.n_workers), weights])
-        hidden, shares = HiddenGold.of(votes, gold), votes.shares()
-        self.dependence_, self.independent_ = self._dependence(votes, gold, of)
+    def _fit(self, engine: Engine) -> Posterior:
+        n_bags = self.n_bags or suitable_bags(int(engine.labels_per_worker().sum()))
+        of = fingerprint(engine)
+        weights = draw_weights_of(of.workers, n_bags, self.random_state)
+        weights = np.vstack([np.ones(engine.n_workers), weights])
+        hidden = HiddenGold.of(engine, of)
+        self.dependence_, self.independent_ = self._dependence(engine, of)
+        n_ahead, n_threads = count_ahead(engine)
 
-        engine_of = self._weighted(votes)
+        def fit(number: int, model: Aggregator) -> tuple[Aggregator, Posterior]:
+            unseen = hidden.task[hidden.is_hidden(number)]
+            own = engine.reweighted(weights[number], unseen, n_threads)
+            return self._fit_bag(own, clone(model), number)
 
-        def fit(number: int, model: Aggregator) -> tuple[Aggregator, Floats]:
-            engine = engine_of(hidden.seen_by(number), weights[number], shares)
-            return self._fit_bag(engine, clone(model), number)
-
+        whole, bags, second = BagSum(hidden), BagSum(hidden), BagSum(hidden)
         with warnings.catch_warnings(), progress.bar("bags, at most", n_bags, "bag") as bar:
             warnings.simplefilter("ignore", ConvergenceWarning)
-            whole, posterior = fit(0, self.base or self.default_whole)
-            base, answer = self._with_classes_of(whole), self._mean(posterior)
-            self.bags_ = [whole]
-            for bag, posterior in in_order(lambda number: fit(number + 1, base), n_bags):
-                hidden.add(len(self.bags_), posterior)
+            first, posterior = fit(0, self.base or self.default_whole)
+            base = self._with_classes_of(first)
+            whole.add(0, posterior)
+            self.bags_ = [first]
+            for bag, posterior in in_order(lambda n: fit(n + 1, base), range(n_bags), n_ahead):
+                bags.add(len(self.bags_), posterior)
                 self.bags_.append(bag)
-                answer.add(posterior)
                 bar.advance()
-                if answer.is_steady():
+                if bags.n_fits < n_bags and n_bags > 2 * ROUND and bags.is_steady(engine):
                     break
             used = weights[: len(self.bags_)]
-            second, self.n_second_ = HiddenGold.of(votes, gold), 0
-            total = np.zeros_like(answer.value)
             if self.base is None and len(hidden.task):
-                self.n_second_ = min(OTHERS, len(used) - 1)
-            model = self.default_second
-            for bag, posterior in in_order(lambda n: fit(n + 1, model), self.n_second_):
-                second.add(len(self.bags_) - len(used) + 1, posterior)
-                self.bags_.append(bag)
-                total += posterior
+                n_second, model = min(OTHERS, bags.n_fits), self.default_second
+                again = in_order(lambda n: fit(n + 1, model), range(n_second), n_ahead)
+                for bag, posterior in again:
+                    second.add(second.n_fits + 1, posterior)
+                    self.bags_.append(bag)
+        self.n_second_ = second.n_fits
         self.weights_ = np.vstack([used, used[1 : self.n_second_ + 1]])
-        other = total / self.n_second_ if self.n_second_ else None
-        return self._finish(votes, hidden, second, answer.value, other)
+        self._take_confidence(engine, hidden, bags, second)
+        return self._finish(engine, self._answer(whole, bags, second))
 
-    def _weighted(self, votes: Annotations) -> Callable[..., WeightedEngine]:
-        """Engines of the annotations, from their gold, weights of workers and first posterior."""
-        if self.device is None:
-            return lambda gold, weights, begin=None: WeightedEngine(
-                votes, gold, 1, weights=weights, begin=begin
-            )
-        devices = find_devices()
-        place = devices.bring(self.device, votes)
-        return lambda gold, weights, begin=None: devices.DeviceWeightedEngine(
-            votes, gold, 1, weights=weights, begin=begin, place=place.with_gold(gold)
-        )
-
-    def _dependence(self, votes: Annotations, gold: Ints | None, of: Fingerprints) -> Dependence:
+    def _dependence(self, engine: Engine, of: Fingerprints) -> Dependence:
         if self.dependence is None:
-            return measure_dependence(votes, gold, of)
+            return measure_dependence(engine, of)
         return Dependence(self.dependence, float(self.dependence == 0.0))
-
-    def _mean(self, whole: Floats) -> RunningMean:
-        return RunningMean(whole, WHOLE + (HALF - WHOLE) * self.independent_)
 
     def _with_classes_of(self, whole: Aggregator) -> Aggregator:
         """The base, which by default has the class prior of the whole crowd."""
@@ -266,57 +245,75 @@ class BayesBag(ConfusionModel):
         return clone(self._base()).set_params(class_prior=prior)
 
     def _fit_bag(
-        self, engine: WeightedEngine, bag: Aggregator, number: int
-    ) -> tuple[Aggregator, Floats]:
+        self, engine: Engine, bag: Aggregator, number: int
+    ) -> tuple[Aggregator, Posterior]:
         if "random_state" in bag.get_params(deep=False):
             bag.set_params(random_state=number)
-        bag.tasks_, bag.workers_, bag.classes_ = self.tasks_, self.workers_, self.classes_
-        posterior = as_array(bag._fit(engine))
-        names = {"workers_", "classes_", "seen_"} | (set() if bag._task_rows() else {"tasks_"})
+        for name in NAMES & vars(self).keys():
+            setattr(bag, name, getattr(self, name))
+        posterior = bag._fit(engine)
+        names = {*NAMES, "seen_"} - ({"tasks_"} if bag._task_rows() else set())
         for name in names & vars(bag).keys():
             delattr(bag, name)
         return bag, posterior
 
-    def _finish(
-        self,
-        votes: Annotations,
-        hidden: HiddenGold,
-        second: HiddenGold,
-        mean: Floats,
-        other: Floats | None,
-    ) -> Floats:
-        """The answer from the mean posteriors, and what it says about workers."""
+    def _take_confidence(
+        self, engine: Engine, hidden: HiddenGold, bags: BagSum, second: BagSum
+    ) -> None:
+        """How sure to be, by the truths that are hidden at times."""
         how = Confidence(self.dependence_, self.shares)
-        task, unseen = hidden.posteriors()
-        if len(task) and hidden.gold is not None:
-            some, beside = votes[task], second.posteriors()[1] if other is not None else None
-            n_labels, truth = some.votes().sum(axis=1), hidden.gold[task]
-            how = how.fit(unseen, some.shares(), n_labels, truth, beside)
+        if len(hidden.task):
+            unseen = bags.find_unseen(engine)
+            some = ~np.isnan(unseen[:, 0])
+            beside = second.find_unseen(engine)[some] if second.n_fits else None
+            votes = hidden.votes[some]
+            share, n_labels = normalize(votes), votes.sum(axis=1)
+            how = how.fit(unseen[some], share, n_labels, hidden.label[some], beside)
         self.shares_, self.power_, self.second_ = how.shares, how.power, how.second
-        posterior = self._answer(votes, mean, other)
-        self.prior_ = normalize(posterior.sum(axis=0))
-        self.confusion_ = pooled_confusion(votes, posterior)
+
+    def _answer(self, whole: BagSum, bags: BagSum, second: BagSum) -> Callable[[Block], Floats]:
+        """What the bags say together of the tasks of a block."""
+        how = Confidence(self.dependence_, self.shares_, self.power_, self.second_)
+        part = WHOLE + (HALF - WHOLE) * self.independent_
+
+        def answer(block: Block) -> Floats:
+            votes = block.votes(None)
+            mean = part * whole.rows(block) + (1.0 - part) * (bags.rows(block) / bags.n_fits)
+            other = second.rows(block) / second.n_fits if second.n_fits else None
+            return how.answer(mean, normalize(votes), votes.sum(axis=1), other)
+
+        return answer
+
+    def _finish(self, engine: Engine, answer: Callable[[Block], Floats]) -> Posterior:
+        """The posterior, and what it says about classes and workers."""
+        posterior = fill(engine, answer)
+        made = posterior if isinstance(posterior, np.ndarray) else None
+
+        def work(block: Block, truths: Floats, counts: Floats) -> None:
+            for some in block.chunks():
+                known = slice(some.first, some.first + some.n_tasks)
+                rows = answer(some) if made is None else made[known]
+                truths += rows.sum(axis=0)
+                count_block(some, rows, counts)
+
+        n_classes, pairs = engine.n_classes, engine.pairs
+        _, sums = engine.sum_blocks(work, [(n_classes,), (len(pairs), n_classes)])
+        self.prior_ = normalize(sums[0])
+        self.confusion_ = pool_confusion(pairs.spread(sums[1]))
         return posterior
 
-    def _answer(self, votes: Annotations, mean: Floats, other: Floats | None) -> Floats:
-        how = Confidence(self.dependence_, self.shares_, self.power_, self.second_)
-        return how.answer(mean, votes.shares(), votes.votes().sum(axis=1), other)
+    def _posterior(self, engine: Engine) -> Posterior:
+        n_ahead, n_threads = count_ahead(engine)
 
-    def _posterior(self, engine: Engine) -> Floats:
-        votes, gold = engine.collect()
-        engine_of = self._weighted(votes)
+        def infer(number: int) -> Posterior:
+            own = engine.reweighted(self.weights_[number], n_threads=n_threads)
+            return self.bags_[number]._posterior(own)
 
-        def infer(number: int) -> Floats:
-            weighted = engine_of(gold, self.weights_[number])
-            return as_array(self.bags_[number]._posterior(weighted))
-
-        posteriors = in_order(infer, len(self.bags_))
-        answer = self._mean(next(posteriors))
-        for _ in range(len(self.bags_) - 1 - self.n_second_):
-            answer.add(next(posteriors))
-        rest = list(posteriors)
-        other = np.mean(rest, axis=0) if rest else None
-        return self._answer(votes, answer.value, other)
+        whole, bags, second = BagSum(), BagSum(), BagSum()
+        for number, found in enumerate(in_order(infer, range(len(self.bags_)), n_ahead)):
+            later = second if number >= len(self.bags_) - self.n_second_ else bags
+            (later if number else whole).add(number, found)
+        return fill(engine, self._answer(whole, bags, second))
 
     def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
         model = copy(self)
@@ -339,45 +336,27 @@ class BayesBag(ConfusionModel):
         return inner
 
 
-class RunningMean:
-    """The mean of the bags' posteriors, and a little of the whole crowd's."""
+def fill(engine: Engine, answer: Callable[[Block], Floats]) -> Posterior:
+    """The posterior of an engine's tasks, from what is said of those of a block."""
 
-    def __init__(self, whole: Floats, part: float) -> None:
-        self.n_bags, self.moved, self.whole, self.part = 0, np.inf, whole, part
-        self.total, self.before = np.zeros_like(whole), np.zeros_like(whole)
+    def work(block: Block, out: Floats) -> None:
+        for some in block.chunks():
+            low = some.first - block.first
+            out[low : low + some.n_tasks] = answer(some)
 
-    def add(self, posterior: Floats) -> None:
-        self.n_bags += 1
-        self.total += posterior
-        if self.n_bags % ROUND == 0:
-            now = self.total / self.n_bags
-            self.moved, self.before = float(np.abs(now - self.before).sum()) / 2, now
+    return engine.fill_blocks(work)
 
-    def is_steady(self) -> bool:
-        """Whether the last round of bags has moved nearly nothing."""
-        return self.moved < STEADY * len(self.whole)
 
-    @property
-    def value(self) -> Floats:
-        return self.part * self.whole + (1.0 - self.part) * (self.total / self.n_bags)
+def count_ahead(engine: Engine) -> tuple[int, int | None]:
+    """How many bags to fit at a time, and the threads for each of them.
+
+    Ranks add their sums in one order, and of annotations on disk only some are in memory: there
+    the bags follow one another.
+    """
+    return (count_threads(), 1) if isinstance(engine, MemoryEngine) else (1, engine.n_threads)
 
 
 def suitable_bags(n_annotations: int) -> int:
     """How many bags: more where they cost little, since few workers need more of them."""
     usual = np.clip(MUCH // max(n_annotations, 1), FEW, USUAL)
     return int(np.clip(LITTLE // max(n_annotations, 1), usual, MANY))
-
-
-def in_order(work: Callable[[int], Result], n: int) -> Iterator[Result]:
-    """``work(0), …, work(n - 1)``, one per core at a time; no more than these are ahead."""
-    n_threads = max(min(os.cpu_count() or 1, n), 1)
-    pool, ahead = ThreadPoolExecutor(n_threads), deque[Future[Result]]()
-    try:
-        for number in range(n):
-            ahead.append(pool.submit(work, number))
-            if len(ahead) > n_threads:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)

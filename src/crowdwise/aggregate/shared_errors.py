@@ -11,8 +11,8 @@ from scipy.special import ndtr, stdtr
 
 from crowdwise.aggregate.dawid_skene import DawidSkene
 from crowdwise.annotations import Annotations
-from crowdwise.inference import Fingerprints, MemoryEngine
-from crowdwise.inference.canonical import in_one_order, one_label_each
+from crowdwise.inference import Engine, Fingerprints, MemoryEngine
+from crowdwise.inference.canonical import count_shared, sample_shared
 from crowdwise.inference.posteriors import as_array
 from crowdwise.typing import Floats, Ints
 
@@ -72,27 +72,23 @@ def believe(shared: SharedErrors | None) -> Dependence:
     return Dependence((1.0 - independent) * mean, independent)
 
 
-def measure_dependence(votes: Annotations, gold: Ints | None, of: Fingerprints) -> Dependence:
+def measure_dependence(engine: Engine, of: Fingerprints) -> Dependence:
     """How far the workers of a crowd err together; names and the order of rows do not enter."""
-    data = one_label_each(votes)
-    shared = np.flatnonzero(data.redundancy > 1)
-    if find_reason(data, len(shared)):
+    n_shared, n_labels = shared = count_shared(engine)
+    if find_reason(engine, n_shared):
         return believe(None)
-    order = np.argsort(of.tasks[shared], kind="stable")
-    n_labels = np.cumsum(data.redundancy[shared[order]])
-    most = most_annotations(data, float(data.redundancy[shared].mean()))
-    rows = shared[order[: max(int(np.searchsorted(n_labels, most)), LEAST_TASKS)]]
-    some, known = in_one_order(data, gold, of, rows)
+    most = most_annotations(engine, n_labels / n_shared)
+    some, known = sample_shared(engine, of, shared, most, LEAST_TASKS)
     n_crowds = int(np.clip(WORK // max(some.n_annotations, 1), FEW, MOST))
     return believe(share_errors(some, known, n_crowds, np.random.RandomState(0)))
 
 
-def most_annotations(data: Annotations, per_task: float) -> int:
+def most_annotations(data: Annotations | Engine, per_task: float) -> int:
     """How many annotations are enough to look at."""
     return min(ENOUGH, max(int(100 * ENOUGH / data.n_classes * per_task), 1))
 
 
-def find_reason(data: Annotations, n_shared: int) -> str:
+def find_reason(data: Annotations | Engine, n_shared: int) -> str:
     """Why nothing can be measured, or nothing."""
     if n_shared < LEAST_TASKS:
         return f"Not tested: fewer than {LEAST_TASKS} tasks have two labels or more."

@@ -35,6 +35,13 @@ class Cells:
     def n_tasks(self) -> int:
         return len(self.indptr) - 1
 
+    def take(self, rows: Ints) -> Cells:
+        """Some of the rows."""
+        size = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
+        place = np.repeat(self.indptr[rows] - indptr[:-1], size) + np.arange(indptr[-1])
+        return Cells(indptr, self.code[place], None if self.value is None else self.value[place])
+
     def matrix(self, start: int, stop: int, n_codes: int) -> csr_array:
         """The rows from ``start`` to ``stop`` as a scipy matrix."""
         low, high = self.indptr[start], self.indptr[stop]

@@ -37,7 +37,8 @@ class Misled:
 
     @classmethod
     def of(cls, data: Annotations, gold: Ints | None) -> Misled:
-        dependent = 1.0 - measure_dependence(data, gold, fingerprint(data, gold)).independent
+        engine = MemoryEngine(data, gold)
+        dependent = 1.0 - measure_dependence(engine, fingerprint(engine)).independent
         most = TASKS + DEPENDENT * dependent
         rates = np.append(0.0, most * (np.arange(LEVELS) + 0.5) / LEVELS)
         prior = np.append(1.0 - CROWDS, np.full(LEVELS, CROWDS / LEVELS))

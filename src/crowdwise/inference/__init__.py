@@ -14,7 +14,6 @@ from crowdwise.inference.engines import (
     Posterior,
     Sums,
     Sweep,
-    WeightedEngine,
     count_labels,
     pooled_confusion,
 )
@@ -55,7 +54,6 @@ __all__ = [
     "Sums",
     "Sweep",
     "Trace",
-    "WeightedEngine",
     "as_confusion_counts",
     "best_of",
     "clamp",

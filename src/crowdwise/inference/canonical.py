@@ -1,66 +1,129 @@
 """The same crowd whatever its names and the order of its rows, for what is drawn from it."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from crowdwise.annotations import Annotations
-from crowdwise.inference.fingerprints import Fingerprints
-from crowdwise.typing import Array, Ints
+from crowdwise.annotations.grouping import count_repeats
+from crowdwise.inference.engines.engine import Engine
+from crowdwise.inference.engines.kernels import Block
+from crowdwise.inference.fingerprints import Fingerprints, Hashes
+from crowdwise.typing import Array, Floats, Ints
+
+MARGIN = 4.0  # times as many tasks are looked at as are wanted, the first time
+LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-def one_label_each(votes: Annotations) -> Annotations:
-    """One label of each worker and task, all of equal weight.
+@dataclass(frozen=True, eq=False)
+class ClearLabels:
+    """One label of each worker and task of a block, all of equal weight.
 
     Where a worker has given a task different labels, none of them is kept.
     """
-    counted = np.ones(votes.n_annotations, bool) if votes.weight is None else votes.weight > 0
-    pair = votes.task.astype(np.int64) * votes.n_workers + votes.worker
-    if votes.n_repeats:
-        _, first, place = np.unique(pair[counted], return_index=True, return_inverse=True)
-        label = votes.label[counted]
-        other = label != label[first][place]
-        clear = np.bincount(place, other, minlength=len(first)) == 0
-        kept = np.zeros(votes.n_annotations, bool)
-        kept[np.flatnonzero(counted)[first[clear]]] = True
-        counted = kept
-    some = votes if counted.all() else votes.filter(counted)
-    return replace(some, weight=None, soft=None)
+
+    size: Ints  # (task,): how many there are
+    code: Ints  # the pair of each, task by task
+
+    @classmethod
+    def of(cls, block: Block, worker: Ints, n_workers: int) -> ClearLabels:
+        """Those of a block; ``worker`` is that of each pair."""
+        cells = block.cells if block.once is None else block.once
+        some = slice(cells.indptr[0], cells.indptr[-1])
+        task: Ints = np.repeat(np.arange(block.n_tasks), np.diff(cells.indptr))
+        code = cells.code[some].astype(np.int64)
+        if cells.value is not None:
+            counted = cells.value[some] > 0
+            task, code = task[counted], code[counted]
+        size = np.bincount(task, minlength=block.n_tasks)
+        indptr = np.concatenate([[0], np.cumsum(size)])
+        if count_repeats(indptr, worker[code], n_workers):
+            pair = task * n_workers + worker[code]
+            _, first, place = np.unique(pair, return_index=True, return_inverse=True)
+            clear = np.bincount(place, code != code[first][place], minlength=len(first)) == 0
+            kept = np.sort(first[clear])
+            size, code = np.bincount(task[kept], minlength=block.n_tasks), code[kept]
+        return cls(size, code)
+
+    def take(self, rows: Ints) -> Ints:
+        """The labels of some tasks."""
+        ends = np.cumsum(self.size)
+        size = self.size[rows]
+        place = np.repeat(ends[rows] - np.cumsum(size), size) + np.arange(size.sum())
+        return self.code[place]
 
 
-def in_one_order(
-    votes: Annotations, gold: Ints | None, of: Fingerprints, rows: Ints
+def count_shared(engine: Engine) -> tuple[int, int]:
+    """The number of tasks that two workers or more have labeled clearly, and of their labels."""
+    worker, n_workers = engine.pairs.worker, engine.n_workers
+
+    def work(block: Block, sums: Floats) -> None:
+        size = ClearLabels.of(block, worker, n_workers).size
+        sums += (size > 1).sum(), size[size > 1].sum()
+
+    _, (sums,) = engine.sum_blocks(work, [(2,)])
+    return int(sums[0]), int(sums[1])
+
+
+def sample_shared(
+    engine: Engine, of: Fingerprints, shared: tuple[int, int], n_labels: int, least: int
 ) -> tuple[Annotations, Ints | None]:
-    """These tasks with all workers and classes, each in the order of the fingerprints."""
-    rows = rows[np.argsort(of.tasks[rows], kind="stable")]
-    task_at, worker_at = place_of(rows, votes.n_tasks), rank(of.workers)
-    classes = np.argsort(of.classes, kind="stable")
-    label_at = rank(of.classes)
-    kept = task_at[votes.task] >= 0
-    task, worker = task_at[votes.task[kept]], worker_at[votes.worker[kept]]
-    label = label_at[votes.label[kept]]
-    order = np.lexsort((worker, task))
+    """Such tasks, the first by their fingerprints, with about so many labels.
+
+    They come with all workers and classes, each in the order of the fingerprints, and with the
+    gold class of each task if any is known. ``shared`` is what :func:`count_shared` says.
+    """
+    n_shared, n_all = shared
+    share = MARGIN * max(n_labels / n_all, least / n_shared)
+    while True:
+        below = LAST if share >= 1 else np.uint64(share * 2.0**64)
+        own, size, gold, code = engine.gather_blocks(_Lowest(engine, of, below, n_labels, least))
+        order = np.argsort(own, kind="stable")
+        enough = max(int(np.searchsorted(np.cumsum(size[order]), n_labels)), least)
+        if enough < len(order) or share >= 1:
+            break
+        share *= MARGIN
+    rows = order[:enough]
+    code = ClearLabels(size, code).take(rows)
+    task = np.repeat(np.arange(len(rows)), size[rows])
+    worker_at, label_at = rank(of.workers), rank(of.classes)
+    worker, label = worker_at[engine.pairs.worker[code]], label_at[engine.pairs.label[code]]
+    place = np.lexsort((worker, task))
     crowd = Annotations.from_codes(
-        task[order],
-        worker[order],
-        label[order],
+        task[place],
+        worker[place],
+        label[place],
         tasks=np.arange(len(rows)),
-        workers=np.arange(votes.n_workers),
-        classes=np.arange(len(classes)),
+        workers=np.arange(engine.n_workers),
+        classes=np.arange(engine.n_classes),
     )
-    if gold is None:
-        return crowd, None
     known = gold[rows]
-    return crowd, np.where(known >= 0, label_at[known], -1)
+    return crowd, np.where(known >= 0, label_at[known], -1) if (known >= 0).any() else None
 
 
-def rank(values: Array) -> Ints:
+class _Lowest:
+    """Of a block, the shared tasks of lowest fingerprint: as many as could be wanted."""
+
+    def __init__(
+        self, engine: Engine, of: Fingerprints, below: np.uint64, n_labels: int, least: int
+    ) -> None:
+        self.of, self.below, self.n_labels, self.least = of, below, n_labels, least
+        self.n_workers = engine.n_workers
+
+    def __call__(self, block: Block) -> tuple[Array, ...]:
+        clear, own = ClearLabels.of(block, self.of.worker, self.n_workers), self.of.tasks(block)
+        rows = np.flatnonzero((clear.size > 1) & (own <= self.below))
+        rows = rows[np.argsort(own[rows], kind="stable")]
+        wanted = np.searchsorted(np.cumsum(clear.size[rows]), self.n_labels) + 1
+        rows = np.sort(rows[: max(int(wanted), self.least)])
+        gold = np.full(len(rows), -1) if block.gold is None else block.gold[rows].astype(np.int64)
+        return own[rows], clear.size[rows], gold, clear.take(rows)
+
+
+def rank(values: Hashes) -> Ints:
     """The place of each value in order; equal ones keep their order."""
-    return place_of(np.argsort(values, kind="stable"), len(values))
-
-
-def place_of(chosen: Ints, n: int) -> Ints:
-    """Where each of ``n`` things is among those chosen, -1 if it is not."""
-    place = np.full(n, -1, dtype=np.intp)
-    place[chosen] = np.arange(len(chosen))
+    place = np.empty(len(values), dtype=np.intp)
+    place[np.argsort(values, kind="stable")] = np.arange(len(values))
     return place

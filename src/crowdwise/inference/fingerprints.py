@@ -1,18 +1,24 @@
 """Numbers that tell workers and tasks apart by the labels, whatever the names and the order."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdwise.annotations import Annotations
+from crowdwise.inference.engines.engine import Engine
+from crowdwise.inference.engines.kernels import Block
+from crowdwise.inference.engines.memory import MemoryEngine
 from crowdwise.typing import Floats, Ints
 
 Hashes = NDArray[np.uint64]
 
 ROUNDS = 2  # after which workers who differ at all have different fingerprints, nearly always
 LOW = 1 << 20  # a hash is summed in parts below this: exactly, up to 2**27 of them
+SHIFTS = (0, 20, 40)  # of these parts
 FINE = 64.0  # weights count in steps of one over this
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -33,43 +39,57 @@ def fingerprint_workers(annotations: Annotations) -> Hashes:
     exchangeable, nearly always. (Labels and workers color each other in turn, as in the test of
     Weisfeiler and Leman for graphs.)
     """
-    rows, n_classes = Rows.of(annotations), annotations.n_classes
-    n_tasks = annotations.n_tasks
-    choices, choice = number_choices(rows.task * n_classes + rows.label, n_tasks * n_classes)
-    color = np.zeros(annotations.n_workers, dtype=np.uint64)
+    return color_workers(MemoryEngine(annotations))
+
+
+def color_workers(engine: Engine) -> Hashes:
+    """See :func:`fingerprint_workers`."""
+    worker, n_workers = engine.pairs.worker, engine.n_workers
+    color: Hashes = np.zeros(n_workers, dtype=np.uint64)
     for _ in range(ROUNDS):
-        by_choice = scramble(add_up(choice, color[rows.worker], rows.weight, len(choices)))
-        by_task = add_up(choices // n_classes, by_choice, None, n_tasks)
-        seen = scramble(by_choice[choice] ^ scramble(by_task[rows.task]))
-        color = add_up(rows.worker, seen, rows.weight, annotations.n_workers)
+
+        def work(block: Block, sums: Floats, color: Hashes = color) -> None:
+            rows, n_classes = Rows.of(block, worker), block.n_classes
+            possible = rows.task * n_classes + rows.label
+            choices, choice = number_choices(possible, block.n_tasks * n_classes)
+            by_choice = scramble(add_up(choice, color[rows.worker], rows.weight, len(choices)))
+            by_task = add_up(choices // n_classes, by_choice, None, block.n_tasks)
+            seen = scramble(by_choice[choice] ^ scramble(by_task[rows.task]))
+            sums += add_parts(rows.worker, seen, rows.weight, n_workers)
+
+        _, (sums,) = engine.sum_blocks(work, [(len(SHIFTS), n_workers)])
+        color = join(sums)
     return color
 
 
-class Fingerprints(NamedTuple):
-    """A number per task, worker and class, from the labels alone."""
+@dataclass(frozen=True, eq=False)
+class Fingerprints:
+    """A number per worker and class, from the labels alone; from these, one per task."""
 
-    tasks: Hashes
     workers: Hashes
     classes: Hashes
+    worker: Ints  # of each pair of the engine
+
+    def tasks(self, block: Block) -> Hashes:
+        """Numbers of a block's tasks: from who labeled them, as what, and who was right."""
+        rows = Rows.of(block, self.worker)
+        given = scramble(self.classes)[rows.label]
+        if block.gold is not None:
+            given += (rows.label == block.gold[rows.task]).astype(np.uint64)
+        who = self.workers[rows.worker]
+        return add_up(rows.task, who ^ scramble(given), rows.weight, block.n_tasks)
 
 
-def fingerprint(
-    annotations: Annotations, truth: Ints | None = None, workers: Hashes | None = None
-) -> Fingerprints:
-    """Numbers of everything; see :func:`fingerprint_workers`, whose result may be given.
+def fingerprint(engine: Engine) -> Fingerprints:
+    """Numbers of everything; see :func:`fingerprint_workers`. That of a class is who gave it."""
+    worker, n_classes, workers = engine.pairs.worker, engine.n_classes, color_workers(engine)
 
-    That of a task comes from who labeled it, as what, and, with ``truth``, who was right (the
-    class of each task, negative where it is unknown); that of a class from who gave it.
-    """
-    rows = Rows.of(annotations)
-    workers = fingerprint_workers(annotations) if workers is None else workers
-    who = workers[rows.worker]
-    classes = add_up(rows.label, who, rows.weight, annotations.n_classes)
-    given = scramble(classes)[rows.label]
-    if truth is not None:
-        given += (rows.label == truth[rows.task]).astype(np.uint64)
-    tasks = add_up(rows.task, who ^ scramble(given), rows.weight, annotations.n_tasks)
-    return Fingerprints(tasks, workers, classes)
+    def work(block: Block, sums: Floats) -> None:
+        rows = Rows.of(block, worker)
+        sums += add_parts(rows.label, workers[rows.worker], rows.weight, n_classes)
+
+    _, (sums,) = engine.sum_blocks(work, [(len(SHIFTS), n_classes)])
+    return Fingerprints(workers, join(sums), worker)
 
 
 @dataclass(frozen=True)
@@ -82,15 +102,17 @@ class Rows:
     weight: Floats | None
 
     @classmethod
-    def of(cls, annotations: Annotations) -> Self:
-        cells = annotations.cells
+    def of(cls, block: Block, worker: Ints) -> Self:
+        """Those of a block; ``worker`` is that of each pair."""
+        cells = block.cells
+        some = slice(cells.indptr[0], cells.indptr[-1])
         task: Ints = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
-        code, weight = cells.code, cells.value
+        code, weight = cells.code[some], cells.value
         if weight is not None:
-            weight = np.round(weight * FINE) / FINE
+            weight = np.round(weight[some] * FINE) / FINE
             counted = weight > 0
             task, code, weight = task[counted], code[counted], weight[counted]
-        return cls(task, *np.divmod(code, annotations.n_classes), weight)
+        return cls(task, worker[code], block.label[code], weight)
 
 
 def number_choices(choice: Ints, n_possible: int) -> tuple[Ints, Ints]:
@@ -113,11 +135,22 @@ def rank_equals(values: Hashes) -> Ints:
 
 def add_up(group: Ints, value: Hashes, weight: Floats | None, n_groups: int) -> Hashes:
     """Scrambled sums of scrambled values, the same in any order of the rows."""
-    value = scramble(value)
-    total = np.zeros(n_groups, dtype=np.uint64)
-    for shift in (0, 20, 40):
+    return join(add_parts(group, value, weight, n_groups))
+
+
+def add_parts(group: Ints, value: Hashes, weight: Floats | None, n_groups: int) -> Floats:
+    """Sums of the parts of scrambled values, (part, group); those of some rows add up."""
+    value, sums = scramble(value), np.zeros((len(SHIFTS), n_groups))
+    for place, shift in enumerate(SHIFTS):
         part = ((value >> np.uint64(shift)) % np.uint64(LOW)).astype(np.float64)
         part = part if weight is None else part * weight
-        sums = np.bincount(group, part, minlength=n_groups)
-        total = scramble(total ^ (sums * FINE).astype(np.uint64))
+        sums[place] = np.bincount(group, part, minlength=n_groups)
+    return sums
+
+
+def join(sums: Floats) -> Hashes:
+    """One number for each group, from the sums of all parts."""
+    total = np.zeros(sums.shape[1], dtype=np.uint64)
+    for own in sums:
+        total = scramble(total ^ (own * FINE).astype(np.uint64))
     return total

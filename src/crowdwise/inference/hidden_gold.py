@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.inference.fingerprints import fingerprint
-from crowdwise.typing import Floats, Ints
+from crowdwise.inference.engines.engine import Engine
+from crowdwise.inference.engines.kernels import NO_TASKS, Block
+from crowdwise.inference.fingerprints import Fingerprints
+from crowdwise.typing import Array, Floats, Ints
 
 N_FOLDS = 5
 ENOUGH = 20  # known truths of tasks with labels; fewer are never hidden
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HiddenGold:
     """Gold classes in folds: of fits 1, 2, … number ``b`` does not see those of fold ``b % 5``.
 
@@ -25,38 +26,40 @@ class HiddenGold:
     its own truth has no part in. Folds do not depend on names or order.
     """
 
-    gold: Ints | None  # (task,): class, or -1
     task: Ints  # of each truth that is hidden at times
+    label: Ints  # the gold class
+    votes: Floats  # (truth, class): weight of its labels
     fold: Ints
-    total: Floats = field(repr=False)  # (truth, class): posteriors so far
-    n_fits: Ints = field(repr=False)  # (truth,): behind these
 
     @classmethod
-    def of(cls, votes: Annotations, gold: Ints | None) -> Self:
-        task = np.zeros(0, dtype=np.intp)
-        if gold is not None:
-            task = np.flatnonzero((gold >= 0) & find_labeled(votes))
-            task = task if len(task) >= ENOUGH else task[:0]
-        if gold is not None and len(task):
-            task = task[np.argsort(fingerprint(votes, gold).tasks[task], kind="stable")]
-        total = np.zeros((len(task), votes.n_classes))
-        return cls(gold, task, np.arange(len(task)) % N_FOLDS, total, np.zeros_like(task))
+    def of(cls, engine: Engine, prints: Fingerprints) -> Self:
+        def work(block: Block) -> tuple[Array, ...]:
+            rows = NO_TASKS if block.gold is None else np.flatnonzero(block.gold >= 0)
+            some = block.take(rows)
+            votes = some.votes(None)
+            heard = votes.sum(axis=1) > 0
+            label = rows if some.gold is None else some.gold.astype(np.int64)
+            found = block.first + rows, label, votes, prints.tasks(some)
+            return tuple(column[heard] for column in found)
 
-    def seen_by(self, number: int) -> Ints | None:
-        """The gold classes that fit ``number`` sees."""
-        if self.gold is None or not len(self.task) or not number:
-            return self.gold
-        gold = self.gold.copy()
-        gold[self.task[self.fold == number % N_FOLDS]] = -1
+        task, label, votes, own = engine.gather_blocks(work)
+        order = np.argsort(own, kind="stable") if len(task) >= ENOUGH else NO_TASKS
+        return cls(task[order], label[order], votes[order], np.arange(len(order)) % N_FOLDS)
+
+    def is_hidden(self, number: int) -> Array:
+        """Which of the truths fit ``number`` does not see."""
+        hidden: Array = (self.fold == number % N_FOLDS) & (number > 0)
+        return hidden
+
+    def seen(self, block: Block, number: int) -> Ints | None:
+        """The gold classes of a block's tasks, as fit ``number`` sees them."""
+        tasks = self.task[self.is_hidden(number)] - block.first
+        tasks = tasks[(tasks >= 0) & (tasks < block.n_tasks)]
+        if block.gold is None or not len(tasks):
+            return block.gold
+        gold = block.gold.copy()
+        gold[tasks] = -1
         return gold
 
-    def add(self, number: int, posterior: Floats) -> None:
-        """Keep what fit ``number`` says of the tasks whose truth it has not seen."""
-        hidden = (self.fold == number % N_FOLDS) & (number > 0)
-        self.total[hidden] += posterior[self.task[hidden]]
-        self.n_fits[hidden] += 1
 
-    def posteriors(self) -> tuple[Ints, Floats]:
-        """The tasks whose truth was hidden at some time, and their mean posteriors then."""
-        some = self.n_fits > 0
-        return self.task[some], self.total[some] / self.n_fits[some, None]
+NO_GOLD = HiddenGold(NO_TASKS, NO_TASKS, np.zeros((0, 0)), NO_TASKS)

@@ -10,18 +10,19 @@ from crowdwise.typing import Floats, RandomState
 ROUND = 10  # bags that cover the distribution together
 
 
-def draw_weights(
-    votes: Annotations, n_bags: int, random_state: RandomState, color: Hashes | None = None
-) -> Floats:
+def draw_weights(votes: Annotations, n_bags: int, random_state: RandomState) -> Floats:
     """Exponential weights, (bag, worker), that do not depend on names or order.
 
     In every round of bags a worker has a weight from each tenth of the distribution, in random
     order: means over bags then vary less than with independent weights. Workers who labeled
-    the same in the same company differ in their rank alone. (``color`` are their
-    fingerprints, where they are known already.)
+    the same in the same company differ in their rank alone.
     """
+    return draw_weights_of(fingerprint_workers(votes), n_bags, random_state)
+
+
+def draw_weights_of(color: Hashes, n_bags: int, random_state: RandomState) -> Floats:
+    """The same from the fingerprints of the workers."""
     seed = check_random_state(random_state).randint(0, 1 << 62, dtype=np.int64)
-    color = fingerprint_workers(votes) if color is None else color
     who = scramble(color ^ scramble(rank_equals(color).astype(np.uint64)))
     bag = scramble(np.uint64(seed) + np.arange(n_bags, dtype=np.uint64))
     number = scramble(bag[:, None] ^ who)

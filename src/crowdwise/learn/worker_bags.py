@@ -6,7 +6,7 @@ import numpy as np
 
 from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.inference import (
-    WeightedEngine,
+    MemoryEngine,
     clamp,
     expected_log,
     log_of,
@@ -35,15 +35,15 @@ def infer_in_bags(
     With a prior, (task, class), posteriors start from it and the labels together; else from
     shares of labels, and a prior is estimated.
     """
-    total = np.zeros((votes.n_tasks, votes.n_classes))
+    total, engine = np.zeros((votes.n_tasks, votes.n_classes)), MemoryEngine(votes, gold)
     for weight in bags:
-        total += infer(WeightedEngine(votes, gold, weights=weight), prior)
+        total += infer(engine.reweighted(weight), prior)
     mean = total / len(bags)
     mixed = np.where(find_labeled(votes)[:, None], mean + SHARES * (votes.shares() - mean), mean)
     return clamp(mixed, gold)
 
 
-def infer(engine: WeightedEngine, prior: Floats | None) -> Floats:
+def infer(engine: MemoryEngine, prior: Floats | None) -> Floats:
     """Dawid and Skene's model with pooled, weighted workers: P(truth) of each task."""
     votes = engine.annotations
     labeled = votes.redundancy > 0

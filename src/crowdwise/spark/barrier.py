@@ -17,8 +17,9 @@ from typing import Any
 from pyspark import cloudpickle
 
 from crowdwise.errors import CrowdwiseError
+from crowdwise.inference.engines.group import gather
 from crowdwise.inference.engines.ranks import Crowd, RankEngine
-from crowdwise.inference.engines.record import Record, Recorder, gather
+from crowdwise.inference.engines.record import Record, Recorder
 from crowdwise.inference.engines.sockets import GroupError, SocketGroup
 from crowdwise.spark.rows import numbers_of, read_rows
 

@@ -6,6 +6,7 @@ step sends the tables to them and adds the sums that come back, in the same orde
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +15,14 @@ import numpy as np
 
 from crowdwise.annotations import Cells
 from crowdwise.inference.engines.blocks import Run
-from crowdwise.inference.engines.kernels import Block
+from crowdwise.inference.engines.kernels import NO_CELLS, Block
 from crowdwise.inference.engines.ranks import Crowd, CrowdSweeps, cut_row
 from crowdwise.inference.engines.sweeps import Edges, Work
 from crowdwise.spark.rows import BUCKET, read_rows
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import Array, Floats, Ints
 
 BLOCKS = {BUCKET: "int", "n_tasks": "long", "start": "binary", "code": "binary", "value": "binary"}
+FOUND = {BUCKET: "int", "found": "binary"}
 SUMS = {"level": "int", "place": "long", "total": "binary"}
 Shapes = Sequence[tuple[int, ...]]
 
@@ -83,8 +85,21 @@ class StepEngine(CrowdSweeps):
     def _load(self, edges: Edges) -> Block:
         raise NotImplementedError
 
+    def gather_blocks(self, work: Callable[[Block], tuple[Array, ...]]) -> list[Array]:
+        label, n_classes, first = self.pairs.label, self.n_classes, self.first
+        nothing = work(Block(NO_CELLS, label, None, n_classes))
+
+        def find(batches: Iterable[Any]) -> Iterator[Any]:
+            for row in (row for batch in batches for row in batch.to_pylist()):
+                block = read_block(row, label, n_classes, first[row[BUCKET]])
+                yield as_batch(FOUND, [row[BUCKET], pickle.dumps(work(block))])
+
+        rows = self.blocks.mapInArrow(find, schema_of(FOUND)).collect()
+        found = [pickle.loads(row["found"]) for row in sorted(rows, key=lambda row: row[BUCKET])]
+        return [np.concatenate(parts) for parts in zip(nothing, *found, strict=True)]
+
     def _sum(
-        self, work: Work, shapes: Shapes, load: Callable[[Edges], Block] | None = None
+        self, work: Work, shapes: Shapes, *, keeps: bool = False
     ) -> tuple[float, list[Floats]]:
         add = add_blocks(work, shapes, self.pairs.label, self.n_classes, self.first)
         found = self.blocks.mapInArrow(add, schema_of(SUMS)).collect()

@@ -16,7 +16,6 @@ from crowdwise.inference.engines.memory import (
     count_labels,
     pooled_confusion,
 )
-from crowdwise.inference.engines.weighted import WeightedEngine
 
 __all__ = [
     "ALONE",
@@ -34,7 +33,6 @@ __all__ = [
     "Sums",
     "Sweep",
     "TreeGroup",
-    "WeightedEngine",
     "count_labels",
     "pooled_confusion",
     "run_ranks",

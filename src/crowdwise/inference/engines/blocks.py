@@ -58,7 +58,8 @@ def in_order(
     if n_threads == 1:
         yield from map(work, items)
         return
-    with ThreadPoolExecutor(min(n_threads, len(items))) as pool:
+    pool = ThreadPoolExecutor(min(n_threads, len(items)))
+    try:
         waiting: deque[Future[Result]] = deque()
         for item in items:
             waiting.append(pool.submit(work, item))
@@ -66,6 +67,8 @@ def in_order(
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @dataclass

@@ -8,10 +8,12 @@ Triton is there, else plain torch.
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import torch
@@ -22,6 +24,7 @@ from crowdwise.annotations import TIE, Annotations, StoredAnnotations
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.inference.engines.engine import CoinSums, PairSums, Spread
 from crowdwise.inference.engines.files import FileEngine, KnownTasks
+from crowdwise.inference.engines.kernels import NO_TASKS, Block
 from crowdwise.inference.engines.memory import MemoryEngine
 from crowdwise.inference.engines.sorted_cells import (
     BUILDING,
@@ -30,8 +33,7 @@ from crowdwise.inference.engines.sorted_cells import (
     SortedCells,
     send,
 )
-from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
-from crowdwise.inference.engines.weighted import WeightedEngine
+from crowdwise.inference.engines.sweeps import BlockSweeps
 from crowdwise.typing import Floats, Ints
 
 log = logging.getLogger("crowdwise")
@@ -129,6 +131,19 @@ class DeviceSweeps(BlockSweeps):
 
     place: SortedCells = field(kw_only=True)
 
+    @abstractmethod
+    def _gold_of_all(self) -> Ints | None:
+        """The gold class of each task, -1 for none."""
+
+    def reweighted(
+        self, weights: Floats, hidden: Ints = NO_TASKS, n_threads: int | None = None
+    ) -> Self:
+        other = super().reweighted(weights, hidden, n_threads)
+        if len(hidden):
+            place = replace(self.place, gold=None).with_gold(other._gold_of_all())
+            vars(other)["place"] = place
+        return other
+
     def sweep_pairs(self, log_prior: Floats, table: Floats, *, hard: bool = False) -> PairSums:
         evidence, truths, share = self._sweep(log_prior, self._weigh(table), hard=hard)
         counts = self._weigh(_numbers(self.place.count(share)))
@@ -149,43 +164,6 @@ class DeviceSweeps(BlockSweeps):
     def tally_coins(self) -> CoinSums:
         return self._coins(0.0, *self._start(None))
 
-    def pair_posterior(self, log_prior: Floats, table: Floats) -> Floats:
-        return self._infer(log_prior, self._weigh(table))
-
-    def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> Floats:
-        return self._infer(log_prior, self._lifts(self._coin_tables(right, wrong)[0]))
-
-    def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
-        ones = self._votes_of(weights)
-        return self._fill(lambda edges, out: _put(self._shares(ones, slice(*edges)), out))
-
-    def signed_shares(self, weights: Floats) -> Floats:
-        every, own = self._votes_of(None), self._votes_of(weights)
-        below = self._votes_of(np.minimum(weights, 0.0)) if (weights < 0).any() else None
-
-        def work(edges: Edges, out: Floats) -> None:
-            some = slice(*edges)
-            votes = self.place.joint(own, some)
-            if below is not None:
-                against = self.place.joint(below, some).sum(dim=1, keepdim=True)
-                votes = (votes - against).clamp_min(0.0)
-            light = votes.sum(dim=1, keepdim=True) <= 0
-            votes = torch.where(light, self.place.joint(every, some), votes)
-            _put(votes / votes.sum(dim=1, keepdim=True), out)
-
-        return self._fill(work)
-
-    def _infer(self, log_prior: Floats, table: Floats) -> Floats:
-        prior, rows = self._sent(log_prior), self._sent(table)
-
-        def work(edges: Edges, out: Floats) -> None:
-            joint = self.place.joint(rows, slice(*edges)).add_(prior)
-            self.place.rule_out(joint, slice(*edges), self.n_classes)
-            share = torch.softmax(joint, dim=1).reshape(len(out), self.n_classes, -1)
-            _put(share.sum(dim=2), out)
-
-        return self._fill(work)
-
     def _sweep(
         self, log_prior: Floats, table: Floats, *, hard: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -195,7 +173,8 @@ class DeviceSweeps(BlockSweeps):
 
     def _start(self, spread: Spread | None) -> tuple[Tensor, Tensor]:
         """Truths, and P(truth) of each task: its share of labels."""
-        place, ones, sums, parts = self.place, self._start_votes(), [], []
+        place, sums, parts = self.place, [], []
+        ones = self._sent(self._lifts(np.ones(len(self.pairs))))  # all workers begin alike
         for some in place.chunks():
             shares = self._shares(ones, some)
             if place.gold is not None:
@@ -207,9 +186,6 @@ class DeviceSweeps(BlockSweeps):
             sums.append(shares.sum(dim=0))
             parts.append(shares.to(place.kind))
         return torch.stack(sums).sum(dim=0), torch.cat(parts)
-
-    def _start_votes(self) -> Tensor:
-        return self._votes_of(None)
 
     def _votes_of(self, weights: Floats | None) -> Tensor:
         """A table that adds up votes, in which workers count by these weights."""
@@ -256,18 +232,48 @@ class DeviceEngine(DeviceSweeps, MemoryEngine):
         """The annotations, and their gold, on a device."""
         return cls(votes, gold, n_threads, place=bring(name, votes).with_gold(gold))
 
+    def _gold_of_all(self) -> Ints | None:
+        return self.gold
+
+    def pair_posterior(self, log_prior: Floats, table: Floats) -> Floats:
+        return self._infer(log_prior, self._weigh(table))
+
+    def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> Floats:
+        return self._infer(log_prior, self._lifts(self._coin_tables(right, wrong)[0]))
+
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
         if not soft and self.annotations.soft is not None:
             return MemoryEngine.shares(self, weights, soft=False)
-        return super().shares(weights)
+        ones = self._votes_of(weights)
+        return self._fill(lambda block, out: _put(self._shares(ones, _tasks(block)), out))
 
+    def signed_shares(self, weights: Floats) -> Floats:
+        every, own = self._votes_of(None), self._votes_of(weights)
+        below = self._votes_of(np.minimum(weights, 0.0)) if (weights < 0).any() else None
 
-@dataclass(frozen=True, eq=False)
-class DeviceWeightedEngine(DeviceSweeps, WeightedEngine):
-    """Annotations on a device that count by the weight of their worker; all begin alike."""
+        def work(block: Block, out: Floats) -> None:
+            some = _tasks(block)
+            votes = self.place.joint(own, some)
+            if below is not None:
+                against = self.place.joint(below, some).sum(dim=1, keepdim=True)
+                votes = (votes - against).clamp_min(0.0)
+            light = votes.sum(dim=1, keepdim=True) <= 0
+            votes = torch.where(light, self.place.joint(every, some), votes)
+            _put(votes / votes.sum(dim=1, keepdim=True), out)
 
-    def _start_votes(self) -> Tensor:
-        return self._sent(self._lifts(np.ones(len(self.pairs))))
+        return self._fill(work)
+
+    def _infer(self, log_prior: Floats, table: Floats) -> Floats:
+        prior, rows = self._sent(log_prior), self._sent(table)
+
+        def work(block: Block, out: Floats) -> None:
+            some = _tasks(block)
+            joint = self.place.joint(rows, some).add_(prior)
+            self.place.rule_out(joint, some, self.n_classes)
+            share = torch.softmax(joint, dim=1).reshape(len(out), self.n_classes, -1)
+            _put(share.sum(dim=2), out)
+
+        return self._fill(work)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,9 +293,12 @@ class DeviceFileEngine(DeviceSweeps, FileEngine):
                 cells = stored.cells(first, min(first + TASKS_AT_ONCE, stored.n_tasks))
                 yield cells.indptr, cells.code, cells.value
 
-        gold = None if known is None else known.within((0, stored.n_tasks))
-        place = device.bring(read(), sizes, stored.n_classes).with_gold(gold)
-        return cls(stored, n_threads, known=known, place=place)
+        place = device.bring(read(), sizes, stored.n_classes)
+        found = cls(stored, n_threads, known=known, place=place)
+        return replace(found, place=place.with_gold(found._gold_of_all()))
+
+    def _gold_of_all(self) -> Ints | None:
+        return self._gold((0, self.n_tasks))
 
 
 def bring(name: str, votes: Annotations) -> SortedCells:
@@ -297,6 +306,10 @@ def bring(name: str, votes: Annotations) -> SortedCells:
     device, cells = Device.find(name), votes.pair_cells
     sizes = votes.n_tasks, len(cells.code), len(votes.pairs)
     return device.bring(iter([(cells.indptr, cells.code, cells.value)]), sizes, votes.n_classes)
+
+
+def _tasks(block: Block) -> slice:
+    return slice(block.first, block.first + block.n_tasks)
 
 
 @contextmanager

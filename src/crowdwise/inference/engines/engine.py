@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 
 from crowdwise.annotations import Annotations, Pairs
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.inference.engines.group import Group
+from crowdwise.inference.engines.kernels import NO_TASKS
 from crowdwise.typing import Array, Floats, Ints
 
 CELL = 46  # bytes per cell of workers x classes x classes: tables of a step, and their sums
@@ -216,6 +217,26 @@ class Engine(Protocol):
 
     def fill_blocks(self, work: Callable[..., None]) -> Posterior:
         """A posterior, (task, class), whose rows ``work(block, rows)`` fills in."""
+        ...
+
+    def gather_blocks(self, work: Callable[..., tuple[Array, ...]]) -> list[Array]:
+        """What ``work(block)`` finds in each block, one after another; the same on every rank.
+
+        It returns arrays of numbers of 8 bytes, with rows for few of the tasks, and those of
+        a block without tasks too.
+        """
+        ...
+
+    def reweighted(
+        self, weights: Floats, hidden: Ints = NO_TASKS, n_threads: int | None = None
+    ) -> Self:
+        """The same annotations, where workers count by these weights, above 0.
+
+        A worker of weight two counts like one whose rows are all there twice; but what is
+        tallied starts from the shares of plain labels. Weights enter the tables that are sent and
+        the counts that come back, so that a sweep costs what it costs without them. The truths
+        of ``hidden`` tasks are no longer known.
+        """
         ...
 
     def collect(self) -> tuple[Annotations, Ints | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from crowdwise.annotations import Annotations, Pairs, StoredAnnotations
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.inference.engines.blocks import cut_tasks, in_order
 from crowdwise.inference.engines.group import ALONE, Group, least_blocks, share_out
-from crowdwise.inference.engines.kernels import Block
-from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
+from crowdwise.inference.engines.kernels import NO_TASKS, Block
+from crowdwise.inference.engines.sweeps import BlockSweeps, Edges, Fill
 from crowdwise.inference.simplex import clamp, normalize
 from crowdwise.typing import Array, Floats, Ints
 
@@ -24,6 +24,11 @@ class KnownTasks:
 
     task: Ints
     label: Ints
+
+    def without(self, tasks: Ints) -> KnownTasks:
+        """The same, less some of the tasks."""
+        kept = ~np.isin(self.task, tasks)
+        return KnownTasks(self.task[kept], self.label[kept])
 
     def within(self, edges: Edges) -> Ints:
         """The gold class of each task of a block, -1 for none."""
@@ -41,6 +46,7 @@ class StreamedPosterior:
     edges: list[Edges]
     work: Callable[[Edges, Floats], None]
     n_threads: int | None
+    rows: Fill  # what ``work`` does to a block that is loaded
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,18 +87,19 @@ class StreamedSweeps(BlockSweeps):
         return self.pairs.add_up(given).astype(np.int64)
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
-        own = None if weights is None else weights[self.pairs.worker]
+        every = np.ones(self.n_workers) if weights is None else weights
+        alike = weights is None and self.worker_weights is None
+        own = None if alike else self._weigh(every[self.pairs.worker])
 
-        def work(edges: Edges, out: Floats) -> None:
-            out[:] = self._load(edges).shares(own)
+        def work(block: Block, out: Floats) -> None:
+            out[:] = block.shares(own)
 
         return self._fill(work)
 
     def signed_shares(self, weights: Floats) -> Floats:
-        own = weights[self.pairs.worker]
+        own = self._weigh(weights[self.pairs.worker])
 
-        def work(edges: Edges, out: Floats) -> None:
-            block = self._load(edges)
+        def work(block: Block, out: Floats) -> None:
             votes = block.votes(own)
             if (weights < 0).any():
                 against = block.votes(np.minimum(own, 0.0)).sum(axis=1, keepdims=True)
@@ -165,13 +172,21 @@ class FileEngine(StreamedSweeps):
         cells = self.stored.cells(*edges)
         return Block(cells, self.pairs.label, self._gold(edges), self.n_classes, edges[0])
 
+    def reweighted(
+        self, weights: Floats, hidden: Ints = NO_TASKS, n_threads: int | None = None
+    ) -> Self:
+        other = super().reweighted(weights, hidden, n_threads)
+        if self.known is not None:
+            vars(other)["known"] = self.known.without(hidden)
+        return other
+
     def _gold(self, edges: Edges) -> Ints | None:
         return None if self.known is None else self.known.within(edges)
 
-    def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
+    def _fill(self, work: Fill) -> Floats:
         def settle(edges: Edges, out: Floats) -> None:
-            work(edges, out)
+            work(self._load(edges), out)
             out[:] = clamp(out, self._gold(edges))
 
-        found = StreamedPosterior(self.stored, self._cut(0), settle, self.n_threads)
+        found = StreamedPosterior(self.stored, self._cut(0), settle, self.n_threads, work)
         return cast("Floats", found)  # rows are made later

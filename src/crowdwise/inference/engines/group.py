@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from crowdwise.inference.engines.blocks import Parts, Run
 from crowdwise.typing import Array
 
@@ -149,3 +151,10 @@ def least_blocks(group: Group) -> int:
     """How many blocks there must be to share them out: a power of two, as every cut has."""
     whole = 1 << (group.size - 1).bit_length()
     return whole if whole == group.size else 4 * whole  # lest one rank has twice as many
+
+
+def gather(group: Group, number: int) -> list[int]:
+    """The numbers of all ranks."""
+    own = np.zeros(group.size)
+    own[group.rank] = number
+    return [int(value) for value in group.add(Run([(0, group.rank, (own,))]))[0]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from crowdwise.inference.simplex import clamp, gold_mask
 from crowdwise.typing import Floats, Ints
 
 NOTHING = np.zeros((0, 0))
+NO_CELLS = Cells(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
+NO_TASKS = np.zeros(0, dtype=np.int64)
+TASKS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +28,26 @@ class Block:
     gold: Ints | None
     n_classes: int
     first: int = 0  # number of the first task among all
+    once: Cells | None = None  # a cell for each annotation, where ``cells`` has one for each class
 
     @property
     def n_tasks(self) -> int:
         return self.cells.n_tasks
+
+    def take(self, rows: Ints) -> Block:
+        """Some of the tasks."""
+        gold = None if self.gold is None else self.gold[rows]
+        once = None if self.once is None else self.once.take(rows)
+        return Block(self.cells.take(rows), self.label, gold, self.n_classes, -1, once)
+
+    def chunks(self) -> Iterator[Block]:
+        """The tasks, some at a time, for work that needs memory for each of them."""
+        indptr, code, value = self.cells.indptr, self.cells.code, self.cells.value
+        for low in range(0, self.n_tasks, TASKS_AT_ONCE):
+            high = min(low + TASKS_AT_ONCE, self.n_tasks)
+            cells = Cells(indptr[low : high + 1], code, value)
+            gold = None if self.gold is None else self.gold[low:high]
+            yield replace(self, cells=cells, gold=gold, first=self.first + low, once=None)
 
     def refuse_misfits(self, log_prior: Floats, *tables: Floats) -> None:
         """Refuse tables of other sizes, which compiled loops would read beyond their end."""

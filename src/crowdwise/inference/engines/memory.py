@@ -10,17 +10,17 @@ was built with a C compiler; set ``CROWDWISE_NATIVE=0`` to do without.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from crowdwise.annotations import Annotations, Cells, Pairs
 from crowdwise.inference.engines.blocks import Parts, add_up, cut_tasks, in_order
 from crowdwise.inference.engines.engine import Sweep
-from crowdwise.inference.engines.kernels import Block, count_block, sweep_block
-from crowdwise.inference.engines.sweeps import BlockSweeps, Edges
+from crowdwise.inference.engines.kernels import NO_TASKS, Block, count_block, sweep_block
+from crowdwise.inference.engines.sweeps import BlockSweeps, Edges, Fill
 from crowdwise.inference.simplex import normalize
 from crowdwise.typing import Array, Floats, Ints
 
@@ -86,17 +86,13 @@ class MemoryEngine(BlockSweeps):
         return self._weigh_all(counts)
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Floats:
-        own = self.annotations.weight
-        if weights is not None:
-            own = weights[self.annotations.worker] * (1.0 if own is None else own)
+        own = self._weights(weights)
         distributions = self.annotations.soft if soft else None
         return replace(self.annotations, weight=own, soft=distributions).shares()
 
     def signed_shares(self, weights: Floats) -> Floats:
         # Lifting all classes of a task alike leaves the winner of the plain weighted sum.
-        own = weights[self.annotations.worker]
-        if self.annotations.weight is not None:
-            own = own * self.annotations.weight
+        own = np.asarray(self._weights(weights))
         votes = replace(self.annotations, weight=own).votes()  # (task, class)
         if (weights < 0).any():
             against = np.bincount(self.annotations.task, np.minimum(own, 0.0), self.n_tasks)
@@ -107,7 +103,28 @@ class MemoryEngine(BlockSweeps):
         return normalize(votes)
 
     def collect(self) -> tuple[Annotations, Ints | None]:
-        return self.annotations, self.gold
+        if self.worker_weights is None:
+            return self.annotations, self.gold
+        return replace(self.annotations, weight=self._weights()), self.gold
+
+    def reweighted(
+        self, weights: Floats, hidden: Ints = NO_TASKS, n_threads: int | None = None
+    ) -> Self:
+        other = super().reweighted(weights, hidden, n_threads)
+        if self.gold is not None and len(hidden):
+            gold = self.gold.copy()
+            gold[hidden] = -1
+            vars(other).pop("_codes", None)
+            vars(other)["gold"] = gold
+        return other
+
+    def _weights(self, weights: Floats | None = None) -> Floats | None:
+        """Weight of each annotation, where workers count by these weights too."""
+        own = self.annotations.weight
+        for more in (weights, self.worker_weights):
+            if more is not None:
+                own = more[self.annotations.worker] * (1.0 if own is None else own)
+        return own
 
     @cached_property
     def _every(self) -> Pairs:
@@ -122,7 +139,9 @@ class MemoryEngine(BlockSweeps):
 
     def _weigh_all(self, table: Floats) -> Floats:
         """As :meth:`_weigh`, of a table of all pairs, (worker, truth, label)."""
-        return table
+        if self.worker_weights is None:
+            return table
+        return table * self.worker_weights[:, None, None]
 
     def _cut(self, table_size: int) -> list[Edges]:
         return cut_cells(self.annotations.pair_cells, table_size)
@@ -134,13 +153,24 @@ class MemoryEngine(BlockSweeps):
         start, stop = edges
         gold = None if self._codes is None else self._codes[start:stop]
         some = Cells(cells.indptr[start : stop + 1], cells.code, cells.value)
-        return Block(some, pairs.label, gold, self.n_classes, start)
+        return Block(some, pairs.label, gold, self.n_classes, start, self._once(edges))
 
-    def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
+    def _once(self, edges: Edges) -> Cells | None:
+        """A cell for each annotation of some tasks, where they are distributions."""
+        if self.annotations.soft is None:
+            return None
+        cells = self._hard_cells
+        return Cells(cells.indptr[edges[0] : edges[1] + 1], cells.code, cells.value)
+
+    @cached_property
+    def _hard_cells(self) -> Cells:
+        return replace(self.annotations, soft=None).cells
+
+    def _fill(self, work: Fill) -> Floats:
         posterior = np.empty((self.n_tasks, self.n_classes))
 
         def one(edges: Edges) -> None:
-            work(edges, posterior[slice(*edges)])
+            work(self._load(edges), posterior[slice(*edges)])
 
         for _ in in_order(one, self._cut(0), self.n_threads):
             pass
@@ -168,8 +198,12 @@ def pooled_confusion(annotations: Annotations, posterior: Floats, pooling: float
     Each row gets ``pooling`` labels of the crowd's confusion, so that no worker is ever
     certain.
     """
-    counts = count_labels(annotations, posterior)
-    crowd = normalize(counts.sum(axis=0) + 1.0 / annotations.n_classes)
+    return pool_confusion(count_labels(annotations, posterior), pooling)
+
+
+def pool_confusion(counts: Floats, pooling: float = 1.0) -> Floats:
+    """The same from counts, ``(worker, truth, label)``."""
+    crowd = normalize(counts.sum(axis=0) + 1.0 / counts.shape[-1])
     return normalize(counts + pooling * crowd)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import cast
@@ -12,13 +12,11 @@ import numpy as np
 
 from crowdwise.annotations import Cells, Pairs
 from crowdwise.inference.engines.files import StreamedSweeps
-from crowdwise.inference.engines.group import ALONE, Group
-from crowdwise.inference.engines.kernels import Block
-from crowdwise.inference.engines.record import Recorder, gather
-from crowdwise.inference.engines.sweeps import Edges, Work
+from crowdwise.inference.engines.group import ALONE, Group, gather
+from crowdwise.inference.engines.kernels import NO_CELLS, Block
+from crowdwise.inference.engines.record import Recorder
+from crowdwise.inference.engines.sweeps import Edges, Fill, Work
 from crowdwise.typing import Array, Floats
-
-NO_CELLS = Cells(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +32,7 @@ class Crowd:
 class Elsewhere:
     """Stands for a posterior whose rows are made where the annotations are."""
 
-    n_classes: int
+    rows: Fill
 
 
 class CrowdSweeps(StreamedSweeps):
@@ -62,8 +60,8 @@ class CrowdSweeps(StreamedSweeps):
         """Some tasks, of which the first has that number."""
         return Block(cells, self.pairs.label, None, self.n_classes, first)
 
-    def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
-        return cast("Floats", Elsewhere(self.n_classes))
+    def _fill(self, work: Fill) -> Floats:
+        return cast("Floats", Elsewhere(work))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +95,10 @@ class RankEngine(CrowdSweeps):
         return self.block(self.cells[bisect_right(self.firsts, edges[0]) - 1], edges[0])
 
     def _sum(
-        self,
-        work: Work,
-        shapes: Sequence[tuple[int, ...]],
-        load: Callable[[Edges], Block] | None = None,
+        self, work: Work, shapes: Sequence[tuple[int, ...]], *, keeps: bool = False
     ) -> tuple[float, list[Floats]]:
-        if self.recorder is None or load is not None:  # work that keeps something is done again
-            return super()._sum(work, shapes, load)
+        if self.recorder is None or keeps:  # what was kept beside is gone: it is done again
+            return super()._sum(work, shapes)
         row = self.recorder.recall()
         if row is None:
             evidence, sums = super()._sum(work, shapes)

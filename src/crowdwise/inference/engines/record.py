@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdwise.inference.engines.blocks import Parts, Run
-from crowdwise.inference.engines.group import Group
+from crowdwise.inference.engines.group import Group, gather
 from crowdwise.typing import Floats
 
 MOST_BYTES = 4 << 30
@@ -74,10 +74,3 @@ class Recorder:
         if self.record is not None and self.step >= len(self.record):
             self.record.append(row)
         self.step += 1
-
-
-def gather(group: Group, number: int) -> list[int]:
-    """The numbers of all ranks."""
-    own = np.zeros(group.size)
-    own[group.rank] = number
-    return [int(value) for value in group.add(Run([(0, group.rank, (own,))]))[0]]

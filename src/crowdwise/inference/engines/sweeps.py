@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
-from crowdwise.annotations import Pairs
+from crowdwise.annotations import Cells, Pairs
 from crowdwise.inference.engines.blocks import Parts, Run, in_order
 from crowdwise.inference.engines.engine import CoinSums, PairSums, Posterior, Spread, Sums
-from crowdwise.inference.engines.group import ALONE, Group
+from crowdwise.inference.engines.group import ALONE, Group, gather
 from crowdwise.inference.engines.kernels import (
+    NO_CELLS,
+    NO_TASKS,
     NOTHING,
     Block,
     coin_block,
@@ -19,10 +24,11 @@ from crowdwise.inference.engines.kernels import (
     sweep_block,
     vote_block,
 )
-from crowdwise.typing import Floats
+from crowdwise.typing import Array, Floats, Ints
 
 Edges = tuple[int, int]
 Work = Callable[..., float | None]  # of a block and the sums to add to; returns the evidence
+Fill = Callable[[Block, Floats], None]  # of a block and its rows of a posterior
 
 
 class BlockSweeps(ABC):
@@ -45,6 +51,7 @@ class BlockSweeps(ABC):
 
     n_threads: int | None
     group: Group = ALONE
+    worker_weights: Floats | None = None
 
     @property
     @abstractmethod
@@ -71,18 +78,29 @@ class BlockSweeps(ABC):
         """One of them; its codes are places of :attr:`pairs`."""
 
     @abstractmethod
-    def _fill(self, work: Callable[[Edges, Floats], None]) -> Floats:
+    def _fill(self, work: Fill) -> Floats:
         """The posterior whose rows ``work`` fills in, for one block after another."""
+
+    def reweighted(
+        self, weights: Floats, hidden: Ints = NO_TASKS, n_threads: int | None = None
+    ) -> Self:
+        other = copy(self)
+        vars(other).pop("_given", None)
+        vars(other).update(worker_weights=weights, n_threads=n_threads)
+        return other
 
     def _weigh(self, rows: Floats) -> Floats:
         """What goes into a sweep or comes out of it, (pair, …), times the worker's weight."""
-        return rows
+        if self.worker_weights is None:
+            return rows
+        weight = self.worker_weights[self.pairs.worker]
+        return rows * (weight if rows.ndim == 1 else weight[:, None])
 
     def tally_pairs(self, spread: Spread | None = None) -> PairSums:
         if spread is None:
             shapes = (self.n_classes,), (len(self.pairs), self.n_classes)
             _, (truths, counts) = self._sum(vote_block, shapes)
-            return PairSums(0.0, truths, counts)
+            return PairSums(0.0, truths, self._weigh(counts))
         n_truths = spread(np.zeros((0, self.n_classes)), 0).shape[1]
 
         def work(block: Block, truths: Floats, counts: Floats) -> None:
@@ -91,7 +109,7 @@ class BlockSweeps(ABC):
             count_block(block, posterior, counts)
 
         _, (truths, counts) = self._sum(work, [(n_truths,), (len(self.pairs), n_truths)])
-        return PairSums(0.0, truths, counts)
+        return PairSums(0.0, truths, self._weigh(counts))
 
     def tally_votes(self, spread: Spread | None = None) -> Sums:
         found = self.tally_pairs(spread)
@@ -134,8 +152,7 @@ class BlockSweeps(ABC):
         prior, rows = _floats(log_prior), _floats(self._weigh(table))
         n_truths, n_classes = len(prior), self.n_classes
 
-        def work(edges: Edges, out: Floats) -> None:
-            block = self._load(edges)
+        def work(block: Block, out: Floats) -> None:
             found = out if n_truths == n_classes else np.empty((len(out), n_truths))
             unused, mask = np.zeros(n_truths), block.mask(n_truths)
             sweep_block(block, prior, rows, mask, unused, NOTHING, found)
@@ -147,9 +164,8 @@ class BlockSweeps(ABC):
     def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> Posterior:
         prior, tables = _floats(log_prior), self._coin_tables(right, wrong)
 
-        def work(edges: Edges, out: Floats) -> None:
-            unused = np.zeros(len(prior))
-            coin_block(self._load(edges), prior, *tables, unused, NOTHING, out)
+        def work(block: Block, out: Floats) -> None:
+            coin_block(block, prior, *tables, np.zeros(len(prior)), NOTHING, out)
 
         return self._fill(work)
 
@@ -199,33 +215,63 @@ class BlockSweeps(ABC):
     def sum_blocks(
         self, work: Work, shapes: Sequence[tuple[int, ...]]
     ) -> tuple[float, list[Floats]]:
-        return self._sum(work, shapes, self._load_weighed)
+        weigh = self._weigher()
 
-    def fill_blocks(self, work: Callable[[Block, Floats], None]) -> Floats:
-        return self._fill(lambda edges, out: work(self._load_weighed(edges), out))
+        def weighed(block: Block, *sums: Floats) -> float | None:
+            return work(weigh(block), *sums)
 
-    def _load_weighed(self, edges: Edges) -> Block:
-        """A block whose annotations count by the weight of their worker."""
-        return self._load(edges)
+        return self._sum(weighed, shapes, keeps=True)
+
+    def fill_blocks(self, work: Fill) -> Floats:
+        weigh = self._weigher()
+        return self._fill(lambda block, out: work(weigh(block), out))
+
+    def gather_blocks(self, work: Callable[[Block], tuple[Array, ...]]) -> list[Array]:
+        nothing = work(Block(NO_CELLS, self.pairs.label, None, self.n_classes))
+        found = in_order(lambda edges: work(self._load(edges)), self._cut(0), self.n_threads)
+        own = [np.concatenate(parts) for parts in zip(nothing, *found, strict=True)]
+        return own if self.group.size == 1 else [gather_rows(self.group, rows) for rows in own]
+
+    def _weigher(self) -> Callable[[Block], Block]:
+        """What makes the annotations of a block count by the weight of their worker."""
+        if self.worker_weights is None:
+            return lambda block: block
+        weight = self.worker_weights[self.pairs.worker]
+
+        def weigh(block: Block) -> Block:
+            indptr, code, value = block.cells.indptr, block.cells.code, block.cells.value
+            some = slice(indptr[0], indptr[-1])
+            own = weight[code[some]] if value is None else weight[code[some]] * value[some]
+            return replace(block, cells=Cells(indptr - indptr[0], code[some], own))
+
+        return weigh
 
     def _sum(
-        self,
-        work: Work,
-        shapes: Sequence[tuple[int, ...]],
-        load: Callable[[Edges], Block] | None = None,
+        self, work: Work, shapes: Sequence[tuple[int, ...]], *, keeps: bool = False
     ) -> tuple[float, list[Floats]]:
-        """Evidence, and sums of these shapes, over all blocks."""
-        load = load or self._load
+        """Evidence, and sums of these shapes, over all blocks.
+
+        ``keeps`` says that the work may keep something beside.
+        """
 
         def one(edges: Edges) -> Parts:
             sums = [np.zeros(shape) for shape in shapes]
-            evidence = work(load(edges), *sums)
+            evidence = work(self._load(edges), *sums)
             return np.array([evidence or 0.0]), *sums
 
         size = max(int(np.prod(shape)) for shape in shapes)
         parts = in_order(one, self._cut(size), self.n_threads)
         evidence, *sums = self.group.add(Run.of(parts, self._first(size)))
         return float(evidence[0]), sums
+
+
+def gather_rows(group: Group, rows: Array) -> Array:
+    """The rows of all ranks, one rank after another; of numbers of 8 bytes."""
+    counts = gather(group, len(rows))
+    first = sum(counts[: group.rank])
+    total = np.zeros((sum(counts), *rows.shape[1:]), dtype=np.int64)
+    total[first : first + len(rows)] = rows.view(np.int64)
+    return group.add(Run([(0, group.rank, (total,))]))[0].view(rows.dtype)
 
 
 def _floats(array: Floats) -> Floats:
