@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -117,12 +117,12 @@ class Annotations(Parts):
         time: str | None = None,
         gold: str | None = None,
         score: str | None = None,
-        soft: Mapping[Any, str] | None = None,
+        soft: Mapping[Hashable, str] | None = None,
         tasks: Names | None = None,
         workers: Names | None = None,
         classes: Names | None = None,
         repeats: str = "all",
-        missing: Any = "auto",
+        missing: object = "auto",
         where: str = "The frame",
         notes: tuple[str, ...] = (),
     ) -> Self:
@@ -172,7 +172,7 @@ class Annotations(Parts):
     def from_matrix(
         cls,
         matrix: Any,
-        missing: Any = "auto",
+        missing: object = "auto",
         *,
         tasks: Names | None = None,
         workers: Names | None = None,
@@ -200,7 +200,7 @@ class Annotations(Parts):
         cls,
         labels: wide.Nested,
         *,
-        missing: Any = "auto",
+        missing: object = "auto",
         classes: Names | None = None,
         workers: Names | None = None,
     ) -> Self:
@@ -209,7 +209,7 @@ class Annotations(Parts):
         return cls._leave_out(columns, missing, classes)
 
     @classmethod
-    def _leave_out(cls, columns: Columns, missing: Any, classes: Names | None) -> Self:
+    def _leave_out(cls, columns: Columns, missing: object, classes: Names | None) -> Self:
         """The columns less labels that mean "no label"; a warning counts words among them."""
         kept = columns if missing is None else leave_out_missing(columns, missing, classes)
         if kept is not columns:
@@ -333,7 +333,7 @@ class Annotations(Parts):
         """A long frame ``task, worker, label`` (and ``weight``, ``time`` if known)."""
         return frames.to_frame(self)
 
-    def to_matrix(self, missing: Any = np.nan) -> pd.DataFrame:
+    def to_matrix(self, missing: object = np.nan) -> pd.DataFrame:
         """A wide frame, one row per task and one column per worker; repeats are refused."""
         return wide.to_matrix(self, missing)
 
@@ -341,7 +341,7 @@ class Annotations(Parts):
         """A Snorkel label matrix: class numbers, -1 where a worker abstains."""
         return wide.to_snorkel(self)
 
-    def to_dict(self) -> dict[Any, dict[Any, Any]]:
+    def to_dict(self) -> dict[Hashable, dict[Hashable, Hashable]]:
         """``{task: {worker: label}}``; repeats are refused."""
         return wide.to_dict(self)
 

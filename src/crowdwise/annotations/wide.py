@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ ONE_EACH = (
 
 def columns_from_matrix(
     matrix: Any,
-    missing: Any = "auto",
+    missing: object = "auto",
     *,
     tasks: Names | None = None,
     workers: Names | None = None,
@@ -135,7 +135,7 @@ def to_matrix(table: Columns, missing: Any) -> pd.DataFrame:
     return frame.rename_axis(index="task", columns="worker").infer_objects()
 
 
-def to_dict(table: Columns) -> dict[Any, dict[Any, Any]]:
+def to_dict(table: Columns) -> dict[Hashable, dict[Hashable, Hashable]]:
     """The labels as ``{task: {worker: label}}``."""
     _refuse_repeats(table)
     who = table.workers[table.worker].tolist()
@@ -185,7 +185,7 @@ def _advise(values: Array) -> str:
     return "read records with crowdwise.read(rows)" if rows else ONE_EACH
 
 
-def _find_present(values: Array, missing: Any) -> Array:
+def _find_present(values: Array, missing: object) -> Array:
     empty = pd.isna(values)
     if isinstance(missing, str) and missing == "auto":
         minus = _equal(values, -1)
@@ -206,7 +206,7 @@ def _find_present(values: Array, missing: Any) -> Array:
     return ~empty
 
 
-def _equal(values: Array, value: Any) -> Array:
+def _equal(values: Array, value: object) -> Array:
     same = ~pd.isna(values)  # pd.NA may not be compared
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return np.zeros(values.shape, dtype=bool)

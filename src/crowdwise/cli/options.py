@@ -18,8 +18,14 @@ from crowdwise.cli.outcome import say
 from crowdwise.errors import ParameterError, explain, plural
 
 if TYPE_CHECKING:
+    from argparse import _ActionsContainer
+
+    import pandas as pd
+    from sklearn.base import BaseEstimator
+
     from crowdwise.annotations import Annotations
     from crowdwise.io.features import FeatureTable
+    from crowdwise.typing import Array
 
 REPEATS = ("all", "first", "last", "majority")
 COLUMNS = ("task", "worker", "label", "weight", "time", "gold", "score")
@@ -120,14 +126,14 @@ def add_feature_options(parser: ArgumentParser, *, required: bool = False) -> No
     add_column_options(group)
 
 
-def add_column_options(group: Any) -> None:
+def add_column_options(group: "_ActionsContainer") -> None:
     """Add the flags that say what the columns of a table of features are."""
     group.add_argument("--feature-id", metavar="COLUMN", help="column with the task's name")
     text = "columns to use; x_* means all that start with x_"
     group.add_argument("--feature-columns", metavar="A,B,…", help=text)
 
 
-def read_feature_table(args: Namespace, tasks: Any = None) -> "FeatureTable":
+def read_feature_table(args: Namespace, tasks: "Array | None" = None) -> "FeatureTable":
     """Read the table of features that the flags name."""
     from crowdwise.io.features import read_features
 
@@ -135,7 +141,7 @@ def read_feature_table(args: Namespace, tasks: Any = None) -> "FeatureTable":
     return read_features(args.features, tasks=tasks, id=args.feature_id, columns=columns)
 
 
-def read_features_of(args: Namespace, annotations: "Annotations") -> Any:
+def read_features_of(args: Namespace, annotations: "Annotations") -> "Array":
     """One row of features per task; say on standard error how the file was understood."""
     X, notes = read_feature_table(args, annotations.tasks).take_tasks(annotations.tasks)
     for note in notes:
@@ -167,19 +173,19 @@ def add_method_options(
     group.add_argument("--seed", type=seed, metavar="N", help="for methods that use randomness")
 
 
-def add_partial_option(group: Any) -> None:
+def add_partial_option(group: "_ActionsContainer") -> None:
     """Add the flag that keeps what an interrupted training has learned."""
     text = "on Ctrl-C, write what was learned so far; a second Ctrl-C stops at once"
     group.add_argument("--keep-partial", action="store_true", help=text)
 
 
-def name_result(args: Namespace, model: Any) -> str:
+def name_result(args: Namespace, model: object) -> str:
     """The name of a fitted method; of one that was interrupted, with that fact."""
     name = type(model).__name__
     return f"{name}, interrupted and only half trained," if args.interrupted else name
 
 
-def assignment(text: str) -> tuple[str, Any]:
+def assignment(text: str) -> tuple[str, object]:
     """``name=value`` as a name and a Python value; what is not Python is text."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier():
@@ -245,7 +251,7 @@ def choose_method(args: Namespace, kind: str = "aggregate") -> Any:
     return make_method(args.method, dict(args.set), args.seed, kind)
 
 
-def make_method(name: str, settings: dict[str, Any], seed: int | None, kind: str) -> Any:
+def make_method(name: str, settings: dict[str, object], seed: int | None, kind: str) -> Any:
     """A method by name, with parameters; those of its training go there."""
     from crowdwise.base.params import find_misfits
 
@@ -279,7 +285,7 @@ def make_method(name: str, settings: dict[str, Any], seed: int | None, kind: str
     return model
 
 
-def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> Any:
+def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> "pd.Series | None":
     """Known truths; those that came with the annotations only if a flag asks for them."""
     gold = annotations.gold_labels
     if gold is not None and args.gold is None and args.gold_file is None:
@@ -289,7 +295,7 @@ def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> Any:
     return gold
 
 
-def _set_parts(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def _set_parts(model: "BaseEstimator", settings: dict[str, object]) -> dict[str, object]:
     """The settings, with ``epochs`` and the like inside the part that has them.
 
     ``part__name`` says which part is meant. Training logs its epochs, for --verbose to show.
@@ -310,7 +316,7 @@ def _set_parts(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def find_parts(model: Any) -> dict[str, Any]:
+def find_parts(model: "BaseEstimator") -> dict[str, "BaseEstimator"]:
     """The parts of a method that have parameters: those it has, or else those it would use."""
     known = model.get_params(deep=False)
     usual = {

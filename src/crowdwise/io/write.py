@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import PurePath
-from typing import IO, Any, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -34,8 +34,9 @@ SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".
             ".parquet": "parquet", ".pq": "parquet", ".npy": "snorkel"}  # fmt: skip
 ROWS = 100_000  # written at a time
 DIGITS = 6  # of numbers in tables of results
-Target: TypeAlias = str | PathLike[str] | IO[Any]
-Writer = Callable[[Any, IO[Any]], None]  # takes what to write, and a stream
+T = TypeVar("T")
+Target: TypeAlias = str | PathLike[str] | IO[str] | IO[bytes]
+Writer: TypeAlias = Callable[[T, IO[Any]], None]  # text or bytes, as the kind asks
 
 
 def write_labels(
@@ -73,12 +74,12 @@ def write_annotations(target: Target, annotations: Annotations, format: str | No
     _write(target, annotations, format, WRITERS)
 
 
-def write_json(target: Target, value: Any) -> None:
+def write_json(target: Target, value: object) -> None:
     """Write predictions or anything else of plain types as JSON."""
     _write(target, value, "json", {"json": _dump})
 
 
-def _write(target: Target, value: Any, format: str | None, writers: Mapping[str, Writer]) -> None:
+def _write(target: Target, value: T, format: str | None, writers: Mapping[str, Writer[T]]) -> None:
     """Pick the writer, and give it a stream to write to."""
     if not isinstance(target, str | PathLike) and hasattr(target, "write"):
         kind = _find_kind("", format, writers)
@@ -94,7 +95,7 @@ def _write(target: Target, value: Any, format: str | None, writers: Mapping[str,
             _write_stream(file, value, kind, writers[kind])
 
 
-def _find_kind(name: str, format: str | None, writers: Mapping[str, Writer]) -> str:
+def _find_kind(name: str, format: str | None, writers: Iterable[str]) -> str:
     """The kind of file: as given, as its suffix says, or CSV without one."""
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
     kind = format or (SUFFIXES.get(suffix, suffix) if suffix else "csv")
@@ -110,7 +111,7 @@ def _find_kind(name: str, format: str | None, writers: Mapping[str, Writer]) -> 
     return kind
 
 
-def _write_stream(stream: Any, value: Any, kind: str, writer: Writer) -> None:
+def _write_stream(stream: Any, value: T, kind: str, writer: Writer[T]) -> None:
     """Write text to a stream of text or bytes, or bytes to one of bytes."""
     is_text = isinstance(stream, io.TextIOBase)
     if kind in BINARY:
@@ -126,7 +127,7 @@ def _write_stream(stream: Any, value: Any, kind: str, writer: Writer) -> None:
 
 
 def _write_csv(
-    frame: pd.DataFrame, file: IO[Any], texts: Mapping[str, Array] | None = None, sep: str = ","
+    frame: pd.DataFrame, file: IO[str], texts: Mapping[str, Array] | None = None, sep: str = ","
 ) -> None:
     """Write delimited text; ``texts`` are the distinct values of columns, where known."""
     if texts is None:
@@ -154,7 +155,7 @@ def _guard_formulas(frame: pd.DataFrame, texts: Mapping[str, Array]) -> pd.DataF
 
 
 def _write_tsv(
-    frame: pd.DataFrame, file: IO[Any], texts: Mapping[str, Array] | None = None
+    frame: pd.DataFrame, file: IO[str], texts: Mapping[str, Array] | None = None
 ) -> None:
     _write_csv(frame, file, texts, "\t")
 
@@ -165,7 +166,7 @@ def _choose_quoting(*texts: Iterable[object]) -> Literal[0, 2]:
     return csv.QUOTE_NONNUMERIC if ends else csv.QUOTE_MINIMAL
 
 
-def _write_json(frame: pd.DataFrame, file: IO[Any]) -> None:
+def _write_json(frame: pd.DataFrame, file: IO[str]) -> None:
     """Write a list of records one by one: the same text as of the whole list at once."""
     opening = "["
     for record in _list_records(frame):
@@ -176,12 +177,12 @@ def _write_json(frame: pd.DataFrame, file: IO[Any]) -> None:
     file.write("\n]\n" if len(frame) else "[]\n")
 
 
-def _write_jsonl(frame: pd.DataFrame, file: IO[Any]) -> None:
+def _write_jsonl(frame: pd.DataFrame, file: IO[str]) -> None:
     for record in _list_records(frame):
         file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
 
 
-def _write_parquet(frame: pd.DataFrame, file: IO[Any]) -> None:
+def _write_parquet(frame: pd.DataFrame, file: IO[bytes]) -> None:
     try:
         import pyarrow as pa
     except ImportError:
@@ -199,12 +200,12 @@ def _write_parquet(frame: pd.DataFrame, file: IO[Any]) -> None:
         ) from error
 
 
-def _dump(value: Any, file: IO[str]) -> None:
+def _dump(value: object, file: IO[str]) -> None:
     json.dump(value, file, ensure_ascii=False, indent=1, default=str)
     file.write("\n")
 
 
-def _list_records(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _list_records(frame: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Rows as plain values, None for what is missing."""
     columns = [frame[name].astype(object).where(frame[name].notna(), None) for name in frame]
     rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -227,7 +228,7 @@ def _list_texts(annotations: Annotations) -> dict[str, Array]:
 
 def _make_long_writer(
     write: Callable[[pd.DataFrame, IO[str], Mapping[str, Array]], None],
-) -> Writer:
+) -> Writer[Annotations]:
     """A writer of text, which refuses empty names: they would be read as missing."""
 
     def write_text(annotations: Annotations, file: IO[str]) -> None:
@@ -245,7 +246,7 @@ def _make_long_writer(
     return write_text
 
 
-def _write_wide(annotations: Annotations, file: IO[Any]) -> None:
+def _write_wide(annotations: Annotations, file: IO[str]) -> None:
     warn_about_losses(annotations, "A wide table")
     for role, names in _list_texts(annotations).items():
         warn_about_duplicates(names, role)
@@ -258,27 +259,27 @@ def _write_wide(annotations: Annotations, file: IO[Any]) -> None:
     matrix.to_csv(file, lineterminator="\n", quoting=quoting)
 
 
-def _write_nested(annotations: Annotations, file: IO[Any]) -> None:
+def _write_nested(annotations: Annotations, file: IO[str]) -> None:
     warn_about_losses(annotations, "{task: {worker: label}}")
     warn_about_duplicates(annotations.tasks, "task")
     warn_about_duplicates(annotations.workers, "worker")
     _dump(annotations.to_dict(), file)
 
 
-def _write_snorkel(annotations: Annotations, file: IO[Any]) -> None:
+def _write_snorkel(annotations: Annotations, file: IO[bytes]) -> None:
     warn_about_losses(annotations, "A label matrix")
     np.save(file, annotations.to_snorkel())
 
 
 BINARY = ("parquet", "snorkel")
-TABLES: dict[str, Writer] = {
+TABLES: dict[str, Writer[pd.DataFrame]] = {
     "csv": _write_csv,
     "tsv": _write_tsv,
     "json": _write_json,
     "jsonl": _write_jsonl,
     "parquet": _write_parquet,
 }
-WRITERS: dict[str, Writer] = {
+WRITERS: dict[str, Writer[Annotations]] = {
     "csv": _make_long_writer(_write_csv),
     "tsv": _make_long_writer(_write_tsv),
     "json": lambda annotations, file: _write_json(_to_long(annotations), file),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from crowdwise.learn.parts import CrowdObjective
@@ -69,13 +70,13 @@ def deal(data: CrowdData, rng: np.random.RandomState) -> Ints:
 
 
 def deal_rows(
-    rows: Any, labeled: Array, rng: np.random.RandomState, *, costly: bool = False
+    rows: Floats | csr_array, labeled: Array, rng: np.random.RandomState, *, costly: bool = False
 ) -> Ints:
     """The same for rows of numbers, dense or sparse."""
     return deal_places(place_of(rows), labeled, rng, costly=costly)
 
 
-def place_of(rows: Any) -> Floats:
+def place_of(rows: Floats | csr_array) -> Floats:
     """A number of each row, which orders them."""
     return np.asarray(rows @ np.cos(np.arange(rows.shape[1]) + 1.0))
 

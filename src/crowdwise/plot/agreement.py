@@ -1,7 +1,6 @@
 """Agreement of every pair of workers."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,20 +10,20 @@ from scipy.spatial.distance import squareform
 from crowdwise.annotations import Annotations
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.evaluate import cohen_kappa_matrix
-from crowdwise.evaluate.label_counts import once_per_worker
+from crowdwise.evaluate.label_counts import WeightsLike, once_per_worker
 from crowdwise.plot._axes import one_axes
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import AnnotationsLike, Floats, Ints
 
 MOST_NUMBERS = 12  # workers up to which numbers in cells are legible
 MOST_NAMES = 60  # workers up to which names are legible
 
 
 def plot_agreement(
-    annotations: Any,
+    annotations: AnnotationsLike,
     *,
     n_workers: int = 40,
     min_overlap: int = 10,
-    weights: Any = "identity",
+    weights: WeightsLike = "identity",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how much every pair of workers agrees beyond chance, as a map of Cohen's kappa.

@@ -1,17 +1,16 @@
 """Calibration: whether confidence matches accuracy."""
 
-from typing import Any
-
 from matplotlib.axes import Axes
 
 from crowdwise.errors import plural
 from crowdwise.evaluate import reliability_table
+from crowdwise.evaluate.truth_alignment import Predictions, Truths
 from crowdwise.plot._axes import one_axes
 
 
 def plot_calibration(
-    predicted: Any,
-    truth: Any,
+    predicted: Predictions,
+    truth: Truths,
     *,
     n_bins: int = 10,
     bins: str = "width",

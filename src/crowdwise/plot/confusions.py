@@ -4,16 +4,18 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError, listing
+from crowdwise.evaluate.truth_alignment import Truths
 from crowdwise.inference import count_labels
 from crowdwise.io import as_annotations, as_gold
 from crowdwise.io.accept import align_to_model
-from crowdwise.plot._axes import grid_of_axes
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.plot._axes import AxesLike, grid_of_axes
+from crowdwise.typing import AnnotationsLike, Array, Floats, Ints, Names
 
 MOST_NUMBERS = 8  # classes up to which numbers in cells are legible
 CELL = (1.7, 2.1)
@@ -21,12 +23,12 @@ CELL = (1.7, 2.1)
 
 def plot_confusions(
     model: Any,
-    annotations: Any = None,
-    truth: Any = None,
+    annotations: AnnotationsLike | None = None,
+    truth: Truths | None = None,
     *,
-    workers: Any = None,
+    workers: Names | None = None,
     n_workers: int = 6,
-    axes: Any = None,
+    axes: AxesLike = None,
 ) -> Array:
     """Draw workers' confusion matrices as a model learned them, above those that are counted.
 
@@ -91,7 +93,7 @@ def confusion_rates(annotations: Annotations, truths: Floats) -> Floats:
     return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
 
 
-def draw_matrix(ax: Axes, table: Floats, classes: Array) -> Any:
+def draw_matrix(ax: Axes, table: Floats, classes: Array) -> AxesImage:
     """One matrix, with its numbers if they are legible."""
     picture = ax.imshow(table, vmin=0.0, vmax=1.0, cmap="Blues")
     names, small = [str(name) for name in classes], len(classes) <= 2 * MOST_NUMBERS
@@ -106,7 +108,7 @@ def draw_matrix(ax: Axes, table: Floats, classes: Array) -> Any:
     return picture
 
 
-def _truths(model: Any, known: Annotations, truth: Any) -> Floats:
+def _truths(model: Any, known: Annotations, truth: Truths | None) -> Floats:
     """Truths of the annotated tasks as distributions; zeros where nothing is known."""
     if truth is not None:
         codes = as_gold(truth, known)
@@ -116,7 +118,7 @@ def _truths(model: Any, known: Annotations, truth: Any) -> Floats:
     return np.concatenate([model.posterior_, nothing])[place]
 
 
-def _chosen(names: Array, workers: Any, busy: Ints, n_workers: int) -> Ints:
+def _chosen(names: Array, workers: Names | None, busy: Ints, n_workers: int) -> Ints:
     if workers is None:
         return np.argsort(-busy, kind="stable")[: max(n_workers, 1)]
     place = locate(names, np.atleast_1d(np.asarray(workers, dtype=object)))

@@ -12,11 +12,13 @@ from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.evaluate.agreement import observed_rows
 from crowdwise.evaluate.label_counts import label_counts, once_per_worker
 from crowdwise.io import as_annotations
-from crowdwise.plot._axes import grid_of_axes
-from crowdwise.typing import Array, Floats
+from crowdwise.plot._axes import AxesLike, grid_of_axes
+from crowdwise.typing import AnnotationsLike, Array, Floats
 
 
-def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -> Array:
+def plot_difficulty(
+    source: Any, annotations: AnnotationsLike | None = None, *, axes: AxesLike = None
+) -> Array:
     """Draw the difficulty of every task, easy to hard, and against how much workers agree.
 
     If the two are consistent, dots fall from left to right. A task that a model finds hard
@@ -67,13 +69,13 @@ def plot_difficulty(source: Any, annotations: Any = None, *, axes: Any = None) -
     return pair
 
 
-def entropies(annotations: Any) -> tuple[Array, Floats]:
+def entropies(annotations: AnnotationsLike) -> tuple[Array, Floats]:
     """Names of the labeled tasks, and the entropy of each task's labels in bits."""
     data = as_annotations(annotations).nonempty()
     return data.tasks, entr(data.shares()).sum(axis=1) / np.log(2.0)
 
 
-def task_agreement(annotations: Any) -> tuple[Array, Floats]:
+def task_agreement(annotations: AnnotationsLike) -> tuple[Array, Floats]:
     """Names of the tasks with two or more labels, and their shares of equal pairs of labels."""
     data = once_per_worker(annotations)
     data = data[np.flatnonzero(data.redundancy > 1)]

@@ -1,21 +1,23 @@
 """Tasks as points on a plane, before and after learning a representation."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations.names import locate
+from crowdwise.base.embedder import Embedder
 from crowdwise.errors import ParameterError, explain, plural
-from crowdwise.plot._axes import grid_of_axes
+from crowdwise.plot._axes import AxesLike, grid_of_axes
 from crowdwise.plot.worker_map import main_plane
-from crowdwise.typing import Array, Floats
+from crowdwise.typing import Array, FeaturesLike, Floats, Names
 
 SIZES = (8.0, 60.0)  # of tasks with confidence 0 and 1
 
 
-def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = None) -> Array:
+def plot_embedding_map(
+    model: Embedder, X: FeaturesLike, truth: Names | None = None, *, axes: AxesLike = None
+) -> Array:
     """Draw tasks by their features and by their representation, colored by class.
 
     Both planes are those of the two main directions (principal components) in which tasks
@@ -74,7 +76,7 @@ def plot_embedding_map(model: Any, X: Any, truth: Any = None, *, axes: Any = Non
     return pair
 
 
-def _draw(ax: Axes, rows: Floats, color: Floats, size: Any, what: str) -> Any:
+def _draw(ax: Axes, rows: Floats, color: Floats, size: Floats | float, what: str) -> PathCollection:
     place, share = main_plane(rows)
     points = ax.scatter(place[:, 0], place[:, 1], c=color, s=size, cmap="coolwarm", alpha=0.8, lw=0)
     ax.set(xlabel=f"first direction ({share[0]:.0%})", ylabel=f"second direction ({share[1]:.0%})")
@@ -82,7 +84,7 @@ def _draw(ax: Axes, rows: Floats, color: Floats, size: Any, what: str) -> Any:
     return points
 
 
-def _before(model: Any, X: Any) -> Floats:
+def _before(model: Embedder, X: FeaturesLike) -> Floats:
     """The features as the network sees them, a flat row each."""
     import torch
 
@@ -94,7 +96,7 @@ def _before(model: Any, X: Any) -> Floats:
     return rows.flatten(start_dim=1).double().numpy()
 
 
-def _colors(model: Any, truth: Any) -> tuple[Floats, list[str] | None]:
+def _colors(model: Embedder, truth: Names | None) -> tuple[Floats, list[str] | None]:
     """A number for each row, and the names of the numbers where they are classes."""
     if truth is None and len(model.classes_) == 2:
         return model.posterior_[:, 1], None

@@ -1,9 +1,9 @@
 """Learning curves: how results improve with more labels per task."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from sklearn.base import clone
@@ -17,21 +17,22 @@ from crowdwise.evaluate.learning_curve import (
     fit_and_time,
     fit_with_fewer_labels,
 )
+from crowdwise.evaluate.truth_alignment import Truths
 from crowdwise.io import as_annotations
 from crowdwise.io.truths import align_truths
 from crowdwise.plot._axes import one_axes
-from crowdwise.typing import Floats
+from crowdwise.typing import AnnotationsLike, Floats, RandomState
 
 
 def plot_redundancy(
-    methods: Any,
-    annotations: Any,
-    truth: Any = None,
+    methods: Aggregator | Mapping[str, Aggregator],
+    annotations: AnnotationsLike,
+    truth: Truths | None = None,
     *,
-    n_labels: Any = None,
+    n_labels: Sequence[int] | None = None,
     n_draws: int = 10,
     confidence: float = 0.9,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the learning curves of methods: how good they are with fewer labels per task.
@@ -103,7 +104,7 @@ def plot_redundancy(
     return ax
 
 
-def name_methods(methods: Any) -> dict[str, Aggregator]:
+def name_methods(methods: Aggregator | Mapping[str, Aggregator]) -> dict[str, Aggregator]:
     """Methods by name; a single one goes by its class."""
     table = dict(methods) if isinstance(methods, Mapping) else {type(methods).__name__: methods}
     for name, method in table.items():
@@ -118,7 +119,7 @@ def name_methods(methods: Any) -> dict[str, Aggregator]:
     return table
 
 
-def label_steps(data: Annotations, n_labels: Any) -> list[int]:
+def label_steps(data: Annotations, n_labels: Sequence[int] | None) -> list[int]:
     """The numbers of labels per task to try, in order."""
     most = int(data.redundancy.max(initial=0))
     if not most:
@@ -137,7 +138,12 @@ def label_steps(data: Annotations, n_labels: Any) -> list[int]:
 
 
 def curve_of(
-    method: Aggregator, data: Annotations, truth: Any, steps: list[int], seeds: list[int], n: int
+    method: Aggregator,
+    data: Annotations,
+    truth: pd.Series | None,
+    steps: list[int],
+    seeds: list[int],
+    n: int,
 ) -> list[Floats]:
     """The score of each draw of labels, for every number of labels."""
     whole = fit_and_time(clone(method), data).posterior

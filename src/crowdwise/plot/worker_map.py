@@ -3,10 +3,13 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from crowdwise.annotations.names import locate
+from crowdwise.base.aggregator import Aggregator
+from crowdwise.base.learner import Learner
 from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.plot._axes import one_axes
 from crowdwise.typing import Floats
@@ -14,7 +17,12 @@ from crowdwise.typing import Floats
 MOST_NAMES = 30  # workers up to which names are legible
 
 
-def plot_worker_map(model: Any, error_rate: Any = None, *, ax: Axes | None = None) -> Axes:
+def plot_worker_map(
+    model: Aggregator | Learner,
+    error_rate: pd.Series | Floats | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw workers so that those who make similar mistakes are close, colored by error rate.
 
     The plane is spanned by the first two principal components of the workers: by the model's
@@ -50,7 +58,7 @@ def plot_worker_map(model: Any, error_rate: Any = None, *, ax: Axes | None = Non
     return ax
 
 
-def worker_vectors(model: Any) -> Floats:
+def worker_vectors(model: Aggregator | Learner) -> Floats:
     """A row of numbers per worker."""
     for name in ("embedding_", "confusion_"):
         if hasattr(model, name):
@@ -75,7 +83,7 @@ def main_plane(rows: Floats) -> tuple[Floats, Floats]:
     return place, share
 
 
-def error_rates(model: Any, given: Any) -> Floats:
+def error_rates(model: Aggregator | Learner, given: pd.Series | Floats | None) -> Floats:
     """The error rate of each worker, in the order of ``workers_``."""
     if given is None:
         for name in ("worker_accuracy_", "skills_"):

@@ -4,15 +4,21 @@ from pathlib import Path
 from typing import Any
 
 from crowdwise.errors import ParameterError, explain
+from crowdwise.evaluate.truth_alignment import Truths
 from crowdwise.io.atomic import replace_file
 from crowdwise.report.facts import Facts, gather, to_json
 from crowdwise.report.page import to_html
+from crowdwise.typing import AnnotationsLike, FeaturesLike
 
 PAGES = ("", ".html", ".htm", ".json")
 
 
 def write_report(
-    annotations: Any, path: str | Path, X: Any = None, truth: Any = None, **options: Any
+    annotations: AnnotationsLike,
+    path: str | Path,
+    X: FeaturesLike = None,
+    truth: Truths | None = None,
+    **options: Any,
 ) -> Facts:
     """Write one HTML page about a crowd: labels, workers, agreement, and what is odd.
 

@@ -1,7 +1,6 @@
 """How accuracy would change with fewer or more labels per task."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ from sklearn.utils import check_random_state
 from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.evaluate import accuracy
 from crowdwise.evaluate.learning_curve import (
     LABELS_PER_TASK,
@@ -21,7 +21,7 @@ from crowdwise.inference import MemoryEngine, log_of, pooled_confusion
 from crowdwise.inference.simplex import normalize
 from crowdwise.report.facts.limits import sample_tasks
 from crowdwise.simulate import label_by_crowd
-from crowdwise.typing import Floats
+from crowdwise.typing import Floats, RandomState
 
 N_CROWDS, N_TASKS, N_DRAWS = 12, 500, 3
 BAGS = 20  # of a method that bags
@@ -53,7 +53,7 @@ class CurveFacts:
 
 
 def curve_facts(
-    data: Annotations, model: Any, truth: pd.Series | None, random_state: Any
+    data: Annotations, model: Aggregator, truth: pd.Series | None, random_state: RandomState
 ) -> CurveFacts | None:
     """Forecast by simulation, and measure what random subsets of the labels give."""
     if data.n_classes < 2 or data.n_workers < 2:
@@ -80,13 +80,15 @@ def curve_facts(
     return CurveFacts(now, tuple(points), note)
 
 
-def with_fewer_bags(model: Any) -> Any:
+def with_fewer_bags(model: Aggregator) -> Aggregator:
     """A copy to be fitted many times: labels hardly change from 20 bags on."""
     bags = {"n_bags": BAGS} if "n_bags" in model.get_params(deep=False) else {}
     return clone(model).set_params(**bags)
 
 
-def forecast(data: Annotations, posterior: Floats, steps: list[int], random_state: Any) -> Floats:
+def forecast(
+    data: Annotations, posterior: Floats, steps: list[int], random_state: RandomState
+) -> Floats:
     """Accuracy with each number of labels, (step, crowd), in simulated crowds like this one.
 
     Workers are drawn again from those of the data, by how much they label, with the
@@ -114,11 +116,11 @@ def forecast(data: Annotations, posterior: Floats, steps: list[int], random_stat
 
 def try_fewer_labels(
     data: Annotations,
-    model: Any,
+    model: Aggregator,
     whole: Floats,
     n_labels: int,
     truth: pd.Series | None,
-    random_state: Any,
+    random_state: RandomState,
 ) -> tuple[float, float]:
     """With at most this many labels per task: the shares that keep their label, and are right."""
     large = data.n_workers * data.n_classes**2 > LARGE

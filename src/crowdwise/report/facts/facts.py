@@ -5,10 +5,9 @@ import math
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from crowdwise.report.facts.classes import ClassFacts
 from crowdwise.report.facts.curve import CurveFacts
@@ -110,7 +109,7 @@ def to_json(facts: Facts) -> str:
     return json.dumps(to_plain(facts), ensure_ascii=False, allow_nan=False)
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> object:
     """Dicts, lists, text, numbers and None only."""
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
@@ -128,7 +127,7 @@ def to_plain(value: Any) -> Any:
     return value if known else str(value).encode("utf-8", "replace").decode("utf-8")
 
 
-def sparse_rows(table: Any) -> list[list[list[int]]]:
+def sparse_rows(table: csr_array) -> list[list[list[int]]]:
     """A sparse table of counts as a list of (column, count) for each row."""
     table = table.tocsr()
     column, times = table.indices.tolist(), table.data.astype(int).tolist()

@@ -2,7 +2,6 @@
 
 import logging
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 from sklearn.utils import check_random_state
@@ -11,9 +10,11 @@ from crowdwise import __version__, progress
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.annotations.truth_names import compare_classes, warn_unseen_truths
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.evaluate import agreement
 from crowdwise.evaluate.label_counts import once_per_worker
+from crowdwise.evaluate.truth_alignment import Truths
 from crowdwise.io import as_annotations
 from crowdwise.io.truths import align_truths
 from crowdwise.report.facts.classes import class_facts
@@ -30,6 +31,7 @@ from crowdwise.report.facts.plan import plan_facts
 from crowdwise.report.facts.tasks import task_facts
 from crowdwise.report.facts.trust import trust_facts
 from crowdwise.report.facts.workers import time_facts, worker_facts
+from crowdwise.typing import AnnotationsLike, FeaturesLike, RandomState
 
 N_STAGES = 6
 
@@ -37,15 +39,15 @@ log = logging.getLogger("crowdwise.report")
 
 
 def gather(
-    annotations: Any,
+    annotations: AnnotationsLike,
     *,
-    X: Any = None,
-    truth: Any = None,
-    embedding: Any = None,
-    method: Any = MAIN,
+    X: FeaturesLike = None,
+    truth: Truths | None = None,
+    embedding: FeaturesLike = None,
+    method: str | Aggregator = MAIN,
     methods: tuple[str, ...] = METHODS,
     title: str = "Crowd labels",
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Facts:
     """Compute everything that a report shows.
 
@@ -132,7 +134,7 @@ def gather(
         return replace(facts, findings=findings(facts))
 
 
-def find_truths(data: Annotations, truth: Any) -> pd.Series | None:
+def find_truths(data: Annotations, truth: Truths | None) -> pd.Series | None:
     """Known truths of these tasks as a series; those that came with the data by default."""
     if truth is None:
         return data.gold_labels

@@ -1,7 +1,6 @@
 """Fewer classes or tasks, where all of them would not fit or would take too long."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import plural
+from crowdwise.typing import RandomState
 
 MOST_CELLS = 2_000_000  # of all workers' confusion matrices together
 FEWEST = 20  # classes that are always kept apart
@@ -38,7 +38,9 @@ def merge_rare_classes(
     return fewer, truth, f"{merged} merged into {OTHER}: there are too many classes."
 
 
-def sample_tasks(data: Annotations, most: int, random_state: Any) -> tuple[Annotations, str]:
+def sample_tasks(
+    data: Annotations, most: int, random_state: RandomState
+) -> tuple[Annotations, str]:
     """The labeled tasks, or random ones with about ``most`` annotations; and a note about it."""
     data = data.nonempty()
     if data.n_annotations <= most:

@@ -1,7 +1,6 @@
 """Tasks and workers as points on a plane."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from crowdwise.base.fitting import column_names
 from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.inference import pooled_confusion
 from crowdwise.io.truths import counts_from, refuse_row_numbers
-from crowdwise.typing import Floats, Ints
+from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
 
 MOST_POINTS = 1_500
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
@@ -40,9 +39,9 @@ class MapFacts:
 def task_map(
     data: Annotations,
     posterior: Floats,
-    X: Any = None,
-    embedding: Any = None,
-    random_state: Any = 0,
+    X: FeaturesLike = None,
+    embedding: FeaturesLike = None,
+    random_state: RandomState = 0,
 ) -> MapFacts | None:
     """Places of tasks: from an embedding, else from features, else from the labels."""
     if embedding is not None:
@@ -96,7 +95,7 @@ def worker_map(
     )
 
 
-def align_rows(table: Any, data: Annotations, what: str) -> tuple[Floats, Ints]:
+def align_rows(table: FeaturesLike, data: Annotations, what: str) -> tuple[Floats, Ints]:
     """Rows of numbers and their tasks, which the index of a frame names."""
     values = np.asarray(table, dtype=np.float64)
     if values.ndim != 2:

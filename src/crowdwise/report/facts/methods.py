@@ -3,7 +3,6 @@
 import logging
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from crowdwise import aggregate, progress
 from crowdwise.annotations import Annotations, tied
 from crowdwise.annotations.names import locate
+from crowdwise.base.aggregator import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain
 from crowdwise.evaluate import Estimate, score
 from crowdwise.evaluate.held_out_labels import (
@@ -22,7 +22,7 @@ from crowdwise.evaluate.held_out_labels import (
 )
 from crowdwise.evaluate.learning_curve import Fit, fit_and_time, same_labels
 from crowdwise.report.facts.limits import sample_tasks
-from crowdwise.typing import Floats
+from crowdwise.typing import Floats, RandomState
 
 MAIN = aggregate.DEFAULT.__name__
 METHODS = ("MajorityVote", "Wawa", "OneCoin", "GLAD", "MACE", "IBCC", "DawidSkene", MAIN)
@@ -73,7 +73,7 @@ def method_facts(
     fits: list[Fit],
     main: Fit,
     truth: pd.Series | None,
-    random_state: Any,
+    random_state: RandomState,
 ) -> tuple[tuple[MethodFacts, ...], str]:
     """Compare fitted methods; the text says so if only some of the tasks were used."""
     hidden, note = held_out_facts(data, {fit.name: fit.model for fit in fits}, random_state)
@@ -98,7 +98,7 @@ def method_facts(
 
 
 def fit_methods(
-    data: Annotations, main: Any, methods: tuple[str, ...], random_state: Any
+    data: Annotations, main: str | Aggregator, methods: tuple[str, ...], random_state: RandomState
 ) -> tuple[list[Fit], Fit]:
     """Fit all methods that accept these data; the main one must."""
     chosen = fit_and_time(_ready(main, random_state), data)
@@ -117,7 +117,9 @@ def fit_methods(
     return fits, chosen
 
 
-def scores_of(model: Any, truth: pd.Series, random_state: Any) -> dict[str, Estimate]:
+def scores_of(
+    model: Aggregator, truth: pd.Series, random_state: RandomState
+) -> dict[str, Estimate]:
     """Scores against the truth, by name."""
     table = score(model, truth, n_resamples=N_RESAMPLES, random_state=random_state)
     return {
@@ -126,7 +128,7 @@ def scores_of(model: Any, truth: pd.Series, random_state: Any) -> dict[str, Esti
     }
 
 
-def _ready(method: Any, random_state: Any) -> Any:
+def _ready(method: str | Aggregator, random_state: RandomState) -> Aggregator:
     """An unfitted aggregator, from its name or from one that may be fitted already."""
     if isinstance(method, str):
         if method not in aggregate.__all__:
@@ -147,7 +149,7 @@ def _ready(method: Any, random_state: Any) -> Any:
 
 
 def held_out_facts(
-    data: Annotations, models: dict[str, Any], random_state: Any
+    data: Annotations, models: dict[str, Aggregator], random_state: RandomState
 ) -> tuple[dict[str, HeldOut], str]:
     """Hold out some labels and let each method predict them; nothing where there are too few.
 
@@ -172,7 +174,7 @@ def held_out_facts(
     }, note
 
 
-def share_kept(model: Any, data: Annotations, rest: Floats) -> float:
+def share_kept(model: Aggregator, data: Annotations, rest: Floats) -> float:
     """Share of tasks whose label is still one of the most probable in a fit to fewer labels."""
     if not hasattr(model, "posterior_"):
         return math.nan
