@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import entr
+from sklearn.base import clone
 
 from crowdwise import Annotations
-from crowdwise.aggregate import IBCC, BayesBag, DawidSkene
+from crowdwise.aggregate import IBCC, BayesBag, DawidSkene, OneCoin
 from crowdwise.errors import ParameterError
 from crowdwise.plan import (
     AccuracyGain,
@@ -89,13 +90,18 @@ def test_the_plan_keeps_to_budget_tasks_and_workers(crowd):
     assert set(some["task"]) == {3, 5}
 
 
-def test_the_default_asks_where_its_base_would(crowd):
+def test_the_default_asks_where_two_models_of_independent_workers_would(crowd):
     """Its own posterior is tempered: what one label has said cannot be taken out of it."""
-    workers = list(range(8))
-    default, base = Planner(target=1.0), Planner(BayesBag.default_base, target=1.0)
-    plans = [planner.next(crowd.annotations, 30, available=workers) for planner in (default, base)]
-    pd.testing.assert_frame_equal(*plans)
-    assert not np.allclose(default.outlook_.posterior, base.outlook_.posterior, atol=0.01)
+    votes, workers = crowd.annotations, list(range(8))
+    planner = Planner(target=1.0)
+    plan = planner.next(votes, 30, available=workers)
+    models = (BayesBag.default_base, OneCoin(smoothing=(4, 1), max_iter=40, tol=1e-4))
+    mean = sum(clone(model).fit(votes).posterior_ for model in models) / 2
+    assert_allclose(planner.outlook_.independent, mean)
+    pd.testing.assert_frame_equal(
+        plan, Planner(target=1.0).take(votes, mean).spend(30, available=workers)
+    )
+    assert not np.allclose(planner.outlook_.posterior, mean, atol=0.01)
 
 
 def test_good_workers_are_asked_first_and_nobody_for_everything(crowd):
@@ -294,3 +300,14 @@ def test_choosing_tasks_beats_labeling_all_alike(crowd):
     grid = np.arange(330, 500, 15)
     at = [np.interp(grid, course["labels"], course["accuracy"]) for course in (chosen, alike)]
     assert at[0].mean() > at[1].mean() + 0.005
+
+
+def test_a_pilot_has_all_its_labels_from_the_start(crowd):
+    pilot, others = crowd.annotations.tasks[:40], dict(enumerate(crowd.truth.tolist()))
+    others = {task: others[task] for task in range(40, 150)}
+    planner = Planner(IBCC(), target=1.0)
+    course = replay(crowd.annotations, others, planner, batch=0.5, labeled=pilot)
+    assert course["labels"].iloc[[0, -1]].tolist() == [4 * 40 + 110, 600]
+    whole = IBCC().fit(crowd.annotations)
+    right = whole.label_codes_[40:] == np.asarray(crowd.truth)[40:]
+    assert_allclose(course["accuracy"].iloc[-1], right.mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
@@ -25,7 +26,8 @@ SETS = (
     "zencrowd_us",
 )
 # How strongly workers' matrices were pulled toward the crowd's was once chosen by all of these;
-# how they are judged now, and what is spent evenly, by simulated crowds and the first nine here.
+# what is spent evenly, by simulated crowds and the first nine here. That two models judge the
+# workers was chosen by simulated crowds, and by seed 0 of eight of these.
 TRIED = "policies were tried on these sets, over all of them together"
 MOST_TASKS = 400  # of a set; others are left out, by the seed
 N_ORDERS = 5  # replays of a run, whose mean course is measured
@@ -70,11 +72,16 @@ def play(way: Way, data: Crowd, seed: int) -> dict[str, float]:
     """Accuracy after shares of all labels; labels that uniform redundancy's accuracy takes."""
     alike = uniform(data.name, seed)
     course = follow(way, data, seed) if way.policy is None or way.by_worker else alike
-    first, last = float(alike.index[0]), float(alike.index[-1])
+    return compare(course, alike)
+
+
+def compare(course: pd.Series, other: pd.Series) -> dict[str, float]:
+    """Accuracy after shares of all labels; labels that the other course's accuracy takes."""
+    first, last = float(other.index[0]), float(other.index[-1])
     spent = first + np.array(POINTS) * (last - first)
     found = np.interp(spent, course.index, course)
-    goals = np.interp(spent, alike.index, rising(alike)) - AS_GOOD
-    ratios = [labels_to_reach(course, goal) / labels_to_reach(alike, goal) for goal in goals]
+    goals = np.interp(spent, other.index, rising(other)) - AS_GOOD
+    ratios = [labels_to_reach(course, goal) / labels_to_reach(other, goal) for goal in goals]
     at = {f"accuracy at {share:.0%}": value for share, value in zip(POINTS, found, strict=True)}
     return {**at, "labels": float(np.mean(ratios)), "labels for all": ratios[-1]}
 
@@ -100,6 +107,11 @@ def follow(way: Way, data: Crowd, seed: int) -> pd.Series:
                 random_state=N_ORDERS * seed + order,
             )
         )
+    return mean_course(courses)
+
+
+def mean_course(courses: Sequence[pd.DataFrame]) -> pd.Series:
+    """Mean accuracy by the number of labels of the first."""
     labels = courses[0]["labels"].to_numpy(dtype=np.float64)
     values = [np.interp(labels, course["labels"], course["accuracy"]) for course in courses]
     return pd.Series(np.mean(values, axis=0), index=labels)

@@ -1,5 +1,6 @@
 """What to label next, by whom, and when to stop."""
 
+from crowdwise.plan.feature_skills import FeatureSkills
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.planner import Planner
 from crowdwise.plan.policies import (
@@ -15,6 +16,7 @@ from crowdwise.plan.skills import PlainSkills, PredictedSkills, Skills
 
 __all__ = [
     "AccuracyGain",
+    "FeatureSkills",
     "FewestLabels",
     "InformationGain",
     "LeastConfident",

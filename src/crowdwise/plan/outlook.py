@@ -10,11 +10,15 @@ from functools import cached_property
 import numpy as np
 from sklearn.base import clone
 
-from crowdwise.aggregate import BayesBag
+from crowdwise.aggregate import BayesBag, OneCoin
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator
 from crowdwise.plan.heldout import Judged, judge_workers
 from crowdwise.typing import Array, Floats, Ints
+
+# What workers are judged by. With few labels confusion matrices are guesses, and with many one
+# number for each worker is too little.
+VIEWS = (BayesBag.default_base, OneCoin(smoothing=(4.0, 1.0), max_iter=40, tol=1e-4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +41,12 @@ class Outlook:
 
     @cached_property
     def independent(self) -> Floats:
-        """P(truth) as if workers erred independently: what it owes to one label can be told."""
-        return infer(BayesBag.default_base, self.votes, self.gold)
+        """P(truth) as if workers erred independently: what it owes to one label can be told.
+
+        The mean of two models, by workers' confusion matrices and by their accuracy alone.
+        """
+        views = [infer(model, self.votes, self.gold) for model in VIEWS]
+        return np.asarray(np.mean(views, axis=0))
 
     @cached_property
     def judged(self) -> Judged:

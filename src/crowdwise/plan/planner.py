@@ -37,8 +37,9 @@ class Planner(BaseEstimator):
     model : Aggregator, optional
         What infers truths from the labels so far. By default ``BayesBag(n_bags=20)``,
         whose confidence means what it says; for more than 200,000 annotations its base alone.
-        Where labels would tell most is judged by its base: an answer that leaves room for
-        errors of the model hides from which worker it has been learned.
+        Where labels would tell most is judged by the mean of its base and one-coin models: an
+        answer that leaves room for errors of the model hides from which worker it has been
+        learned.
     policy : Policy, optional
         How much a label is worth; by default :class:`~crowdwise.plan.InformationGain`.
     cost : float or mapping from worker to float, default=1

@@ -66,15 +66,7 @@ class PredictedSkills(Skills):
     X: FeaturesLike
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        n_rows = len(self.X) if hasattr(self.X, "__len__") else -1
-        if n_rows != len(outlook.posterior):
-            raise ParameterError(
-                explain(
-                    f"There are features of {n_rows} tasks, and {len(outlook.posterior)} tasks.",
-                    expected="one row for each task, in the order of annotations.tasks",
-                    fix="take the rows of X in the order of annotations.tasks",
-                )
-            )
+        refuse_other_tasks(self.X, outlook)
         plain = outlook.confusion(workers)
         named = [i for i, worker in enumerate(workers) if worker >= 0]
         names = outlook.votes.workers[workers[named]]
@@ -95,3 +87,16 @@ class PredictedSkills(Skills):
             return confusion, answers
 
         return skills
+
+
+def refuse_other_tasks(X: FeaturesLike, outlook: Outlook) -> None:
+    """Refuse features that do not have a row for each task."""
+    n_rows = len(X) if hasattr(X, "__len__") else -1
+    if n_rows != len(outlook.posterior):
+        raise ParameterError(
+            explain(
+                f"There are features of {n_rows} tasks, and {len(outlook.posterior)} tasks.",
+                expected="one row for each task, in the order of annotations.tasks",
+                fix="take the rows of X in the order of annotations.tasks",
+            )
+        )

@@ -12,7 +12,7 @@ from crowdwise.inference.growing import number_repeats
 from crowdwise.io import as_annotations
 from crowdwise.io.gold import find_truths
 from crowdwise.plan.planner import Planner
-from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, RandomState
+from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, Names, RandomState
 
 
 def replay(
@@ -24,6 +24,7 @@ def replay(
     n_gold: int = 0,
     by_worker: bool = True,
     stop: bool = False,
+    labeled: Names = (),
     random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """Play a crowd back: the planner asks, and gets labels that were really given.
@@ -49,6 +50,9 @@ def replay(
     stop : bool, default=False
         Whether to stop once all tasks are done, by the planner's promise; if not, labels are
         bought until none is left.
+    labeled : list of tasks, default=()
+        Tasks that have all their labels from the start, such as those of a pilot. With truths
+        of the others alone, only these are measured.
     random_state : int or RandomState, default=0
         Decides the order of each task's labels.
 
@@ -66,7 +70,7 @@ def replay(
     turn = shuffle_within(votes, rng)
     given = rng.choice(place, min(n_gold, len(place)), replace=False)
     gold = None if not n_gold else pd.Series(votes.classes[true[given]], index=votes.tasks[given])
-    bought = turn == 0
+    bought = (turn == 0) | np.isin(votes.tasks, list(labeled))[votes.task]
     size = max(round(batch * votes.n_tasks), 1)
     rows = []
     while True:
