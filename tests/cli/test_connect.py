@@ -1,5 +1,6 @@
 """crowdwise connect: what it asks of the tool, and the message for each mistake."""
 
+import hashlib
 import json
 
 import pytest
@@ -54,6 +55,40 @@ def studio(monkeypatch):
 
     monkeypatch.setattr(connect.LabelStudio, "ask", ask)
     return sent
+
+
+@pytest.mark.parametrize("token", ["a\nb", "t\u00f6ken", "\x1b[31m"])
+def test_promise_connect_a_token_that_cannot_be_sent_is_refused(token, monkeypatch, capsys):
+    monkeypatch.setenv("LABEL_STUDIO_TOKEN", token)
+    assert main([*WORDS, "pull", *WHERE]) == 2
+    err = capsys.readouterr().err
+    assert "characters that no token has" in err
+    assert token not in err
+
+
+@pytest.mark.usefixtures("studio")
+def test_promise_connect_files_are_read_and_written_like_others(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*WORDS, "pull", *WHERE, "-o", "-"]) == 2
+    assert "cannot be printed" in capsys.readouterr().err
+    labels = tmp_path / "labels.csv"
+    for content, said in (
+        (b"", "is empty"),
+        (bytes(range(128, 256)), "labels.csv"),
+        (b"1,cat,0.5\n", "no column"),
+        (b"task,label,confidence\n1,NA,0.5\n", "found:    'NA'"),
+        (b"task,label,confidence\n1,'=cat,0.5\n", "found:    '=cat'"),
+    ):
+        labels.write_bytes(content)
+        assert main([*WORDS, "push", *WHERE, "--labels", "labels.csv"]) == 1
+        assert said in capsys.readouterr().err
+    labels.write_bytes("task,label,confidence\n1,cat,0.5\n".encode("utf-16"))
+    assert main([*WORDS, "push", *WHERE, "--labels", "labels.csv"]) == 0
+    for content in (b"garbage\n", b"{}\n", b"[1]\n", b"\xff\n"):
+        mark = hashlib.sha256(b"http://localhost:1 1").hexdigest()[:8]
+        (tmp_path / f"votes.jsonl.{mark}.part").write_bytes(content)
+        assert main([*WORDS, "pull", *WHERE]) == 1
+        assert "not what an interrupted pull leaves" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("studio")

@@ -74,7 +74,10 @@ def test_a_log_is_written_and_replayed(here, capsys):
         (("--project", "tasks.csv"), "1 class to label with"),
         (("--project", "none.csv"), "none.csv"),
         (("--database", "mysql://x"), "sqlite:///votes.db or postgresql://"),
-        (("--project", "tasks.csv", "--classes", "yes,no", "--target", "2"), "target=2.0 cannot"),
+        (
+            ("--project", "tasks.csv", "--classes", "yes,no", "--target", "2"),
+            "--target: '2' is not",
+        ),
         (("--token", "ann:boss"), "NAME:ROLE"),
         (("--replay", "none.jsonl"), "none.jsonl cannot be read"),
     ],

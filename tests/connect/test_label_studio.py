@@ -1,6 +1,7 @@
 """Label Studio, replayed from an exchange with a running one (`make test-live` records it)."""
 
 import json
+import re
 import socket
 import threading
 from pathlib import Path
@@ -263,6 +264,71 @@ def test_a_ground_truth_counts_for_what_it_is():
     backend.read_all()
     backend.think()
     assert backend.consensus[2] == ("dog", 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(None, [], 5, "text", {"tasks": 5}, {"tasks": [5]}, {"tasks": [{}]}),
+        {"tasks": [{"id": "1; x", "total_annotations": 1}]},
+        {"tasks": [{"id": float("inf"), "total_annotations": 1}]},
+        {"tasks": [{"id": 1, "total_annotations": 1, "annotations": "abc"}]},
+        {"tasks": [{"id": 1, "total_annotations": 1, "predictions": [None]}]},
+        {"tasks": [{"id": 1, "total_annotations": 1}] * PAGE},  # which would never end
+    ],
+    ids=lambda answer: str(answer)[:60],
+)
+def test_promise_connect_an_answer_of_something_else_is_one_clear_error(answer):
+    server = Server({})
+    studio = connect(server)
+    server.ask = lambda *_, **__: answer
+    with pytest.raises(ConnectError, match="not what Label Studio sends"):
+        list(studio.tasks())
+
+
+@pytest.mark.parametrize("answer", [None, [], {"parsed_label_config": {"kind": 5}}])
+def test_promise_connect_a_project_that_is_none_is_one_clear_error(answer):
+    studio = connect(Server({}))
+    studio.link.ask = lambda *_, **__: answer
+    with pytest.raises(ConnectError, match="not what Label Studio sends"):
+        studio.find_control()
+    with pytest.raises(ConnectError, match="an access token"):
+        LabelStudio("http://host", "a.b.c", 1, link=studio.link).show_project()
+
+
+@pytest.mark.parametrize(
+    ("task", "sure", "said"),
+    [
+        (["x", 2], [0.5, 0.5], "task 'x'"),
+        ([1.5, 2], [0.5, 0.5], "task 1.5"),
+        ([-1, 2], [0.5, 0.5], "task -1"),
+        ([1, 1], [0.5, 0.5], "every task once"),
+        ([1, 2], [0.5, 7.0], "confidence 7.0"),
+        ([1, 2], [None, 0.5], "confidence nan"),
+        ([1, 2], ["high", 0.5], "confidence 'high'"),
+    ],
+)
+def test_promise_connect_labels_that_cannot_be_pushed_are_refused(task, sure, said):
+    server = Server(votes_of(2))
+    labels = pd.DataFrame({"task": task, "label": "cat", "confidence": sure})
+    with pytest.raises(FormatError, match=re.escape(said)):
+        connect(server).push(labels)
+    with pytest.raises(FormatError, match="no column confidence"):
+        connect(server).push(labels[["task", "label"]])
+    assert not server.asked
+
+
+def test_promise_connect_a_webhook_reaches_no_other_task(url):
+    for task in ("../../users/1", [1], {"a": 1}, 1.5, True):
+        told = {"action": "ANNOTATION_CREATED", "task": {"id": task}}
+        assert httpx.post(f"{url}/webhook", json=told).status_code == 400
+    for body in (b"[" * 100_000, b'{"tasks": [{"id": Infinity}]}'):
+        assert httpx.post(f"{url}/predict", content=body).status_code == 400
+    server = Server(votes_of(3))
+    backend = Backend(connect(server))
+    server.tasks[1]["project"] = 7  # of others
+    backend.read_some({1, 2, 3})
+    assert sorted(backend._tasks) == [1, 3]
 
 
 @pytest.fixture

@@ -55,6 +55,10 @@ def link(server):
     return made
 
 
+ODD = ["http://[::1", "http://host:x", "http://host:99999", "http://host?x=1", "http://host#x",
+       "http://host a", "http://host\n", "http://\u0130.example"]  # fmt: skip
+
+
 def ok(body=b'{"fine": true}'):
     return 200, {}, body
 
@@ -98,13 +102,14 @@ def test_a_token_goes_to_no_other_server_and_into_no_message(server, link):
 
 
 def test_an_answer_that_is_a_page_is_an_error(server, link):
-    server.answers += [ok(b"<html>sign in</html>")]
-    with pytest.raises(ConnectError, match="not JSON"):
-        link.ask("GET", "/x")
+    for body in (b"<html>sign in</html>", b"[" * 100_000):
+        server.answers += [ok(body)]
+        with pytest.raises(ConnectError, match="not JSON"):
+            link.ask("GET", "/x")
 
 
 @pytest.mark.parametrize(
-    "url", ["label-studio:8080", "ftp://host", "http://ann:pass@host", "http://"]
+    "url", ["label-studio:8080", "ftp://host", "http://ann:pass@host", "http://", *ODD]
 )
 def test_an_address_that_cannot_be_used_is_refused(url):
     with pytest.raises(ParameterError, match="http://HOST:PORT") as caught:

@@ -8,7 +8,7 @@ import pytest
 from crowdwise.connect import webhooks
 from crowdwise.connect.link import ConnectError
 from crowdwise.connect.webhooks import Inbox, SignatureError, Webhook, sign, verify
-from crowdwise.errors import ParameterError
+from crowdwise.errors import FormatError, ParameterError
 
 SECRET = "a secret of 24 characters"
 NOW = 1_700_000_000.0
@@ -68,6 +68,25 @@ def test_an_event_that_is_sent_again_is_handled_once(monkeypatch):
     assert hook.send("done", {"task": "t1"}, key="k1") == "k1"
     hook.send("done", {"task": "t1"}, key="k2")  # the same words, another event
     assert heard == [("done", {"task": "t1"})] * 2
+
+
+def test_promise_connect_a_request_that_was_overheard_is_handled_once():
+    heard = []
+    inbox = Inbox(SECRET, lambda event, data: heard.append((event, data)))
+    body = b'{"event": "done", "data": 1, "key": "k1"}'
+    signature = {"Crowdwise-Signature": sign(SECRET, body, time.time())}
+    assert inbox.take(body, signature | {"Idempotency-Key": "k1"})
+    assert not inbox.take(body, signature | {"Idempotency-Key": "another"})
+    assert not inbox.take(body, signature)
+    assert heard == [("done", 1)]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"event": 1, "data": 2}', b'{"event": "x"}', b"[" * 100_000]
+)
+def test_promise_connect_a_signed_body_that_is_no_event_is_refused(body):
+    with pytest.raises(FormatError, match="no event"):
+        Inbox(SECRET, print).take(body, {"Crowdwise-Signature": sign(SECRET, body, time.time())})
 
 
 def test_an_event_that_could_not_be_handled_may_come_again():

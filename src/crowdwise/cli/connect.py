@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crowdwise.cli.files import refuse_screen
 from crowdwise.cli.numbers import count, natural, port, share
 from crowdwise.cli.outcome import say
 from crowdwise.errors import FileError, ParameterError, explain, plural
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 TOKEN = "LABEL_STUDIO_TOKEN"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LONGEST = 10_000  # characters of a token
 ACTIONS = ("pull", "push", "overlap", "serve")
 
 
@@ -79,7 +81,8 @@ def read_token(args: Namespace) -> str:
     token = os.environ.get(TOKEN, "")
     if args.token_file is not None:
         try:
-            token = Path(args.token_file).read_text()
+            with Path(args.token_file).open(encoding="utf-8") as file:
+                token = file.read(LONGEST)
         except (OSError, UnicodeDecodeError) as error:
             raise FileError(
                 explain(
@@ -99,31 +102,22 @@ def read_token(args: Namespace) -> str:
 
 
 def pull(args: Namespace, studio: "LabelStudio") -> None:
+    refuse_screen(str(args.output), "What is pulled")
     count = studio.pull(args.output)
     say(args, f"{args.output}: {plural(count, 'task')} of project {args.project}")
 
 
 def push(args: Namespace, studio: "LabelStudio") -> None:
-    import pandas as pd
-
     from crowdwise.aggregate import BayesBag
     from crowdwise.io import read
     from crowdwise.io.consensus import consensus_frame
+    from crowdwise.io.open import read_table
 
     if args.labels is None:
         votes = read(list(studio.tasks()), "label_studio", question=args.question, repeats="last")
         labels = consensus_frame(BayesBag().fit(votes, votes.gold_labels), votes)
     else:
-        labels = pd.read_csv(args.labels)
-        missing = {"task", "label", "confidence"} - set(labels.columns)
-        if missing:
-            raise ParameterError(
-                explain(
-                    f"{args.labels} has no column {', '.join(sorted(missing))}.",
-                    expected="task, label and confidence",
-                    fix="write it with crowdwise aggregate -o",
-                )
-            )
+        labels = read_table(args.labels, "the columns task, label and confidence")
     found = studio.push(labels, args.version_name)
     if args.order:
         studio.order(found.version)

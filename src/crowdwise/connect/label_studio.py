@@ -13,7 +13,7 @@ import pandas as pd
 
 from crowdwise.connect.link import ConnectError, Link
 from crowdwise.connect.pages import write_pages
-from crowdwise.errors import FormatError, ParameterError, explain, listing
+from crowdwise.errors import FormatError, ParameterError, explain, listing, plural
 from crowdwise.io.consensus import to_label_studio
 from crowdwise.progress import track
 
@@ -73,7 +73,7 @@ class LabelStudio:
         link: Link | None = None,
     ) -> None:
         self.project, self.question = project, question
-        self._token, self._access = token.strip(), ""
+        self._token, self._access = check_token(token.strip()), ""
         self.link = Link(url, self._headers) if link is None else link
 
     # -- requests ----------------------------------------------------------------------
@@ -98,7 +98,9 @@ class LabelStudio:
     def _renew(self) -> None:
         self._access = ""
         answer = self.link.ask("POST", "/api/token/refresh/", {"refresh": self._token}, again=True)
-        self._access = str(answer["access"])
+        if not isinstance(answer, dict) or not isinstance(answer.get("access"), str):
+            raise strange("/api/token/refresh/", "an access token")
+        self._access = check_token(answer["access"])
 
     # -- annotations -------------------------------------------------------------------
 
@@ -113,8 +115,8 @@ class LabelStudio:
         while True:
             page = self._page(after, condition)
             for task in page:
+                after = check_task(task, after)["id"]
                 yield task
-                after = int(task["id"])
             if len(page) < PAGE:
                 return
 
@@ -124,7 +126,21 @@ class LabelStudio:
         query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
         words = f"project={self.project}&page_size={PAGE}&fields=all"
         path = f"/api/tasks?{words}&query={quote(json.dumps(query))}"
-        return list(self.ask("GET", path)["tasks"])
+        answer = self.ask("GET", path)
+        if not isinstance(answer, dict) or not isinstance(answer.get("tasks"), list):
+            raise strange("/api/tasks", "an object with a list of tasks")
+        return list(answer["tasks"])
+
+    def task(self, number: int) -> Task | None:
+        """One task of the project; None where it has no such task."""
+        try:
+            task = check_task(self.ask("GET", f"/api/tasks/{number:d}/"))
+        except ConnectError as error:
+            if error.status != 404:
+                raise
+            return None
+        own = task["id"] == number and task.get("project", self.project) == self.project
+        return task if own else None
 
     def pull(self, path: str | Path) -> int:
         """Write every task with its annotations to a file of JSON lines, which ``read`` reads.
@@ -142,12 +158,15 @@ class LabelStudio:
 
     def show_project(self) -> dict[str, Any]:
         """The project as the server describes it."""
-        return dict(self.ask("GET", f"/api/projects/{self.project}/"))
+        answer = self.ask("GET", f"/api/projects/{self.project}/")
+        if not isinstance(answer, dict):
+            raise strange(f"/api/projects/{self.project}/", "an object that describes the project")
+        return answer
 
     def find_control(self) -> Control:
         """The control that asks for a class."""
-        controls = self.show_project().get("parsed_label_config") or {}
-        fitting = {name: one for name, one in controls.items() if one.get("type") in KINDS}
+        controls = check_controls(self.show_project().get("parsed_label_config") or {})
+        fitting = {name: one for name, one in controls.items() if one["type"] in KINDS}
         names = [self.question] if self.question is not None else list(fitting)
         if len(names) != 1 or names[0] not in fitting:
             raise ParameterError(
@@ -172,8 +191,8 @@ class LabelStudio:
             The model version. By default it follows from the labels: the same ones are the same
             version. What there is of a version is not sent again.
         """
+        rows = check_consensus(consensus)
         control = self.find_control()
-        rows = consensus[consensus["label"].notna()]
         refuse_other_labels(rows, control)
         version = name_version(rows) if version is None else version
         made = to_label_studio(
@@ -238,6 +257,93 @@ class LabelStudio:
         return changed
 
 
+def strange(place: str, expected: str) -> ConnectError:
+    """What to say of an answer that Label Studio would not give."""
+    return ConnectError(
+        explain(
+            "The server's answer is not what Label Studio sends.",
+            first=place,
+            expected=expected,
+            fix="check the address, and that the server is a Label Studio of today",
+        ),
+        200,
+    )
+
+
+def check_token(token: str) -> str:
+    """The token, unless it cannot be sent."""
+    if not (token.isascii() and token.isprintable()):
+        raise ParameterError(
+            explain(
+                "The token has characters that no token has.",
+                expected="letters, digits and signs on one line",
+                fix="copy it again from Account & Settings",
+            )
+        )
+    return token
+
+
+def check_task(task: Any, after: int | None = None) -> Task:
+    """The task, unless its numbers and lists are none; of a page, they rise."""
+    numbers = [task.get(name) for name in ("id", "total_annotations")] if is_object(task) else []
+    if not numbers or not all(type(number) is int for number in numbers):
+        raise strange("a task", "an object with whole numbers as id and total_annotations")
+    if after is not None and task["id"] <= after:
+        raise strange(f"task {task['id']} after task {after}", "tasks in the order of their ids")
+    for name in ("annotations", "predictions"):
+        given = [] if task.get(name) is None else task[name]
+        if not isinstance(given, list) or not all(map(is_object, given)):
+            raise strange(f"{name} of task {task['id']}", "a list of objects")
+    return dict(task)
+
+
+def check_controls(controls: Any) -> dict[str, Any]:
+    """The controls of a labeling interface, unless they are none."""
+    found: dict[str, Any] = {**controls} if is_object(controls) else {"": {}}
+    for one in found.values():
+        parts = [one.get("to_name"), one.get("labels")] if is_object(one) else [None]
+        if not all(isinstance(part, list) for part in parts) or not parts[0] or "type" not in one:
+            raise strange("parsed_label_config", "controls with type, to_name and labels")
+    return found
+
+
+def is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def check_consensus(consensus: pd.DataFrame) -> pd.DataFrame:
+    """The rows with a label: numbers of tasks, each once, and confidences from 0 to 1."""
+    missing = [name for name in ("task", "label", "confidence") if name not in consensus]
+    if missing:
+        raise FormatError(
+            explain(
+                f"The labels have no column {', '.join(missing)}.",
+                found=listing(list(consensus.columns), 10) or "no columns",
+                expected="task, label and confidence",
+                fix="write them with crowdwise aggregate -o",
+            )
+        )
+    rows = consensus[consensus["label"].notna()]
+    task, sure = (pd.to_numeric(rows[name], errors="coerce") for name in ("task", "confidence"))
+    whole = (task > 0) & (task < 2**53) & (task == task.round())
+    checks = (
+        (~whole, "task", "the numbers of tasks in Label Studio"),
+        (task.duplicated(), "task", "every task once"),
+        (~sure.between(0, 1), "confidence", "numbers from 0 to 1"),
+    )
+    for bad, name, expected in checks:
+        if bad.any():
+            raise FormatError(
+                explain(
+                    f"{plural(int(bad.sum()), 'row')} of the labels cannot be pushed.",
+                    first=f"{name} {listing(rows.loc[bad, name].tolist(), 1)}",
+                    expected=expected,
+                    fix="pull the annotations of this project, and push their consensus",
+                )
+            )
+    return rows.assign(task=task.astype("int64"), confidence=sure.astype("float64"))
+
+
 def keep(task: Task) -> Task:
     """What a file of annotations needs of a task; people are numbers, as in an export."""
     kept = {name: task[name] for name in KEPT if name in task}
@@ -245,7 +351,7 @@ def keep(task: Task) -> Task:
     for given in task.get("annotations") or []:
         one = {name: given[name] for name in KEPT_OF_EACH if name in given}
         who = one.get("completed_by")
-        annotations.append(one | {"completed_by": who["id"] if isinstance(who, dict) else who})
+        annotations.append(one | {"completed_by": who.get("id") if isinstance(who, dict) else who})
     return kept | {"annotations": annotations}
 
 

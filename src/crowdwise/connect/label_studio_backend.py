@@ -16,7 +16,6 @@ from typing import Any
 
 from crowdwise.aggregate import IBCC
 from crowdwise.connect.label_studio import Control, LabelStudio, Task, keep, name_version
-from crowdwise.connect.link import ConnectError
 from crowdwise.connect.overlap import Overlap
 from crowdwise.io import read
 from crowdwise.io.consensus import consensus_frame
@@ -99,17 +98,16 @@ class Backend:
 
     def read_all(self) -> None:
         """Look at every task."""
-        self._tasks = {int(task["id"]): trim(task) for task in self.studio.tasks()}
+        self._tasks = {task["id"]: trim(task) for task in self.studio.tasks()}
 
     def read_some(self, numbers: set[int]) -> None:
         """Look at some tasks again; those that are gone are forgotten."""
         for number in numbers:
-            try:
-                self._tasks[number] = trim(self.studio.ask("GET", f"/api/tasks/{number}/"))
-            except ConnectError as error:
-                if error.status != 404:
-                    raise
+            task = self.studio.task(number)
+            if task is None:
                 self._tasks.pop(number, None)
+            else:
+                self._tasks[number] = trim(task)
 
     def think(self) -> None:
         """Learn from all annotations, and open or close tasks."""
@@ -172,7 +170,10 @@ class Backend:
         if number not in (None, self.studio.project) or not action.startswith(HEARD):
             return {"status": "passed over"}
         task = body.get("task")
-        self.notice(task.get("id") if isinstance(task, dict) else None)
+        number = task.get("id") if isinstance(task, dict) else None
+        if number is not None and type(number) is not int:
+            raise TypeError("a task is named by its number")
+        self.notice(number)
         return {"status": "noticed"}
 
 
@@ -201,7 +202,7 @@ def make_server(backend: Backend, host: str = "127.0.0.1", port: int = 9090) -> 
             try:
                 body = json.loads(self.rfile.read(int(size)) or b"{}")
                 return self._reply(backend.answer("POST", self._path(), body))
-            except (ValueError, TypeError, AttributeError):
+            except (ArithmeticError, AttributeError, RecursionError, TypeError, ValueError):
                 return self._send(400, {"detail": "the body is not what Label Studio sends"})
 
         def _path(self) -> str:

@@ -41,6 +41,17 @@ class Stay(HTTPRedirectHandler):
         return None
 
 
+def is_address(url: str) -> bool:
+    """Whether requests can be sent below an address."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # brackets that do not match, or a port that is none
+        return False
+    plain = url.isascii() and url.isprintable() and not set(url) & set(" ?#\\")
+    return bool(known and plain and parts.username is None)
+
+
 class Link:
     """A server that speaks JSON.
 
@@ -64,12 +75,11 @@ class Link:
         timeout: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        if not is_address(url):
             raise ParameterError(
                 explain(
                     "The address of the server cannot be used.",
-                    expected="http://HOST:PORT or https://HOST, without a name and password",
+                    expected="http://HOST:PORT or https://HOST, without name, password, ? and #",
                     fix="write it like one of these",
                 )
             )
@@ -118,7 +128,7 @@ class Link:
             raise ConnectError(explain("The answer is too large.", first=where, fix="ask for less"))
         try:
             return json.loads(text) if text else None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConnectError(
                 explain(
                     "The answer is not JSON.",

@@ -23,7 +23,8 @@ def write_pages(path: Path, source: str, records: Callable[[int], Iterable[dict[
     part = path.with_name(f"{path.name}.{mark}{PART}")
     try:
         after, count = find_end(part)
-        with part.open("a", encoding="utf-8") as file:
+        # Half a character stands in the file as the server sent it, for ``read`` to refuse.
+        with part.open("a", encoding="utf-8", errors="backslashreplace") as file:
             for record in records(after):
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
                 file.flush()
@@ -47,5 +48,15 @@ def find_end(part: Path) -> tuple[int, int]:
         return 0, 0
     lines = part.read_bytes().split(b"\n")
     whole = [line for line in lines[:-1] if line]
+    try:
+        last = int(json.loads(whole[-1])["id"]) if whole else 0
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise FileError(
+            explain(
+                f"{part} is not what an interrupted pull leaves.",
+                expected="JSON lines with an id",
+                fix="delete it, and pull again",
+            )
+        ) from error
     part.write_bytes(b"".join(line + b"\n" for line in whole))
-    return (int(json.loads(whole[-1])["id"]) if whole else 0), len(whole)
+    return last, len(whole)

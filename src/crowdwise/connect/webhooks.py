@@ -1,7 +1,8 @@
 """Signed webhooks: tell another program what happened, or hear it from one.
 
 A request carries ``Crowdwise-Signature: t=SECONDS,v1=HEX``, the HMAC-SHA256 of ``SECONDS.BODY``
-under a shared secret, and ``Idempotency-Key``, the same for every attempt to send an event.
+under a shared secret. The body holds ``event``, ``data`` and ``key``, which is the same for every
+attempt to send an event; the header ``Idempotency-Key`` repeats it, for those who only count.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from crowdwise.connect.link import Link
-from crowdwise.errors import CrowdwiseError, ParameterError, explain
+from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
 
 SIGNATURE, KEY = "Crowdwise-Signature", "Idempotency-Key"
 TOLERANCE = 300.0  # seconds between two clocks, and on the way
@@ -70,6 +71,28 @@ def check_secret(secret: str) -> bytes:
     return secret.encode()
 
 
+def read_event(body: bytes) -> dict[str, Any]:
+    """The event that a body tells of."""
+    try:
+        event = json.loads(body)
+    except (ValueError, RecursionError):
+        event = None
+    if (
+        not isinstance(event, dict)
+        or not isinstance(event.get("event"), str)
+        or "data" not in event
+        or not isinstance(event.get("key", ""), str)
+    ):
+        raise FormatError(
+            explain(
+                "The request tells of no event.",
+                expected='{"event": name, "data": …, "key": text} as JSON',
+                fix="send events with crowdwise.connect.webhooks.Webhook",
+            )
+        )
+    return event
+
+
 class Webhook:
     """An address that is notified of what happens.
 
@@ -88,7 +111,7 @@ class Webhook:
     def send(self, event: str, data: object, key: str | None = None) -> str:
         """Send an event until it is taken; returns the key that all attempts had."""
         key = uuid4().hex if key is None else key
-        body = {"event": event, "data": data}
+        body = {"event": event, "data": data, "key": key}
         text = json.dumps(body).encode()
 
         def headers() -> dict[str, str]:  # signed anew for each attempt
@@ -110,12 +133,12 @@ class Inbox:
         """Handle a request; whether it was new. An event that could not be handled stays new."""
         by_name = {name.lower(): value for name, value in headers.items()}
         verify(self._secret, body, by_name.get(SIGNATURE.lower(), ""))
-        key = by_name.get(KEY.lower(), "") or hashlib.sha256(body).hexdigest()
+        event = read_event(body)
+        key = event.get("key") or hashlib.sha256(body).hexdigest()  # a header is not signed
         with self._lock:
             if key in self._known:
                 return False
-            event = json.loads(body)
-            self._handle(str(event["event"]), event["data"])
+            self._handle(event["event"], event["data"])
             self._known[key] = None
             if len(self._known) > MOST_KEYS:
                 self._known.popitem(last=False)

@@ -10,12 +10,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from crowdwise.errors import FileError, FormatError, ParameterError, explain
 from crowdwise.io.document import (
     READABLE,
     Document,
     File,
     Matrix,
+    Table,
     explain_read_errors,
     refuse_endless,
 )
@@ -87,6 +90,20 @@ def open_document(file: File, container: str | None = None) -> Document:
     document = CONTAINERS[kind](file)
     document.notes = (*notes, *document.notes)
     return document
+
+
+def read_table(path: str | PathLike[str], expected: str) -> pd.DataFrame:
+    """All columns of a table in a file, with their values as they stand there."""
+    document = open_document(find_files(path)[0])
+    if not isinstance(document, Table):
+        raise FormatError(
+            explain(
+                f"{document.name} is not a table.",
+                expected=expected,
+                fix="write a table, such as a CSV file with a row of names",
+            )
+        )
+    return document.frame(list(document.columns)).astype(object)
 
 
 def to_utf8(file: File) -> File:

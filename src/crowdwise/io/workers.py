@@ -9,9 +9,8 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import to_floats
-from crowdwise.errors import AnnotationError, FormatError, explain, plural
-from crowdwise.io.document import Table
-from crowdwise.io.open import find_files, open_document
+from crowdwise.errors import AnnotationError, plural
+from crowdwise.io.open import read_table
 from crowdwise.io.recognize import recognize_columns
 
 
@@ -21,28 +20,17 @@ def add_worker_file(annotations: Annotations, path: str | PathLike[str]) -> Anno
     A column ``family`` says which judges err together. Workers that are not in the annotations
     are ignored; of those that are not in the table nothing is known.
     """
-    document = open_document(find_files(path)[0])
-    if not isinstance(document, Table):
-        raise FormatError(
-            explain(
-                f"{document.name} is not a table.",
-                expected="a row for each worker",
-                fix="write a table with a column worker",
-            )
-        )
-    worker = recognize_columns(document.columns, {}).get("worker")
+    frame = read_table(path, "a row for each worker")
+    worker = recognize_columns(list(frame), {}).get("worker")
     if worker is None:
         fix = "rename the column that has the names of the workers"
-        raise AnnotationError.missing_column(
-            "worker", where=document.name, found=document.columns, fix=fix
-        )
-    frame = document.frame(list(document.columns)).astype(object)
+        raise AnnotationError.missing_column("worker", where=str(path), found=frame, fix=fix)
     about = pd.DataFrame({name: parse_column(frame[name]) for name in frame if name != worker})
     about.index = pd.Index(frame[worker].map(str), tupleize_cols=False)
     known = annotations.with_workers(as_named(about, annotations))
     described = int(pd.Series(known.workers).map(str).isin(set(about.index)).sum())
     facts = ", ".join(map(str, about.columns)) or "nothing"
-    note = f"{facts} of {plural(described, 'worker')} from {document.name}"
+    note = f"{facts} of {plural(described, 'worker')} from {path}"
     return replace(known, notes=(*annotations.notes, note))
 
 

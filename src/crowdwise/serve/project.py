@@ -12,6 +12,7 @@ import pandas as pd
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError, explain
 from crowdwise.io import read
+from crowdwise.io.open import read_table
 from crowdwise.serve.actions import Action, AddLabels, AddTasks
 
 CONTENT = ("text", "image")  # columns that are shown to workers
@@ -62,16 +63,23 @@ def read_project(path: Path) -> Start:
 
 def read_tasks(path: Path) -> pd.DataFrame | None:
     """A table with a column of tasks, None if the file is something else."""
-    endings = {".csv": ",", ".tsv": "\t"}
-    if path.suffix.lower() not in endings or not path.is_file():
+    if path.suffix.lower() not in (".csv", ".tsv"):
         return None
     try:
-        sep = endings[path.suffix.lower()]
-        frame = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False)
-    except (ValueError, OSError):
+        frame = read_table(path, "the columns task, text, image and gold")
+    except CrowdwiseError:  # which reading it as labels will say
         return None
     frame.columns = frame.columns.str.strip().str.lower()
-    return frame if "task" in frame else None
+    if not frame.columns.is_unique:
+        raise FormatError(
+            explain(
+                f"{path} has a column more than once.",
+                first=repr(frame.columns[frame.columns.duplicated()][0]),
+                expected="different names, whatever their case",
+                fix="rename or remove one of them",
+            )
+        )
+    return frame.where(frame.notna(), "").astype(str) if "task" in frame else None
 
 
 def begin_with_tasks(frame: pd.DataFrame, path: Path) -> Start:
