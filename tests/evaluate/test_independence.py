@@ -5,7 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from crowdwise.aggregate import DawidSkene
-from crowdwise.aggregate.shared_errors import Fitted, SharedErrors, correlate_errors, draw_crowd
+from crowdwise.aggregate.shared_errors import (
+    USUAL,
+    Fitted,
+    SharedErrors,
+    copy_errors,
+    correlate_errors,
+    draw_crowd,
+)
 from crowdwise.evaluate import check_independence
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
@@ -74,17 +81,29 @@ def test_crowds_are_drawn_from_the_model():
     votes = confused_crowd(confusion, 4000, 3, prior=[0.8, 0.2], random_state=0).annotations
     model = Fitted(np.zeros(0), np.array([0.8, 0.2]), confusion)
     rng = np.random.RandomState(0)
-    drawn = draw_crowd(votes, model, None, rng)
+    drawn, _ = draw_crowd(votes, model, None, rng)
     assert_allclose((drawn.label == 0).mean(), 0.8 * 0.9 + 0.2 * 0.3, atol=0.01)
-    known = draw_crowd(votes, model, np.ones(4000, dtype=int), rng)
+    known, truth = draw_crowd(votes, model, np.ones(4000, dtype=int), rng)
     assert_allclose((known.label == 0).mean(), 0.3, atol=0.01)
+    assert (truth == 1).all()
+
+
+def test_copied_errors_correlate_as_usual():
+    confusion = np.tile([[0.9, 0.1], [0.3, 0.7]], (5, 1, 1))
+    votes = confused_crowd(confusion, 20000, 3, prior=[0.5, 0.5], random_state=0).annotations
+    model = Fitted(np.zeros(0), np.array([0.5, 0.5]), confusion)
+    rng = np.random.RandomState(0)
+    crowd, truth = draw_crowd(votes, model, None, rng)
+    for votes, correlation in ((crowd, 0.0), (copy_errors(crowd, truth, model, rng), USUAL)):
+        known = Fitted(np.eye(2)[truth], model.prior, confusion)
+        assert_allclose(correlate_errors(votes, known), correlation, atol=0.01)
 
 
 def test_the_tail_is_that_of_students_t():
     drawn = np.array([-1.0, 0.0, 1.0])
-    assert_allclose(SharedErrors(0.0, drawn).p_value, 0.5)
-    assert 0.01 < SharedErrors(4.0, drawn).p_value < 0.05  # not a normal tail
-    assert np.isnan(SharedErrors(1.0, np.zeros(3)).p_value)
+    assert_allclose(SharedErrors(0.0, drawn, drawn).p_value, 0.5)
+    assert 0.01 < SharedErrors(4.0, drawn, drawn).p_value < 0.05  # not a normal tail
+    assert np.isnan(SharedErrors(1.0, np.zeros(3), drawn).p_value)
 
 
 @pytest.mark.parametrize(

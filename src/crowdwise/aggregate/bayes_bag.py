@@ -116,8 +116,9 @@ class BayesBag(ConfusionModel):
     than half of Dawid-Skene's, at a better accuracy. The default of ``crowdwise aggregate``.
 
     The dependence is the mean correlation of two workers' errors on the same task, less what
-    crowds drawn from a model of independent workers show; where it is uncertain, it is pulled
-    toward what real crowds have.
+    crowds drawn from a model of independent workers show, over the part of a correlation that
+    shows in crowds drawn with one; where it is uncertain, it is pulled toward what real crowds
+    have. Of this, 0.7 counts, since bags that differ show the rest.
 
     Fails when most workers err together on the same tasks: it is less overconfident then, but
     nothing in the labels tells. From 20 known truths on (``gold``) it learns how sure to be,
@@ -199,7 +200,7 @@ class BayesBag(ConfusionModel):
         weights = draw_weights_of(of.workers, n_bags, self.random_state)
         weights = np.vstack([np.ones(engine.n_workers), weights])
         hidden = HiddenGold.of(engine, of)
-        self.dependence_, self.independent_ = self._dependence(engine, of)
+        self.dependence_, self.independent_, _ = self._dependence(engine, of)
         n_ahead, n_threads = count_ahead(engine)
 
         def fit(number: int, model: Aggregator) -> tuple[Aggregator, Posterior]:
@@ -235,7 +236,9 @@ class BayesBag(ConfusionModel):
     def _dependence(self, engine: Engine, of: Fingerprints) -> Dependence:
         if self.dependence is None:
             return measure_dependence(engine, of)
-        return Dependence(self.dependence, float(self.dependence == 0.0))
+        return Dependence(
+            self.dependence, float(self.dependence == 0.0), float(self.dependence > 0.0)
+        )
 
     def _with_classes_of(self, whole: Aggregator) -> Aggregator:
         """The base, which by default has the class prior of the whole crowd."""

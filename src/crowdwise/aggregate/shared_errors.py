@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import ndtr, stdtr
+from scipy.special import stdtr
 
 from crowdwise.aggregate.dawid_skene import DawidSkene
 from crowdwise.annotations import Annotations
-from crowdwise.inference import Engine, Fingerprints, MemoryEngine
+from crowdwise.inference import Engine, Fingerprints, MemoryEngine, normalize
 from crowdwise.inference.canonical import count_shared, sample_shared
 from crowdwise.inference.posteriors import as_array
 from crowdwise.typing import Floats, Ints
@@ -21,7 +21,11 @@ ENOUGH = 30_000  # annotations, and cells of a table task x class times 100, tha
 MOST_CELLS = 20_000_000  # of all confusion matrices together
 LEAST_TASKS = 10
 FEW, MOST, WORK = 10, 20, 100_000  # crowds drawn for a fit, and annotations times crowds
-USUAL, SPREAD = 0.07, 0.06  # mean and spread of the correlation in real crowds, by their labels
+USUAL, SPREAD = 0.12, 0.06  # mean and spread of the correlation in real crowds, by their labels
+SHOWN = 0.07  # how much of it shows, on average
+ROUGH = 0.1  # how far off the part that shows may be, since errors are shared in many ways
+LEFT = 0.7  # part of it that counts; bags that differ account for the rest
+INDEPENDENT = 0.2  # crowds whose workers err independently: of 21 real ones, all are dependent
 
 
 class SharedErrors(NamedTuple):
@@ -29,6 +33,7 @@ class SharedErrors(NamedTuple):
 
     found: float
     drawn: Floats  # (crowd,): the same in crowds of independent workers
+    together: Floats  # (crowd,): the same in the first of these, if errors correlate by USUAL
 
     @property
     def excess(self) -> float:
@@ -41,6 +46,12 @@ class SharedErrors(NamedTuple):
         return float(self.drawn.std(ddof=1)) * np.sqrt(1.0 + 1.0 / len(self.drawn))
 
     @property
+    def visible(self) -> float:
+        """How much of a correlation shows: inferred truths and matrices follow shared errors."""
+        more = self.together - self.drawn[: len(self.together)]
+        return max(float(more.mean()) / USUAL, 0.0)
+
+    @property
     def p_value(self) -> float:
         """P(a crowd of independent workers is at or above this), by Student's t."""
         if not self.error > 0:
@@ -51,25 +62,36 @@ class SharedErrors(NamedTuple):
 class Dependence(NamedTuple):
     """What is to be believed of a crowd."""
 
-    correlation: float  # expected
+    correlation: float  # expected, what bags leave of it
     independent: float  # probability that workers err independently
+    shown: float  # probability that they do not, by what shows alone
 
 
 def believe(shared: SharedErrors | None) -> Dependence:
-    """Weigh independence against the dependence that real crowds have, even odds beforehand.
+    """Weigh independence against the dependence that real crowds have.
 
-    Without a measurement, what was believed beforehand.
+    Only a part of a correlation shows, and less of it the fewer the labels: what is found is
+    divided by that part, and counts the less the smaller it is. Without a measurement, what was
+    believed beforehand.
     """
     if shared is None or not shared.error > 0:
-        return Dependence(0.5 * USUAL, 0.5)
-    excess, error = max(shared.excess, 0.0), shared.error
-    spread = np.hypot(SPREAD, error)
-    # Both densities at the excess; above 0 alone lies a part of the second.
-    apart = ((excess - USUAL) / spread) ** 2 - (excess / error) ** 2
-    odds = error / spread * np.exp(np.clip(-apart / 2.0, -500, 500)) / ndtr(USUAL / SPREAD)
-    independent = float(1.0 / (1.0 + odds))
-    mean = (USUAL / SPREAD**2 + excess / error**2) / (1.0 / SPREAD**2 + 1.0 / error**2)
-    return Dependence((1.0 - independent) * mean, independent)
+        return Dependence(LEFT * (1.0 - INDEPENDENT) * USUAL, INDEPENDENT, 0.5)
+    excess, error, visible = max(shared.excess, 0.0), shared.error, shared.visible
+    rough = float(np.hypot(error, ROUGH * USUAL))
+    spread = float(np.hypot(visible * SPREAD, rough))
+    odds = weigh_independence(excess, error, visible * USUAL, spread)
+    independent = 1.0 / (1.0 + odds * (1.0 - INDEPENDENT) / INDEPENDENT)
+    mean = USUAL / SPREAD**2 + visible * excess / rough**2
+    mean /= 1.0 / SPREAD**2 + (visible / rough) ** 2
+    shown = weigh_independence(excess, error, SHOWN, float(np.hypot(SPREAD, error)))
+    correlation = LEFT * (1.0 - independent) * min(mean, 1.0)
+    return Dependence(correlation, independent, shown / (1.0 + shown))
+
+
+def weigh_independence(excess: float, error: float, mean: float, spread: float) -> float:
+    """How much likelier an excess is in a dependent crowd: a ratio of two normal densities."""
+    apart = ((excess - mean) / spread) ** 2 - (excess / error) ** 2
+    return float(error / spread * np.exp(np.clip(-apart / 2.0, -500, 500)))
 
 
 def measure_dependence(engine: Engine, of: Fingerprints) -> Dependence:
@@ -80,7 +102,8 @@ def measure_dependence(engine: Engine, of: Fingerprints) -> Dependence:
     most = most_annotations(engine, n_labels / n_shared)
     some, known = sample_shared(engine, of, shared, most, LEAST_TASKS)
     n_crowds = int(np.clip(WORK // max(some.n_annotations, 1), FEW, MOST))
-    return believe(share_errors(some, known, n_crowds, np.random.RandomState(0)))
+    rng = np.random.RandomState(0)
+    return believe(share_errors(some, known, n_crowds, rng, n_together=n_crowds // 2))
 
 
 def most_annotations(data: Annotations | Engine, per_task: float) -> int:
@@ -100,19 +123,27 @@ def find_reason(data: Annotations | Engine, n_shared: int) -> str:
 
 
 def share_errors(
-    data: Annotations, gold: Ints | None, n_crowds: int, rng: np.random.RandomState
+    data: Annotations,
+    gold: Ints | None,
+    n_crowds: int,
+    rng: np.random.RandomState,
+    n_together: int = 0,
 ) -> SharedErrors:
     """The correlation of errors, here and in crowds drawn from a model of independent workers.
 
     The model is fitted to each of them as it is to the labels, which takes out the bias of
-    inferred truths: a parametric bootstrap.
+    inferred truths: a parametric bootstrap. To ``n_together`` of them it is fitted again, with
+    errors that correlate by ``USUAL``, which shows how much of a correlation is to be seen.
     """
     fitted = fit_independent(data, gold)
-    drawn = np.empty(n_crowds)
+    drawn, together = np.empty(n_crowds), np.empty(n_together)
     for b in range(n_crowds):
-        crowd = draw_crowd(data, fitted, gold, rng)
+        crowd, truth = draw_crowd(data, fitted, gold, rng)
         drawn[b] = correlate_errors(crowd, fit_independent(crowd, gold))
-    return SharedErrors(correlate_errors(data, fitted), drawn)
+        if b < n_together:
+            crowd = copy_errors(crowd, truth, fitted, rng)
+            together[b] = correlate_errors(crowd, fit_independent(crowd, gold))
+    return SharedErrors(correlate_errors(data, fitted), drawn, together)
 
 
 class Fitted(NamedTuple):
@@ -147,13 +178,28 @@ def correlate_errors(data: Annotations, model: Fitted) -> float:
 
 def draw_crowd(
     data: Annotations, model: Fitted, gold: Ints | None, rng: np.random.RandomState
-) -> Annotations:
-    """Labels that the fitted workers might have given to the same tasks."""
+) -> tuple[Annotations, Ints]:
+    """Labels that the fitted workers might have given to the same tasks, and the truths."""
     truth = draw_classes(np.tile(model.prior, (data.n_tasks, 1)), rng)
     if gold is not None:
         truth = np.where(gold >= 0, gold, truth)
     label = draw_classes(model.confusion[data.worker, truth[data.task]], rng)
-    return replace(data, label=label.astype(np.int32))
+    return replace(data, label=label.astype(np.int32)), truth
+
+
+def copy_errors(
+    crowd: Annotations, truth: Ints, model: Fitted, rng: np.random.RandomState
+) -> Annotations:
+    """The crowd with errors that correlate by ``USUAL``.
+
+    Each task has an answer drawn from the crowd's confusion, and two of its workers both give
+    it with that probability.
+    """
+    n_labels = np.bincount(crowd.worker, minlength=crowd.n_workers).astype(np.float64)
+    common = normalize(np.tensordot(n_labels, model.confusion, axes=1))
+    answer = draw_classes(common[truth], rng)[crowd.task]
+    copies = rng.random_sample(crowd.n_annotations) < np.sqrt(USUAL)
+    return replace(crowd, label=np.where(copies, answer, crowd.label).astype(np.int32))
 
 
 def draw_classes(proba: Floats, rng: np.random.RandomState) -> Ints:

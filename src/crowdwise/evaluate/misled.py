@@ -38,8 +38,8 @@ class Misled:
     @classmethod
     def of(cls, data: Annotations, gold: Ints | None) -> Misled:
         engine = MemoryEngine(data, gold)
-        dependent = 1.0 - measure_dependence(engine, fingerprint(engine)).independent
-        most = TASKS + DEPENDENT * dependent
+        shown = measure_dependence(engine, fingerprint(engine)).shown
+        most = TASKS + DEPENDENT * shown
         rates = np.append(0.0, most * (np.arange(LEVELS) + 0.5) / LEVELS)
         prior = np.append(1.0 - CROWDS, np.full(LEVELS, CROWDS / LEVELS))
         rows = np.zeros(0, dtype=np.intp)
