@@ -32,8 +32,8 @@ def test_draws_surround_what_they_were_drawn_from(crowd):
     expected = np.einsum("swkk,sk->sw", drawn.confusion, drawn.shares)
     assert_allclose(drawn.accuracy, expected, rtol=1e-6)
     for name, truth in (("confusion", crowd.confusion), ("shares", [0.7, 0.3])):
-        low, high = drawn.interval(name)
-        assert np.mean((low <= truth) & (truth <= high)) > 0.8
+        low, high = drawn.interval(name, 0.99)
+        assert np.mean((low <= truth) & (truth <= high)) > 0.9
 
 
 def test_known_truths_leave_only_the_doubt_of_few_labels(crowd):
