@@ -96,14 +96,19 @@ def weigh_independence(excess: float, error: float, mean: float, spread: float) 
 
 def measure_dependence(engine: Engine, of: Fingerprints) -> Dependence:
     """How far the workers of a crowd err together; names and the order of rows do not enter."""
+    return believe(measure_shared_errors(engine, of))
+
+
+def measure_shared_errors(engine: Engine, of: Fingerprints) -> SharedErrors | None:
+    """What labels show of it, on some of the tasks where there are many."""
     n_shared, n_labels = shared = count_shared(engine)
     if find_reason(engine, n_shared):
-        return believe(None)
+        return None
     most = most_annotations(engine, n_labels / n_shared)
     some, known = sample_shared(engine, of, shared, most, LEAST_TASKS)
     n_crowds = int(np.clip(WORK // max(some.n_annotations, 1), FEW, MOST))
     rng = np.random.RandomState(0)
-    return believe(share_errors(some, known, n_crowds, rng, n_together=n_crowds // 2))
+    return share_errors(some, known, n_crowds, rng, n_together=n_crowds // 2)
 
 
 def most_annotations(data: Annotations | Engine, per_task: float) -> int:
