@@ -32,8 +32,8 @@ def test_draws_surround_what_they_were_drawn_from(crowd):
     expected = np.einsum("swkk,sk->sw", drawn.confusion, drawn.shares)
     assert_allclose(drawn.accuracy, expected, rtol=1e-6)
     for name, truth in (("confusion", crowd.confusion), ("shares", [0.7, 0.3])):
-        low, high = drawn.interval(name, 0.99)
-        assert np.mean((low <= truth) & (truth <= high)) > 0.9
+        low, high = drawn.interval(name)
+        assert np.mean((low <= truth) & (truth <= high)) > 0.8
 
 
 def test_known_truths_leave_only_the_doubt_of_few_labels(crowd):
@@ -43,7 +43,7 @@ def test_known_truths_leave_only_the_doubt_of_few_labels(crowd):
     n = np.bincount(votes.worker)
     share = certain.accuracy.mean(axis=0)
     assert_allclose(certain.accuracy.std(axis=0), np.sqrt(share * (1 - share) / n), rtol=0.25)
-    assert vague.accuracy.std(axis=0).mean() > 1.2 * certain.accuracy.std(axis=0).mean()
+    assert (vague.accuracy.std(axis=0) > certain.accuracy.std(axis=0)).all()
 
 
 def test_one_seed_gives_one_result(crowd):
@@ -74,8 +74,7 @@ def test_workers_without_labels_are_like_the_crowd():
     assert_allclose(np.diag(idle), 0.8, atol=0.03)
     assert_allclose(idle.sum(axis=1), 1.0)
     assert_allclose(idle[1, [0, 2, 3]], 0.2 * np.array([6, 1, 1]) / 8, atol=0.02)
-    own = (35 + 6 * 0.8) / (40 + 6)  # as accurate on each class as on all, for three labels
-    assert_allclose(busy[1, 1], (10 + 3 * own) / (15 + 3), atol=0.01)
+    assert_allclose(busy[1, 1], (10 + 1.5 * 0.8) / (15 + 1.5), atol=0.01)
     assert np.quantile([one[0, 1, 2] for one in drawn], 0.95) > 0.03
 
 
@@ -105,7 +104,7 @@ def test_a_chain_of_few_annotations_makes_more_steps():
         chain = draw_crowds(few, few.shares()).accuracy[:160, 0]
         return np.corrcoef(chain[1:], chain[:-1])[0, 1]
 
-    assert correlation(200) < 0.85
+    assert correlation(200) < 0.75
 
 
 def test_tasks_are_sampled_where_there_are_many(crowd):

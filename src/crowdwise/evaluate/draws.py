@@ -17,11 +17,9 @@ MOST, FEWEST, WORK = 2_000, 120, 4_000_000  # steps of the chain, and annotation
 BURN = 6  # one step in so many goes before the draws that are kept
 KEPT = 200  # draws of the chain, at most
 PRIOR = 6.0  # labels that the prior of a worker's accuracy is worth, over all classes
-CLASS = 3.0  # and those of the prior of a worker's accuracy on one class
 HABIT = 3.0  # errors that the prior of how errors fall is worth, of each true class
 GOLDEN = (5.0**0.5 - 1.0) / 2  # steps of it leave no part of a circle out
 TINY = 1e-12
-EDGE = 1e-3  # a rate is never nearer to 0 or 1 beforehand
 
 
 @dataclass(frozen=True)
@@ -132,29 +130,21 @@ def draw_workers(
     """Confusion matrices and class shares, given all truths.
 
     Whether a label is right and, if not, which one it is have priors of their own: workers as
-    accurate as the crowd, on each class as accurate as on all, errors that fall like the
-    crowd's. With one prior for all, few pseudo-counts over many classes would say that an error
-    not seen cannot happen, and classes with few labels would know nothing of each other.
+    accurate as the crowd, errors that fall like the crowd's. With one prior for both, few
+    pseudo-counts over many classes would say that an error not seen cannot happen.
     """
     counts = engine.count(truths)
-    same = np.eye(counts.shape[2], dtype=bool)
+    n_classes = counts.shape[2]
+    same, worth = np.eye(n_classes, dtype=bool), PRIOR / max(n_classes, 1)
     hits = counts[:, same]
     misses = np.maximum(counts.sum(axis=2) - hits, 0.0)
-    good = draw_rates(hits.sum(axis=1), misses.sum(axis=1), PRIOR, right, rng)
-    chance = draw_rates(hits, misses, CLASS, good[:, None], rng)[:, :, None]
+    good = min(max(right, 1e-3), 1.0 - 1e-3)
+    chance = rng.beta(hits + worth * good, misses + worth * (1.0 - good))[:, :, None]
     fall = HABIT * normalize(np.where(same, 0.0, counts.sum(axis=0) + 1.0) + TINY)
     habit = np.where(same, 0.0, rng.standard_gamma(counts + fall) + TINY)
     matrices = np.where(same, chance, (1.0 - chance) * normalize(habit + TINY * same))
     shares = rng.dirichlet(truths.sum(axis=0) + 1.0)
     return np.maximum(matrices, TINY), np.maximum(shares, TINY)
-
-
-def draw_rates(
-    hits: Floats, misses: Floats, worth: float, center: Floats | float, rng: np.random.Generator
-) -> Floats:
-    """Probabilities behind these counts, beforehand near a center that is worth some labels."""
-    near = np.clip(center, EDGE, 1.0 - EDGE)
-    return rng.beta(hits + worth * near, misses + worth * (1.0 - near))
 
 
 def sample_tasks(data: Annotations, most: int, random_state: RandomState) -> Ints:
