@@ -57,7 +57,7 @@ def make_task_router(
         look(controller)
         task = item[HASH]
         given = state["by"].get(task, set())
-        sessions = sorted(controller.session_ids, key=lambda name: mix(task, name))
+        sessions = sorted(controller.session_ids, key=lambda name: hash_pair(task, name))
         others = [name for name in sessions if name not in given]
         if not given:
             return others[: overlap.planner.min_labels]
@@ -87,6 +87,6 @@ def plan(
     return overlap.plan(votes)[0] if votes.n_classes > 1 else {}
 
 
-def mix(task: Hashable, session: str) -> int:
-    """A number that is the same whenever the service is started."""
+def hash_pair(task: Hashable, session: str) -> int:
+    """A number by which sessions are ordered for a task: the same whenever the service starts."""
     return zlib.crc32(f"{task}\0{session}".encode())

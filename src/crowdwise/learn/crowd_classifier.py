@@ -48,7 +48,7 @@ from crowdwise.learn.search import (
     rungs,
 )
 from crowdwise.learn.starts import LabelsAlone, Start
-from crowdwise.nets.batches import CrowdData, as_data, empty_data
+from crowdwise.nets.batches import CrowdData, as_data
 from crowdwise.nets.checkpoints import PLACE, share
 from crowdwise.nets.ensemble import divide, has_company
 from crowdwise.nets.features import (
@@ -62,7 +62,7 @@ from crowdwise.nets.features import (
 )
 from crowdwise.nets.loop import History, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
-from crowdwise.nets.saved import pack_net, unpack_net
+from crowdwise.nets.saved import empty_data, pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.typing import (
     AnnotationsLike,

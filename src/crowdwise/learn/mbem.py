@@ -22,7 +22,7 @@ from crowdwise.learn.parts import (
     per_annotation,
     pick,
 )
-from crowdwise.learn.restraint import kept
+from crowdwise.learn.restraint import on_kept_tasks
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
 from crowdwise.nets.loop import Phase
 from crowdwise.nets.modules import NetworkLike
@@ -248,7 +248,7 @@ class BootstrapLoss(CrowdObjective):
     def label_evidence(self, batch: Batch) -> Tensor:
         """The same, task by task, under confusions counted from the tasks to learn from."""
         truth = self.predicted(batch)
-        counts = kept(lambda _, rest: self.counts(truth, rest))(self, batch)
+        counts = on_kept_tasks(lambda _, rest: self.counts(truth, rest))(self, batch)
         score = pick(self.confusion(counts).log()[batch.worker], batch.label)
         both = self.classes(batch)[batch.at] + score
         evidence = torch.logsumexp(both, dim=-1) * batch.weight

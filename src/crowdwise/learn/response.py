@@ -23,12 +23,12 @@ from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
 from crowdwise.io.accept import in_rows_of
 from crowdwise.learn.parts import WorkerTable
-from crowdwise.nets.batches import Batch, CrowdData, as_data, empty_data, label_shares
+from crowdwise.nets.batches import Batch, CrowdData, as_data, label_shares
 from crowdwise.nets.ensemble import Objective
 from crowdwise.nets.features import as_features, refuse_other_features, remember_features
 from crowdwise.nets.loop import Phase, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
-from crowdwise.nets.saved import pack_net, unpack_net
+from crowdwise.nets.saved import empty_data, pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, RandomState

@@ -68,14 +68,14 @@ def restrained(step: Step) -> Step:
     """The same loss on the tasks to learn from, plus penalty and prior."""
 
     def penalized(objective: CrowdObjective, batch: Batch) -> Tensor:
-        loss = kept(step)(objective, batch)
+        loss = on_kept_tasks(step)(objective, batch)
         return loss + restraint_of(objective)(objective.net) if batch.leads else loss
 
     return penalized
 
 
-def kept(step: Step) -> Step:
-    """The same step, where labels of tasks that are not to be learned from have no weight."""
+def on_kept_tasks(step: Step) -> Step:
+    """The same step, with no weight on labels of tasks that are not to be learned from."""
 
     def masked(objective: CrowdObjective, batch: Batch) -> Tensor:
         keep, every = restraint_of(objective).keep, batch.every

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from crowdwise.learn.parts import CrowdObjective
-from crowdwise.learn.restraint import kept, n_labels, restrain, restrained
+from crowdwise.learn.restraint import n_labels, on_kept_tasks, restrain, restrained
 from crowdwise.learn.starts import Start
 from crowdwise.nets.batches import PART, Batch, CrowdData
 from crowdwise.nets.ensemble import Ensemble, Parts, divide
@@ -141,7 +141,9 @@ class Descent:
         self.ensemble.buffers["restraint.prior"].fill_(rung.prior / n_labels(self.data))
         for phase in rung.phases:
             if phase.expect is not None:
-                self.ensemble.set_target(self.parts.gather(self.ensemble, kept(phase.expect)))
+                self.ensemble.set_target(
+                    self.parts.gather(self.ensemble, on_kept_tasks(phase.expect))
+                )
             self.descend(phase, rung.frozen)
 
     def descend(self, phase: Phase[Any, Batch], frozen: bool) -> None:

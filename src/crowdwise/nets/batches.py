@@ -351,26 +351,3 @@ def as_data(
         torch.from_numpy(np.bincount(annotations.worker, minlength=annotations.n_workers) > 0),
         worker_features,
     )
-
-
-def empty_data(
-    shape: tuple[int, ...],
-    sizes: tuple[int, int, int],
-    device: torch.device,
-    worker_features: Tensor | None,
-) -> CrowdData:
-    """Data of some numbers of tasks, workers and classes, without an annotation in it."""
-    n_tasks, n_workers, n_classes = sizes
-    none = torch.zeros(0, dtype=torch.long, device=device)
-    return CrowdData(
-        Features(torch.zeros((), device=device).expand(n_tasks, *shape)),
-        torch.zeros(n_tasks + 1, dtype=torch.long, device=device),
-        none,
-        none,
-        none,
-        torch.zeros(0, device=device),
-        torch.zeros(n_tasks, n_classes, device=device),
-        n_classes,
-        torch.ones(n_workers, dtype=torch.bool, device="cpu"),
-        worker_features,
-    )

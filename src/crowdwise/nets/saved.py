@@ -10,6 +10,8 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
+from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.features import Features
 from crowdwise.nets.loop import seeded
 
 NetT = TypeVar("NetT", bound=nn.Module)
@@ -61,3 +63,26 @@ def _refuse_misfits(net: nn.Module, state: dict[str, Tensor], error: type[Crowdw
                     fix="give load the same module that the model was learned with",
                 )
             )
+
+
+def empty_data(
+    shape: tuple[int, ...],
+    sizes: tuple[int, int, int],
+    device: torch.device,
+    worker_features: Tensor | None,
+) -> CrowdData:
+    """Data of some numbers of tasks, workers and classes, without an annotation in it."""
+    n_tasks, n_workers, n_classes = sizes
+    none = torch.zeros(0, dtype=torch.long, device=device)
+    return CrowdData(
+        Features(torch.zeros((), device=device).expand(n_tasks, *shape)),
+        torch.zeros(n_tasks + 1, dtype=torch.long, device=device),
+        none,
+        none,
+        none,
+        torch.zeros(0, device=device),
+        torch.zeros(n_tasks, n_classes, device=device),
+        n_classes,
+        torch.ones(n_workers, dtype=torch.bool, device="cpu"),
+        worker_features,
+    )
