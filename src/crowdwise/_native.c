@@ -179,6 +179,10 @@ static PyMethodDef methods[] = {
     { "few_pass", few_pass, METH_VARARGS, "The same with very many classes." },
     { "glad_pass", glad_pass, METH_VARARGS, "GLAD: a step of each task's ease, and both steps' sums." },
     { "entropy_pass", entropy_pass, METH_VARARGS, "Minimax entropy: steps of tasks, sums of workers." },
+    { "new_cells", new_cells, METH_VARARGS, "Dictionaries for the texts of columns." },
+    { "read_cells", read_cells, METH_VARARGS, "The codes of a block of delimited text." },
+    { "join_cells", join_cells, METH_VARARGS, "The codes of one dictionary in another." },
+    { "name_cells", name_cells, METH_VARARGS, "The texts of a dictionary in order." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -82,5 +82,9 @@ PyObject *coin_pass(PyObject *self, PyObject *args);
 PyObject *few_pass(PyObject *self, PyObject *args);
 PyObject *glad_pass(PyObject *self, PyObject *args);
 PyObject *entropy_pass(PyObject *self, PyObject *args);
+PyObject *new_cells(PyObject *self, PyObject *args);
+PyObject *read_cells(PyObject *self, PyObject *args);
+PyObject *join_cells(PyObject *self, PyObject *args);
+PyObject *name_cells(PyObject *self, PyObject *args);
 
 #endif

@@ -2,15 +2,17 @@
 
 import csv
 import io
-import sys
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crowdwise as cw
 from crowdwise.errors import FormatError
+from crowdwise.io import cells as cells_module
 from crowdwise.io import text as text_module
+from crowdwise.io.cells import encode_cells
 from crowdwise.io.document import File
 from crowdwise.io.text import TextTable
 
@@ -116,17 +118,43 @@ letters = st.characters(codec="utf-8", exclude_characters="\0")
 cells = st.text(letters, max_size=5) | st.sampled_from(["NA", "null", "", "1.0", "007"])
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=8), st.sampled_from(",\t;"))
-def test_arrow_and_pandas_read_the_same(body, delimiter):
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=30),
+    st.sampled_from(",\t;"),
+    st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(1, 40),
+)
+def test_compiled_loops_and_pandas_read_the_same(body, delimiter, quoting, end, block):
     stream = io.StringIO()
-    writer = csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+    writer = csv.writer(stream, delimiter=delimiter, quoting=quoting, lineterminator=end)
     writer.writerows([("task", "worker", "label"), *body])
     parsed = table(stream.getvalue())
     wanted = {"label": 2, "task": 0}
-    fast = parsed._with_arrow(wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells_module, "BLOCK", block)
+        fast = parsed._with_loops(wanted)
     assert fast is not None
     assert rows(fast) == rows(parsed._with_pandas(wanted))
+
+
+alike = st.text("a\0b\U0001f600\uffff", max_size=3).map(lambda end: "the same beginning/" * 2 + end)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(letters, max_size=20) | alike | st.text("ab\0", max_size=12), max_size=80))
+def test_compiled_loops_sort_texts_as_python_does(texts):
+    stream = io.StringIO()
+    csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *((t, "x") for t in texts)])
+    file = File("the export", data=stream.getvalue().encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells_module, "BLOCK", 64)
+        patch.setattr(cells_module, "count_threads", lambda: 3)
+        found = encode_cells(file, ",", 2, [0])
+    assert found is not None
+    assert found[0].categories.tolist() == sorted(set(texts) - {""})
+    assert found[0].tolist() == [text or np.nan for text in texts]
 
 
 def test_big_files_give_the_same_annotations_either_way(monkeypatch, tmp_path):
@@ -138,18 +166,47 @@ def test_big_files_give_the_same_annotations_either_way(monkeypatch, tmp_path):
     plain = cw.read(path)
     monkeypatch.setattr(text_module, "BIG", 0)
     assert cw.read(path).equals(plain)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(cells_module, "BLOCK", 1000)
+    assert cw.read(path).equals(plain)
+    monkeypatch.setattr("crowdwise.compiled.native", None)
     assert cw.read(path).equals(plain)
 
 
-def test_arrow_gives_up_where_pandas_goes_on(monkeypatch):
+def test_compiled_loops_give_up_where_pandas_goes_on(monkeypatch):
     monkeypatch.setattr(text_module, "BIG", 0)
     assert rows(table("a,b\n1\n2,3\n").frame(["a", "b"])) == [["1", None], ["2", "3"]]
 
 
-@pytest.mark.parametrize("blank", ["\n", "\r\n\r\n", "\n\n\n"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"1\n",  # too few cells
+        b"1,2,3\n",  # too many
+        b'5" pipe,2\n',  # a quote inside
+        b'"1"x,2\n',  # text behind a quote
+        b'"1,2\n',  # a quote that does not end
+        b"1,2\r3,4\n",  # lines that end in another way
+        b"\xff,2\n",  # not UTF-8
+        b"\xed\xa0\x80,2\n",  # half a character
+    ],
+)
+def test_compiled_loops_take_regular_rows_of_utf8_alone(body, monkeypatch):
+    monkeypatch.setattr(cells_module, "BLOCK", 4)
+    for before in (b"", b"7,8\n" * 20):
+        file = File("the export", data=b"a,b\n" + before + body)
+        assert encode_cells(file, ",", 2, [0, 1]) is None
+        assert encode_cells(file, ",", 2, [1]) is None or body.startswith((b"\xff", b"\xed"))
+
+
+def test_compiled_loops_stop_at_a_row_without_an_end(monkeypatch):
+    monkeypatch.setattr(cells_module, "BLOCK", 8)
+    monkeypatch.setattr(cells_module, "LARGEST", 64)
+    assert encode_cells(File("the export", data=b"a,b\n1," + b"x" * 100), ",", 2, [0]) is None
+
+
+@pytest.mark.parametrize("blank", ["\n", "\r\n\r\n", "\n\n\n", "\ufeff"])
 def test_blank_lines_before_the_header_of_a_big_file(blank, monkeypatch):
     monkeypatch.setattr(text_module, "BIG", 0)
     parsed = table(blank + "a,b\n1,2\n\n3,4\n")
-    assert parsed._with_arrow({"a": 0}) is not None
+    assert parsed._with_loops({"a": 0}) is not None
     assert rows(parsed.frame(["a", "b"])) == [["1", "2"], ["3", "4"]]

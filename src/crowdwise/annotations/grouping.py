@@ -59,9 +59,9 @@ def group_by_task(
         "classes": _name_codes("label", classes, columns["label"]),
     }
     n_tasks, n_classes = len(names["tasks"]), len(names["classes"])
-    indptr, columns = _sort_by_task(columns, n_tasks)
     columns["worker"] = columns["worker"].astype(np.int32, copy=False)
     columns["label"] = columns["label"].astype(np.min_scalar_type(-max(n_classes, 1)), copy=False)
+    indptr, columns = _sort_by_task(columns, n_tasks)
     columns |= _as_floats(columns, n_classes)
     known = None if gold is None else _check_gold(gold, n_tasks, n_classes)
     given = (task, worker, label, tasks, workers, classes, time, score)

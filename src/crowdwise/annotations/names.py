@@ -234,7 +234,9 @@ def _encode_categories(values: pd.Series, role: str, names: Names | None) -> tup
         return known, _require_known(found, values, role, known)
     if role == "label" and values.cat.ordered:
         return own, codes.astype(np.int32)
-    used = np.bincount(codes[codes >= 0], minlength=len(own)) > 0
+    used = np.zeros(len(own) + 1, dtype=bool)
+    used[codes] = True
+    used = used[:-1]  # without those of a missing value, whose code is -1
     if not used.all():
         codes = np.append(np.cumsum(used) - 1, -1)[codes]
         own = own[used]

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.errors import ParserError, ParserWarning
 
 from crowdwise.errors import FormatError, explain, plural
+from crowdwise.io.cells import encode_cells
 from crowdwise.io.document import SAMPLE, File, Record, Table, explain_read_errors, not_utf8
 from crowdwise.io.values import unguard
 from crowdwise.typing import Array, Ints
@@ -24,7 +24,7 @@ DELIMITERS = ",\t;|"
 LONGEST = 1 << 26  # bytes of a line
 HEAD = 1 << 18  # bytes read to find the header and to sample the rows
 ROWS = 1_000_000  # rows parsed at a time by pandas
-BIG = 1 << 24  # bytes from which Arrow parses, if it is installed
+BIG = 1 << 24  # bytes from which the compiled loops parse
 NO_NUMBER = ["", "NA", "N/A", "NaN", "nan", "null", "None"]  # cells where a number is missing
 
 
@@ -44,7 +44,6 @@ class TextTable(Table):
         lines = max(whole.count("\n"), 1)
         self.n_rows = int(file.size / max(len(whole.encode()), 1) * lines)  # about so many
         text = whole.lstrip("\r\n")
-        self._blank = len(whole[: len(whole) - len(text)].splitlines())  # lines before the header
         likely = delimiter if delimiter and delimiter in text.split("\n", 1)[0] else None
         self.delimiter = likely or _guess_delimiter(text)
         rows = _split_cells(text, self.delimiter)
@@ -64,7 +63,7 @@ class TextTable(Table):
         place = {name: number for number, name in enumerate(self.columns)}
         wanted = {name: place[name] for name in columns}
         self.refuse_too_many(self.n_rows, columns)
-        if self.file.size >= BIG and (parsed := self._with_arrow(wanted)) is not None:
+        if self.file.size >= BIG and (parsed := self._with_loops(wanted)) is not None:
             return self._unguard(parsed)
         return self._unguard(self._with_pandas(wanted))
 
@@ -146,50 +145,11 @@ class TextTable(Table):
                     parts[name].append(pd.factorize(chunk[place].to_numpy()))
         return pd.DataFrame({name: _merge_pieces(part) for name, part in parts.items()})
 
-    def _with_arrow(self, wanted: dict[str, int]) -> pd.DataFrame | None:
-        """Parse with Arrow, on all cores; None where it is not installed or gives up."""
-        try:
-            import pyarrow as pa
-            from pyarrow import csv as arrow
-        except ImportError:
-            return None
-        places = [str(place) for place in wanted.values()]
-        read_options = arrow.ReadOptions(
-            column_names=list(map(str, range(len(self.columns)))),
-            skip_rows=self._blank,
-            skip_rows_after_names=1,
-            block_size=1 << 20,  # small enough for a dictionary of each to stay in the cache
-        )
-        parse_options = arrow.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
-        convert_options = arrow.ConvertOptions(
-            include_columns=places,
-            column_types=dict.fromkeys(places, pa.dictionary(pa.int32(), pa.string())),
-            strings_can_be_null=True,
-            null_values=[""],
-        )
-        try:
-            with explain_read_errors(self.name), self.file.open_shown() as handle:
-                table = arrow.read_csv(handle, read_options, parse_options, convert_options)
-        except pa.ArrowException:  # pandas is slower, more patient, and says where
-            return None
-        columns = {}
-        for name, place in zip(wanted, places, strict=True):
-            columns[name] = _take_arrow(table[place])
-            table = table.drop_columns([place])  # to free its memory
-        return pd.DataFrame(columns)
-
-
-def _take_arrow(column: Any) -> pd.Categorical:
-    """A column in pieces that have dictionaries of their own, its texts in rising order."""
-    import pyarrow.compute as pc
-
-    whole = column.unify_dictionaries().combine_chunks()
-    order = pc.array_sort_indices(whole.dictionary)  # by bytes of UTF-8, as Python sorts text
-    texts = pd.Index(whole.dictionary.take(order).to_numpy(zero_copy_only=False), dtype=object)
-    assert texts.is_monotonic_increasing  # so that pandas knows that each occurs once
-    rank = np.full(len(texts) + 1, -1, dtype=np.int32)  # where a missing text's code of -1 looks
-    rank[order.to_numpy()] = np.arange(len(texts))
-    return pd.Categorical.from_codes(rank[whole.indices.fill_null(-1).to_numpy()], texts)
+    def _with_loops(self, wanted: dict[str, int]) -> pd.DataFrame | None:
+        """Parse with the compiled loops, on all cores; None where they cannot."""
+        places = list(wanted.values())
+        columns = encode_cells(self.file, self.delimiter, len(self.columns), places)
+        return None if columns is None else pd.DataFrame(dict(zip(wanted, columns, strict=True)))
 
 
 def _to_categorical(codes: Ints, texts: Array) -> pd.Categorical:

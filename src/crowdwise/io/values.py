@@ -174,7 +174,7 @@ def unguard(texts: list[Any]) -> list[Any]:
 
     A column in which a formula is not guarded was not written by this rule, and stays as it is.
     """
-    likely = [text for text in texts if isinstance(text, str)]
+    likely = texts if set(map(type, texts)) == {str} else [t for t in texts if isinstance(t, str)]
     if "'" not in "".join(likely) or not any(map(GUARDED.search, likely)):  # quick for many
         return texts
     plain = [GUARDED.sub("", text) if isinstance(text, str) else text for text in texts]
