@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[Any]  # of any width: numpy's integer types do not mix under a type checker
 Names: TypeAlias = Sequence[Hashable] | Array  # also an Index or a Series
 Indices: TypeAlias = int | slice | Sequence[int] | Array
+Json: TypeAlias = dict[str, Any]  # an object of JSON
 
 # What people have, in the libraries that they have it in; checked where it comes in.
 AnnotationsLike: TypeAlias = Any  # what crowdwise.io.as_annotations takes

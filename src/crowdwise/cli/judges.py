@@ -26,6 +26,7 @@ from crowdwise.cli.tables import (
     width,
     write_table,
 )
+from crowdwise.typing import Json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +155,7 @@ def find_prices(args: Namespace, annotations: "Annotations") -> "pd.Series | Non
     )
 
 
-def to_json(found: "PanelAssessment", steps: list[str]) -> dict[str, Any]:
+def to_json(found: "PanelAssessment", steps: list[str]) -> Json:
     """All of it as plain values; None where a number is not known."""
     whole = found.dependence
     tables = {"judges": found.judges, "families": whole.families, "costs": found.costs}
@@ -169,13 +170,13 @@ def to_json(found: "PanelAssessment", steps: list[str]) -> dict[str, Any]:
     }
 
 
-def plain(estimate: Any) -> dict[str, Any]:
+def plain(estimate: Any) -> Json:
     """An estimate as plain values."""
     names = ("value", "low", "high", "n_tasks", "note")
     return {name: known(getattr(estimate, name)) for name in names}
 
 
-def rows(table: "pd.DataFrame") -> list[dict[str, Any]]:
+def rows(table: "pd.DataFrame") -> list[Json]:
     return [{k: known(v) for k, v in row.items()} for row in table.to_dict("records")]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from crowdwise.cli.numbers import amount, count, port, share
 from crowdwise.cli.outcome import say
 from crowdwise.errors import FileError, MissingExtraError, ParameterError, explain
+from crowdwise.typing import Json
 
 if TYPE_CHECKING:
     from crowdwise.serve import Service
@@ -88,7 +89,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def list_changes(args: Namespace) -> dict[str, Any]:
+def list_changes(args: Namespace) -> Json:
     """What the flags change about the project."""
     names = (
         "title",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import urlsplit
 
 from crowdwise.aggregate import IBCC, MajorityVote
@@ -19,9 +18,10 @@ from crowdwise.base import Aggregator
 from crowdwise.errors import FormatError, MissingExtraError, explain
 from crowdwise.io import read
 from crowdwise.io.consensus import consensus_frame
+from crowdwise.typing import Json
 
 FEW = 20  # answers below which workers cannot be told apart
-Event = dict[str, Any]
+Event = Json
 
 
 def handle_task(event: Event, _: object = None) -> Event:

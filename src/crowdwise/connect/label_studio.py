@@ -16,6 +16,7 @@ from crowdwise.connect.pages import write_pages
 from crowdwise.errors import FormatError, ParameterError, explain, listing, plural
 from crowdwise.io.consensus import to_label_studio
 from crowdwise.progress import track
+from crowdwise.typing import Json
 
 PAGE = 100  # tasks of a request
 BATCH = 200  # predictions of a request
@@ -24,7 +25,7 @@ KEPT_OF_EACH = ("id", "result", "completed_by", "was_cancelled", "ground_truth",
                 "updated_at", "lead_time")  # fmt: skip
 KINDS = {"Choices": "choices", "Rating": "rating"}  # controls whose answer is one class
 UNCERTAIN = "Uncertainty sampling"
-Task = dict[str, Any]
+Task = Json
 
 
 class Pushed(NamedTuple):
@@ -156,7 +157,7 @@ class LabelStudio:
 
     # -- consensus ---------------------------------------------------------------------
 
-    def show_project(self) -> dict[str, Any]:
+    def show_project(self) -> Json:
         """The project as the server describes it."""
         answer = self.ask("GET", f"/api/projects/{self.project}/")
         if not isinstance(answer, dict):
@@ -211,7 +212,7 @@ class LabelStudio:
             known = self.list_predicted(version)  # what has arrived is not sent again
         return Pushed(version, len(wanted.keys() - first), len(wanted.keys() & first))
 
-    def _import(self, predictions: list[dict[str, Any]]) -> None:
+    def _import(self, predictions: list[Json]) -> None:
         batches = [predictions[i : i + BATCH] for i in range(0, len(predictions), BATCH)]
         for batch in track(batches, "pushing predictions"):
             self.ask("POST", f"/api/projects/{self.project}/import/predictions", batch)
@@ -297,9 +298,9 @@ def check_task(task: Any, after: int | None = None) -> Task:
     return dict(task)
 
 
-def check_controls(controls: Any) -> dict[str, Any]:
+def check_controls(controls: Any) -> Json:
     """The controls of a labeling interface, unless they are none."""
-    found: dict[str, Any] = {**controls} if is_object(controls) else {"": {}}
+    found: Json = {**controls} if is_object(controls) else {"": {}}
     for one in found.values():
         parts = [one.get("to_name"), one.get("labels")] if is_object(one) else [None]
         if not all(isinstance(part, list) for part in parts) or not parts[0] or "type" not in one:

@@ -19,12 +19,13 @@ from crowdwise.connect.label_studio import Control, LabelStudio, Task, keep, nam
 from crowdwise.connect.overlap import Overlap
 from crowdwise.io import read
 from crowdwise.io.consensus import consensus_frame
+from crowdwise.typing import Json
 
 MOST_BYTES = 64 << 20  # of a request
 POLL = 60.0  # seconds after which all tasks are looked at again, whatever was told
 HEARD = ("ANNOTATION", "TASKS", "START_TRAINING")  # how the actions begin that change votes
 log = logging.getLogger(__name__)
-Answer = dict[str, Any]
+Answer = Json
 
 
 class Backend:

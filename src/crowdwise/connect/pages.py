@@ -6,14 +6,14 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from crowdwise.errors import FileError, explain
+from crowdwise.typing import Json
 
 PART = ".part"  # how the name of an unfinished file ends
 
 
-def write_pages(path: Path, source: str, records: Callable[[int], Iterable[dict[str, Any]]]) -> int:
+def write_pages(path: Path, source: str, records: Callable[[int], Iterable[Json]]) -> int:
     """Write records with an ``id`` to JSON lines; ``records`` gives those after a number.
 
     Until the last is there, they lie in a file beside, from which the next attempt to pull from

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from crowdwise.connect.overlap import Overlap
 from crowdwise.io import read
+from crowdwise.typing import Json
 
 HASH = "_input_hash"
 
@@ -26,7 +27,7 @@ class Controller(Protocol):
     def session_ids(self) -> Iterable[str]: ...
 
 
-Router = Callable[[Controller, str, dict[str, Any]], list[str]]
+Router = Callable[[Controller, str, Json], list[str]]
 
 
 def make_task_router(
@@ -43,7 +44,7 @@ def make_task_router(
     again lets a task have one label more.
     """
     overlap = Overlap() if overlap is None else overlap
-    state: dict[str, Any] = {"n": -every, "open": {}, "by": {}}
+    state: Json = {"n": -every, "open": {}, "by": {}}
 
     def look(controller: Controller) -> None:
         examples = list(controller.db.get_dataset_examples(controller.dataset) or [])
@@ -53,7 +54,7 @@ def make_task_router(
         state["by"] = list_sessions(examples)
         state["open"] = plan(overlap, examples, question)
 
-    def route(controller: Controller, session_id: str, item: dict[str, Any]) -> list[str]:
+    def route(controller: Controller, session_id: str, item: Json) -> list[str]:
         look(controller)
         task = item[HASH]
         given = state["by"].get(task, set())
@@ -68,7 +69,7 @@ def make_task_router(
     return route
 
 
-def list_sessions(examples: Iterable[dict[str, Any]]) -> dict[Hashable, set[str]]:
+def list_sessions(examples: Iterable[Json]) -> dict[Hashable, set[str]]:
     """Who has answered each task."""
     found: dict[Hashable, set[str]] = {}
     for one in examples:
@@ -76,9 +77,7 @@ def list_sessions(examples: Iterable[dict[str, Any]]) -> dict[Hashable, set[str]
     return found
 
 
-def plan(
-    overlap: Overlap, examples: list[dict[str, Any]], question: str | None
-) -> dict[Hashable, bool]:
+def plan(overlap: Overlap, examples: list[Json], question: str | None) -> dict[Hashable, bool]:
     """Which tasks are open; none is known to be while there are no two classes."""
     answered = [one for one in examples if one.get("answer") in ("accept", "reject")]
     if not answered:

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from crowdwise.connect.link import Link
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain
+from crowdwise.typing import Json
 
 SIGNATURE, KEY = "Crowdwise-Signature", "Idempotency-Key"
 TOLERANCE = 300.0  # seconds between two clocks, and on the way
@@ -71,7 +72,7 @@ def check_secret(secret: str) -> bytes:
     return secret.encode()
 
 
-def read_event(body: bytes) -> dict[str, Any]:
+def read_event(body: bytes) -> Json:
     """The event that a body tells of."""
     try:
         event = json.loads(body)

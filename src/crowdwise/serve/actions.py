@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from crowdwise.errors import listing, plural
 from crowdwise.serve import events
@@ -13,9 +12,10 @@ from crowdwise.serve.board import Board
 from crowdwise.serve.draft import Draft, RefusedError
 from crowdwise.serve.keys import Key, Role, make_token
 from crowdwise.serve.settings import Settings
+from crowdwise.typing import Json
 
 LONGEST = 500  # characters of a name
-Answer = dict[str, Any]
+Answer = Json
 
 
 class Action(ABC):
@@ -171,7 +171,7 @@ class AddTasks(Action):
     """Tasks by name with their content, and truths of some; what is there stays as it is."""
 
     actor: str
-    tasks: Sequence[tuple[str, dict[str, Any]]]
+    tasks: Sequence[tuple[str, Json]]
     gold: Sequence[tuple[str, str]] = ()
 
     def run(self, draft: Draft) -> Answer:

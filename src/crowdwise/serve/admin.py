@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import StreamingResponse
@@ -17,6 +17,7 @@ from crowdwise.serve.draft import RefusedError
 from crowdwise.serve.keys import Role
 from crowdwise.serve.service import Service
 from crowdwise.serve.work import ask
+from crowdwise.typing import Json
 
 router = APIRouter(prefix="/api", tags=["admin"])
 Admin = Annotated[Caller, Depends(require(Role.ADMIN))]
@@ -31,7 +32,7 @@ async def change_project(request: Request, body: ProjectBody, caller: Admin) -> 
 
 
 @router.get("/tokens")
-async def list_tokens(request: Request, _: Admin) -> list[dict[str, Any]]:
+async def list_tokens(request: Request, _: Admin) -> list[Json]:
     """Who has a token; the tokens themselves are not kept."""
     keys = request.app.state.service.board.keys.values()
     return [{"id": key.id, "name": key.name, "role": key.role.name.lower()} for key in keys]

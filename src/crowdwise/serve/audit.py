@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
 
 from crowdwise.errors import FormatError, explain
 from crowdwise.serve import events
 from crowdwise.serve.board import Board
 from crowdwise.serve.database import Database
 from crowdwise.serve.events import Event
+from crowdwise.typing import Json
 
 SECRET = (events.TOKEN, events.REVOKE)  # who had keys is shown, but nothing that opens a door
 BATCH = 10_000
@@ -31,7 +31,7 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
     """Events from lines of JSON; a gap, a change of order or an unknown kind is an error."""
     for number, line in enumerate(lines, start=1):
         try:
-            row: dict[str, Any] = json.loads(line)
+            row: Json = json.loads(line)
             one = Event(**row)
         except (ValueError, TypeError) as error:
             raise FormatError(

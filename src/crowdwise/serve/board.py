@@ -6,7 +6,6 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable
 from threading import RLock
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from crowdwise.serve.keys import Key
 from crowdwise.serve.leases import Leases
 from crowdwise.serve.offers import CLOSED, Offers
 from crowdwise.serve.settings import Settings
-from crowdwise.typing import Array, Floats, Ints
+from crowdwise.typing import Array, Floats, Ints, Json
 
 FIRST = 1e6  # what the first label of a task is worth; gains are far below
 
@@ -61,7 +60,7 @@ class Board:
         self.settings = Settings()
         self.tasks, self.workers = Names(), Names()
         self.classes: dict[str, int] = {}
-        self.content: list[dict[str, Any]] = []
+        self.content: list[Json] = []
         self.gold: dict[int, str] = {}
         self.task, self.worker, self.label = array("q"), array("q"), array("q")
         self.at = array("d")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from crowdwise.typing import Json
 
 MOST_ROWS = 10_000  # of a batch
 LONGEST = 500  # characters of a name
@@ -61,6 +63,6 @@ class ProjectBody(Body):
     lease: float | None = None
     checks: float | None = None
 
-    def changes(self) -> dict[str, Any]:
+    def changes(self) -> Json:
         found = self.model_dump(exclude_none=True)
         return found | ({"classes": tuple(found["classes"])} if "classes" in found else {})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from crowdwise.serve.schema import EVENT
+from crowdwise.typing import Json
 
 BATCH = 10_000  # events read at a time
 
@@ -37,9 +37,9 @@ class Event:
     worker: str = ""
     label: str = ""
     turn: int = 0
-    body: dict[str, Any] = field(default_factory=dict)
+    body: Json = field(default_factory=dict)
 
-    def to_row(self) -> dict[str, Any]:
+    def to_row(self) -> Json:
         """As a row of the table."""
         text = json.dumps(self.body, ensure_ascii=False) if self.body else ""
         return asdict(self) | {"body": text}
@@ -59,7 +59,7 @@ def read_after(connection: Connection, seq: int) -> Iterator[Event]:
     """Every event after a number, in order."""
     wanted = select(EVENT).where(EVENT.c.seq > seq).order_by(EVENT.c.seq)
     for row in connection.execute(wanted.execution_options(yield_per=BATCH)):
-        values: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
+        values: Json = dict(zip(FIELDS, row, strict=True))
         values["body"] = json.loads(values["body"]) if values["body"] else {}
         yield Event(**values)
 

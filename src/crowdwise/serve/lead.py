@@ -20,6 +20,7 @@ from crowdwise.serve.draft import RefusedError
 from crowdwise.serve.keys import Role
 from crowdwise.serve.service import Service
 from crowdwise.serve.work import ask
+from crowdwise.typing import Json
 
 router = APIRouter(prefix="/api", tags=["lead"])
 Lead = Annotated[Caller, Depends(require(Role.LEAD))]
@@ -40,7 +41,7 @@ KINDS = {
 
 
 @router.get("/state")
-async def show_state(request: Request, _: Lead) -> dict[str, Any]:
+async def show_state(request: Request, _: Lead) -> Json:
     """The whole project in a few numbers."""
     return state.summarize(request.app.state.service)
 
@@ -52,7 +53,7 @@ async def list_tasks(
     sort: str = Query("task", pattern="^(task|gain|confidence|labels)$"),
     start: int = Query(0, ge=0),
     limit: int = Query(100, ge=1, le=1_000),
-) -> dict[str, Any]:
+) -> Json:
     """Tasks and where they stand; ``sort=gain`` has those first that need a label most."""
     frame = await asyncio.to_thread(state.task_frame, request.app.state.service)
     if sort != "task":
@@ -62,7 +63,7 @@ async def list_tasks(
 
 
 @router.get("/task")
-async def show_task(request: Request, task: str, _: Lead) -> dict[str, Any]:
+async def show_task(request: Request, task: str, _: Lead) -> Json:
     """One task with all its labels."""
     service: Service = request.app.state.service
     number = service.board.tasks.number.get(task)
@@ -84,19 +85,19 @@ async def add_tasks(request: Request, body: TasksBody, caller: Lead) -> Answer:
 
 
 @router.get("/workers")
-async def list_workers(request: Request, _: Lead) -> list[dict[str, Any]]:
+async def list_workers(request: Request, _: Lead) -> list[Json]:
     """Every worker: labels, skill, and cost."""
     return state.to_records(state.worker_frame(request.app.state.service))
 
 
 @router.get("/model")
-async def show_model(request: Request, _: Lead) -> dict[str, Any]:
+async def show_model(request: Request, _: Lead) -> Json:
     """The live model: how each worker labels tasks of each class."""
     return await asyncio.to_thread(state.show_model, request.app.state.service)
 
 
 @router.get("/forecast")
-async def show_forecast(request: Request, _: Lead) -> list[dict[str, Any]]:
+async def show_forecast(request: Request, _: Lead) -> list[Json]:
     """How accurate the labels will be after spending more."""
     forecast = request.app.state.service.observer.plan.forecast
     return [] if forecast is None else state.to_records(forecast)

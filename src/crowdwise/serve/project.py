@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -14,6 +13,7 @@ from crowdwise.errors import CrowdwiseError, FormatError, explain
 from crowdwise.io import read
 from crowdwise.io.open import read_table
 from crowdwise.serve.actions import Action, AddLabels, AddTasks
+from crowdwise.typing import Json
 
 CONTENT = ("text", "image")  # columns that are shown to workers
 BATCH = 5_000  # rows of one transaction
@@ -25,7 +25,7 @@ class Start:
     """Tasks with their content, labels that were given already, and truths."""
 
     classes: tuple[str, ...] = ()
-    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tasks: dict[str, Json] = field(default_factory=dict)
     labels: list[tuple[str, str, str]] = field(default_factory=list)  # task, worker, label
     gold: list[tuple[str, str]] = field(default_factory=list)
 
@@ -112,10 +112,10 @@ def begin_with_labels(votes: Annotations, frame: pd.DataFrame | None) -> Start:
     return Start(tuple(classes), {name: content.get(name, {}) for name in tasks}, labels, gold)
 
 
-def content_of(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
+def content_of(frame: pd.DataFrame) -> dict[str, Json]:
     """What workers see of each task."""
     columns = [name for name in CONTENT if name in frame]
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Json] = {}
     for row in frame[["task", *columns]].drop_duplicates("task").itertuples(index=False):
         task, *values = row
         found[task] = {name: own for name, own in zip(columns, values, strict=True) if own}

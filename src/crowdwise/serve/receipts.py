@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from sqlalchemy import Connection, select
 
 from crowdwise.serve.draft import RefusedError
 from crowdwise.serve.schema import RECEIPT
-
-Answer = dict[str, Any]
+from crowdwise.typing import Json
 
 
 class Receipts:
     """The answers to keyed requests of one transaction, and to those that came before."""
 
     def __init__(self, connection: Connection, keys: Iterable[str]) -> None:
-        self.new: dict[str, tuple[str, Answer]] = {}
-        self.old: dict[str, tuple[str, Answer]] = {}
+        self.new: dict[str, tuple[str, Json]] = {}
+        self.old: dict[str, tuple[str, Json]] = {}
         wanted = {key for key in keys if key}
         if wanted:
             rows = connection.execute(select(RECEIPT).where(RECEIPT.c.id.in_(wanted)))
             self.old = {row.id: (row.request, json.loads(row.answer)) for row in rows}
 
-    def find(self, key: str, request: str) -> Answer | None:
+    def find(self, key: str, request: str) -> Json | None:
         """What was answered to this request, None if it is new."""
         known = self.old.get(key) or self.new.get(key)
         if known is None:
@@ -38,7 +36,7 @@ class Receipts:
             )
         return known[1]
 
-    def add(self, key: str, request: str, answer: Answer) -> None:
+    def add(self, key: str, request: str, answer: Json) -> None:
         """Remember an answer."""
         if key:
             self.new[key] = (request, answer)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 from crowdwise.errors import ParameterError, explain
+from crowdwise.typing import Json
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Settings:
                     explain(what, expected=expected, fix="correct it, and start again")
                 )
 
-    def to_body(self) -> dict[str, Any]:
+    def to_body(self) -> Json:
         """As the body of an event."""
         return asdict(self) | {"classes": list(self.classes)}
 
     @classmethod
-    def from_body(cls, body: dict[str, Any]) -> Settings:
+    def from_body(cls, body: Json) -> Settings:
         """From the body of an event; what later versions have added is left out."""
         known = {field.name for field in fields(cls)}
         values = {name: value for name, value in body.items() if name in known}

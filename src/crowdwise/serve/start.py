@@ -18,6 +18,7 @@ from crowdwise.serve.guard import is_loopback
 from crowdwise.serve.keys import Role
 from crowdwise.serve.project import Start
 from crowdwise.serve.service import Service
+from crowdwise.typing import Json
 
 MOST_CONNECTIONS = 500
 SWITCH = 0.0005  # seconds that the live model may keep requests waiting, instead of 0.005
@@ -34,7 +35,7 @@ class Address:
     private_key: Path | None = None
 
 
-def prepare(service: Service, start: Start, changes: dict[str, Any]) -> str:
+def prepare(service: Service, start: Start, changes: Json) -> str:
     """Store what the project begins with, and what is to change; returns what there is now."""
     settings = service.board.settings
     named = (*settings.classes, *changes.pop("classes", ()), *start.classes)

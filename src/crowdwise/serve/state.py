@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from crowdwise.serve.service import Service
-from crowdwise.typing import Floats
+from crowdwise.typing import Floats, Json
 
 
-def summarize(service: Service) -> dict[str, Any]:
+def summarize(service: Service) -> Json:
     """The whole project in a few numbers."""
     board, plan = service.board, service.observer.plan
     with board.lock:
@@ -86,7 +84,7 @@ def worker_frame(service: Service) -> pd.DataFrame:
     return frame.assign(cost=given * cost).sort_values("labels", ascending=False, kind="stable")
 
 
-def show_task(service: Service, number: int) -> dict[str, Any]:
+def show_task(service: Service, number: int) -> Json:
     """One task with all its labels."""
     board, standing = service.board, service.observer.standing
     with board.lock:
@@ -104,7 +102,7 @@ def show_task(service: Service, number: int) -> dict[str, Any]:
     return {"task": name, "content": content, "labels": labels, "gold": gold, "posterior": proba}
 
 
-def show_model(service: Service) -> dict[str, Any]:
+def show_model(service: Service) -> Json:
     """The live model: how each worker labels tasks of each class."""
     board, standing = service.board, service.observer.standing
     with board.lock:
@@ -124,7 +122,7 @@ def show_model(service: Service) -> dict[str, Any]:
     }
 
 
-def to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def to_records(frame: pd.DataFrame) -> list[Json]:
     """Rows as plain values, None for what is missing."""
     columns = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in frame}
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 
@@ -15,6 +15,7 @@ from crowdwise.serve.draft import RefusedError
 from crowdwise.serve.images import ImageFolder
 from crowdwise.serve.keys import Role
 from crowdwise.serve.service import Service
+from crowdwise.typing import Json
 
 router = APIRouter(prefix="/api", tags=["work"])
 Worker = Annotated[Caller, Depends(require(Role.WORKER))]
@@ -36,7 +37,7 @@ async def ask(
 
 
 @router.get("/project")
-async def show_project(request: Request, caller: Worker) -> dict[str, Any]:
+async def show_project(request: Request, caller: Worker) -> Json:
     """What the project asks for, and who you are."""
     service: Service = request.app.state.service
     settings = service.board.settings

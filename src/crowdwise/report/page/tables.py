@@ -9,6 +9,7 @@ import numpy as np
 from crowdwise.report.facts import Facts
 from crowdwise.report.facts.facts import to_plain
 from crowdwise.report.page.words import shorten
+from crowdwise.typing import Json
 
 DIGITS = 4
 TASK_LETTERS, WORKER_LETTERS = 160, 120  # of names
@@ -30,7 +31,7 @@ class Column:
     high: Any = None
     about: str = ""
 
-    def for_script(self) -> dict[str, Any]:
+    def for_script(self) -> Json:
         """The column as the script takes it."""
         found = {"title": self.title, "kind": self.kind, "values": round_values(self.values)}
         if self.low is not None:
@@ -54,7 +55,7 @@ class Table:
     order: tuple[int, bool]
     details: str = ""
 
-    def for_script(self) -> dict[str, Any]:
+    def for_script(self) -> Json:
         """The table as the script takes it."""
         return {
             "columns": [column.for_script() for column in self.columns],
