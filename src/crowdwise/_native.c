@@ -183,6 +183,7 @@ static PyMethodDef methods[] = {
     { "read_cells", read_cells, METH_VARARGS, "The codes of a block of delimited text." },
     { "join_cells", join_cells, METH_VARARGS, "The codes of one dictionary in another." },
     { "name_cells", name_cells, METH_VARARGS, "The texts of a dictionary in order." },
+    { "sort_names", sort_names, METH_VARARGS, "The order of a list of texts." },
     { NULL, NULL, 0, NULL },
 };
 

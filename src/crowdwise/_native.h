@@ -86,5 +86,6 @@ PyObject *new_cells(PyObject *self, PyObject *args);
 PyObject *read_cells(PyObject *self, PyObject *args);
 PyObject *join_cells(PyObject *self, PyObject *args);
 PyObject *name_cells(PyObject *self, PyObject *args);
+PyObject *sort_names(PyObject *self, PyObject *args);
 
 #endif

@@ -429,20 +429,15 @@ typedef struct {
 } Item;
 
 typedef struct {
-    const Column *own;
+    const char **text; /* by code */
     Item *spare;
     int64_t count[8][256];
 } Sorter;
 
-INLINE const char *text_of(const Column *own, const Item *item)
-{
-    return own->text + own->start[item->code];
-}
-
-INLINE int is_before(const Column *own, const Item *a, const Item *b)
+INLINE int is_before(const char **text, const Item *a, const Item *b)
 {
     const uint32_t least = a->size < b->size ? a->size : b->size;
-    const int order = memcmp(text_of(own, a), text_of(own, b), least);
+    const int order = memcmp(text[a->code], text[b->code], least);
     return order ? order < 0 : a->size < b->size;
 }
 
@@ -472,30 +467,30 @@ static void sort_keys(Sorter *a, Item *items, int64_t n)
 /* Texts that share their first bytes up to `depth`; all are different. */
 static void sort_texts(Sorter *a, Item *items, int64_t n, uint32_t depth)
 {
-    const Column *own = a->own;
+    const char **text = a->text;
     if (n <= FEW) {
         for (int64_t i = 1; i < n; i++) {
             const Item item = items[i];
             int64_t at = i;
-            for (; at > 0 && is_before(own, &item, &items[at - 1]); at--) items[at] = items[at - 1];
+            for (; at > 0 && is_before(text, &item, &items[at - 1]); at--) items[at] = items[at - 1];
             items[at] = item;
         }
         return;
     }
-    const char *first = text_of(own, &items[0]);
+    const char *first = text[items[0].code];
     uint32_t shared = items[0].size;
     for (int64_t i = 1; i < n && shared > depth; i++) {
-        const char *text = text_of(own, &items[i]);
+        const char *own = text[items[i].code];
         uint32_t at = depth;
         shared = items[i].size < shared ? items[i].size : shared;
-        while (at < shared && text[at] == first[at]) at++;
+        while (at < shared && own[at] == first[at]) at++;
         shared = at;
     }
     for (int64_t i = 0; i < n; i++) {
-        const unsigned char *text = (const unsigned char *)text_of(own, &items[i]);
+        const unsigned char *own = (const unsigned char *)text[items[i].code];
         uint64_t key = 0;
         for (uint32_t b = shared; b < shared + 8; b++)
-            key = key << 8 | (b < items[i].size ? text[b] : 0);
+            key = key << 8 | (b < items[i].size ? own[b] : 0);
         items[i].key = key;
     }
     sort_keys(a, items, n);
@@ -516,40 +511,52 @@ static void sort_texts(Sorter *a, Item *items, int64_t n, uint32_t depth)
     }
 }
 
+/* Items in order, from the sizes that they have; 0 where there is no memory left. */
+static int sort_all(Item *items, int64_t n, const char **text)
+{
+    Sorter *sorter = malloc(sizeof(Sorter));
+    Item *spare = malloc((n + 1) * sizeof(Item));
+    const int enough = sorter && spare;
+    if (enough) {
+        sorter->text = text;
+        sorter->spare = spare;
+        sort_texts(sorter, items, n, 0);
+    }
+    free(sorter);
+    free(spare);
+    return enough;
+}
+
 /* name_cells(cells, column) -> the texts of a column in rising order, and the place of each
  * code among them, as bytes; or None where one is not UTF-8. Leaves the column empty. */
 PyObject *name_cells(PyObject *self, PyObject *args)
 {
-    PyObject *capsule, *names = NULL, *place = NULL, *result = NULL;
+    PyObject *capsule, *names = NULL, *place, *result = NULL;
     int c;
     if (!PyArg_ParseTuple(args, "Oi", &capsule, &c)) return NULL;
     Cells *cells = PyCapsule_GetPointer(capsule, NAME);
     if (!cells) return NULL;
     Column *own = &cells->column[c];
     Item *items = malloc((own->n + 1) * sizeof(Item));
-    Sorter *sorter = malloc(sizeof(Sorter));
-    Item *spare = malloc((own->n + 1) * sizeof(Item));
+    const char **text = malloc((own->n + 1) * sizeof(char *));
     place = PyBytes_FromStringAndSize(NULL, own->n * (Py_ssize_t)sizeof(int32_t));
-    if (!items || !sorter || !spare || !place) {
-        PyErr_NoMemory();
-        goto done;
+    int enough = items && text && place;
+    if (enough) {
+        int32_t *rank = (int32_t *)PyBytes_AsString(place);
+        Py_BEGIN_ALLOW_THREADS
+        free(own->slots);
+        own->slots = NULL;
+        for (int64_t i = 0; i < own->n; i++) {
+            text[i] = own->text + own->start[i];
+            items[i] = (Item){ 0, (uint32_t)(own->start[i + 1] - own->start[i]), (uint32_t)i };
+        }
+        enough = sort_all(items, own->n, text);
+        for (int64_t i = 0; i < own->n && enough; i++) rank[items[i].code] = (int32_t)i;
+        Py_END_ALLOW_THREADS
     }
-    int32_t *rank = (int32_t *)PyBytes_AsString(place);
-    Py_BEGIN_ALLOW_THREADS
-    free(own->slots);
-    own->slots = NULL;
-    sorter->own = own;
-    sorter->spare = spare;
-    for (int64_t i = 0; i < own->n; i++)
-        items[i] = (Item){ 0, (uint32_t)(own->start[i + 1] - own->start[i]), (uint32_t)i };
-    sort_texts(sorter, items, own->n, 0);
-    for (int64_t i = 0; i < own->n; i++) rank[items[i].code] = (int32_t)i;
-    free(spare);
-    spare = NULL;
-    Py_END_ALLOW_THREADS
-    names = PyList_New(own->n);
+    names = enough ? PyList_New(own->n) : PyErr_NoMemory();
     for (int64_t i = 0; i < own->n && names; i++) {
-        PyObject *name = PyUnicode_DecodeUTF8(text_of(own, &items[i]), items[i].size, NULL);
+        PyObject *name = PyUnicode_DecodeUTF8(text[items[i].code], items[i].size, NULL);
         if (!name || PyList_SetItem(names, i, name) < 0) Py_CLEAR(names);
     }
     if (names) {
@@ -561,11 +568,44 @@ PyObject *name_cells(PyObject *self, PyObject *args)
     }
     free(own->text);
     own->text = NULL;
-done:
     Py_XDECREF(names);
     Py_XDECREF(place);
     free(items);
-    free(spare);
-    free(sorter);
+    free(text);
     return result;
+}
+
+/* sort_names(names) -> the order of a list of different texts, as bytes of 32-bit numbers; None
+ * where one of them is no text, or cannot be written in UTF-8. */
+PyObject *sort_names(PyObject *self, PyObject *args)
+{
+    PyObject *names, *order = NULL;
+    if (!PyArg_ParseTuple(args, "O", &names)) return NULL;
+    const Py_ssize_t n = PyList_Size(names);
+    if (n < 0) return NULL;
+    Item *items = malloc((n + 1) * sizeof(Item));
+    const char **text = malloc((n + 1) * sizeof(char *));
+    int enough = items && text && n < INT32_MAX, all = 1;
+    for (Py_ssize_t i = 0; i < n && enough && all; i++) {
+        Py_ssize_t size = 0;
+        PyObject *name = PyList_GetItem(names, i);
+        text[i] = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &size) : NULL;
+        items[i] = (Item){ 0, (uint32_t)size, (uint32_t)i };
+        all = text[i] && size < UINT32_MAX;
+    }
+    PyErr_Clear();
+    if (enough && all) enough = sort_all(items, n, text); /* with the lock: the texts are not ours */
+    if (enough && all) order = PyBytes_FromStringAndSize(NULL, n * (Py_ssize_t)sizeof(uint32_t));
+    if (order) {
+        uint32_t *out = (uint32_t *)PyBytes_AsString(order);
+        for (Py_ssize_t i = 0; i < n; i++) out[i] = items[i].code;
+    } else if (enough && !all) {
+        Py_INCREF(Py_None);
+        order = Py_None;
+    } else if (!PyErr_Occurred()) {
+        PyErr_NoMemory();
+    }
+    free(items);
+    free(text);
+    return order;
 }

@@ -3,7 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from crowdwise.annotations import names as names_module
 from crowdwise.annotations.names import as_names, encode, locate, note_spaces, require_unique
 from crowdwise.errors import AnnotationError
 
@@ -137,3 +140,18 @@ def test_many_names_are_fast_enough():
     names, codes = encode(values, "task")
     assert names.tolist() == sorted(set(values))
     assert names[codes[17]] == values[17]
+
+
+parts = st.text("ab\0\xe9\U0001f600\uffff\ud800", max_size=12)
+alike = parts.map(lambda end: "the same beginning/" * 2 + end)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(parts | alike | st.sampled_from([7, None]), max_size=80, unique=True))
+def test_many_texts_are_sorted_as_few_are(values):
+    few = encode(np.array(values, dtype=object), "task")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names_module, "MOST_SORTED", 0)
+        many = encode(np.array(values, dtype=object), "task")
+    assert few[0].tolist() == many[0].tolist()
+    assert few[1].tolist() == many[1].tolist()

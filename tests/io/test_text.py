@@ -127,6 +127,8 @@ cells = st.text(letters, max_size=5) | st.sampled_from(["NA", "null", "", "1.0",
     st.integers(1, 40),
 )
 def test_compiled_loops_and_pandas_read_the_same(body, delimiter, quoting, end, block):
+    if quoting == csv.QUOTE_MINIMAL:  # which leaves some ends of lines without quotes
+        body = [[cell.replace("\r", "") for cell in row] for row in body]
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter=delimiter, quoting=quoting, lineterminator=end)
     writer.writerows([("task", "worker", "label"), *body])

@@ -121,6 +121,16 @@ def test_parquet_keeps_types(tmp_path):
     assert annotations.classes.tolist() == [2**60]
 
 
+def test_parquet_keeps_each_distinct_text_once():
+    stream = io.BytesIO()
+    pd.DataFrame({"task": ["b", "a", "b", None], "label": [1, 2, 3, 4]}).to_parquet(stream)
+    read = content(stream.getvalue(), "votes.parquet").frame(["task", "label"])
+    assert read["task"].cat.categories.tolist() == ["b", "a"]
+    assert read["task"].tolist()[:3] == ["b", "a", "b"]
+    assert pd.isna(read["task"][3])
+    assert read["label"].tolist() == [1, 2, 3, 4]
+
+
 def test_an_empty_parquet_file():
     stream = io.BytesIO()
     pd.DataFrame({"task": [], "worker": [], "label": []}).to_parquet(stream)

@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from crowdwise.compiled import find
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.typing import Array, Ints, Names
 
 EXACT = 2.0**53  # floats below this hold every integer
 EXACT_DIGITS = 15  # of a number as text that a float holds
 MOST_COMPARED = 100_000  # names; among more, those that look alike are not looked for
+MOST_SORTED = 1_000  # names by Python alone
 JOINTS = (";", ",", "|", "/", "+", "&", "\n", "\t")  # between labels that were joined
 DENSE = 4  # a span of integers this many times the number of rows is worth a lookup table
 
@@ -40,13 +42,14 @@ def encode(values: Names, role: str, names: Names | None = None) -> tuple[Array,
     if names is not None:
         return _encode_known(pd.Series(values), role, np.asarray(as_names(names)))
     values = values if hasattr(values, "dtype") else pd.Series(values)
-    array = np.asarray(values) if not isinstance(values, pd.Series) else values.to_numpy()
-    if array.dtype.kind in "iu" and len(array):
-        dense = _encode_dense(array)
-        if dense is not None:
-            return dense
-    if values.dtype == object:
-        values = part_booleans(array)
+    if not isinstance(values.dtype, pd.StringDtype):  # whose rows need not become objects
+        array = np.asarray(values) if not isinstance(values, pd.Series) else values.to_numpy()
+        if array.dtype.kind in "iu" and len(array):
+            dense = _encode_dense(array)
+            if dense is not None:
+                return dense
+        if values.dtype == object:
+            values = part_booleans(array)
     with refuse_lists(values, role):
         codes, uniques = pd.factorize(values)
     return _sort_names(as_names(uniques), codes)
@@ -280,6 +283,9 @@ def _sort_order(names: Array) -> Ints:
     if names.dtype != object:
         return np.argsort(names, kind="stable")
     keys = list(names.tolist())
+    sort_texts = find("sort_names") if len(keys) > MOST_SORTED else None
+    if sort_texts is not None and (order := sort_texts(keys)) is not None:
+        return np.frombuffer(order, dtype=np.uint32)
     try:  # faster than numpy on objects
         order = sorted(range(len(keys)), key=keys.__getitem__)
     except TypeError:  # names of several types, such as 1 and "1"

@@ -84,7 +84,8 @@ class ParquetTable(Table):
         self.refuse_duplicates(columns)
         wanted = list(dict.fromkeys(columns))
         self.refuse_too_many(self.n_rows, wanted)
-        return self._open(lambda parquet: _to_pandas(parquet.read(columns=wanted))[wanted])
+        read = self._open(lambda parquet: _to_pandas(_as_codes(parquet.read(columns=wanted))))
+        return read[wanted]
 
     def records(self) -> list[Record]:
         self.refuse_too_many(self.n_rows, self.columns)
@@ -100,6 +101,16 @@ class ParquetTable(Table):
                 return use(ParquetFile(handle))
         except Exception as error:  # a damaged footer can trip Arrow in any way
             raise _damage_error(self.name, error, "a whole Parquet file") from error
+
+
+def _as_codes(table: Any) -> Any:
+    """The table with each distinct text of a column kept once."""
+    from pyarrow import types
+
+    for place, field in enumerate(table.schema):
+        if types.is_string(field.type) or types.is_large_string(field.type):
+            table = table.set_column(place, field.name, table[place].dictionary_encode())
+    return table
 
 
 def _to_pandas(table: Any) -> pd.DataFrame:
