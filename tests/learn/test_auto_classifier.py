@@ -38,6 +38,9 @@ def test_it_learns_more_than_the_votes_say(iris, fitted):
     voted = (votes.shares().argmax(axis=1) == truth).mean()
     assert fitted.score(X, truth) > max(voted + 0.1, 0.9)
     assert (fitted.posterior_.argmax(axis=1) == truth).mean() > 0.93
+    assert_array_equal(fitted.probas_.to_numpy(), fitted.posterior_)
+    assert_array_equal(fitted.probas_.index, fitted.tasks_)
+    assert_array_equal(fitted.probas_.columns, fitted.classes_)
     assert_array_equal(fitted.worker_accuracy_.argsort().to_numpy()[-2:], [1, 0])
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Self, TypeAlias, cast
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -19,6 +20,7 @@ from crowdwise.annotations.names import as_names, locate
 from crowdwise.annotations.truth_names import warn_unseen_truths
 from crowdwise.base.fitting import in_task_order
 from crowdwise.base.traits import LearnerTraits
+from crowdwise.inference.posteriors import as_frame
 from crowdwise.io import as_annotations
 from crowdwise.io.accept import align_to_model, in_rows_of
 from crowdwise.persist import Savable, save
@@ -39,6 +41,8 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     ----------
     classes_, workers_, tasks_ : ndarray
         Names, in the order of every learned array.
+    probas_ : DataFrame
+        P(truth | features, labels) of the training tasks, task x class.
     """
 
     # Names along the axes of learned arrays; what a file holds is checked against them.
@@ -46,6 +50,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     classes_: Array
     workers_: Array
     tasks_: Array
+    posterior_: Floats
+
+    @property
+    def probas_(self) -> pd.DataFrame:
+        check_is_fitted(self)
+        return as_frame(self.posterior_, self.tasks_, self.classes_)
 
     @property
     def traits(self) -> LearnerTraits:
