@@ -145,18 +145,19 @@ def test_pages_go_on_after_the_last_number(tmp_path):
     assert server.asked.count(("GET", "/api/tasks")) == 3
 
 
-def test_an_interrupted_pull_goes_on_where_it_stopped(tmp_path):
+@pytest.mark.parametrize("stopped_by", [KeyboardInterrupt, ConnectError])
+def test_an_interrupted_pull_goes_on_where_it_stopped(stopped_by, tmp_path):
     server, target = Server(votes_of(PAGE + 5)), tmp_path / "votes.jsonl"
     studio = connect(server)
     pages = studio._page
 
     def stop(after, condition):
         if after:
-            raise KeyboardInterrupt
+            raise stopped_by("no answer")
         return pages(after, condition)
 
     studio._page = stop
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(stopped_by, match="no answer"):
         studio.pull(target)
     assert not target.exists()
     part = next(tmp_path.iterdir())

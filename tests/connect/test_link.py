@@ -78,6 +78,15 @@ def test_what_may_have_been_done_is_not_asked_twice(server, link):
     assert link.ask("POST", "/x", {}) == {"fine": True}  # a busy server has done nothing
 
 
+def test_a_body_is_json_and_says_so(server, link):
+    server.answers += [ok(), ok()]
+    link.ask("POST", "/x", {"a": 1})
+    link.ask("GET", "/x")
+    (_, _, posted, body), (_, _, fetched, nothing) = server.asked
+    assert (posted["Content-Type"], json.loads(body)) == ("application/json", {"a": 1})
+    assert (fetched.get("Content-Type"), nothing) == (None, b"")
+
+
 def test_gives_up_after_some_tries(server, link):
     server.answers += [(502, {}, b"")] * 9
     with pytest.raises(ConnectError, match="answered 502"):
