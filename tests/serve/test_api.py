@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -217,3 +218,10 @@ def test_a_log_that_was_tampered_with_is_refused(service, client, tmp_path):
         with pytest.raises(crowdwise.errors.FormatError, match=r"line \d|Event \d"):
             replay(Database(f"sqlite:///{tmp_path}/again.db"), lines)
     assert replay(Database(f"sqlite:///{tmp_path}/again.db"), log).seq == len(log)
+
+
+def test_the_reference_lists_what_each_route_takes(client):
+    page = client.get("/docs").text
+    given = set(re.findall(r"<dt><code>(\w+)</code></dt><dd>query", page))
+    assert {"task", "sort", "start", "limit", "kind"} <= given
+    assert "<dt><code>authorization" not in page  # of every route, and said once above
