@@ -145,11 +145,11 @@ def test_requests_are_limited_by_a_steady_clock():
     limiter.spend("ann", 2.0, 3.0)
 
 
-@pytest.mark.usefixtures("people")
-def test_guessing_tokens_is_slowed_down(connect):
+def test_promise_service_who_guesses_tokens_is_slowed_down_and_keeps_nobody_out(connect, people):
     guesser = connect("cw_000000000000_guess")
     codes = [guesser.get("/api/project").status_code for _ in range(110)]
     assert set(codes) == {401, 429}
+    assert people["ann"].get("/api/project").status_code == 200  # from the same address
 
 
 def test_a_client_that_sends_half_a_body_blocks_nobody(url, client):

@@ -78,20 +78,17 @@ class Doorkeeper:
             raise RefusedError(
                 403,
                 "This token does not allow that.",
-                expected=f"a token of a {least.name.lower()}",
+                expected=f"a token of {'an admin' if least is Role.ADMIN else 'a lead'}",
             )
         return caller
 
     def _identify(self, request: Request) -> tuple[Caller, str]:
         if self.may_be_open and not self.board.keys:
             return Caller(SOMEONE, Role.ADMIN, is_open=True), ""
-        address = f"address {request.client.host if request.client else ''}"
-        if self.limiter.left(address, *WRONG) < 1:
-            self.limiter.spend(address, *WRONG)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         key = find_key(self.board.keys, token.strip()) if kind.lower() == "bearer" else None
-        if key is None:
-            self.limiter.spend(address, *WRONG)
+        if key is None:  # whoever shares an address with others, such as a proxy's, keeps none out
+            self.limiter.spend(f"address {request.client.host if request.client else ''}", *WRONG)
             raise RefusedError(
                 401,
                 "A token is needed, and this one is not valid.",
