@@ -1,5 +1,6 @@
 """What docs/promises.md says of methods, one test or more for each promise."""
 
+import json
 import warnings
 from dataclasses import replace
 
@@ -184,6 +185,38 @@ def test_promise_18_an_array_of_another_shape_or_type_is_refused(method, crowd, 
             except FormatError:
                 continue
             pytest.fail(f"{name} {array.shape} {kind} was loaded")
+
+
+@pytest.mark.parametrize(
+    ("method", "place", "value"),
+    [
+        ("DawidSkene", ("learned", "belief_"), 5),
+        ("DawidSkene", ("learned", "belief_"), None),
+        ("GLAD", ("params", "ease_prior", "items", 0), "x"),
+        ("OneCoin", ("learned", "ledger_", "fields", "items", 8, 1), "x"),
+    ],
+)
+def test_promise_18_a_model_of_labels_that_was_loaded_can_be_used(
+    method, place, value, crowd, tmp_path
+):
+    path, model = tmp_path / "model", getattr(aggregate, method)()
+    (model.update(crowd) if method == "OneCoin" else model.fit(crowd)).save(path)
+    sound = read_container(path)
+    tree = json.loads(sound.text)
+    inner = tree
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    write_container(path, Content(json.dumps(tree), sound.arrays))
+    with pytest.raises(FormatError):
+        load(path)
+
+
+def test_promise_18_workers_who_are_never_right_are_refused(crowd, tmp_path):
+    aggregate.OneCoin().fit(crowd).save(tmp_path / "model")
+    forge(tmp_path / "model", "accuracy_", np.zeros_like)
+    with pytest.raises(FormatError, match="no finite numbers"):
+        load(tmp_path / "model")
 
 
 @pytest.mark.parametrize(

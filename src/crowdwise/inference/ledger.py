@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class Ledger:
         shape = self.posterior.shape
         if sizes != {n_cells} or len(shape) != 2 or shape[0] != n_tasks:
             raise FormatError("The columns of the ledger differ in length.")
-        if self.counted.shape != shape or not n_cells or self.memory < 0:
+        numbers = isinstance(self.begun, Integral) and isinstance(self.memory, Real)
+        if self.counted.shape != shape or not n_cells or not numbers or self.memory < 0:
             raise FormatError("The ledger's numbers do not fit each other.")
         for codes, n in ((self.task, n_tasks), (self.label, shape[1]), (self.worker, n_cells)):
             if codes.min() < 0 or codes.max() >= n:

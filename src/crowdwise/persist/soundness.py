@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Protocol
+from contextlib import suppress
+from typing import Any, Protocol
 
 import numpy as np
 
-from crowdwise.errors import FormatError
+from crowdwise.annotations import Annotations
+from crowdwise.errors import CrowdwiseError, FormatError
 from crowdwise.typing import Array
 
 DISTRIBUTIONS = ("posterior_", "confusion_", "prior_")  # where their last axis is the classes
@@ -19,6 +21,7 @@ SHARES = (
 )  # fmt: skip
 ROUNDING = 1e-4  # what rows of single precision may be off by
 MOST = 1e100  # numbers beyond it are never learned, and overflow when they are used
+FEW = 3  # workers and classes of a question that is made up
 MOST_LOG = 700.0  # of what is exponentiated
 # What is counted along an array: names of the model ("tasks_"), a size, or a word for a size that
 # several arrays share.
@@ -91,9 +94,11 @@ def _list_parts(model: Model) -> list[Model]:
 
 
 def refuse_useless(model: object) -> None:
-    """Refuse a model of features that cannot be used: it is asked about a few made-up tasks."""
+    """Refuse a model that cannot be used: it is asked about a few made-up tasks."""
     use = getattr(model, "predict_proba", None) or getattr(model, "transform", None)
     n_features = getattr(model, "n_features_in_", None)
+    if n_features is None and hasattr(model, "_posterior"):
+        _refuse_useless_votes(model)
     if use is None or n_features is None:
         return
     X = np.random.default_rng(0).normal(size=(3, n_features)).astype(np.float32)
@@ -106,6 +111,20 @@ def refuse_useless(model: object) -> None:
         raise FormatError("What was learned is about other classes than those it names.")
     if len(found) != len(X) or not np.isfinite(found).all():
         raise FormatError("What was learned gives no finite numbers for new tasks.")
+
+
+def _refuse_useless_votes(model: Any) -> None:
+    """The same of a model of labels alone: workers agree upon some tasks, differ on others."""
+    workers, classes = model.workers_, model.classes_
+    n_workers, n_classes = min(len(workers), FEW), min(len(classes), FEW)
+    task, worker = (side.ravel() for side in np.indices((2 * n_classes, n_workers)))
+    label = np.where(task < n_classes, task, task + worker) % n_classes
+    votes = Annotations.from_codes(task, worker, label, workers=workers, classes=classes)
+    with suppress(CrowdwiseError), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = np.asarray(model.predict_proba(votes))
+        if not np.isfinite(found).all():
+            raise ValueError("What was learned gives no finite numbers for new tasks.")
 
 
 def refuse_unsound(model: object) -> None:
