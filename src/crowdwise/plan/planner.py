@@ -58,7 +58,8 @@ class Planner(BaseEstimator):
         says of them: where the model is wrong about what is in doubt, no task is left behind.
     skills : Skills, optional
         How well workers would do on tasks, where some are available: by default
-        :class:`~crowdwise.plan.PlainSkills`, what their labels so far say of them.
+        :class:`~crowdwise.plan.PlainSkills`, what their labels so far say of them. With
+        features, :class:`~crowdwise.plan.FeatureSkills` tells which tasks they are good at.
 
     Attributes
     ----------
