@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import digamma
+from threadpoolctl import threadpool_limits
 
 from crowdwise.annotations import Pairs
 from crowdwise.errors import FormatError
@@ -78,6 +79,18 @@ def test_whole_matrices_and_their_means(belief, whole, heard):
     assert_allclose(belief.mean_counts(), whole[heard].mean(axis=0))
     assert_allclose(belief.mean_shares(), normalize(whole)[heard].mean(axis=0))
     assert_allclose(belief.crowd(), belief.pairs.spread(belief.counts).sum(axis=0))
+
+
+@pytest.mark.parametrize("method", ["log_mean", "expected_log"])
+def test_threads_of_blas_change_no_bit(method):
+    rng, found = np.random.default_rng(0), set()
+    beliefs = [
+        PairBelief.of_all(rng.gamma(0.1, 9, (3000, 4, 4)), rng.random((4, 4))) for _ in range(4)
+    ]
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.add(tuple(getattr(belief, method)(1)[1] for belief in beliefs))
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("expected", [False, True])

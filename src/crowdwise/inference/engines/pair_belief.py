@@ -80,7 +80,7 @@ class PairBelief:
             prior = self._prior_rows(self.pairs.worker[some], self.pairs.label[some])
             log = np.log(self.counts[some] + prior)
             np.subtract(log, log_total[self.pairs.worker[some]], out=table[some])
-            return (np.array([np.vdot(prior, log)]),)
+            return (np.array([(prior * log).sum()]),)
 
         (inner,) = add_up(in_order(one, list(self._parts()), n_threads))
         belief = inner[0] + self._unseen() - (self._prior_total * log_total).sum()
@@ -98,7 +98,7 @@ class PairBelief:
             prior = self._prior_rows(worker, self.pairs.label[some])
             counts = self.counts[some] + prior
             np.subtract(digamma(counts), log_total[worker], out=table[some])
-            gain = np.vdot(self.counts[some], table[some])
+            gain = (self.counts[some] * table[some]).sum()
             return (np.array([gain + (gammaln(prior) - gammaln(counts)).sum()]),)
 
         (inner,) = add_up(in_order(one, list(self._parts()), n_threads))
