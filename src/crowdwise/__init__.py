@@ -49,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load a part when it is first used, so that importing the package costs nothing."""
+    """Load a part on first use, so that importing the package costs nothing."""
     if name in _NAMES:
         return getattr(import_module(_NAMES[name]), name)
     if name in __all__:

@@ -1,4 +1,4 @@
-"""The compiled loops, where they were built; ``CROWDWISE_NATIVE=0`` does without them."""
+"""The compiled loops, if they were built; ``CROWDWISE_NATIVE=0`` disables them."""
 
 import os
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def load() -> ModuleType | None:
-    """The compiled loops, or None when they were not built or are not wanted."""
+    """Load the compiled loops; None if they were not built or are disabled."""
     if os.environ.get("CROWDWISE_NATIVE", "1") == "0":
         return None
     try:
@@ -21,5 +21,5 @@ native = load()
 
 
 def find(name: str) -> Callable[..., Any] | None:
-    """A compiled loop, or None where there is none of that name: a build may be older."""
+    """Find a compiled loop; None if there is none of that name, as in an older build."""
     return getattr(native, name, None)

@@ -25,8 +25,8 @@ SCORES = {
     "balanced accuracy": "balanced_accuracy",
     "minority recall": "minority_recall",
 }
-EPOCHS = 12  # of RLL: enough here, and quick
-GROUPS = 10_000  # of tasks, in an epoch of RLL
+EPOCHS = 12  # of RLL: enough here, and fast
+GROUPS = 10_000  # of tasks, per epoch of RLL
 FILES = ("votes.csv", "truth.csv", "features.csv", "labels.csv", "report.html")
 NO_TORCH = 'classifiers and embeddings are skipped: pip install "crowdwise[torch]"'
 Say = Callable[[str], None]
@@ -38,10 +38,10 @@ def demo(folder: str | Path, *, random_state: int = 0, say: Say = lambda _: None
     Parameters
     ----------
     folder : str or Path
-        Where ``votes.csv``, ``truth.csv``, ``features.csv``, ``labels.csv`` and
-        ``report.html`` go; it is created if it does not exist.
+        The folder for ``votes.csv``, ``truth.csv``, ``features.csv``, ``labels.csv`` and
+        ``report.html``; it is created if it does not exist.
     random_state : int, default=0
-        Seed of all randomness.
+        Random seed.
     say : callable, optional
         Called with a line of text for every step.
 
@@ -84,7 +84,7 @@ def refuse_foreign_files(folder: Path) -> None:
     if found and found != list(FILES):
         raise FileError(
             explain(
-                f"{folder} holds {', '.join(found)}, and the tour would replace it.",
+                f"{folder} contains {', '.join(found)}, which the tour would replace.",
                 expected="a new folder, or that of an earlier tour",
                 fix="choose another folder with -o",
             )
@@ -92,7 +92,7 @@ def refuse_foreign_files(folder: Path) -> None:
 
 
 def infer_labels(train: Crowd, say: Say) -> Iterator[dict[str, Any]]:
-    """Labels of clips that were annotated, from the annotations alone."""
+    """Infer labels of annotated clips, from the annotations alone."""
     for name in AGGREGATORS:
         say(f"Inferring labels: {name}")
         start = time.perf_counter()
@@ -103,7 +103,7 @@ def infer_labels(train: Crowd, say: Say) -> Iterator[dict[str, Any]]:
 def train_classifiers(
     train: Crowd, test: Crowd, random_state: int, say: Say
 ) -> Iterator[dict[str, Any]]:
-    """Labels of clips that nobody annotated, by classifiers trained on the others."""
+    """Label clips that nobody annotated, by classifiers trained on the others."""
     from crowdwise.learn import AutoClassifier, TwoStage
 
     learners = {
@@ -121,7 +121,7 @@ def train_classifiers(
 def learn_embedding(
     lessons: Crowd, train: Crowd, test: Crowd, random_state: int, say: Say
 ) -> tuple[Any, dict[str, Any]]:
-    """The embedding of all clips, and the score of a logistic regression on it."""
+    """Learn an embedding of all clips, and score a logistic regression on it."""
     from crowdwise.embed import RLL, Bayesian
     from crowdwise.learn import Training, TwoStage
 
@@ -143,14 +143,14 @@ def learn_embedding(
 
 
 def predict_frame(learner: Any, test: Crowd, X: Any) -> pd.DataFrame:
-    """Probabilities of the classes by task."""
+    """Return probabilities of the classes by task."""
     return pd.DataFrame(learner.predict_proba(X), index=test.X_tasks, columns=learner.classes_)
 
 
 def score_row(
     what: str, name: str, predicted: pd.DataFrame, truth: Any, start: float
 ) -> dict[str, Any]:
-    """A row of the table of scores."""
+    """Return a row of the table of scores."""
     seconds = time.perf_counter() - start
     table = score(predicted, truth, n_resamples=0)
     row: dict[str, Any] = {"labels of": what, "method": name}
@@ -160,7 +160,7 @@ def score_row(
 
 
 def save_files(lessons: Crowd, folder: Path) -> None:
-    """Files to start your own analysis from, and the labels it would end with."""
+    """Write files to start your own analysis from, and the labels it would end with."""
     votes, names = lessons.annotations, lessons.extra["feature_names"]
     write_labels(folder / "votes.csv", votes.to_frame())
     assert lessons.truth is not None

@@ -1,8 +1,8 @@
 """Every error and warning this package raises on purpose.
 
-A message has four parts: what is wrong and how much of it, the first place it happens, what
-was expected, and what to do. :func:`explain` lays them out, so that every caller words
-them alike. Errors derive from :class:`CrowdwiseError` and from the built-in that people
+A message has four parts: what is wrong and how much of it, the first place where it occurs, what
+was expected, and what to do. :func:`explain` lays them out, so that all messages have the same
+form. Errors derive from :class:`CrowdwiseError` and from the built-in type that people
 already catch.
 """
 

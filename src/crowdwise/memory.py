@@ -1,4 +1,4 @@
-"""How much memory there is, and what would need more of it."""
+"""How much memory is available, and what would need more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, explain
 
-LARGE = 1 << 30  # bytes: what takes more is made in parts if it can be, and said if it cannot
+LARGE = 1 << 30  # bytes: larger objects are made in parts if possible, and logged if not
 CGROUPS = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
 
@@ -22,7 +22,7 @@ def refuse_too_large(
     fix: str = "read a part of it, or use a machine with more memory",
     error: type[CrowdwiseError] = FileError,
 ) -> None:
-    """Refuse what needs more memory than there is; ``needed`` is the least, in bytes."""
+    """Refuse what needs more memory than there is; ``needed`` is the minimum, in bytes."""
     there = available_memory()
     what = f"about {show_bytes(needed)} of memory: {why}"
     if needed > LARGE:
@@ -41,7 +41,7 @@ def refuse_dense(what: str, shape: tuple[int, int], names: tuple[str, str]) -> N
 
 
 def show_bytes(number: float) -> str:
-    """A number of bytes in words.
+    """Write a number of bytes with a unit.
 
     >>> show_bytes(2_500_000), show_bytes(123e9)
     ('2.5 MB', '123 GB')
@@ -54,20 +54,20 @@ def show_bytes(number: float) -> str:
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can still use, as far as the system says."""
+    """Return how many bytes this process can still use, as far as the system says."""
     known = [_read_meminfo(), _read_limit(), *(_read_cgroup(*own) for own in _list_cgroups())]
     return min((max(own, 0) for own in known if own is not None), default=None)
 
 
 def _read_meminfo() -> int | None:
-    """What Linux counts as available, and free swap."""
+    """Return the memory that Linux counts as available, plus free swap."""
     found = _read_table(PROC / "meminfo")
     there = found.get("MemAvailable:")
     return None if there is None else 1024 * (there + found.get("SwapFree:", 0))
 
 
 def _list_cgroups() -> list[tuple[Path, str, str]]:
-    """Where the limits of a container are, and the names of the limit and of the use."""
+    """List where the limits of a container are, with the names of limit and usage."""
     try:
         own = (PROC / "self" / "cgroup").read_text().rpartition("::")[2].strip()
     except OSError:
@@ -78,17 +78,17 @@ def _list_cgroups() -> list[tuple[Path, str, str]]:
 
 
 def _read_cgroup(home: Path, limit: str, use: str) -> int | None:
-    """What is left under the limit; files that are only cached can make room."""
+    """Return what is left under the limit; the page cache can be freed."""
     try:
         most, used = (int((home / name).read_text()) for name in (limit, use))
-    except (OSError, ValueError):  # there is none, or it is "max"
+    except (OSError, ValueError):  # no limit, or "max"
         return None
     found = _read_table(home / "memory.stat")
     return most - used + found.get("inactive_file", 0)
 
 
 def _read_limit() -> int | None:
-    """What ``ulimit -v`` leaves."""
+    """Return what ``ulimit -v`` leaves."""
     if sys.platform == "win32":
         return None
     import resource
@@ -102,7 +102,7 @@ def _read_limit() -> int | None:
 
 
 def _read_table(path: Path) -> dict[str, int]:
-    """The names and numbers that begin the lines of a file; none if it is not there."""
+    """Read the names and numbers at the start of a file's lines; empty if it does not exist."""
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
     except OSError:

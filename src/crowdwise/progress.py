@@ -1,11 +1,11 @@
-"""Progress of long work: a bar with total, rate and time left, for whoever asks for it.
+"""Progress of long work: a bar with total, rate and time left, if asked for.
 
 Nothing is shown unless asked for, and nothing that is over within a second or two::
 
     with crowdwise.progress.shown():
         model.fit(votes)
 
-The command line asks for it where standard error is a terminal.
+The command line asks for it if standard error is a terminal.
 """
 
 import io
@@ -25,7 +25,7 @@ Step = TypeVar("Step")
 
 @dataclass(frozen=True)
 class Display:
-    """Where bars are drawn, after how many seconds, and how often from then on."""
+    """Where bars are drawn, after how many seconds, and how often."""
 
     file: TextIO
     delay: float
@@ -37,7 +37,7 @@ _display: ContextVar[Display | None] = ContextVar("crowdwise_progress", default=
 
 @contextmanager
 def shown(file: TextIO | None = None, *, delay: float = 1.5, every: float = 0.1) -> Iterator[None]:
-    """Show the progress of whatever takes long inside.
+    """Show the progress of long work inside.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def shown(file: TextIO | None = None, *, delay: float = 1.5, every: float = 0.1)
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Show nothing of what happens inside, whatever is asked for around it."""
+    """Show no progress inside, whatever the surrounding setting."""
     with _set(None):
         yield
 
@@ -76,20 +76,20 @@ def _set(display: Display | None) -> Iterator[None]:
 
 
 class Bar:
-    """Counts what is done, and shows nothing."""
+    """Counts what is done, without showing it."""
 
     done = 0
 
     def advance(self, n: int = 1) -> None:
-        """Count ``n`` more; a negative number takes back what was done in vain."""
+        """Count ``n`` more; a negative number takes back work done in vain."""
         self.done += n
 
     def skip(self, n: int) -> None:
-        """Expect ``n`` less than was announced."""
+        """Expect ``n`` fewer than announced."""
 
 
 class _Drawn(Bar):
-    """Counts on a bar that is drawn."""
+    """Counts on a visible bar."""
 
     def __init__(self, drawn: Any) -> None:
         self.drawn = drawn
@@ -104,7 +104,7 @@ class _Drawn(Bar):
 
 @contextmanager
 def bar(what: str, total: int | None, unit: str = "step") -> Iterator[Bar]:
-    """A bar to be advanced by hand; with ``unit="B"`` it counts bytes, in thousands of them."""
+    """Make a bar to advance by hand; ``unit="B"`` counts bytes, in thousands."""
     display = _display.get()
     if display is None:
         yield Bar()
@@ -127,17 +127,17 @@ def bar(what: str, total: int | None, unit: str = "step") -> Iterator[Bar]:
 
 
 def _columns(file: TextIO) -> int | None:
-    """80 on a terminal that does not know its width, where tqdm would draw nothing."""
+    """Return 80 for a terminal of unknown width, where tqdm would draw nothing."""
     try:
         return None if os.get_terminal_size(file.fileno()).columns else 80
-    except (OSError, ValueError):  # not a terminal: tqdm knows what to do
+    except (OSError, ValueError):  # not a terminal: left to tqdm
         return None
 
 
 def track(
     steps: Iterable[Step], what: str, total: int | None = None, unit: str = "step"
 ) -> Iterable[Step]:
-    """The same steps, counted; ``total`` is their length where they have one."""
+    """Count the steps while yielding them; ``total`` is their number, if known."""
     if _display.get() is None:
         return steps
     if total is None and isinstance(steps, Sized):
@@ -154,7 +154,7 @@ def _tracked(steps: Iterable[Step], what: str, total: int | None, unit: str) -> 
 
 @contextmanager
 def reading(handle: BinaryIO, what: str, size: int) -> Iterator[BinaryIO]:
-    """An open file, its bytes counted as they are read."""
+    """Open a file whose bytes are counted as they are read."""
     if _display.get() is None:
         yield handle
         return
@@ -163,7 +163,7 @@ def reading(handle: BinaryIO, what: str, size: int) -> Iterator[BinaryIO]:
 
 
 class _Counted(io.RawIOBase):
-    """A file that counts what is read from it."""
+    """A file that counts the bytes read from it."""
 
     def __init__(self, handle: BinaryIO, counted: Bar) -> None:
         self.handle, self.counted = handle, counted
@@ -189,13 +189,13 @@ def write(text: str) -> None:
 
 @cache
 def _tqdm() -> Any:
-    """The class that draws; loaded only when something is shown."""
+    """Return the class that draws, which is loaded only when something is shown."""
     from tqdm import tqdm
 
     class Delayed(tqdm):
-        """Never drawn before its delay is over, not even around a line of text."""
+        """A bar that is not drawn before its delay is over, even around a line of text."""
 
-        monitor_interval = 0  # no thread: every step looks at the clock
+        monitor_interval = 0  # no thread: every step checks the time
 
         def is_due(self) -> bool:
             return self.delay <= 0 or self._time() - self.start_t >= self.delay

@@ -1,25 +1,25 @@
-"""Text as a screen may show it: names from a file must not steer a terminal, or hide in it."""
+"""Text that is safe to print: names from a file must not control a terminal, or hide in it."""
 
 import io
 import unicodedata
 from typing import TextIO
 
 HARMFUL = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control, direction and no width, halves, line ends
-BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters that are not seen
+BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # invisible letters
 
 
 def printable(text: str, keep: str = "\n\t") -> str:
-    r"""The text with every character that is not seen written out, as in ``\u001b``.
+    r"""Return the text with invisible characters written out, as in ``\u001b``.
 
-    That is what moves a cursor, sets a color or a title, turns the direction of writing or
-    takes no width. JSON stays the same JSON.
+    These move the cursor, set a color or a title, change the direction of writing or take no
+    width. JSON stays the same JSON.
 
     Parameters
     ----------
     text : str
-        What is to be shown.
+        The text to print.
     keep : str
-        Characters that stay: ends of lines and tabs, unless the text is a cell of a table.
+        Characters to keep: line ends and tabs, unless the text is a cell of a table.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def _write_out(sign: str) -> str:
 
 
 class Screen(io.TextIOBase):
-    """A terminal that is shown printable text only."""
+    """A terminal that only receives printable text."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream

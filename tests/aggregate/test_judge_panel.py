@@ -172,7 +172,7 @@ def test_a_prior_moves_the_threshold():
     assert free.mean() < 0.3
     both = JudgePanel(prior=[0.65, 0.35]).fit(labels).posterior_[:, 1]
     assert_allclose(both, given)
-    with pytest.raises(CrowdwiseError, match="does not fit 2 classes"):
+    with pytest.raises(CrowdwiseError, match="does not match 2 classes"):
         JudgePanel(prior=[0.2, 0.3, 0.5]).fit(labels)
 
 

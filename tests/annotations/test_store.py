@@ -155,7 +155,7 @@ def test_damaged_weights_are_one_clear_error(tmp_path):
     with pytest.raises(FormatError, match="weights of annotations"):
         stored.cells(0, 3)
     (stored.folder / "weights.bin").write_bytes(b"1234")
-    with pytest.raises(FormatError, match="cut short"):
+    with pytest.raises(FormatError, match="is incomplete"):
         StoredAnnotations.load(stored.folder)
 
 
@@ -174,10 +174,10 @@ def test_mistakes_are_one_clear_error(tmp_path):
     stored = Annotations.open(path)
     with (stored.folder / "codes.bin").open("ab") as file:
         file.write(b"x")
-    with pytest.raises(FormatError, match="cut short"):
+    with pytest.raises(FormatError, match="is incomplete"):
         StoredAnnotations.load(stored.folder)
     (stored.folder / "about.json").write_text("{")
-    with pytest.raises(FormatError, match="does not hold annotations"):
+    with pytest.raises(FormatError, match="does not contain annotations"):
         StoredAnnotations.load(stored.folder)
 
 

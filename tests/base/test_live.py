@@ -188,7 +188,7 @@ def test_a_worker_who_turns_bad_is_noticed_and_old_tasks_keep_their_labels():
 
 
 def test_what_cannot_be_updated_says_so(rows):
-    with pytest.raises(ParameterError, match=r"was trained by fit, which keeps no labels"):
+    with pytest.raises(ParameterError, match=r"was trained by fit, which stores no labels"):
         IBCC().fit(rows).update(rows)
     with pytest.raises(ParameterError, match=r"Wawa\(max_iter=2\) cannot be updated"):
         Wawa(max_iter=2).update(rows[:300]).update(rows[300:])

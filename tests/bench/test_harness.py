@@ -461,7 +461,7 @@ def test_without_a_checkout_the_command_says_where_it_looked(tmp_path, monkeypat
     error = capsys.readouterr().err
     assert "the published tables are not installed with the package" in error
     assert f"searched: {tmp_path} and {installed}" in error
-    assert "clone the repository of crowdwise and run this command there" in error
+    assert "clone the repository of crowdwise and run the command there" in error
 
 
 @pytest.mark.parametrize("inside", ["", "docs/methods"])

@@ -64,4 +64,4 @@ def test_labels_are_inferred_on_a_device(tmp_path, capsys):
     assert main([*asked, "DawidSkene", "--device", "tpu"]) != 0
     assert "cuda:1" in capsys.readouterr().err
     assert main([*asked, "KOS", "--device", "cpu"]) == 2
-    assert "KOS does not run on a device" in capsys.readouterr().err
+    assert "KOS does not run on a GPU" in capsys.readouterr().err

@@ -89,12 +89,12 @@ def test_says_what_it_comes_to_on_a_terminal(files, capsys):
     assert out.splitlines()[0].split()[:3] == ["method", "changed", "confidence"]
     assert "same labels" in out
     assert "All methods agree on" in out
-    assert "are those on known truths" in out
+    assert "are measured on known truths" in out
     assert "nan" not in out
     run(*words, "--held-out", "0")
     out = capsys.readouterr().out
     assert re.search(r"They expect \d+% \(\w+\) to \d+% \(\w+\) of their labels", out)
-    assert "None of this tells which is right" in out
+    assert "None of this shows which is right" in out
 
 
 def test_reports_how_stable_and_how_calibrated_answers_are(files, capsys):

@@ -59,7 +59,7 @@ def test_bad_input(files, fails):
     words = ["embed", files.votes, "--features", files.features, "-o", target]
     assert "expected: RLL" in fails(*words, "--method", "RLLL", status=2)
     assert "no parameter 'wat'" in fails(*words, "--set", "wat=1", status=2)
-    assert "'epochs' parameter of Training" in fails(*words, "--set", "epochs=many", status=2)
+    assert "--set epochs=many cannot be used" in fails(*words, "--set", "epochs=many", status=2)
     assert "no folder" in fails(*words, "--model", files.folder / "no" / "model")
     assert "missing or infinite" in fails(
         *words[:3], files.write("bad.csv", files.table.assign(a=np.nan)), *words[4:]

@@ -135,7 +135,7 @@ def test_text_has_no_intervals(good, capsys):
 
 @pytest.mark.parametrize("flags", [["--confidence", "2"], ["--resamples", "-1"]])
 def test_impossible_intervals(good, flags, capsys):
-    assert "expected" in fails(["agreement", good, *flags], capsys, status=2)
+    assert "is not a" in fails(["agreement", good, *flags], capsys, status=2)
 
 
 def test_gold_for_other_tasks(good, tmp_path, capsys):

@@ -117,10 +117,10 @@ def test_the_class_that_is_counted(panel, capsys):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--range", "9,0"], "does not begin with the lower end"),
+        (["--range", "9,0"], "does not start with the lower number"),
         (["--range", "0"], "not of the form 0,9"),
         (["--range", "0,5"], "outside of 0 to 5"),
-        (["--prices", "fee"], "no price of a judge in 'fee'"),
+        (["--prices", "fee"], "no price of a label in 'fee'"),
         (["--of", "7"], "no class '7'"),
     ],
 )

@@ -62,7 +62,7 @@ def test_says_which_tasks_are_done(files, capsys):
 def test_says_where_nothing_can_be_promised(files, capsys):
     assert run("plan", files.votes, "--target", 1, "--table", *QUICK) == 0
     out, err = capsys.readouterr()
-    assert "0 of 80 tasks done. Nothing can show that 100.0% are right" in err
+    assert "0 of 80 tasks done. No data can show that 100.0% are right" in err
     assert "… and 60 more" in out
     assert run("plan", files.votes, "--target", 0.9, *QUICK) == 0
     err = capsys.readouterr().err

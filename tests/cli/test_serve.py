@@ -71,7 +71,7 @@ def test_a_log_is_written_and_replayed(here, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--project", "tasks.csv"), "1 class to label with"),
+        (("--project", "tasks.csv"), "The project has 1 class"),
         (("--project", "none.csv"), "none.csv"),
         (("--database", "mysql://x"), "sqlite:///votes.db or postgresql://"),
         (

@@ -78,7 +78,7 @@ class Server:
                 self.find(one["task"])["predictions"].append(one)
             if self.lose:
                 self.lose -= 1
-                raise ConnectError("There was no answer.")
+                raise ConnectError("There was no response.")
             return None
         if path.startswith("/api/projects/"):
             return {"parsed_label_config": self.controls, "task_number": len(self.tasks)}
@@ -195,7 +195,7 @@ def test_labels_that_the_interface_lacks_are_refused():
 def test_one_question_of_several_has_to_be_named():
     controls = {**Server.config, "mood": {**Server.config["kind"], "type": "Rating"}}
     server = Server(votes_of(1), controls)
-    with pytest.raises(ParameterError, match="2 questions that ask for a class"):
+    with pytest.raises(ParameterError, match="2 questions answered by a class"):
         connect(server).find_control()
     assert connect(server, question="mood").find_control().kind == "rating"
 
@@ -249,7 +249,7 @@ def test_the_backend_answers_as_label_studio_asks():
     shown = backend.answer("POST", "/predict", asked)["results"]
     assert [one["result"] for one in shown] == [answer("kind", "cat"), []]
     other = {"action": "ANNOTATION_CREATED", "project": {"id": 7}}
-    assert backend.answer("POST", "/webhook", other) == {"status": "passed over"}
+    assert backend.answer("POST", "/webhook", other) == {"status": "ignored"}
     assert backend.answer("GET", "/secrets", None) is None
     backend.close()
 

@@ -72,7 +72,7 @@ def test_asks_again_while_the_server_is_busy_or_silent(server, link):
 
 def test_what_may_have_been_done_is_not_asked_twice(server, link):
     server.answers += [(0, {}, b""), ok()]
-    with pytest.raises(ConnectError, match="There was no answer"):
+    with pytest.raises(ConnectError, match="There was no response"):
         link.ask("POST", "/x", {})
     server.answers[:] = [(503, {}, b""), ok()]
     assert link.ask("POST", "/x", {}) == {"fine": True}  # a busy server has done nothing
@@ -104,7 +104,7 @@ def test_says_what_the_server_says(server, link):
 
 def test_a_token_goes_to_no_other_server_and_into_no_message(server, link):
     server.answers += [(302, {"Location": "http://elsewhere.example/"}, b"")]
-    with pytest.raises(ConnectError, match=r"(?s)302.*points to: http://elsewhere") as caught:
+    with pytest.raises(ConnectError, match=r"(?s)302.*redirects to: http://elsewhere") as caught:
         link.ask("GET", "/x")
     assert len(server.asked) == 1
     assert SECRET not in str(caught.value)

@@ -132,7 +132,7 @@ class TestPublished:
         assert_allclose(gwet_ac(rows, **NO_INTERVAL).value, 0.9408, atol=5e-5)
         table = agreement(rows)
         assert_allclose(table.loc["Cohen's kappa", "value"], -0.0234, atol=5e-5)
-        assert "Read Gwet's coefficient" in table.loc["Fleiss' kappa", "reading"]
+        assert "See also Gwet's coefficient" in table.loc["Fleiss' kappa", "reading"]
         assert "97% of the labels are 0" in table.loc["Fleiss' kappa", "reading"]
 
 

@@ -111,7 +111,7 @@ def test_a_list_of_names_or_estimators_will_do(crowd, found):
         (["MajorityVot"], "'MajorityVot' is not a method"),
         ([MajorityVote], "MajorityVote'> is not a method"),
         ([3], "3 is not a method"),
-        ([OneCoin(), "OneCoin"], "called OneCoin"),
+        ([OneCoin(), "OneCoin"], "named OneCoin"),
         ([], "no methods"),
         ({}, "no methods"),
     ],

@@ -20,11 +20,11 @@ def frame():
 def test_refuses_a_task_or_a_class_with_two_predictions(frame):
     proba, truth = frame
     twice = pd.concat([proba, proba[:2]])
-    with pytest.raises(AnnotationError, match="2 of the names of a task"):
+    with pytest.raises(AnnotationError, match="names of a task occur more than once: 2"):
         score(twice, truth)
-    with pytest.raises(AnnotationError, match="2 of the names of a task"):
+    with pytest.raises(AnnotationError, match="names of a task occur more than once: 2"):
         score(twice.idxmax(axis=1), truth)
-    with pytest.raises(AnnotationError, match="of a class"):
+    with pytest.raises(AnnotationError, match="names of a class"):
         score(proba.set_axis([proba.columns[0]] * proba.shape[1], axis=1), truth)
 
 

@@ -30,7 +30,7 @@ def test_a_missing_file_names_its_neighbor(tmp_path):
 def test_a_folder_without_tables_is_an_error(tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
     (tmp_path / ".hidden.csv").write_text(TABLE)
-    with pytest.raises(FileError, match=r"has no file of annotations(.|\n)*name the file itself"):
+    with pytest.raises(FileError, match=r"has no file of annotations(.|\n)*give the file itself"):
         cw.read(tmp_path)
 
 

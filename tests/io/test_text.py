@@ -65,7 +65,7 @@ def test_short_rows_are_missing_their_last_cells():
 
 
 def test_long_rows_are_refused_wherever_they_are(monkeypatch):
-    with pytest.raises(FormatError, match=r"does not fit its 2 columns(.|\n)*row 2 has 3 cells"):
+    with pytest.raises(FormatError, match=r"does not match its 2 columns(.|\n)*row 2 has 3 cells"):
         table("a,b\n1,2\n1,2,3\n")
     monkeypatch.setattr(text_module, "HEAD", 8)
     with pytest.raises(FormatError, match=r"line 3, saw 3"):
@@ -73,7 +73,7 @@ def test_long_rows_are_refused_wherever_they_are(monkeypatch):
 
 
 def test_a_quote_that_never_ends_is_refused():
-    with pytest.raises(FormatError, match=r"does not fit its 2 columns(.|\n)*EOF inside string"):
+    with pytest.raises(FormatError, match=r"does not match its 2 columns(.|\n)*EOF inside string"):
         table('a,b\n1,"2\n3,4\n').frame(["a"])
 
 

@@ -141,7 +141,7 @@ def test_an_empty_parquet_file():
 
 
 def test_a_damaged_parquet_file():
-    with pytest.raises(FormatError, match=r"cannot be read(.|\n)*a whole Parquet file"):
+    with pytest.raises(FormatError, match=r"cannot be read(.|\n)*a complete Parquet file"):
         content(b"PAR1 and then nothing PAR1")
 
 

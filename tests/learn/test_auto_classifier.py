@@ -49,7 +49,7 @@ def test_it_says_what_it_chose(fitted):
     said = fitted.summary()
     assert f"best with probability {fitted.blend_['committee']:.2f}" in said
     assert "150 tasks with 300 labels by 5 workers, 3 classes" in said
-    for view, words in (("plain", "as they are"), ("kernel", "likeness")):
+    for view, words in (("plain", "unscaled features"), ("kernel", "similarity")):
         assert (view in str(fitted.search_.index.tolist())) == (words in said)
 
 

@@ -288,7 +288,7 @@ def test_images_need_no_flattening(rare, tmp_path):
 
 def test_a_network_without_an_embedding_is_refused(rare):
     X, votes, *_ = rare
-    with pytest.raises(ParameterError, match="has no embedding"):
+    with pytest.raises(ParameterError, match="without an embedding"):
         ICED(truth=lambda n_in, n_out: nn.Sequential(nn.Linear(n_in, n_out), nn.Tanh())).fit(
             X, votes
         )

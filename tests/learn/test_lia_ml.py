@@ -113,7 +113,7 @@ def test_soft_labels_and_weights_are_kept():
 def test_says_what_is_wrong_with_the_annotations(relations):
     X, votes, *_ = relations
     three = {"a": Annotations.from_codes([0, 1, 2], [0, 0, 0], [0, 1, 2])}
-    with pytest.raises(AnnotationError, match="The labels take 3 values"):
+    with pytest.raises(AnnotationError, match="The labels have 3 values"):
         LIAML().fit(X[:3], three)
     with pytest.raises(AnnotationError, match="no column for the relation"):
         LIAML(column="relation").fit(X, long_frame(votes))

@@ -213,7 +213,7 @@ def test_two_stages_with_others_are_refused(crowd, path):
     X, votes = crowd
     cached = make_pipeline(StandardScaler(), LogisticRegression(), memory=str(path.parent))
     for classifier, why in (
-        (GaussianNB(), "classifier is a GaussianNB, which a file without pickle cannot hold"),
+        (GaussianNB(), "classifier is a GaussianNB, which cannot be stored without pickle"),
         (make_pipeline(GaussianNB()), "is a GaussianNB, which"),
         (NetClassifier(truth=own(), training=QUICK), "truth is a Sequential, which"),
         (cached, "has a cache on disk"),
@@ -269,7 +269,7 @@ def test_a_module_of_yours_is_given_again(truth, crowd, path):
     model = SpeeLFC(truth=truth, training=QUICK, random_state=0).fit(X, votes)
     again = around(model, path, truth=copy.deepcopy(truth))
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(ParameterError, match=r"(?s)code of your own.*truth.*load\(path, truth=…\)"):
+    with pytest.raises(ParameterError, match=r"(?s)your own code.*truth.*load\(path, truth=…\)"):
         crowdwise.load(path)
 
 
@@ -294,7 +294,9 @@ def test_another_module_than_before_is_refused(crowd, path):
 
 def test_giving_what_the_file_holds_is_refused(crowd, path):
     DawidSkene().fit(crowd[1]).save(path)
-    with pytest.raises(ParameterError, match="'smoothing' was given, but the file holds its own"):
+    with pytest.raises(
+        ParameterError, match="'smoothing' was given, but it is in the file already"
+    ):
         crowdwise.load(path, smoothing=3)
 
 

@@ -197,7 +197,7 @@ def test_a_fitted_logistic_regression():
     ids=lambda value: type(value).__name__,
 )
 def test_what_a_file_cannot_hold_is_refused_by_its_place(value):
-    with pytest.raises(ParameterError, match=r"here.* which a file without pickle cannot hold"):
+    with pytest.raises(ParameterError, match=r"here.* which cannot be stored without pickle"):
         to_json(value, "here", {})
 
 

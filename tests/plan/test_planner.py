@@ -155,7 +155,7 @@ def test_a_learner_may_say_who_is_good_at_what(crowd):
     Told.answers = lambda _, workers: (workers != 6).astype(float)
     plan = planner.next(crowd.annotations, 10, available=[5, 6, "new"])
     assert not (plan["worker"] == 6).any()
-    with pytest.raises(ParameterError, match="features of 149 tasks, and 150 tasks"):
+    with pytest.raises(ParameterError, match="features of 149 tasks, but 150 tasks"):
         planner.set_params(skills=PredictedSkills(Told(), X[1:])).next(
             crowd.annotations, 5, available=[5]
         )
@@ -253,7 +253,7 @@ def test_more_labels_are_forecast_to_help(crowd):
 def test_what_is_missing_is_said(crowd):
     with pytest.raises(ParameterError, match="has not seen any labels"):
         Planner().done()
-    with pytest.raises(ParameterError, match="no cost of the worker 3"):
+    with pytest.raises(ParameterError, match="no cost for the worker 3"):
         Planner(IBCC(), cost={1: 2.0}).next(crowd.annotations, 5, available=[1, 3])
     with pytest.raises(ValueError, match="'target' parameter of Planner"):
         Planner(target=2.0).look(crowd.annotations)

@@ -256,7 +256,7 @@ def test_promise_13_a_token_is_not_written_over(home, capsys):
 def test_promise_13_the_tour_replaces_nothing_but_a_tour(home, capsys):
     before = (home / "votes.csv").read_bytes()
     assert main(["demo", "-o", str(home)]) == 1
-    assert "holds votes.csv, truth.csv" in capsys.readouterr().err
+    assert "contains votes.csv, truth.csv" in capsys.readouterr().err
     assert (home / "votes.csv").read_bytes() == before
 
 
@@ -518,9 +518,9 @@ def test_promise_20_numbers_of_flags_are_checked_before_any_work(words, capsys):
     ("words", "fact"),
     [
         (("X.csv", "model"), "fix:      crowdwise predict model X.csv"),
-        (("model", "model"), "model is a model, where the features should be"),
+        (("model", "model"), "model is a model, but features are expected"),
         (("votes.csv", "X.csv"), "votes.csv is not a model"),
-        (("model", "votes.csv"), "votes.csv holds annotations, where the features should be"),
+        (("model", "votes.csv"), "votes.csv has annotations instead of features"),
         (("crowd", "X.csv"), "The MajorityVote in crowd does not predict from features"),
     ],
 )

@@ -91,7 +91,7 @@ def test_promise_04_choices_for_each_region_are_refused():
 
 def test_promise_04_several_answers_to_one_question_are_refused():
     message = refusal(label_studio({"choices": ["a"]}, {"choices": ["b"]}))
-    assert "2 answers of one annotation to question 'q'" in message
+    assert "an annotation with 2 answers to question 'q'" in message
     assert '{"choices": ["b"]}' in message
 
 
@@ -199,7 +199,7 @@ def test_promise_05_tuples_of_numbers_are_triples(triples):
 def test_promise_05_numbers_in_order_are_triples(order, triples):
     rows = sorted([[k // 2, k % 2, k % 2] for k in range(8)], key=lambda r: [r[i] for i in order])
     assert sorted(triples(read(rows))) == sorted(map(tuple, rows))
-    assert "each row taken for a task, a worker and a label" in read(rows).notes
+    assert "each row read as a task, a worker and a label" in read(rows).notes
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_promise_05_numbers_in_order_are_triples(order, triples):
 def test_promise_05_labels_of_three_workers_stay_a_matrix(rows):
     assert as_annotations(rows).shape == (len(rows), 3)
     assert read(rows).shape == (len(rows), 3)
-    assert "each row taken for a task, with 3 labels" in read(rows).notes
+    assert "each row read as a task, with 3 labels" in read(rows).notes
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def test_promise_15_titles_labels_and_features_are_guarded_too(tmp_path):
     (tmp_path / "gold.csv").write_text("task,label\n'=a,x\n")
     votes = read(tmp_path / "votes.csv")
     assert votes.tasks.tolist() == ["=a", "b"]
-    assert "apostrophes taken away from names such as '=a'" in votes.notes
+    assert "apostrophes removed from names such as '=a'" in votes.notes
     assert crowdwise.io.gold.add_gold_file(votes, tmp_path / "gold.csv").gold.tolist() == [0, -1]
 
 

@@ -57,7 +57,7 @@ def test_promise_09_a_header_among_the_rows_is_no_annotation(read):
 def test_promise_09_a_label_that_reads_like_several_is_refused(read):
     chosen = [["a", "b"], ["a + b"]]
     rows = lines(*({"id": 1, "text": "t", "label": own, "user": n} for n, own in enumerate(chosen)))
-    with pytest.raises(FormatError, match="reads like several labels"):
+    with pytest.raises(FormatError, match="looks like several labels"):
         read(rows, "d.jsonl")
 
 

@@ -123,7 +123,7 @@ def test_truth_that_came_with_the_annotations_is_used(crowd):
 def test_truth_of_other_tasks_or_classes_is_refused(crowd):
     with pytest.raises(AnnotationError, match="No truth is for a task"):
         gather(crowd[0], truth={"nobody": "cat"})
-    with pytest.raises(AnnotationError, match="No truth is of a class"):
+    with pytest.raises(AnnotationError, match="None of the truths is a class"):
         gather(crowd[0], truth={"clip 1": "bat"})
 
 

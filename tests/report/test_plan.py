@@ -33,5 +33,5 @@ def test_the_page_says_what_is_done_and_what_comes_next(crowd):
     page = to_html(facts)
     assert "Progress toward 95% right" in page
     assert facts.plan.contested[0].name in page
-    assert "rests on the labels alone" in page
+    assert "is based on the labels alone" in page
     assert plan_facts(data.filter(data.worker == 0), facts.workers.accuracy, None, 0) is None

@@ -89,7 +89,7 @@ def test_declared_confusion_is_the_mean_over_the_way_and_of_copies(behavior):
     ids=["sum", "negative", "flat", "oblong"],
 )
 def test_what_is_no_confusion_is_refused(confusion):
-    with pytest.raises(ParameterError, match=r"does not hold P\(label"):
+    with pytest.raises(ParameterError, match=r"is not P\(label"):
         Behavior.of_confusion(confusion)
 
 

@@ -184,7 +184,7 @@ class TestSeeds:
         ({"truth": [0, 2]}, "from 0 to 1"),
         ({"truth": [0.0, 1.0]}, "float64"),
         ({"difficulty": -0.5}, "spread of 0 or more"),
-        ({"difficulty": [1.0, 2.0]}, "does not fit 30 tasks"),
+        ({"difficulty": [1.0, 2.0]}, "does not match 30 tasks"),
         ({"difficulty": np.zeros(30)}, "above 0"),
         ({"abstention": 2.0}, "abstention=2.0"),
         ({"soft_confidence": 0.3}, "0.5 to 1"),

@@ -1,6 +1,6 @@
 """Truth inference from labels alone, one method a file.
 
-``__all__`` is the one list of methods: the command line, the laws, the documentation and the
+``__all__`` is the only list of methods: the command line, the laws, the documentation and the
 benchmarks read it. ``DEFAULT`` is the method that commands and reports use by default.
 """
 

@@ -40,19 +40,19 @@ from crowdwise.typing import Floats, RandomState
 NAMES = {"tasks_", "workers_", "classes_"}
 FEW, USUAL, MANY = 20, 50, 200  # bags
 LITTLE, MUCH = 400_000, 10_000_000  # annotations times bags that cost little, and much
-EVEN = 0.05  # part of the class prior that all classes share, lest one is lost
-WHOLE = 0.05  # share of the crowd as it is, without random weights: it settles near ties
-HALF = 0.5  # the same where workers seem to err independently; errors that all share do not show
-OTHERS = 20  # bags of the second base, at most: it only has a part in the answer
+EVEN = 0.05  # part of the class prior that all classes share, so that none is lost
+WHOLE = 0.05  # weight of the fit without random weights, which settles near ties
+HALF = 0.5  # likewise if workers seem to err independently; errors that all share do not show
+OTHERS = 20  # maximum number of bags of the second base, which has a small weight
 
 
 class BayesBag(ConfusionModel):
-    """Infer truths with confidence that means what it says: the answer of many reweighted crowds.
+    """Infer truths with calibrated confidence, as the average over many reweighted crowds.
 
-    A method that takes workers for independent is too sure of itself, since workers err
-    together and no model of them is right. Here it is fitted many times, each time with
-    random weights of the *workers*, and its posteriors are averaged: what depends on single
-    workers averages out, and what remains is nearly as probable as it says.
+    A method that assumes independent workers is overconfident, since workers err together and
+    no model of them is exactly right. Here it is fitted many times, each time with random
+    weights of the *workers*, and its posteriors are averaged: what depends on single workers
+    averages out, and the remaining probabilities are nearly calibrated.
 
     Parameters
     ----------
@@ -60,22 +60,24 @@ class BayesBag(ConfusionModel):
         The method that is fitted to each bag, any in which labels can have weights. By
         default Dawid-Skene with matrices pulled toward the crowd's,
         ``DawidSkene(smoothing=(4, 1), pooling=3, max_iter=40, tol=1e-4)``, with the class
-        prior of IBCC on the whole crowd: a bag has too few workers to tell rare from wrong.
+        prior of IBCC on the whole crowd, since a bag has too few workers to tell a rare class
+        from wrong labels.
     n_bags : int, optional
-        The most bags; by default 50, up to 200 for a crowd of less than 8,000 annotations and
-        down to 20 for more than 200,000. Fewer are fitted where the answer stands still before.
+        Maximum number of bags; by default 50, up to 200 for a crowd of less than 8,000
+        annotations and down to 20 for more than 200,000. Fitting stops earlier if the answer
+        does not change any more.
     shares : float, default=0.05
         Weight of each task's own share of labels in its answer.
     dependence : float, optional
-        How far workers err together, the correlation of their errors on the same task: ``n``
-        labels of a task count as ``n / (1 + (n - 1) * dependence)`` independent ones in how
-        sure its answer is. By default it is measured, from the labels alone.
+        How much workers err together, the correlation of their errors on the same task: ``n``
+        labels of a task count as ``n / (1 + (n - 1) * dependence)`` independent ones in its
+        confidence. By default it is measured, from the labels alone.
     device : str, optional
         "cuda" or "cuda:1" to fit the bags on a GPU (needs PyTorch), "cpu" for the same code
         without one; by default in compiled code on this machine's cores.
     random_state : int, RandomState or None, default=0
-        Seed of the weights. A worker's weights depend on it and on what the worker labeled,
-        not on names or the order of rows.
+        Random seed of the weights. A worker's weights depend on it and on what the worker
+        labeled, not on names or the order of rows.
 
     Attributes
     ----------
@@ -85,14 +87,14 @@ class BayesBag(ConfusionModel):
     weights_ : ndarray of shape (n_bags, n_workers)
         Weight of each worker in each of these, 1 in the first.
     n_second_ : int
-        How many of them, the last ones, are of a second base: one-coin models, fitted where
+        How many of these, at the end, have the second base: one-coin models, fitted if
         there are 20 known truths or more (and no other ``base`` is given).
     dependence_, independent_ : float
-        What ``dependence`` has become, and the probability that workers err independently.
+        The value used for ``dependence``, and the probability that workers err independently.
     shares_, power_, second_ : float
-        What ``shares`` has become, a power of the mean posteriors, and the weight of the
-        second base. From 20 known truths on they are those that make the truths most
-        probable, given what bags that have not seen them say; else ``shares``, 1 and 0.
+        The value used for ``shares``, a power of the mean posteriors, and the weight of the
+        second base. With 20 known truths or more, these make the truths most probable, given
+        the bags that have not seen them; otherwise they are ``shares``, 1 and 0.
     prior_ : ndarray of shape (n_classes,)
         P(truth), the mean of ``posterior_``.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
@@ -112,17 +114,17 @@ class BayesBag(ConfusionModel):
         sure[i, k] proportional to mean[i, k] ** (power / (1 + (n_labels[i] - 1) * dependence))
         P(truth of i = k) = (1 - shares) * sure[i, k] + shares * share[i, k]
 
-    Works when the base does, and says how sure it is: over real crowds its log loss is less
-    than half of Dawid-Skene's, at a better accuracy. The default of ``crowdwise aggregate``.
+    Works when the base does, and is calibrated: over real crowds its log loss is less
+    than half of Dawid-Skene's, with better accuracy. The default of ``crowdwise aggregate``.
 
-    The dependence is the mean correlation of two workers' errors on the same task, less what
+    The dependence is the mean correlation of two workers' errors on the same task, minus that
     crowds drawn from a model of independent workers show, over the part of a correlation that
     shows in crowds drawn with one; where it is uncertain, it is pulled toward what real crowds
     have. Of this, 0.7 counts, since bags that differ show the rest.
 
     Fails when most workers err together on the same tasks: it is less overconfident then, but
-    nothing in the labels tells. From 20 known truths on (``gold``) it learns how sure to be,
-    and how much one-coin models and plain shares have to say.
+    the labels cannot show it. With 20 known truths or more (``gold``) it learns how confident to
+    be, and the weights of one-coin models and plain shares.
 
     References
     ----------
@@ -241,7 +243,7 @@ class BayesBag(ConfusionModel):
         )
 
     def _with_classes_of(self, whole: Aggregator) -> Aggregator:
-        """The base, which by default has the class prior of the whole crowd."""
+        """Return the base, by default with the class prior of the whole crowd."""
         if self.base is not None or not isinstance(whole, ConfusionModel | PairModel):
             return self._base()
         prior = (1.0 - EVEN) * whole.prior_ + EVEN / len(whole.prior_)
@@ -263,7 +265,7 @@ class BayesBag(ConfusionModel):
     def _take_confidence(
         self, engine: Engine, hidden: HiddenGold, bags: BagSum, second: BagSum
     ) -> None:
-        """How sure to be, by the truths that are hidden at times."""
+        """Determine the confidence, by the truths that are hidden at times."""
         how = Confidence(self.dependence_, self.shares)
         if len(hidden.task):
             unseen = bags.find_unseen(engine)
@@ -275,7 +277,7 @@ class BayesBag(ConfusionModel):
         self.shares_, self.power_, self.second_ = how.shares, how.power, how.second
 
     def _answer(self, whole: BagSum, bags: BagSum, second: BagSum) -> Callable[[Block], Floats]:
-        """What the bags say together of the tasks of a block."""
+        """Combine the bags' posteriors of a block's tasks."""
         how = Confidence(self.dependence_, self.shares_, self.power_, self.second_)
         part = WHOLE + (HALF - WHOLE) * self.independent_
 
@@ -288,7 +290,7 @@ class BayesBag(ConfusionModel):
         return answer
 
     def _finish(self, engine: Engine, answer: Callable[[Block], Floats]) -> Posterior:
-        """The posterior, and what it says about classes and workers."""
+        """Compute the posterior, and its implications about classes and workers."""
         posterior = fill(engine, answer)
         made = posterior if isinstance(posterior, np.ndarray) else None
 
@@ -329,7 +331,7 @@ class BayesBag(ConfusionModel):
 
     def _refuse_forged(self) -> None:
         if len(self.weights_) != len(self.bags_) or (self.weights_ < 0).any():
-            raise FormatError("weights_ holds weights below 0, or those of other bags.")
+            raise FormatError("weights_ has weights below 0, or those of other bags.")
 
     def _inner(self) -> Sequence[Aggregator]:
         inner = [copy(bag) for bag in self.bags_]
@@ -340,7 +342,7 @@ class BayesBag(ConfusionModel):
 
 
 def fill(engine: Engine, answer: Callable[[Block], Floats]) -> Posterior:
-    """The posterior of an engine's tasks, from what is said of those of a block."""
+    """Return the posterior of an engine's tasks, given a function for those of a block."""
 
     def work(block: Block, out: Floats) -> None:
         for some in block.chunks():
@@ -351,7 +353,7 @@ def fill(engine: Engine, answer: Callable[[Block], Floats]) -> Posterior:
 
 
 def count_ahead(engine: Engine) -> tuple[int, int | None]:
-    """How many bags to fit at a time, and the threads for each of them.
+    """Return how many bags to fit at a time, and the threads for each of them.
 
     Ranks add their sums in one order, and of annotations on disk only some are in memory: there
     the bags follow one another.
@@ -360,6 +362,6 @@ def count_ahead(engine: Engine) -> tuple[int, int | None]:
 
 
 def suitable_bags(n_annotations: int) -> int:
-    """How many bags: more where they cost little, since few workers need more of them."""
+    """Return the number of bags: more if they are cheap, since few workers need more."""
     usual = np.clip(MUCH // max(n_annotations, 1), FEW, USUAL)
     return int(np.clip(LITTLE // max(n_annotations, 1), usual, MANY))

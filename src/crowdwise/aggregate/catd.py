@@ -16,11 +16,11 @@ class CATD(RepeatedVote):
     Parameters
     ----------
     significance : float, default=0.05
-        One minus the level of the confidence interval (alpha). Smaller is more cautious with
-        workers who gave few labels; at 0 all workers count the same.
+        One minus the level of the confidence interval (alpha). Smaller values are more cautious
+        about workers with few labels; at 0 all workers count equally.
     smoothing : float, default=0.01
         Errors added to each worker's, so that one who never disagreed has a finite weight.
-        The smaller, the more such workers overrule all others, however few labels they gave.
+        The smaller it is, the more such workers overrule others, however few labels they gave.
     max_iter : int, default=100
         Maximum number of rounds of voting and weighing; they end once the weights are stable.
     device : str, optional
@@ -30,12 +30,12 @@ class CATD(RepeatedVote):
     Attributes
     ----------
     weights_ : ndarray of shape (n_workers,)
-        How much each worker counts.
+        Weight of each worker.
     skills_ : Series
-        Share of each worker's labels that agree with the vote before, or with gold. A label
+        Share of each worker's labels that agree with the previous vote, or with gold. A label
         that is one of ``m`` tied for the lead agrees by ``1 / m``.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
 
     Notes
     -----
@@ -48,7 +48,7 @@ class CATD(RepeatedVote):
     Works when a few workers give most labels and many give a handful: a worker with a handful
     of labels is not trusted for agreeing on those.
 
-    Fails when the most active workers are poor, since they gain weight by their number of
+    Fails when the most active workers are poor, since they gain weight with their number of
     labels; and when workers favor a class.
 
     References
@@ -88,6 +88,6 @@ class CATD(RepeatedVote):
 
 
 def cautious_weights(errors: Floats, given: Floats, significance: float) -> Floats:
-    """Weight of a worker: the ``significance / 2`` quantile of chi-squared over the errors."""
+    """Return workers' weights: the ``significance / 2`` quantile of chi-squared over errors."""
     freedom = np.maximum(given, np.finfo(np.float64).tiny)  # without labels, no weight
     return 2.0 * gammaincinv(freedom / 2.0, significance / 2.0) / errors

@@ -39,7 +39,7 @@ class WorkerHistory:
     counts: Floats
 
     def of(self, workers: Array, classes: Array) -> Floats:
-        """The counts in the order of other workers and classes, 0 for unknown ones."""
+        """Return the counts in the order of other workers and classes, 0 for unknown ones."""
         row, column = locate(self.workers, workers), locate(self.classes, classes)
         counts = np.zeros((len(workers), len(classes), len(classes)))
         known, seen = np.flatnonzero(row >= 0), np.flatnonzero(column >= 0)
@@ -64,12 +64,12 @@ class DawidSkene(PairModel):
     pooling : float, default=0
         Strength, in labels, of a prior that pulls each row of each worker's matrix toward the
         crowd's. If positive, matrices are unknowns whose uncertainty is averaged over, as in
-        IBCC, and ``smoothing`` is added to the crowd's matrix instead of each worker's. Helps
-        workers with few labels.
+        IBCC, and ``smoothing`` is added to the crowd's matrix instead of each worker's. This
+        helps workers with few labels.
     class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
-        P(truth): learned, the same for all classes, or given.
+        P(truth): learned, uniform, or given.
     history : WorkerHistory, optional
-        ``history_`` of an earlier fit: what is known about workers from other tasks.
+        ``history_`` of an earlier fit: counts of workers' labels of other tasks.
     max_iter : int, default=100
         Maximum number of EM steps.
     tol : float, default=1e-6
@@ -99,7 +99,7 @@ class DawidSkene(PairModel):
         Never falls. With ``pooling``, a lower bound on the log-evidence given the crowd's
         matrix, which moves with every step: it may fall a little.
     n_iter_ : int
-        EM steps taken.
+        Number of EM steps.
 
     Notes
     -----
@@ -111,14 +111,15 @@ class DawidSkene(PairModel):
             proportional to smoothing + sum over i of P(truth of i = k) * [w gave i the label l]
         prior[k] proportional to smoothing + sum over i of P(truth of i = k)
 
-    With ``pooling``, E[log confusion] under Dirichlet(counts + pooling * crowd) takes the place
-    of log confusion: ``crowd`` are the shares in ``smoothing`` plus all workers' counts together.
+    With ``pooling``, log confusion is replaced by E[log confusion] under
+    Dirichlet(counts + pooling * crowd): ``crowd`` is the shares in ``smoothing`` plus all
+    workers' counts together.
 
     Works when workers have dozens of labels of each class, and are equally accurate on all
     tasks of a class: it detects spammers, and workers who confuse or favor classes.
 
     Fails when workers have few labels for the number of classes (a matrix has K (K - 1)
-    unknowns; raise ``pooling``, or take IBCC or OneCoin), when workers make the same errors
+    unknowns; raise ``pooling``, or use IBCC or OneCoin), when workers make the same errors
     on hard tasks, and when a rare class is absorbed by a frequent one. It is overconfident.
 
     References
@@ -134,7 +135,7 @@ class DawidSkene(PairModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True)
-    _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
+    _updates = LiveUpdates(growth=1.005)  # EM has several local optima, depending on the start
     _parameter_constraints = {
         "smoothing": [more_than(0.0), "array-like"],
         "pooling": [at_least(0.0)],

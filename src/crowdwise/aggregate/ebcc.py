@@ -26,7 +26,7 @@ from crowdwise.typing import Floats, RandomState
 
 @dataclass(frozen=True)
 class SubtypeBelief:
-    """Dirichlet parameters of everything unknown but the truths; also of their prior."""
+    """Dirichlet parameters of all unknowns except the truths; also those of their prior."""
 
     classes: Floats  # (truth,)
     subtypes: Floats  # (truth, subtype)
@@ -38,34 +38,34 @@ class EBCC(ConfusionModel):
 
     A task of class ``k`` belongs to a hidden subtype ``m`` with probability
     ``subtypes_[k, m]``, and worker ``w`` gives it the label ``l`` with a probability that
-    depends on both. Errors that workers share are thereby attributed to the tasks instead of
-    counted as independent evidence. Fitted by variational Bayes from several random starts,
-    of which the one with the best bound is kept; on real crowds the starts differ by
-    percentage points of accuracy, and so do results of different seeds.
+    depends on both. Errors that workers share are thus attributed to the tasks instead of
+    being counted as independent evidence. Fitted by variational Bayes from several random
+    starts, and the one with the best bound is kept; on real crowds, starts, and thus results
+    with different seeds, differ by percentage points of accuracy.
 
     Parameters
     ----------
     n_subtypes : int, default=10
-        Subtypes a class may have; those that are not needed become empty. Time and memory
-        grow with it: a step costs ``n_subtypes`` times one of :class:`IBCC`, and a table of
-        worker x truth x subtype x label is kept.
+        Maximum number of subtypes per class; those that are not needed become empty. Time and
+        memory grow with it: a step costs ``n_subtypes`` times one of :class:`IBCC`, and a table
+        of worker x truth x subtype x label is stored.
     smoothing : float, pair or array of shape (n_classes, n_classes), default=(4, 1)
         Pseudo-counts of every confusion matrix, as in :class:`IBCC`.
     subtype_smoothing : float, default=0.1
-        Pseudo-count of a class's subtypes, shared evenly between them. The smaller, the
+        Pseudo-count of a class's subtypes, divided evenly between them. The smaller it is, the
         fewer of them survive.
     class_smoothing : "votes" or float, default="votes"
         Pseudo-count of every class: its share of the labels over all tasks plus one, which
         ties the learned class prior to the votes, or one number for all classes.
     n_restarts : int, default=5
-        Random starts. Time grows with it; more make the result depend less on the seed.
+        Number of random starts. Time grows with it; more make the result depend less on the seed.
     max_iter : int, default=500
         Maximum number of steps from each start.
     tol : float, default=1e-6
         Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
     random_state : int or RandomState, optional
-        Draws the starts.
+        Random seed of the starts.
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
@@ -92,7 +92,7 @@ class EBCC(ConfusionModel):
         Lower bound on the log-evidence (ELBO) after each step of the best start. Never
         falls.
     n_iter_ : int
-        Steps taken from the best start.
+        Number of steps from the best start.
 
     Notes
     -----
@@ -102,9 +102,9 @@ class EBCC(ConfusionModel):
             = sum over m of subtypes[k, m] * prod over w of confusion[w, k, m, label of w on i]
 
     Works when tasks of a class come in kinds on which workers make the same errors, and
-    workers have labels enough to tell the kinds apart.
+    workers have enough labels to distinguish the kinds.
 
-    Fails when labels are few, since each subtype has matrices of its own; the starts differ,
+    Fails when there are few labels, since each subtype has its own matrices; the starts differ,
     so different seeds may disagree by percentage points of accuracy.
 
     References
@@ -182,7 +182,7 @@ class EBCC(ConfusionModel):
         return self._posterior(engine)
 
     def _prior(self, votes: Floats) -> SubtypeBelief:
-        """The prior belief, before any worker is known."""
+        """Return the prior belief, before any worker is known."""
         n_classes, even = len(votes), self.subtype_smoothing / self.n_subtypes
         by_votes = isinstance(self.class_smoothing, str)
         classes = votes + 1.0 if by_votes else np.full(n_classes, float(self.class_smoothing))
@@ -200,7 +200,7 @@ class EBCC(ConfusionModel):
 
 
 def split_at_random(shares: Floats, first: int, *, seed: int, n_subtypes: int) -> Floats:
-    """Give each task's share of a class to its subtypes at random, by the number of the task."""
+    """Divide each task's share of a class between its subtypes at random, by task number."""
     part = draw_even_shares(seed, first, (*shares.shape, n_subtypes))
     return (shares[:, :, None] * part).reshape(len(shares), shares.shape[1] * n_subtypes)
 

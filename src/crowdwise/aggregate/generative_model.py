@@ -13,7 +13,7 @@ from crowdwise.base import DEVICES, ConfusionModel, Traits, at_least, more_than,
 from crowdwise.inference import Engine, Posterior, Trace, fixed_prior
 from crowdwise.typing import Floats
 
-SLOPE = 1e-6  # steeper than this in no direction: a maximum
+SLOPE = 1e-6  # gradient components below this mean a maximum
 
 
 class GenerativeModel(ConfusionModel):
@@ -28,21 +28,21 @@ class GenerativeModel(ConfusionModel):
     Given that worker ``w`` labels, the label is the truth with odds ``exp(2 weight_[w])`` to
     ``n_classes - 1``, and any other label with equal probability. So this is :class:`OneCoin`
     with the accuracy written as ``expit(2 weight_[w] - log(n_classes - 1))``, and a normal
-    prior on ``weight_`` in place of pseudo-counts. Whether a worker labels does not depend on
-    the truth: that part of the likelihood is a factor of its own, and is highest where each
-    worker labels as often as seen (``propensity_``).
+    prior on ``weight_`` instead of pseudo-counts. Whether a worker labels does not depend on
+    the truth: that part of the likelihood is a separate factor, which is maximal if each
+    worker labels as often as observed (``propensity_``).
 
     Parameters
     ----------
     class_prior : {"uniform", "estimate"} or array of shape (n_classes,), default="uniform"
-        P(truth): the same for all classes, learned, or given. A learned prior can collapse
+        P(truth): uniform, learned, or given. A learned prior can collapse
         into one class if workers favor that class.
     initial_weight : float, default=1.0
-        Where weights start, and what the penalty pulls them to. At 1 a worker is right on 88%
-        of the tasks with two classes, and on 45% with ten; at 0 workers guess.
+        Initial value of the weights, toward which the penalty pulls them. At 1, a worker is right
+        on 88% of the tasks with two classes, and on 45% with ten; at 0, workers guess.
     penalty : float, default=0.1
-        Strength of that pull, and of one on a learned prior to a uniform one: half of it
-        times the squared distance is taken off the log-likelihood of all labels.
+        Strength of that pull, and of a learned prior's toward a uniform one: half of it
+        times the squared distance is subtracted from the log-likelihood of all labels.
     max_iter : int, default=200
         Maximum number of steps.
     tol : float, default=1e-9
@@ -67,7 +67,7 @@ class GenerativeModel(ConfusionModel):
         Penalized log-likelihood of the labels, given who labels what, after each step. Never
         falls.
     n_iter_ : int
-        Steps taken.
+        Number of steps.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class GenerativeModel(ConfusionModel):
     Works when OneCoin does: labeling functions or workers that err at random; the normal
     prior keeps those with few labels near the others.
 
-    Fails when workers favor a class, or copy each other, since copies count twice.
+    Fails when workers favor a class, or copy one another, since copies count twice.
 
     References
     ----------
@@ -145,7 +145,7 @@ class GenerativeModel(ConfusionModel):
     def _climb(self, loss: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:
         trace = Trace([-loss(start)[0]])
 
-        def note(intermediate_result: OptimizeResult) -> None:  # scipy goes by this name
+        def note(intermediate_result: OptimizeResult) -> None:  # scipy requires this name
             trace.record(-intermediate_result.fun)
 
         options = {"maxiter": self.max_iter, "ftol": self.tol, "gtol": SLOPE}
@@ -161,7 +161,7 @@ class GenerativeModel(ConfusionModel):
 
 
 def likelihood(engine: Engine, weight: Floats, log_prior: Floats) -> tuple[float, Floats]:
-    """Log-likelihood of the labels, and its slopes by the weights and by the prior's logits."""
+    """Return the labels' log-likelihood, and its gradient by weights and by prior logits."""
     log_confusion = log_confusion_of(weight, len(log_prior))
     step = engine.sweep(log_prior, log_confusion)
     accuracy = np.exp(log_confusion[:, 0, 0])
@@ -171,7 +171,7 @@ def likelihood(engine: Engine, weight: Floats, log_prior: Floats) -> tuple[float
 
 
 def log_confusion_of(weight: Floats, n_classes: int) -> Floats:
-    """Log P(label | truth), ``(worker, truth, label)``: odds of exp(2 weight) to K - 1."""
+    """Return log P(label | truth), ``(worker, truth, label)``: odds of exp(2 weight) to K - 1."""
     others = np.log(max(n_classes - 1, 1))
     right, wrong = log_expit(2.0 * weight - others), log_expit(others - 2.0 * weight) - others
     diagonal = np.eye(n_classes, dtype=bool)

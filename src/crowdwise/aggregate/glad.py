@@ -18,9 +18,9 @@ class GLAD(Aggregator):
     """Infer truths with the skill of every worker and the difficulty of every task.
 
     Worker ``w`` labels task ``t`` correctly with probability ``sigmoid(skills_[w] * ease)``,
-    where ``ease = exp(log_ease_[t]) = 1 / difficulty_[t]``; wrong labels fall evenly on the
-    other classes. Skill may be negative: such a worker is wrong more often than right, and
-    counts in the opposite direction. Errors that lean toward a class are beyond this model.
+    where ``ease = exp(log_ease_[t]) = 1 / difficulty_[t]``; wrong labels are spread evenly over
+    the other classes. Skill may be negative: such a worker is wrong more often than right, and
+    counts in the opposite direction. The model cannot represent errors that favor a class.
 
     Fitted by generalized EM: after every E-step each skill, then each ease, takes one Newton
     step, shortened until its part of the objective does not fall. That leads to the same
@@ -29,13 +29,13 @@ class GLAD(Aggregator):
     Parameters
     ----------
     skill_prior : pair of float, default=(1, 1)
-        Mean and variance of the normal prior on skills, and its mean the start. A smaller
+        Mean and variance of the normal prior on skills, which start at its mean. A smaller
         variance makes workers more alike.
     ease_prior : pair of float, default=(1, 1)
-        Mean and variance of the normal prior on the logarithm of ease, and its mean the
-        start. A variance near 0 gives all tasks the same difficulty.
+        Mean and variance of the normal prior on the logarithm of ease, which starts at its
+        mean. A variance near 0 gives all tasks the same difficulty.
     class_prior : {"uniform", "estimate"} or array of shape (n_classes,), default="uniform"
-        P(truth): the same for all classes, learned, or given.
+        P(truth): uniform, learned, or given.
     max_iter : int, default=200
         Maximum number of EM steps.
     tol : float, default=1e-6
@@ -63,7 +63,7 @@ class GLAD(Aggregator):
         Log-posterior of the skills, the ease and the prior after each step, up to a
         constant. Never falls.
     n_iter_ : int
-        EM steps taken.
+        Number of EM steps.
 
     Notes
     -----
@@ -77,7 +77,7 @@ class GLAD(Aggregator):
     photographs, entailment, sentiment.
 
     Fails when workers favor a class, which a skill cannot express; and with two or three
-    labels per task, where ease is determined mostly by its prior.
+    labels per task, when ease is mostly determined by its prior.
 
     References
     ----------

@@ -28,15 +28,15 @@ from crowdwise.inference import (
 from crowdwise.inference.engines.pair_belief import PairBelief
 from crowdwise.typing import Floats
 
-SETTLED = 5e-3  # class shares that move by less than this, in sum, end the soft phase
+SETTLED = 5e-3  # the soft phase ends once class shares change by less than this in total
 
 
 class HardDawidSkene(PairModel):
     """Infer truths with confusion matrices that are counted from decided labels.
 
     The model is that of :class:`DawidSkene`, but every step first decides on one label per
-    task and then counts as if it were the truth (hard EM). It converges in fewer steps, at
-    some cost in accuracy where tasks are hard to decide. Tied classes share a task in equal
+    task and then counts it as the truth (hard EM). It converges in fewer steps, at
+    some cost in accuracy if tasks are hard to decide. Tied classes share a task in equal
     parts, so nothing is random.
 
     Parameters
@@ -45,13 +45,13 @@ class HardDawidSkene(PairModel):
         Whether to take soft steps, as :class:`DawidSkene` does, until the shares of the
         classes have settled, and hard ones only then. Slower, and usually more accurate.
     smoothing : float or array of shape (n_classes, n_classes), default=0.01
-        Pseudo-counts added to every cell of a confusion matrix. Without any, one count of
+        Pseudo-counts added to every cell of a confusion matrix. Without them, a count of
         zero would rule out a class forever.
     class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
-        P(truth): learned, the same for all classes, or given.
+        P(truth): learned, uniform, or given.
     ties : {"share", "first"}, default="share"
         How to start on a task whose vote is tied: its best classes share it, or the first in
-        ``classes_`` takes it, as in the reference code. With the latter, the names of the
+        ``classes_`` gets it, as in the reference code. With the latter, the names of the
         classes matter.
     max_iter : int, default=100
         Maximum number of steps.
@@ -79,7 +79,7 @@ class HardDawidSkene(PairModel):
         Log-likelihood of labels and decisions, plus the log-prior, after each step. Never
         falls, unless ``hybrid``: soft steps count all truths a task may have.
     n_iter_ : int
-        Steps taken.
+        Number of steps.
 
     Notes
     -----
@@ -90,8 +90,8 @@ class HardDawidSkene(PairModel):
         confusion[w, k, l]
             proportional to smoothing + number of tasks with truth k that w gave the label l
 
-    Works when labels per task decide most tasks clearly; then its labels are those of
-    Dawid-Skene, in fewer steps.
+    Works when there are enough labels per task to decide most tasks clearly; its labels are
+    then those of Dawid-Skene, in fewer steps.
 
     Fails when many tasks are nearly tied: an early wrong decision counts as a fact and
     reinforces itself, until a rare class may disappear. Its estimates of the workers are too
@@ -110,7 +110,7 @@ class HardDawidSkene(PairModel):
     """
 
     traits = Traits(monotone=True, learns_from_gold=True)
-    _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
+    _updates = LiveUpdates(growth=1.005)  # EM has several local optima, depending on the start
     _parameter_constraints = {
         "hybrid": ["boolean"],
         "smoothing": [more_than(0.0), "array-like"],
@@ -177,7 +177,7 @@ class HardDawidSkene(PairModel):
 
 
 def decide(posterior: Floats, ties: str) -> Floats:
-    """All mass on the best class of each task; the first of several, or in equal parts."""
+    """Put all mass on the best class of each task: on the first of several, or in equal parts."""
     if ties == "first":
         return np.eye(posterior.shape[1])[tied(posterior).argmax(axis=1)]
     return share_best(posterior)

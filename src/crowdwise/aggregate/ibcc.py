@@ -43,9 +43,9 @@ class IBCC(PairModel):
         right (the diagonal) and one for each way of being wrong, or a matrix of truth x
         label. The higher the diagonal, the more a new worker is trusted.
     class_prior : {"estimate", "uniform"} or array of shape (n_classes,), default="estimate"
-        P(truth): learned, the same for all classes, or given.
+        P(truth): learned, uniform, or given.
     class_smoothing : float, default=1
-        Pseudo-count of every class, when the prior is learned.
+        Pseudo-count of every class, if the prior is learned.
     max_iter : int, default=500
         Maximum number of steps.
     tol : float, default=1e-6
@@ -66,7 +66,7 @@ class IBCC(PairModel):
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
         Mean P(label | truth) of each worker; the axes are worker, truth, label.
     log_prior_ : ndarray of shape (n_classes,)
-        E[log P(truth)], what the posterior is computed from.
+        E[log P(truth)], from which the posterior is computed.
     prior_ : ndarray of shape (n_classes,)
         Mean P(truth).
     skills_ : Series
@@ -74,18 +74,18 @@ class IBCC(PairModel):
     objective_ : list of float
         Lower bound on the log-evidence (ELBO) after each step. Never falls.
     n_iter_ : int
-        Steps taken.
+        Number of steps.
 
     Notes
     -----
     The maths::
 
         confusion[w, k] ~ Dirichlet, prior ~ Dirichlet;
-            q(truth) q(confusion) q(prior) raise the evidence bound
+            q(truth) q(confusion) q(prior) maximize the evidence bound
         log q(truth of i = k)
             = E[log prior[k]] + sum over w of E[log confusion[w, k, label of w on i]] + constant
 
-    Works when Dawid-Skene does, and still when workers have few labels: what is not known
+    Works when Dawid-Skene does, and even when workers have few labels: what is unknown
     about a worker stays uncertain and counts for little. A good first choice.
 
     Fails when workers make the same errors on the same tasks; and when its prior, that

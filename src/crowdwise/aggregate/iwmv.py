@@ -8,9 +8,9 @@ from crowdwise.typing import Floats
 class IWMV(RepeatedVote):
     """Infer truths by votes in which workers count by how far they are above chance.
 
-    With ``K`` classes, a worker whose labels agree with the vote before by a share ``a``
-    counts ``K * a - 1`` in the next: nothing at chance, and against the label below it. It is
-    a first-order approximation of the log-odds that would be optimal if errors were even.
+    With ``K`` classes, a worker whose labels agree with the previous vote by a share ``a``
+    has weight ``K * a - 1`` in the next: none at chance, and a negative one below it. This is
+    a first-order approximation of the log-odds that would be optimal for even errors.
 
     Parameters
     ----------
@@ -24,12 +24,12 @@ class IWMV(RepeatedVote):
     Attributes
     ----------
     weights_ : ndarray of shape (n_workers,)
-        How much each worker counts; negative for one who is mostly wrong.
+        Weight of each worker; negative for one who is mostly wrong.
     skills_ : Series
-        Share of each worker's labels that agree with the vote before, or with gold. A label
+        Share of each worker's labels that agree with the previous vote, or with gold. A label
         that is one of ``m`` tied for the lead agrees by ``1 / m``.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
 
     Notes
     -----
@@ -40,7 +40,7 @@ class IWMV(RepeatedVote):
     Works when a fast and simple method is wanted that beats majority vote: unsystematic
     errors, three labels per task or more.
 
-    Fails when the majority is wrong for whole classes, since weights begin with it; and when
+    Fails when the majority is wrong for whole classes, since weights start from it; and when
     workers favor a class.
 
     References
@@ -74,5 +74,5 @@ class IWMV(RepeatedVote):
 
 
 def above_chance(agreement: Floats, n_classes: int) -> Floats:
-    """Weight of a worker (their algorithm 1): 0 at chance, K - 1 for one who never errs."""
+    """Return workers' weights (their algorithm 1): 0 at chance, K - 1 for one who never errs."""
     return n_classes * agreement - 1.0

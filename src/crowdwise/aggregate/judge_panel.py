@@ -1,4 +1,4 @@
-"""JudgePanel: judges who err together, weighed by what they have in common across families."""
+"""JudgePanel: judges who err together, weighted by what families have in common."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from crowdwise.inference.ratings import Ratings
 from crowdwise.typing import Array, Floats, Ints
 
 MOST_JUDGES = 1000
-NEAR = 0.9  # of the distance by chance, below which labels that differ lie on a scale
+NEAR = 0.9  # share of the distance by chance below which differing labels are on a scale
 
 
 class JudgePanel(Aggregator):
-    """Infer truths from judges whose errors depend on each other, such as language models.
+    """Infer truths from judges whose errors are dependent, such as language models.
 
-    Judges who err together agree for the wrong reasons, and models of independent workers take
+    Judges who err together agree for the wrong reasons, and models of independent workers mistake
     that for skill. Here a judge counts by what it has in common with the whole panel beyond its
-    own family (the main factor of all ratings), copies of a judge count once, and how sure the
-    panel may be is learned from how well one family's votes are predicted by the others. Scores
-    (``annotations.score``) are used as they are, and labels otherwise. Some gold labels calibrate
-    the panel and weigh its judges further.
+    own family (the main factor of all ratings), copies of a judge count once, and the panel's
+    confidence is learned from how well the others predict one family's votes. Scores
+    (``annotations.score``) are used if there are any, and labels otherwise. Some gold labels
+    calibrate the panel and refine the weights of its judges.
 
     Parameters
     ----------
@@ -41,35 +41,35 @@ class JudgePanel(Aggregator):
         not given, the column ``family`` of ``annotations.about_workers``; without one, judges
         are grouped by how much they agree beyond the rest.
     ordered : {"auto"} or bool, default="auto"
-        Whether classes are steps of a scale, in their order. By default if they are more than two
-        numbers, and labels that differ lie closer together than by chance.
+        Whether classes are steps of a scale, in order. By default, if there are more than two
+        numbers, and differing labels are closer together than by chance.
     prior : float or array of shape (n_classes,), optional
-        Share of each class, or of the last of two, where it is known. Without gold labels nothing
-        else says where the panel's threshold should be; by default its own rate counts.
+        Share of each class, or of the last of two, if known. Without gold labels, nothing
+        else determines the panel's threshold; by default its own rate is used.
     gold_accuracy : float, default=1
-        Probability that a gold label is right: less than 1 where gold is a person's label.
+        Probability that a gold label is right: less than 1 if gold is a person's label.
 
     Attributes
     ----------
     ordered_ : bool
-        Whether classes were taken for steps of a scale.
+        Whether classes were treated as steps of a scale.
     caution_ : ndarray of shape (n_cuts,)
-        How far plain vote shares count beside: up to half, for labels without a gap between the
-        classes, gold or a prior.
+        Additional weight of plain vote shares: up to half, for labels without a gap between the
+        classes, without gold or a prior.
     families_ : Series
-        The family of each judge, as a number where it was guessed.
+        The family of each judge, as a number if it was guessed.
     weights_ : Series
         Share of each judge in the panel's score; copies of a judge have the same.
     center_, spread_ : ndarray of shape (n_workers, n_views)
-        Mean and deviation of what each judge says; one view for scores and ordered classes, else
-        one per class.
+        Mean and standard deviation of each judge's ratings; one view for scores and ordered
+        classes, else one per class.
     group_ : ndarray of shape (n_workers, n_views)
         A number for each judge, the same for copies.
     coef_ : ndarray of shape (n_workers, n_cuts, n_members)
-        How a judge's standardized rating moves the log-odds of each cut: a class against the
-        rest, or classes above a step. Several members where priors are averaged.
+        Effect of a judge's standardized rating on the log-odds of each cut: a class against the
+        rest, or classes above a step. Several members if priors are averaged.
     intercept_, share_ : ndarray of shape (n_cuts, n_members)
-        Log-odds of an average task, and how far each member is believed.
+        Log-odds of an average task, and the weight of each member.
     root_ : ndarray of shape (n_cuts, n_members, n_groups + 1, …)
         ``root @ root.T`` is the covariance of a member's intercept and coefficients, by group.
 
@@ -85,11 +85,11 @@ class JudgePanel(Aggregator):
     where b makes the mean probability the panel's rate, or the prior. With gold, the log-odds are
     the start of a logistic regression on factors and judges, averaged over 48 priors by evidence.
 
-    Works when most judges rate most tasks, and families are several and err differently.
+    Works when most judges rate most tasks, and there are several families that err differently.
 
-    Fails when half of the panel errs as one block that no name tells: the block is then taken
-    for the truth. The share of the classes cannot be learned without gold. Judges who label few
-    tasks each, as people in a crowd do, are better aggregated by DawidSkene or IBCC.
+    Fails when half of the panel errs as one block that no name reveals: the block is then treated
+    as right. The class shares cannot be learned without gold. Judges who label few tasks
+    each, as people in a crowd do, are better aggregated by DawidSkene or IBCC.
 
     References
     ----------
@@ -158,7 +158,7 @@ class JudgePanel(Aggregator):
                 scales.append(Scale.of(both, view))
                 guesses.append(scales[-1].name_families(family))
             panel = scales[view].fit(both, views.shape[1] + cut, guesses[view], targets[cut])
-            if annotations.score is not None:  # which say more than votes
+            if annotations.score is not None:  # which tell more than votes
                 panel = replace(panel, caution=0.0)
             if gold is not None and (gold >= 0).any():
                 yes = cumulate(np.eye(annotations.n_classes)[gold], self._ordered())[cut]
@@ -168,7 +168,7 @@ class JudgePanel(Aggregator):
         return self._posterior(engine)
 
     def _keep(self, panels: list[Panel], scales: list[Scale], families: list[Ints]) -> None:
-        """Set what was learned, by worker."""
+        """Store what was learned, by worker."""
         self.center_ = np.stack([scale.mean for scale in scales], axis=1)
         self.spread_ = np.stack([scale.deviation for scale in scales], axis=1)
         self.group_ = np.stack([scale.group for scale in scales], axis=1)
@@ -191,7 +191,7 @@ class JudgePanel(Aggregator):
         for cut in range(len(self.share_)):
             view = min(cut, views.shape[1] - 1)
             group = self.group_[:, view]
-            if len(group) < annotations.n_workers:  # an average judge stands for unknown ones
+            if len(group) < annotations.n_workers:  # an average judge represents unknown ones
                 group = np.append(group, group.max(initial=-1) + 1)
             mean, deviation = self.center_[:, view], self.spread_[:, view]
             table = both.standardize(view, mean, deviation).join(group).table()
@@ -203,13 +203,13 @@ class JudgePanel(Aggregator):
         return spread(np.stack(yes, axis=1), annotations.n_classes, self._ordered())
 
     def _pseudo(self, cut: int) -> tuple[float, float]:
-        """Half a vote for each class: on either side of a cut."""
+        """Return half a vote for each class, on either side of a cut."""
         n_classes = len(self.classes_)
         above = n_classes - 1 - cut if self._ordered() else 1
         return above / 2, (n_classes - above) / 2
 
     def _odds(self, cut: int, group: Ints) -> Average:
-        """The log-odds of a cut, over 1 and the groups of judges."""
+        """Return the log-odds of a cut, over 1 and the groups of judges."""
         coef = np.zeros((self.share_.shape[1], group.max(initial=-1) + 2))
         coef[:, 0], coef[:, 1 + group] = self.intercept_[cut], self.coef_[:, cut].T
         root = np.zeros((*coef.shape, self.root_.shape[-1]))
@@ -222,17 +222,17 @@ class JudgePanel(Aggregator):
         n_views, group = self.center_.shape[1], self.group_
         if len(self.share_) != n_cuts or n_views != (1 if self._ordered() else n_cuts):
             raise FormatError(
-                f"{len(self.share_)} cuts and {n_views} views do not fit the classes."
+                f"{len(self.share_)} cuts and {n_views} views do not match the classes."
             )
         if group.dtype.kind not in "iu" or group.min(initial=0) < 0 or (group >= len(group)).any():
-            raise FormatError("group_ names groups of judges that are not there.")
+            raise FormatError("group_ names unknown groups of judges.")
         if np.abs(self.share_.sum(axis=1) - 1.0).max() > 1e-6 or (self.spread_ <= 0).any():
             raise FormatError("share_ does not sum to 1, or spread_ is not positive.")
 
     def _worker_rows(self) -> Mapping[str, Floats]:
         return {"center_": self.center_, "spread_": self.spread_, "coef_": self.coef_}
 
-    # -- what the panel is about -------------------------------------------------------------
+    # -- ratings and votes -------------------------------------------------------------------
 
     def _refuse(self, data: Annotations) -> None:
         super()._refuse(data)
@@ -255,7 +255,7 @@ class JudgePanel(Aggregator):
         return self.ordered_
 
     def _look(self, annotations: Annotations) -> tuple[Floats, Floats]:
-        """What is rated, (annotation, view), and the votes that follow, (annotation, cut)."""
+        """Return ratings, (annotation, view), and the votes from them, (annotation, cut)."""
         votes = self._votes(annotations)
         if not self._ordered():
             return votes, votes
@@ -266,7 +266,7 @@ class JudgePanel(Aggregator):
         return (-score if down else score)[:, None], votes
 
     def _votes(self, annotations: Annotations) -> Floats:
-        """Votes of each annotation, (annotation, cut)."""
+        """Return the votes of each annotation, (annotation, cut)."""
         if annotations.soft is not None:
             shares = cumulate(annotations.soft.astype(np.float64), self._ordered())
             return np.stack(shares, axis=1)
@@ -276,7 +276,7 @@ class JudgePanel(Aggregator):
         return (label > classes[:-1]).astype(np.float64)
 
     def _find_families(self, workers: Array, about: pd.DataFrame | None) -> Ints | None:
-        """A number for each judge's family; None where nothing is known of them."""
+        """Number each judge's family; None if nothing is known about them."""
         named = None if self.families is None else pd.Series(dict(self.families), dtype=object)
         if named is None and about is not None and "family" in about:
             named = about["family"].astype(object)
@@ -287,7 +287,7 @@ class JudgePanel(Aggregator):
         return np.where(codes < 0, own, codes).astype(np.int64)
 
     def _class_shares(self) -> Floats:
-        """The share of each class that was given, (1, class); nan where none was."""
+        """Return the given share of each class, (1, class); NaN if none was given."""
         if self.prior is None:
             return np.full((1, len(self.classes_)), np.nan)
         prior = np.asarray(self.prior, dtype=np.float64)
@@ -296,7 +296,7 @@ class JudgePanel(Aggregator):
         if prior.shape != (len(self.classes_),) or not (prior > 0).all():
             raise ParameterError(
                 explain(
-                    f"prior={self.prior!r} does not fit {len(self.classes_)} classes.",
+                    f"prior={self.prior!r} does not match {len(self.classes_)} classes.",
                     expected="a positive share per class, or that of the last of two classes",
                     fix="give one number for two classes, or one per class",
                 )
@@ -305,14 +305,14 @@ class JudgePanel(Aggregator):
 
 
 def rate(annotations: Annotations, value: Floats) -> Ratings:
-    """Values of annotations as ratings, one for each task and judge."""
+    """Return values of annotations as ratings, one for each task and judge."""
     weight = annotations.weight
     weight = np.ones(annotations.n_annotations) if weight is None else weight
     return Ratings.average(annotations.task, annotations.worker, value, weight, annotations.shape)
 
 
 def is_scale(annotations: Annotations) -> bool:
-    """Whether classes are rising numbers, and judges who differ mostly differ by little."""
+    """Return whether classes are rising numbers, and judges mostly differ by little."""
     values, n = as_numbers(annotations.classes), annotations.n_classes
     if n < 3 or values is None or (np.diff(values) <= 0).any():
         return False
@@ -327,14 +327,14 @@ def is_scale(annotations: Annotations) -> bool:
 
 
 def cumulate(shares: Floats, ordered: bool) -> list[Floats]:
-    """Shares of the classes, (row, class), as those of each cut."""
+    """Convert shares of the classes, (row, class), to those of each cut."""
     if not ordered or shares.shape[1] < 2:
         return list(shares.T)
     return list((1.0 - np.cumsum(shares, axis=1)).T[:-1])
 
 
 def spread(yes: Floats, n_classes: int, ordered: bool) -> Floats:
-    """Probabilities of the cuts, (task, cut), as a distribution over the classes."""
+    """Convert probabilities of the cuts, (task, cut), to a distribution over the classes."""
     if not ordered or n_classes < 2:
         return normalize(yes)
     above = np.minimum.accumulate(yes, axis=1)
@@ -343,7 +343,7 @@ def spread(yes: Floats, n_classes: int, ordered: bool) -> Floats:
 
 
 def join(parts: list[Floats]) -> Floats:
-    """Arrays as one, with a first axis more; zeros where one of them is shorter."""
+    """Join arrays along a new first axis, with zeros where one of them is shorter."""
     shape = np.max([part.shape for part in parts], axis=0)
     whole = np.zeros((len(parts), *shape))
     for row, part in zip(whole, parts, strict=True):

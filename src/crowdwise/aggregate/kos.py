@@ -19,11 +19,11 @@ from crowdwise.typing import Floats, Ints, RandomState
 
 
 class Edges(NamedTuple):
-    """What each worker says about each task they labeled, repeats added up."""
+    """The net label of each worker for each task they labeled, with repeats added up."""
 
     task: Ints
     worker: Ints
-    sign: Floats  # weight of labels of the second class less that of the first
+    sign: Floats  # weight of labels of the second class minus that of the first
     mass: Floats  # weight of all labels
 
 
@@ -33,30 +33,30 @@ class KOS(Aggregator):
     A label is +1 or -1. A task tells each of its workers which way the labels of the others
     lean, weighted by their messages; a worker tells each of its tasks how well its labels on
     the others agree with that. The method is designed for tasks that are assigned to workers
-    at random, and for errors that are even. Where a few workers label much more than the
-    rest, or lean to one class, messages may follow them instead of the truth. Where all
+    at random, and for even errors. If a few workers label much more than the
+    rest, or lean to one class, messages may follow them instead of the truth. If all
     workers label all tasks, it amounts to the leading singular vector of the table of labels.
 
     The probability of a class is its share of the labels, each weighted by all messages to
     its worker, so that new tasks are decided like old ones; a label of negative weight counts
-    for the other class. Where there was no message, because workers share no other task, all
-    labels count the same. Repeated labels of a worker add up, so a yes and a no cancel out.
+    for the other class. Without messages, because workers share no other task, all labels
+    count equally. Repeated labels of a worker add up, so a yes and a no cancel out.
 
     Parameters
     ----------
     center : bool, default=False
-        Whether to subtract each worker's mean label first, which the paper does not. Helps a
+        Whether to subtract each worker's mean label first, which the paper does not do. Helps a
         lot if workers lean to one class, each in their own way; hurts if the classes are far
         from equally frequent.
     max_iter : int, default=10
-        Rounds of messages.
+        Number of rounds of messages.
     random_state : int or RandomState, optional
-        Draws the first messages, around one.
+        Random seed of the first messages, which are drawn around one.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_workers,)
-        How much each worker counts, in units of the largest message; negative for one who
+        Weight of each worker, relative to the largest message; negative for one who
         is mostly wrong.
     leaning_ : ndarray of shape (n_workers,)
         Mean label of each worker, from -1 to 1, if ``center``; else 0.
@@ -71,8 +71,8 @@ class KOS(Aggregator):
         to task[w -> i] = sum over other tasks j of label[j, w] * to worker[j -> w]
         truth[i] = sign of sum over w of label[i, w] * to task[w -> i]
 
-    Works when there are two classes of about one size, tasks are assigned to workers at
-    random, and each worker has about as many.
+    Works when there are two classes of about equal size, tasks are assigned to workers at
+    random, and all workers have similar numbers of them.
 
     Fails when a few workers do most of the work, or lean to one class: messages then follow
     them. Only two classes. On real crowds it is often worse than majority vote.
@@ -106,7 +106,7 @@ class KOS(Aggregator):
 
     @property
     def skills_(self) -> pd.Series:
-        """How much each worker counts."""
+        """Weight of each worker."""
         check_is_fitted(self)
         return by_worker(self.weights_, self.workers_)
 
@@ -137,7 +137,7 @@ class KOS(Aggregator):
 
 
 def edges_of(annotations: Annotations) -> Edges:
-    """The annotations as signs, one for each task and worker."""
+    """Return the annotations as signs, one for each task and worker."""
     cells, n_workers, n_classes = annotations.cells, annotations.n_workers, annotations.n_classes
     value = np.ones(len(cells.code)) if cells.value is None else cells.value
     task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
@@ -150,9 +150,9 @@ def edges_of(annotations: Annotations) -> Edges:
 
 
 def exchange(edges: Edges, message: Floats, shape: tuple[int, int]) -> tuple[Floats, Floats]:
-    """One round: tasks to workers, and back. Returns the workers' totals and messages.
+    """Run one round: tasks to workers, and back. Returns the workers' totals and messages.
 
-    What comes from all others is the total less one's own, so a round costs O(n). Only
+    The message from all others is the total minus one's own, so a round costs O(n). Only
     ratios of messages matter, so the largest is kept at one.
     """
     pull = edges.sign * message
@@ -165,15 +165,15 @@ def exchange(edges: Edges, message: Floats, shape: tuple[int, int]) -> tuple[Flo
 
 
 def mean_sign(edges: Edges, n_workers: int) -> Floats:
-    """Mean label of each worker, 0 for one without any."""
+    """Return the mean label of each worker, 0 for one without any."""
     sign, mass = (sum_by_group(edges.worker, part, n_workers) for part in (edges.sign, edges.mass))
     return np.divide(sign, mass, out=np.zeros(n_workers), where=mass > 0)
 
 
 def mostly_right(edges: Edges, weights: Floats, shape: tuple[int, int]) -> Floats:
-    """The weights, turned around in each part of the crowd where they are negative on average.
+    """Flip the weights in each part of the crowd where they are negative on average.
 
-    Messages are the same up to a sign of each part, which depends on their random first
+    Messages are determined up to a sign for each part, which depends on their random first
     values.
     """
     pair = (edges.task, shape[0] + edges.worker)

@@ -22,16 +22,16 @@ class LabelModel(ConfusionModel):
 
     Worker ``w`` gives label ``l`` to a task of true class ``k`` with probability
     ``rates_[w, k, l]``, and abstains otherwise. Workers are independent given the truth, so
-    that the rates of a pair of labels follow from their own; gradient descent fits the rates
+    the rates of a pair of labels follow from their own; gradient descent fits the rates
     of all pairs. This is the model of MeTaL and of Snorkel since 0.9, made for labeling
-    functions that cover most tasks. Second moments are kept sparse: thousands of workers are
-    fine.
+    functions that cover most tasks. Second moments are stored sparsely: thousands of workers
+    are fine.
 
-    With more than two classes, pairs determine the rates only up to a rotation, and which one
-    is found depends on where the descent starts.
+    With more than two classes, pairs determine the rates only up to a rotation, and the one
+    found depends on where the descent starts.
 
     For a sparse crowd this is a poor choice. A missing label counts as the worker's decision
-    to abstain, rates are tiny, and the moments of a pair rest on the few tasks that both
+    to abstain, rates are tiny, and the moments of a pair are based on the few tasks that both
     labeled: its accuracy is .32 on medical_causes, .72 on product and .77 on rte, where
     majority vote has .78, .90 and .90 (Snorkel 0.10 gives the same). Prefer
     :class:`DawidSkene` there.
@@ -39,25 +39,25 @@ class LabelModel(ConfusionModel):
     Parameters
     ----------
     class_prior : {"uniform", "estimate"} or array of shape (n_classes,), default="uniform"
-        P(truth): the same for all classes, the tasks' mean share of labels (gold labels
-        counted in), or given.
+        P(truth): uniform, the tasks' mean share of labels (gold labels counted in), or
+        given.
     precision : float, default=0.7
-        How often a label is right to begin with.
+        Initial probability that a label is right.
     start : float, default=0.5
-        Rates begin at this fraction of what ``precision`` says; Snorkel draws it at random
+        Rates start at this fraction of those implied by ``precision``; Snorkel draws it at random
         between 0 and 1. The closer to 0, the closer to chance workers with little overlap
         stay.
     penalty : float, default=0
-        Strength of the pull of the rates to what ``precision`` says, as a factor of squares.
+        Strength of the pull of the rates toward those of ``precision``, as a factor of squares.
     learning_rate : float, default=0.01
-        Length of a gradient step; it is divided by four until the steps do not diverge.
+        Size of a gradient step; it is divided by four until the steps do not diverge.
     momentum : float, default=0.9
-        Share of a step that is carried on to the next.
+        Share of a step that is carried over to the next.
     floor : float, optional
-        Rates are kept this far from 0 and 1. By default 0.01, or with more than 100 tasks one
+        Minimum distance of rates from 0 and 1. By default 0.01, or with more than 100 tasks one
         over the next power of ten of their number.
     max_iter : int, default=100
-        Gradient steps to take.
+        Number of gradient steps.
 
     Attributes
     ----------
@@ -70,12 +70,12 @@ class LabelModel(ConfusionModel):
     skills_ : Series
         Probability that a worker's label is right.
     learning_rate_ : float
-        Length of a gradient step that did not diverge.
+        Size of a gradient step that did not diverge.
     objective_ : list of float
         Minus the squared error of the moments, and the penalty, before each step. It may
         fall for a while, as momentum overshoots.
     n_iter_ : int
-        Steps taken.
+        Number of steps.
 
     Notes
     -----
@@ -84,11 +84,11 @@ class LabelModel(ConfusionModel):
         P(v gives a and w gives b)
             = sum over k of prior[k] * rates[v, k, a] * rates[w, k, b]   for all pairs v, w
 
-    Works when a few labeling rules see most tasks, so that how often pairs coincide is well
+    Works when a few labeling rules see most tasks, so that coincidences of pairs are well
     known; an abstention counts as evidence.
 
     Fails when a crowd is sparse: pairs that share few tasks say nothing, and not having been
-    asked counts as abstaining. With more than two classes the start decides.
+    asked counts as abstaining. With more than two classes, the start decides.
 
     References
     ----------
@@ -140,7 +140,7 @@ class LabelModel(ConfusionModel):
         annotations, _ = engine.collect()
         prior = fixed_prior(self.class_prior, annotations.n_classes)
         if prior is None:
-            # One task more of each class, so that none is ruled out.
+            # One additional task of each class, so that none is ruled out.
             prior = normalize(engine.tally_votes().truths + 1.0)
         self.prior_ = prior
         moments = moments_of(annotations)
@@ -197,17 +197,17 @@ class LabelModel(ConfusionModel):
 
 
 def first_guess(label: Floats, prior: Floats, precision: float) -> Floats:
-    """Rates (worker, label, truth) if a label is right that often, and never else given."""
+    """Return rates (worker, label, truth) for labels with this precision."""
     return np.eye(len(prior)) * np.minimum(label * precision / prior, 1.0)[:, :, None]
 
 
 def misfit(
     rates: Floats, prior: Floats, moments: Moments, guess: Floats, penalty: float
 ) -> tuple[float, Floats]:
-    """Squared error of all moments, and its gradient by ``rates[worker, label, truth]``.
+    """Return the squared error of all moments, and its gradient by the rates.
 
-    Pairs are expected at ``rates P rates'``, a matrix too large to be written out: its
-    squares are those of the small ``rates' rates``, less the part within each worker.
+    Pairs are expected at ``rates P rates'``, a matrix too large to be computed: its
+    squares are those of the small ``rates' rates``, minus the part within each worker.
     """
     joint = rates * prior  # P(label and truth)
     seen = (moments.pair @ joint.reshape(-1, len(prior))).reshape(rates.shape)
@@ -222,14 +222,14 @@ def misfit(
 
 
 def smallest_rate(n_tasks: int) -> float:
-    """0.01, or one over the next power of ten of many tasks."""
+    """Return 0.01, or one over the next power of ten of many tasks."""
     return float(min(0.01, 10.0 ** -np.ceil(np.log10(n_tasks))))
 
 
 def match_truths(rates: Floats, prior: Floats) -> Floats:
-    """Swap truths that are equally likely, so that labels are right most often.
+    """Swap truths that are equally likely so that labels are right most often.
 
-    The moments cannot tell such truths apart.
+    The moments cannot distinguish such truths.
     """
     right = (rates * prior).sum(axis=0)  # (label, truth)
     alike = np.round(prior, 3)

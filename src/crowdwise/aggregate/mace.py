@@ -49,7 +49,7 @@ class WorkerCounts:
 class MACE(Aggregator):
     """Infer truths with workers who sometimes know the truth and otherwise make a label up.
 
-    On every task worker ``w`` knows the truth and gives it with probability ``skills_[w]``;
+    On every task, worker ``w`` knows the truth and gives it with probability ``skills_[w]``;
     otherwise the label is drawn from ``spam_[w]``, whatever the task. All classes are
     equally likely a priori. EM is started ``n_restarts`` times from random values, and the run
     with the best objective is kept.
@@ -61,21 +61,21 @@ class MACE(Aggregator):
         The former works better for workers with few labels.
     knowing_prior : pair of float, default=(0.5, 0.5)
         Beta prior of "vb" on knowing: pseudo-counts of labels known and made up. Below one,
-        workers are drawn to the extremes.
+        workers are pulled to the extremes.
     spam_prior : float, default=10
-        Dirichlet prior of "vb" on ``spam_``: pseudo-count of every class. The larger, the
-        more evenly labels are taken to be made up.
+        Dirichlet prior of "vb" on ``spam_``: pseudo-count of every class. The larger it is, the
+        more evenly made-up labels are assumed to be distributed.
     smoothing : float, optional
         Pseudo-count of "em" on every probability, 0.01 / n_classes by default.
     n_restarts : int, default=10
-        Random starts. Time grows with it.
+        Number of random starts. Time grows with it.
     max_iter : int, default=200
         Maximum number of steps from each start.
     tol : float, default=1e-6
         Stop once a step improves the objective by less than this fraction; 0 always takes
         ``max_iter`` steps.
     random_state : int or RandomState, optional
-        Draws the starts.
+        Random seed of the starts.
     n_jobs : int, optional
         Threads to use: all cores that this process may use by default and with -1, all but one
         with -2. Results do not depend on it.
@@ -86,8 +86,8 @@ class MACE(Aggregator):
     Attributes
     ----------
     skills_ : Series
-        Competence: probability that each worker knows the truth. Not the same as being right,
-        which also happens by chance; see the diagonal of ``confusion_``.
+        Competence: probability that each worker knows the truth. This is not the same as being
+        right, which also happens by chance; see the diagonal of ``confusion_``.
     spam_ : ndarray of shape (n_workers, n_classes)
         Strategy: P(label | the worker makes it up); the axes are worker, label.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
@@ -95,12 +95,12 @@ class MACE(Aggregator):
     knowing_counts_ : ndarray of shape (n_workers, 2)
         Expected labels known and made up, prior included; ``skills_`` are their shares.
     spam_counts_ : ndarray of shape (n_workers, n_classes)
-        Expected labels made up of each class, prior included; ``spam_`` are their shares.
+        Expected made-up labels of each class, prior included; ``spam_`` are their shares.
     objective_ : list of float
         After each step of the best start: with "vb" the lower bound on the log-evidence
         (ELBO), with "em" the log-posterior up to a constant. Never falls.
     n_iter_ : int
-        Steps taken from the best start.
+        Number of steps from the best start.
 
     Notes
     -----
@@ -111,9 +111,9 @@ class MACE(Aggregator):
     Works when part of the crowd labels without looking: the habits of spammers are learned,
     so that even a majority of them is recognized. Good with many classes.
 
-    Fails when honest workers mix up two particular classes, which it can only explain as
-    spam, and when classes are very unequal, since all are equally likely a priori. Other seeds
-    may give other results.
+    Fails when honest workers confuse two particular classes, which it can only explain as
+    spam, and when classes are very unequal, since all are equally likely a priori. Different
+    seeds may give different results.
 
     References
     ----------
@@ -189,7 +189,7 @@ class MACE(Aggregator):
 
     def _fit(self, engine: Engine) -> Posterior:
         rng = check_random_state(self.random_state)
-        labeled = engine.labels_per_worker() > 0  # nobody else draws a random number
+        labeled = engine.labels_per_worker() > 0  # only these draw random numbers
 
         def run() -> Run[WorkerCounts]:
             knowing, spam = (np.ones((engine.n_workers, size)) for size in (2, engine.n_classes))
@@ -203,7 +203,7 @@ class MACE(Aggregator):
         return self._posterior(engine)
 
     def _climb(self, engine: Engine, start: WorkerCounts) -> Run[WorkerCounts]:
-        """EM from one start."""
+        """Run EM from one start."""
         prior, log_classes = self._prior(engine.n_classes), even(engine.n_classes)
         rates = log_rates(start, variational=False)
         step = engine.sweep_coins(log_classes, *log_chances(rates))
@@ -215,7 +215,7 @@ class MACE(Aggregator):
         return Run(counts, em.objective)
 
     def _prior(self, n_classes: int) -> WorkerCounts:
-        """Pseudo-counts of every worker."""
+        """Return the pseudo-counts of every worker."""
         if self.inference == "em":
             smoothing = self.smoothing or 0.01 / n_classes
             return WorkerCounts(np.full(2, smoothing), np.full(n_classes, smoothing))
@@ -223,7 +223,7 @@ class MACE(Aggregator):
         return WorkerCounts(knowing, np.full(n_classes, float(self.spam_prior)))
 
     def _penalty(self, counts: WorkerCounts, rates: WorkerCounts, prior: WorkerCounts) -> float:
-        """How far the workers are from the prior."""
+        """Return how far the workers are from the prior."""
         if self.inference == "em":
             return -float((prior.knowing * rates.knowing).sum() + (prior.spam * rates.spam).sum())
         return divergence(counts.knowing, prior.knowing) + divergence(counts.spam, prior.spam)
@@ -241,29 +241,29 @@ class MACE(Aggregator):
 
 
 def even(n_classes: int) -> Floats:
-    """Log of a uniform class prior."""
+    """Return the log of a uniform class prior."""
     return np.full(n_classes, -np.log(n_classes))
 
 
 def log_rates(counts: WorkerCounts, *, variational: bool) -> WorkerCounts:
-    """M-step: log of the rates (EM), or their expected log, which sums to less than one (VB)."""
+    """M-step: return log rates (EM), or expected log rates, which sum to less than one (VB)."""
     if variational:
         return WorkerCounts(expected_log(counts.knowing), expected_log(counts.spam))
     return WorkerCounts(np.log(normalize(counts.knowing)), np.log(normalize(counts.spam)))
 
 
 def log_chances(rates: WorkerCounts) -> tuple[Floats, Floats]:
-    """Log P(label | truth) where they are the same, and where they are not, (worker, label).
+    """Return log P(label | truth) if the two are equal, and if not, (worker, label).
 
-    That is log(knows [label = truth] + (1 - knows) spam[label]).
+    This is log(knows [label = truth] + (1 - knows) spam[label]).
     """
     made_up = rates.knowing[:, 1:] + rates.spam
     return np.logaddexp(rates.knowing[:, :1], made_up), made_up
 
 
 def expected_counts(sums: CoinSums, rates: WorkerCounts) -> WorkerCounts:
-    """E-step: what was known, and what was made up, from counts by worker and label."""
+    """E-step: return known and made-up labels, from counts by worker and label."""
     right, _ = log_chances(rates)
-    known = sums.right * np.exp(rates.knowing[:, :1] - right)  # only if right can it be known
+    known = sums.right * np.exp(rates.knowing[:, :1] - right)  # only right labels can be known
     spam = np.maximum(sums.given - known, 0.0)
     return WorkerCounts(np.stack([known.sum(axis=1), spam.sum(axis=1)], axis=1), spam)

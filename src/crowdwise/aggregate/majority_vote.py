@@ -18,21 +18,21 @@ from crowdwise.typing import Array, Floats, Ints, RandomState
 class MajorityVote(Aggregator):
     """Infer truths by counting labels.
 
-    Every worker counts the same, or by ``weights``; nothing is learned. The probability of
+    Workers count equally, or by ``weights``; nothing is learned. The probability of
     a class is its share of the labels.
 
     Parameters
     ----------
     voting : {"soft", "hard"}, default="soft"
-        Whether annotations that are distributions count in part for every class, or whole
+        Whether annotations that are distributions count in part for every class, or fully
         for their best one. Plain labels are the same either way.
     weights : mapping from worker to number, optional
-        How much each worker counts. Workers it does not name are an error.
+        Weight of each worker. Workers that are not in it are an error.
     ties : {"first", "random", "abstain"}, default="first"
-        The label of a task whose best classes have the same share: the first in
+        The label of a task whose best classes are tied: the first in
         ``classes_``, one at random, or none.
     random_state : int or RandomState, optional
-        Decides random ties.
+        Random seed for ties.
     device : str, optional
         "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
         one; by default in compiled code on this machine's cores.
@@ -96,7 +96,7 @@ class MajorityVote(Aggregator):
         return engine.shares(weights, soft=self.voting == "soft")
 
     def _learn(self, sums: Sums, crowd: Floats) -> None:
-        """Nothing is learned."""
+        """Do nothing, since nothing is learned."""
 
     def _take(self, votes: Annotations) -> Annotations:
         return votes if self.voting == "soft" else replace(votes, soft=None)
@@ -118,14 +118,14 @@ class MajorityVote(Aggregator):
             return np.where(lone, first, -1)
         rng = check_random_state(self.random_state)
         leads = posterior.value >= posterior.max()[posterior.task] - TIE
-        order = rng.permutation(np.flatnonzero(leads))  # the last of each task is taken
+        order = rng.permutation(np.flatnonzero(leads))  # the last one of each task is chosen
         chosen = np.where(lone, first, rng.randint(len(posterior.prior), size=len(posterior)))
         chosen[posterior.task[order]] = posterior.label[order]
         return chosen
 
 
 def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) -> Floats:
-    """The weights in the order of ``workers``."""
+    """Return the weights in the order of ``workers``."""
     table = dict(weights.items()) if isinstance(weights, Mapping | pd.Series) else None
     if table is None:
         values = np.asarray(weights, dtype=np.float64)
@@ -151,7 +151,7 @@ def weights_of(weights: Mapping[Hashable, float] | ArrayLike, workers: Array) ->
 
 
 def refuse_weights(values: Floats, workers: Array) -> Floats:
-    """The same weights, unless one of them is none."""
+    """Return the weights, or refuse invalid ones."""
     bad = ~(np.isfinite(values) & (values >= 0))
     if bad.any():
         at = int(bad.argmax())

@@ -1,4 +1,4 @@
-"""Minimax conditional entropy: effects of the worker and of the task on a label."""
+"""Minimax conditional entropy: effects of worker and task on a label."""
 
 import warnings
 from collections.abc import Mapping
@@ -14,24 +14,24 @@ from crowdwise.inference.engines.kernels import Block
 from crowdwise.inference.entropy_basis import Basis, EveryCell
 from crowdwise.typing import Floats, RandomState
 
-FLAT = 1.05  # no signal is left if the best truths are on average this close to 1 / n_classes
-ROUGH = 1e-4  # tolerance that will do to compare strengths
+FLAT = 1.05  # if the best truths are on average this close to 1 / n_classes, no signal is left
+ROUGH = 1e-4  # tolerance that is enough to compare strengths
 
 
 class MinimaxEntropy(ConfusionModel):
     """Infer truths with a matrix of confusions for every worker and for every task.
 
-    Shown task ``i`` of true class ``k``, worker ``w`` gives label ``l`` with log odds
+    Given task ``i`` of true class ``k``, worker ``w`` gives label ``l`` with log-odds
     ``worker_effect_[w, k, l] + task_effect_[i, k, l]``: some workers confuse some classes,
-    and so do some tasks. This is what follows from choosing the truths that make the labels
-    least surprising, under the most even-handed model that still reproduces every worker's
+    and so do some tasks. This follows from choosing the truths that make the labels
+    least surprising, under the most even model that still reproduces every worker's
     and every task's label counts. All classes are equally likely a priori.
 
-    A task's matrix is learned from a few labels, so that everything depends on the penalty on
-    its size. If it is too strong, all truths come out equally likely: the papers' fixed 0.25
-    does that to ten classes with four labels per task. If it is too weak, each task explains
-    its own labels. With fewer than about ten tasks per worker there is too little data to
-    tell the two apart.
+    A task's matrix is learned from a few labels, so everything depends on the penalty on
+    its size. If it is too strong, all truths become equally likely: the papers' fixed 0.25
+    does this to ten classes with four labels per task. If it is too weak, each task explains
+    its own labels. With fewer than about ten tasks per worker, there is too little data to
+    distinguish the two.
 
     Time grows with n_annotations x n_classes ** 2, memory with (n_workers + n_tasks) x n_classes
     ** 2: a few seconds for a million annotations of a few classes.
@@ -42,40 +42,40 @@ class MinimaxEntropy(ConfusionModel):
         Strength of the pull of both matrices to zero, gamma in the papers: the penalty is
         ``alpha / 2`` times the squares of a worker's matrix, ``alpha = gamma * n_classes ** 2``,
         and that times tasks per worker for a task's matrix. ``"scaled"`` is the papers' 0.25
-        for two classes; with more, a worker has fewer labels for each, and alpha shrinks as
-        they do: it is ``2 / n_classes``.
+        for two classes; with more, a worker has fewer labels for each, and alpha shrinks
+        accordingly, to ``2 / n_classes``.
         ``"auto"`` takes the power of four, from 4 to 1 / 1024, under which held-out
         annotations are likeliest (five folds within workers), at the cost of 20 to 35 fits;
-        what predicts labels best may be weaker than what finds truths best.
+        the best strength for predicting labels may be weaker than that for finding truths.
     max_iter : int, default=100
         Maximum number of rounds over workers, tasks and truths.
     tol : float, default=1e-6
         Stop once a round improves the objective by less than this fraction; 0 always takes
         ``max_iter`` rounds.
     random_state : int or RandomState, optional
-        Assigns the annotations to the folds of ``"auto"``; otherwise nothing is random.
+        Random seed for the folds of ``"auto"``; otherwise nothing is random.
 
     Attributes
     ----------
     worker_effect_ : ndarray of shape (n_workers, n_classes, n_classes)
-        What a worker adds to the log odds; the axes are worker, truth, label. Sigma in the
+        Effect of each worker on the log-odds; the axes are worker, truth, label. Sigma in the
         papers.
     task_effect_ : ndarray of shape (n_tasks, n_classes, n_classes)
-        What a task adds to them; the axes are task, truth, label. Tau in the papers; zero for
+        Effect of each task on them; the axes are task, truth, label. Tau in the papers; zero for
         tasks that were not fitted.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
-        P(label | truth) of each worker on a task that adds nothing.
+        P(label | truth) of each worker on a task without effect.
     prior_ : ndarray of shape (n_classes,)
         P(truth), uniform.
     skills_ : Series
         Probability that each worker is right on such a task.
     regularization_ : float
-        The strength that was used.
+        The strength used.
     objective_ : list of float
-        Penalized log-likelihood of the labels after each round, truths summed out, up to a
+        Penalized log-likelihood of the labels after each round, summed over truths, up to a
         constant. Never falls.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
 
     Notes
     -----
@@ -88,9 +88,9 @@ class MinimaxEntropy(ConfusionModel):
     Works when workers and tasks both confuse particular classes, and there are ten labels per
     task or more: then the matrix of a task is meaningful.
 
-    Fails when tasks have few labels and everything depends on the penalty; when classes are
-    many, and when they are very unequal, since all are equally likely a priori. It is slow on
-    large crowds.
+    Fails when tasks have few labels, so that everything depends on the penalty; when there are
+    many classes, and when they are very unequal, since all are equally likely a priori. It is
+    slow on large crowds.
 
     References
     ----------
@@ -186,7 +186,7 @@ class MinimaxEntropy(ConfusionModel):
 
 
 def penalties_of(engine: Engine, strength: float) -> tuple[float, float]:
-    """Penalty on a worker's and on a task's parameters (alpha and beta in the papers).
+    """Return the penalty on a worker's and on a task's parameters (alpha, beta in the papers).
 
     Labels per worker over labels per task is tasks over workers, of those with labels.
     """
@@ -201,10 +201,10 @@ def penalties_of(engine: Engine, strength: float) -> tuple[float, float]:
 
 
 def warn_if_flat(found: Solution, n_classes: int, strength: float) -> None:
-    """Say so when the penalty has left no truth more likely than another."""
+    """Warn if the penalty has left no truth more likely than another."""
     if found.best < FLAT / n_classes < found.most_common:
         warnings.warn(
-            f"With regularization={strength:g} all truths come out equally likely: the best has a "
+            f"With regularization={strength:g} all truths become equally likely: the best has a "
             f"probability of {found.best:.3f} on average, with {n_classes} classes. "
             "Lower regularization, or set it to 'scaled' or 'auto'.",
             stacklevel=4,

@@ -15,37 +15,37 @@ from crowdwise.inference import Engine, Posterior, normalize, one_coin_confusion
 from crowdwise.inference.moments import trimmed_mean
 from crowdwise.typing import Floats, Ints
 
-SIGN_STEPS = 100  # steps of the power iteration that tells liars from the rest
+SIGN_STEPS = 100  # steps of the power iteration that identifies liars
 
 
 @dataclass(frozen=True)
 class WorkerPairs:
-    """Pairs of workers with tasks in common, as sparse symmetric matrices worker x worker."""
+    """Pairs of workers with shared tasks, as sparse symmetric matrices worker x worker."""
 
     agreement: csr_array  # chance-corrected: 1 always agree, 0 as often as by chance
-    common: csr_array  # tasks in common; the same cells as agreement
+    common: csr_array  # shared tasks; the same cells as agreement
 
     @property
     def degree(self) -> Ints:
-        """How many others each worker shares tasks with."""
+        """Number of others each worker shares tasks with."""
         return np.diff(self.common.indptr)
 
 
 class MMSR(ConfusionModel):
-    """Infer truths by weighing workers, whose skills come from how pairs of them agree.
+    """Infer truths by weighting workers, whose skills come from how pairs of them agree.
 
-    When errors fall evenly on the other classes, the chance-corrected agreement of two
+    If errors are spread evenly over the other classes, the chance-corrected agreement of two
     workers is the product of their skills. So the matrix of agreements has rank one, and the
-    skills are read off it without a guess at any truth; entries that are far off are trimmed,
-    so that a minority of colluding or erratic workers does little harm. Truths follow by
-    weighted vote. Memory grows with the number of pairs of workers that meet.
+    skills are read off it without guessing any truth; entries that are far off are trimmed,
+    so a minority of colluding or erratic workers does little harm. Truths follow by
+    weighted vote. Memory grows with the number of pairs of workers with shared tasks.
 
     Parameters
     ----------
     n_trimmed : "auto" or int, default="auto"
-        How many of a worker's pairs to set aside on each side, the largest and smallest
+        How many of a worker's pairs to leave out on each side, the largest and smallest
         ones beyond the current estimate. ``"auto"`` is as many as the least connected
-        worker can spare (half of its pairs less one); 0 trims nothing.
+        worker can spare (half of its pairs minus one); 0 trims nothing.
     max_iter : int, default=1000
         Maximum number of rounds.
     tol : float, default=1e-5
@@ -55,8 +55,8 @@ class MMSR(ConfusionModel):
     Attributes
     ----------
     skills_ : Series
-        Probability that each worker is right; below 1 / n_classes for one who is more
-        often wrong than chance. A worker who shares no task has the average.
+        Probability that each worker is right; below 1 / n_classes for one who is wrong more
+        often than by chance. A worker without shared tasks gets the average.
     weights_ : Series
         Weight of each worker's vote, log((n_classes - 1) skill / (1 - skill)).
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
@@ -64,7 +64,7 @@ class MMSR(ConfusionModel):
     prior_ : ndarray of shape (n_classes,)
         P(truth), uniform.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
 
     Notes
     -----
@@ -76,7 +76,7 @@ class MMSR(ConfusionModel):
             = (1 + (K - 1) skill[w]) / K
 
     Works when pairs of workers share many tasks, and a minority of workers is adversarial or
-    copies: what is far off is trimmed away.
+    copies: outliers are trimmed away.
 
     Fails when pairs of workers share few tasks, so that agreements are noise; when workers
     favor a class, which looks like agreement; and when more than half of a worker's partners
@@ -112,7 +112,7 @@ class MMSR(ConfusionModel):
     @property
     def weights_(self) -> pd.Series:
         skill, n_others = self.skills_.to_numpy(), max(len(self.classes_) - 1, 1)
-        with np.errstate(divide="ignore"):  # with a single class nobody can be wrong
+        with np.errstate(divide="ignore"):  # with a single class, nobody can be wrong
             weight = np.log(n_others * skill / (1.0 - skill))
         return by_worker(weight, self.workers_, "weight")
 
@@ -132,14 +132,14 @@ class MMSR(ConfusionModel):
         return self._posterior(engine)
 
     def _spared(self, degree: Ints) -> int:
-        """How many pairs each worker sets aside on each side, by those of each who labels."""
+        """Return how many pairs each worker leaves out on each side, given all degrees."""
         if not isinstance(self.n_trimmed, str):
             return int(self.n_trimmed)
         return max(int(degree.min()) // 2 - 1, 0)
 
 
 def pairs_of(annotations: Annotations) -> WorkerPairs:
-    """Agreement of each pair of workers, rescaled to be 0 by chance and 1 at best."""
+    """Compute the agreement of each pair of workers, scaled to 0 by chance and 1 at best."""
     cells, n_classes = annotations.cells, annotations.n_classes
     worker, label = np.divmod(cells.code, n_classes)
     task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
@@ -151,7 +151,7 @@ def pairs_of(annotations: Annotations) -> WorkerPairs:
 
 
 def meetings(place: Ints, worker: Ints, value: Floats | None, n_workers: int) -> csr_array:
-    """How often two workers meet in one place, as a matrix worker x worker less its diagonal."""
+    """Count how often two workers share a place, as a matrix with zero diagonal."""
     weight = np.ones(len(place)) if value is None else value
     shape = int(place.max()) + 1, n_workers
     present = csr_array((weight, (place, worker)), shape=shape)
@@ -164,10 +164,10 @@ def meetings(place: Ints, worker: Ints, value: Floats | None, n_workers: int) ->
 def rank_one(
     pairs: WorkerPairs, n_trimmed: int, least: float, max_iter: int, tol: float
 ) -> tuple[Floats, int]:
-    """Sizes whose products are about ``|agreement|``, and the rounds it took to find them.
+    """Return sizes whose products approximate ``|agreement|``, and the number of rounds.
 
-    Two copies take turns: with one held, each of a worker's pairs claims what the other
-    has to be, and the claims' trimmed mean is taken.
+    Two copies take turns: with one fixed, each of a worker's pairs claims a value for the
+    other, and the trimmed mean of the claims is taken.
     """
     magnitude, alone = abs(pairs.agreement), pairs.degree == 0
     left = right = np.ones(len(alone))
@@ -192,15 +192,15 @@ def rank_one(
 
 
 def claims(magnitude: csr_array, held: Floats) -> csr_array:
-    """What each of a worker's pairs claims the worker's size to be."""
+    """Return the size that each of a worker's pairs claims for the worker."""
     ratio = magnitude.data / held[magnitude.indices]
     return csr_array((ratio, magnitude.indices, magnitude.indptr), shape=magnitude.shape)
 
 
 def signs(pairs: WorkerPairs) -> Floats:
-    """Which workers agree with the bulk (1) and which oppose it (-1).
+    """Return which workers agree with the majority (1) and which oppose it (-1).
 
-    Power iteration on the signed graph of agreements, from a crowd that means well; each
+    Power iteration on the signed graph of agreements, starting from an honest crowd; each
     connected part of the crowd is thereby judged by itself.
     """
     evidence = pairs.agreement * pairs.common

@@ -39,17 +39,17 @@ class OneCoin(ConfusionModel):
 
     Worker ``w`` is right with probability ``accuracy_[w]``, whatever the truth, and errs
     evenly: all wrong labels are equally likely. With few labels per worker this is more
-    stable than a confusion matrix; it cannot represent that a worker favors a class. EM
+    stable than a confusion matrix, but it cannot represent a worker who favors a class. EM
     starts from each task's share of labels.
 
     Parameters
     ----------
     smoothing : float or pair of floats, default=0.01
         Right and wrong labels added to each worker's (a Beta prior on the accuracy), so
-        that no worker is ever certain. More right than wrong ones say that workers are
-        mostly right.
+        that no worker is ever certain. More right than wrong ones mean that workers are
+        assumed to be mostly right.
     class_prior : {"uniform", "estimate"} or array of shape (n_classes,), default="uniform"
-        P(truth): the same for all classes, learned, or given. A learned prior can collapse
+        P(truth): uniform, learned, or given. A learned prior can collapse
         into one class if workers favor that class.
     max_iter : int, default=100
         Maximum number of EM steps.
@@ -77,7 +77,7 @@ class OneCoin(ConfusionModel):
         Log-posterior of ``prior_`` and ``accuracy_`` after each step, up to a constant.
         Never falls.
     n_iter_ : int
-        EM steps taken.
+        Number of EM steps.
 
     Notes
     -----
@@ -87,10 +87,10 @@ class OneCoin(ConfusionModel):
         accuracy[w] = (smoothing + sum over i of P(truth of i = label of w on i))
             / (labels of w + 2 smoothing)
 
-    Works when workers have few labels and err at random: one number each is soon learned.
+    Works when workers have few labels and err at random: one number each is quickly learned.
 
     Fails when workers favor a class or confuse two, since every error counts the same, and
-    when classes differ much in how hard they are.
+    when classes differ much in difficulty.
 
     References
     ----------
@@ -106,7 +106,7 @@ class OneCoin(ConfusionModel):
 
     _axes = {**ConfusionModel._axes, "accuracy_": ("workers_",)}
     traits = Traits(monotone=True, learns_from_gold=True, compact=True)
-    _updates = LiveUpdates(growth=1.005)  # EM ends in one of several places, by its start
+    _updates = LiveUpdates(growth=1.005)  # EM has several local optima, depending on the start
     _parameter_constraints = {
         "smoothing": [more_than(0.0), "array-like"],
         "class_prior": [one_of("estimate", "uniform"), "array-like"],
@@ -134,7 +134,7 @@ class OneCoin(ConfusionModel):
         self.device = device
 
     @property
-    def confusion_(self) -> Floats:  # type: ignore[override]  # made when asked for: it may be huge
+    def confusion_(self) -> Floats:  # type: ignore[override]  # made on request: it may be huge
         check_is_fitted(self)
         n_workers, n_classes = len(self.accuracy_), len(self.classes_)
         refuse_matrices(n_workers, n_classes, "use accuracy_, from which they follow")
@@ -155,7 +155,7 @@ class OneCoin(ConfusionModel):
             self.prior_ = normalize(truths + smooth) if fixed is None else fixed
             log_prior = np.log(self.prior_)
             step = engine.sweep_coins(log_prior, *log_chances(accuracy, n_classes))
-            heard = step.given.reshape(len(accuracy), -1).any(axis=1)  # a prior alone moves nothing
+            heard = step.given.reshape(len(accuracy), -1).any(axis=1)  # a prior alone has no effect
             belief = smooth * log_prior.sum() + log_beta(accuracy[heard], pseudo)
             em.record(step.evidence + belief)
             truths, accuracy = step.truths, accuracy_of(step, pseudo)
@@ -168,7 +168,7 @@ class OneCoin(ConfusionModel):
         self.prior_ = normalize(sums.truths + pseudo.mean()) if fixed is None else fixed
 
     def _start(self, engine: Engine, pseudo: Floats) -> tuple[Floats, Floats]:
-        """Expected number of tasks of each truth, and the accuracies, to begin with."""
+        """Return the initial expected number of tasks of each truth, and initial accuracies."""
         votes = engine.tally_coins()
         return votes.truths, accuracy_of(votes, pseudo)
 
@@ -181,26 +181,26 @@ class OneCoin(ConfusionModel):
 
 
 def log_chances(accuracy: Floats, n_classes: int) -> tuple[Floats, Floats]:
-    """Log P(label | truth) where they are the same, and where they are not."""
-    if n_classes == 1:  # nothing to err about
+    """Return log P(label | truth) if the two are equal, and if not."""
+    if n_classes == 1:  # no errors are possible
         return np.zeros_like(accuracy), np.zeros_like(accuracy)
     return np.log(accuracy), np.log((1.0 - accuracy) / (n_classes - 1))
 
 
 def accuracy_of(sums: CoinSums, pseudo: Floats) -> Floats:
-    """M-step: share of right labels."""
+    """M-step: return the share of right labels."""
     found = (sums.right + pseudo[0]) / (sums.given + pseudo.sum())
-    # Beside huge weights the pseudo-counts are lost in rounding; 0 and 1 would be final.
+    # Next to huge weights, pseudo-counts are lost in rounding; 0 and 1 would be final.
     return np.clip(found, np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg)
 
 
 def log_beta(accuracy: Floats, pseudo: Floats) -> float:
-    """Log of the Beta prior of all accuracies, up to a constant."""
+    """Return the log of the Beta prior of all accuracies, up to a constant."""
     return float(pseudo[0] * np.log(accuracy).sum() + pseudo[1] * np.log1p(-accuracy).sum())
 
 
 def right_and_wrong(smoothing: ArrayLike) -> Floats:
-    """Pseudo-counts of right and of wrong labels, from one number or a pair."""
+    """Return pseudo-counts of right and of wrong labels, from one number or a pair."""
     pair = np.asarray(smoothing, dtype=np.float64)
     if pair.shape not in {(), (2,)} or not (pair > 0).all():
         raise ParameterError(

@@ -7,18 +7,18 @@ from crowdwise.inference.entropy_basis import Basis, Thresholds
 
 
 class OrdinalMinimaxEntropy(MinimaxEntropy):
-    """Infer truths on a scale, with what workers and tasks confuse between its two sides.
+    """Infer truths on a scale, with confusions of workers and tasks between its two sides.
 
-    As :class:`MinimaxEntropy`, but the classes have an order, that of ``classes_``: a
-    worker's or task's matrix is a sum over thresholds of the scale, and at each threshold
+    Like :class:`MinimaxEntropy`, but the classes have an order, that of ``classes_``: a
+    worker's or task's matrix is a sum over thresholds of the scale, and at each threshold it
     depends only on which side the truth is, and on which side the label is. That leaves 4
     (n_classes - 1) parameters instead of n_classes ** 2, and makes confusions between
-    neighbors likelier than between the ends. With two classes both methods are the same.
+    neighbors likelier than between the ends. With two classes, both methods are the same.
 
     Parameters and attributes are those of :class:`MinimaxEntropy`; ``worker_effect_`` and
-    ``task_effect_`` are the whole matrices, and the penalty is on the parameters they are made
-    of: ``"scaled"`` makes alpha ``n_classes - 1``. Classes are sorted by name when annotations
-    are made: where that is not the scale, say ``classes=["low", "medium", "high"]`` there.
+    ``task_effect_`` are the whole matrices, and the penalty is on their parameters:
+    ``"scaled"`` makes alpha ``n_classes - 1``. Classes are sorted by name when annotations are
+    made: if that is not the scale, give it there, as in ``classes=["low", "medium", "high"]``.
 
     Notes
     -----
@@ -31,7 +31,7 @@ class OrdinalMinimaxEntropy(MinimaxEntropy):
     ratings, severity.
 
     Fails when the order of ``classes_`` is not that of the scale (names are sorted unless you
-    say otherwise), and wherever MinimaxEntropy does.
+    say otherwise), and wherever MinimaxEntropy fails.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""PM, also known as CRH: weights from a loss that truths and weights minimize jointly."""
+"""PM, also known as CRH: truths and weights that jointly minimize a loss."""
 
 import numpy as np
 
@@ -7,19 +7,19 @@ from crowdwise.typing import Floats
 
 
 class PM(RepeatedVote):
-    """Infer truths that disagree least with workers, most of all with the reliable ones.
+    """Infer truths that disagree least with workers, most of all with reliable ones.
 
-    Truths and weights take turns at lowering the sum over workers of weight times loss,
+    Truths and weights alternate in minimizing the sum over workers of weight times loss,
     where the loss counts labels that disagree with the truths. Given the losses, a weight
-    is minus the log of the worker's part in them. Also known as CRH.
+    is minus the log of the worker's share of them. Also known as CRH.
 
     Parameters
     ----------
     loss : {"count", "rate"}, default="count"
-        What a worker is charged with: the number of labels that disagree, which is what the
-        method minimizes, or their share. The number penalizes workers who gave many labels.
+        A worker's loss: the number of labels that disagree, which is what the method
+        minimizes, or their share. The number penalizes workers with many labels.
     scale : {"max", "sum"}, default="max"
-        What a loss is a part of: the largest one, so that the worst worker counts for
+        What losses are relative to: the largest one, so that the worst worker counts for
         nothing, or the sum of all, which makes weights nearly equal in a large crowd.
     smoothing : float, default=0.5
         Labels that disagree (and, for a rate, that agree) added to each worker's, so that
@@ -33,12 +33,12 @@ class PM(RepeatedVote):
     Attributes
     ----------
     weights_ : ndarray of shape (n_workers,)
-        How much each worker counts.
+        Weight of each worker.
     skills_ : Series
-        Share of each worker's labels that agree with the vote before, or with gold. A label
+        Share of each worker's labels that agree with the previous vote, or with gold. A label
         that is one of ``m`` tied for the lead agrees by ``1 / m``.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
 
     Notes
     -----
@@ -48,9 +48,9 @@ class PM(RepeatedVote):
             = log(largest loss of a worker / loss[w]), loss[w] = disagreements of w + smoothing
         truth[i] = argmax over k of sum over w of weight[w] * [w gave i the label k]
 
-    Works when workers have about as many labels each, and errors are unsystematic.
+    Works when workers have similar numbers of labels, and errors are unsystematic.
 
-    Fails when numbers of labels differ: the loss is a count, so that workers with few labels
+    Fails when numbers of labels differ: the loss is a count, so workers with few labels
     look good (``loss="rate"`` divides by it). The worst worker has no weight at all.
 
     References
@@ -99,5 +99,5 @@ class PM(RepeatedVote):
 
 
 def log_parts(loss: Floats, whole: float) -> Floats:
-    """Weight of each worker (CRH, eq. 5): minus the log of the part of ``whole``."""
+    """Return workers' weights (CRH, eq. 5): minus the log of their share of ``whole``."""
     return np.maximum(np.log(whole / loss), 0.0)  # rounding may leave a -0.0

@@ -1,4 +1,4 @@
-"""How far workers err together: the correlation of their errors on the same task."""
+"""How much workers err together: the correlation of their errors on the same task."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from crowdwise.inference.posteriors import as_array
 from crowdwise.typing import Floats, Ints
 
 NAN = float("nan")
-ENOUGH = 30_000  # annotations, and cells of a table task x class times 100, that are looked at
-MOST_CELLS = 20_000_000  # of all confusion matrices together
+ENOUGH = 30_000  # maximum annotations, and cells of tasks x classes times 100, to measure on
+MOST_CELLS = 20_000_000  # in all confusion matrices together
 LEAST_TASKS = 10
 FEW, MOST, WORK = 10, 20, 100_000  # crowds drawn for a fit, and annotations times crowds
 USUAL, SPREAD = 0.12, 0.06  # mean and spread of the correlation in real crowds, by their labels
@@ -29,7 +29,7 @@ INDEPENDENT = 0.2  # crowds whose workers err independently: of 21 real ones, al
 
 
 class SharedErrors(NamedTuple):
-    """Mean correlation of two workers' errors on the same task, and what chance would show."""
+    """Mean correlation of two workers' errors on the same task, and its values under chance."""
 
     found: float
     drawn: Floats  # (crowd,): the same in crowds of independent workers
@@ -37,7 +37,7 @@ class SharedErrors(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """The correlation, less what a crowd of independent workers shows."""
+        """The correlation, minus that of crowds of independent workers."""
         return self.found - float(self.drawn.mean())
 
     @property
@@ -47,20 +47,20 @@ class SharedErrors(NamedTuple):
 
     @property
     def visible(self) -> float:
-        """How much of a correlation shows: inferred truths and matrices follow shared errors."""
+        """Return the visible part of a correlation: inferred truths follow shared errors."""
         more = self.together - self.drawn[: len(self.together)]
         return max(float(more.mean()) / USUAL, 0.0)
 
     @property
     def p_value(self) -> float:
-        """P(a crowd of independent workers is at or above this), by Student's t."""
+        """P(a crowd of independent workers reaches this value), by Student's t."""
         if not self.error > 0:
             return NAN
         return float(stdtr(len(self.drawn) - 1, -self.excess / self.error))
 
 
 class Dependence(NamedTuple):
-    """What is to be believed of a crowd."""
+    """The belief about a crowd's dependence."""
 
     correlation: float  # expected, what bags leave of it
     independent: float  # probability that workers err independently
@@ -89,18 +89,18 @@ def believe(shared: SharedErrors | None) -> Dependence:
 
 
 def weigh_independence(excess: float, error: float, mean: float, spread: float) -> float:
-    """How much likelier an excess is in a dependent crowd: a ratio of two normal densities."""
+    """Return how much likelier an excess is in a dependent crowd, by two normal densities."""
     apart = ((excess - mean) / spread) ** 2 - (excess / error) ** 2
     return float(error / spread * np.exp(np.clip(-apart / 2.0, -500, 500)))
 
 
 def measure_dependence(engine: Engine, of: Fingerprints) -> Dependence:
-    """How far the workers of a crowd err together; names and the order of rows do not enter."""
+    """Measure how much workers err together, whatever the names and the order of rows."""
     return believe(measure_shared_errors(engine, of))
 
 
 def measure_shared_errors(engine: Engine, of: Fingerprints) -> SharedErrors | None:
-    """What labels show of it, on some of the tasks where there are many."""
+    """Measure it from the labels, on a sample if there are many tasks."""
     n_shared, n_labels = shared = count_shared(engine)
     if find_reason(engine, n_shared):
         return None
@@ -112,12 +112,12 @@ def measure_shared_errors(engine: Engine, of: Fingerprints) -> SharedErrors | No
 
 
 def most_annotations(data: Annotations | Engine, per_task: float) -> int:
-    """How many annotations are enough to look at."""
+    """Return how many annotations are enough."""
     return min(ENOUGH, max(int(100 * ENOUGH / data.n_classes * per_task), 1))
 
 
 def find_reason(data: Annotations | Engine, n_shared: int) -> str:
-    """Why nothing can be measured, or nothing."""
+    """Explain why nothing can be measured; empty if it can."""
     if n_shared < LEAST_TASKS:
         return f"Not tested: fewer than {LEAST_TASKS} tasks have two labels or more."
     if data.n_classes < 2:
@@ -134,9 +134,9 @@ def share_errors(
     rng: np.random.RandomState,
     n_together: int = 0,
 ) -> SharedErrors:
-    """The correlation of errors, here and in crowds drawn from a model of independent workers.
+    """Measure the correlation of errors, here and in crowds of simulated independent workers.
 
-    The model is fitted to each of them as it is to the labels, which takes out the bias of
+    The model is fitted to each of them as to the labels, which removes the bias of
     inferred truths: a parametric bootstrap. To ``n_together`` of them it is fitted again, with
     errors that correlate by ``USUAL``, which shows how much of a correlation is to be seen.
     """
@@ -160,7 +160,7 @@ class Fitted(NamedTuple):
 
 
 def fit_independent(data: Annotations, gold: Ints | None) -> Fitted:
-    """The model of independent workers, with matrices pulled a little toward the crowd's."""
+    """Fit the model of independent workers, with matrices shrunk toward the crowd's."""
     model = DawidSkene(smoothing=(1.0, 0.25), pooling=3.0, max_iter=40, tol=1e-3)
     model.tasks_, model.workers_, model.classes_ = data.tasks, data.workers, data.classes
     posterior = as_array(model._fit(MemoryEngine(data, gold)))
@@ -168,7 +168,7 @@ def fit_independent(data: Annotations, gold: Ints | None) -> Fitted:
 
 
 def correlate_errors(data: Annotations, model: Fitted) -> float:
-    """Mean correlation of whether two workers of a task are right, given the truth."""
+    """Return the mean correlation of whether two workers of a task are right."""
     posterior, right = model.posterior, np.einsum("wkk->wk", model.confusion)
     ones = np.ones(data.n_annotations)
     who = csr_array((ones, (data.task, data.worker)), shape=data.shape)
@@ -195,7 +195,7 @@ def draw_crowd(
 def copy_errors(
     crowd: Annotations, truth: Ints, model: Fitted, rng: np.random.RandomState
 ) -> Annotations:
-    """The crowd with errors that correlate by ``USUAL``.
+    """Make the crowd's errors correlate by ``USUAL``.
 
     Each task has an answer drawn from the crowd's confusion, and two of its workers both give
     it with that probability.
@@ -208,6 +208,6 @@ def copy_errors(
 
 
 def draw_classes(proba: Floats, rng: np.random.RandomState) -> Ints:
-    """A class number from each row of probabilities."""
+    """Draw a class number from each row of probabilities."""
     level = np.cumsum(proba[:, :-1], axis=1)
     return (rng.random_sample(len(proba))[:, None] > level).sum(axis=1)

@@ -17,8 +17,8 @@ class Wawa(RepeatedVote):
     Parameters
     ----------
     max_iter : int, default=1
-        Rounds of weighing workers and voting again. More than one asks how workers agree
-        with the weighted vote before; rounds end early once the weights have settled.
+        Rounds of weighing workers and voting again. With more than one, workers' agreement with
+        the previous weighted vote is used; rounds end early once the weights have settled.
     device : str, optional
         "cuda" or "cuda:1" to sweep on a GPU (needs PyTorch), "cpu" for the same code without
         one; by default in compiled code on this machine's cores.
@@ -26,12 +26,12 @@ class Wawa(RepeatedVote):
     Attributes
     ----------
     weights_ : ndarray of shape (n_workers,)
-        How much each worker counts; the same as ``skills_``.
+        Weight of each worker; the same as ``skills_``.
     skills_ : Series
-        Share of each worker's labels that agree with the vote before, or with gold. A label
+        Share of each worker's labels that agree with the previous vote, or with gold. A label
         that is one of ``m`` tied for the lead agrees by ``1 / m``.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
 
     Notes
     -----
@@ -43,8 +43,8 @@ class Wawa(RepeatedVote):
     Works when a weighted vote has to be explained in one sentence, and the majority is mostly
     right.
 
-    Fails when there are many spammers: at chance a worker still counts 1 / K or more; and when
-    the majority is wrong for a class.
+    Fails when there are many spammers, since at chance a worker still has weight 1 / K or more;
+    and when the majority is wrong about a class.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""ZenCrowd: one reliability per worker, the same for all at the start."""
+"""ZenCrowd: one reliability per worker, all equal at the start."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ class ZenCrowd(OneCoin):
     Parameters
     ----------
     start : float, default=0.8
-        Reliability of every worker in the first step, from 0.01 to 0.99. The higher, the
+        Reliability of every worker in the first step, from 0.01 to 0.99. The higher it is, the
         more the first majority decides.
     smoothing : float or pair of floats, default=0.01
         Right and wrong labels added to each worker's (a Beta prior on the reliability), so
@@ -49,7 +49,7 @@ class ZenCrowd(OneCoin):
     objective_ : list of float
         Log-posterior of ``accuracy_`` after each step, up to a constant. Never falls.
     n_iter_ : int
-        EM steps taken.
+        Number of EM steps.
 
     Notes
     -----
@@ -59,8 +59,8 @@ class ZenCrowd(OneCoin):
             all workers right with ``start`` at first
         P(w gives l | truth k) = accuracy[w] if l = k, else (1 - accuracy[w]) / (K - 1)
 
-    Works when OneCoin does: few labels per worker, unsystematic errors, classes of about the
-    same size.
+    Works when OneCoin does: few labels per worker, unsystematic errors, classes of about
+    equal size.
 
     Fails when the first majority is wrong on many tasks, because a sharp start decides them
     early; and wherever OneCoin does.

@@ -1,4 +1,4 @@
-"""Zero-based skill: weights that learn, from chance, how workers agree with the vote."""
+"""Zero-based skill: weights that start at chance and learn how workers agree with the vote."""
 
 import numpy as np
 
@@ -17,10 +17,10 @@ class ZeroBasedSkill(WeightedVote):
     Parameters
     ----------
     learning_rate : float, default=1.0
-        Fraction of the way that a step goes; 1 goes all of it.
+        Fraction of the way covered by a step; 1 is all of it.
     decay : float, default=0.5
-        What the learning rate is multiplied with every ``decay_every`` steps. With a learning
-        rate of 1 skills are usually stable before the first decay.
+        Factor by which the learning rate is multiplied every ``decay_every`` steps. With a
+        learning rate of 1, skills are usually stable before the first decay.
     decay_every : int, default=20
         Steps between two decays.
     max_iter : int, default=100
@@ -32,13 +32,13 @@ class ZeroBasedSkill(WeightedVote):
     Attributes
     ----------
     weights_ : ndarray of shape (n_workers,)
-        How much each worker counts.
+        Weight of each worker.
     skills_ : Series
         ``weights_`` by worker: the share of labels that agree with the votes, or with gold,
         averaged over steps. A label that is one of ``m`` tied for the lead agrees by
         ``1 / m``.
     n_iter_ : int
-        Steps taken.
+        Number of steps.
 
     Notes
     -----
@@ -51,7 +51,7 @@ class ZeroBasedSkill(WeightedVote):
     Works when Wawa does; repeating the vote gives good workers a little more weight.
 
     Fails when there are many spammers, who keep the weight of chance; and when the majority is
-    wrong for a class.
+    wrong about a class.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What the table stores: columns grouped by task, their parts, votes and cells."""
+"""Storage of the table: columns grouped by task, their parts, votes and cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Table = TypeVar("Table", bound="Columns")
 
 @dataclass(frozen=True)
 class Cells:
-    """Rows of codes with values; a code is a (worker, label) pair's place in every table."""
+    """Rows of codes with values; a code is the position of a (worker, label) pair in a table."""
 
     indptr: Ints
     code: Ints
@@ -43,7 +43,7 @@ class Cells:
         return Cells(indptr, self.code[place], None if self.value is None else self.value[place])
 
     def matrix(self, start: int, stop: int, n_codes: int) -> csr_array:
-        """The rows from ``start`` to ``stop`` as a scipy matrix."""
+        """Return the rows from ``start`` to ``stop`` as a scipy matrix."""
         low, high = self.indptr[start], self.indptr[stop]
         value = np.ones(high - low) if self.value is None else self.value[low:high]
         parts = (value, self.code[low:high], self.indptr[start : stop + 1] - low)
@@ -52,7 +52,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns:
-    """What :class:`~crowdwise.Annotations` stores; its docstring explains each column."""
+    """The storage of :class:`~crowdwise.Annotations`, which documents each column."""
 
     tasks: Array
     workers: Array
@@ -91,16 +91,16 @@ class Columns:
 
     @property
     def redundancy(self) -> Ints:
-        """Annotations per task."""
+        """Number of annotations of each task."""
         return np.diff(self.indptr)
 
     @property
     def task(self) -> Ints:
-        """Running number of each annotation's task."""
+        """Task number of each annotation."""
         return np.repeat(np.arange(self.n_tasks, dtype=np.int32), self.redundancy)
 
     def per_annotation(self) -> dict[str, Array | None]:
-        """The columns that have one entry per annotation."""
+        """Return the columns with one entry per annotation."""
         return {
             "worker": self.worker,
             "label": self.label,
@@ -111,7 +111,7 @@ class Columns:
         }
 
     def __getitem__(self, rows: Indices) -> Self:
-        """The tasks at ``rows``: a number, slice, mask or array of numbers."""
+        """Return the tasks at ``rows``: a number, slice, mask or array of numbers."""
         chosen = np.atleast_1d(np.arange(self.n_tasks)[rows])
         size = self.redundancy[chosen]
         indptr = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
@@ -126,7 +126,7 @@ class Columns:
         return replace(self, **freeze({**kept, **self._take(start + np.arange(indptr[-1]))}))
 
     def filter(self, mask: ArrayLike) -> Self:
-        """The annotations where ``mask`` is true; all tasks, workers and classes stay."""
+        """Keep the annotations where ``mask`` is true; all tasks, workers and classes stay."""
         mask = np.asarray(mask, dtype=bool)
         if mask.shape != (self.n_annotations,):
             raise ParameterError(
@@ -147,14 +147,14 @@ class Columns:
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The (worker, label) pairs that occur, for tables that have no row for any other."""
+        """The (worker, label) pairs that occur, for tables with rows for these only."""
         if self.soft is not None:
             return Pairs.all_of(self.n_workers, self.n_classes)
         return find_pairs(self.worker, self.label, self.n_workers, self.n_classes)
 
     @cached_property
     def pair_cells(self) -> Cells:
-        """As :attr:`cells`; the codes are the places of :attr:`pairs`."""
+        """Like :attr:`cells`, with positions in :attr:`pairs` as codes."""
         if self.pairs.whole:
             return self.cells
         weight = None if self.weight is None else self.weight.astype(np.float64)
@@ -163,8 +163,8 @@ class Columns:
         )
 
     def votes(self) -> Floats:
-        """Weight of the labels of each class, shape (n_tasks, n_classes)."""
-        # A block of tasks at a time, to save memory.
+        """Total weight of the labels of each class, shape (n_tasks, n_classes)."""
+        # One block of tasks at a time, to save memory.
         n_classes = self.n_classes
         if 8 * self.n_tasks * n_classes > memory.LARGE:
             shape = self.n_tasks, n_classes
@@ -189,12 +189,12 @@ class Columns:
         return votes
 
     def shares(self) -> Floats:
-        """Each task's share of labels, uniform where it has none."""
+        """Each task's share of labels by class, uniform if it has none."""
         return normalize_votes(self.votes())
 
 
 def to_cells(table: Columns) -> Cells:
-    """One cell per annotation, or one per class of a soft annotation."""
+    """Make one cell per annotation, or one per class of a soft annotation."""
     n_classes = max(table.n_classes, 1)
     if table.n_workers * n_classes > np.iinfo(np.int32).max:
         raise AnnotationError(
@@ -216,26 +216,26 @@ def to_cells(table: Columns) -> Cells:
 
 
 def normalize_votes(votes: Floats) -> Floats:
-    """Scale each row to sum to one, uniform where it is empty."""
+    """Scale each row to sum to one, uniform if it is empty."""
     total = votes.sum(axis=1, keepdims=True)
     uniform = 1.0 / max(votes.shape[1], 1)
     return np.divide(votes, total, out=np.full_like(votes, uniform), where=total > 0)
 
 
 def tied(shares: Floats) -> Array:
-    """Which classes are as good as the best one of each task."""
+    """Return which classes are tied with the best one of each task."""
     return shares >= shares.max(axis=1, keepdims=True) - TIE
 
 
 def drop_weightless(data: Table) -> Table:
-    """The annotations that count: those of weight 0 say nothing. All names stay."""
+    """Drop annotations of weight 0, which say nothing. All names stay."""
     if data.weight is None or (data.weight > 0).all():
         return data
     return data.filter(data.weight > 0)
 
 
 def keep_counting(data: Table, purpose: str = "learn from") -> Table:
-    """The annotations that count; refuses a table without any."""
+    """Keep annotations that count; refuse a table without any."""
     if not data.n_annotations or (data.weight is not None and not (data.weight > 0).any()):
         raise AnnotationError(
             explain(
@@ -249,7 +249,7 @@ def keep_counting(data: Table, purpose: str = "learn from") -> Table:
 
 
 def find_labeled(data: Columns) -> Array:
-    """Which tasks have a label that counts."""
+    """Return which tasks have a label that counts."""
     if data.weight is None:
         return data.redundancy > 0
     weight: Array = np.bincount(data.task, data.weight, minlength=data.n_tasks)

@@ -1,4 +1,4 @@
-"""Long frames in and out: one row per annotation."""
+"""Conversion from and to long frames, with one row per annotation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def columns_from_frame(
     where: str = "The frame",
     notes: tuple[str, ...] = (),
 ) -> Columns:
-    """Encode a long frame; ``roles`` says which column plays which part."""
+    """Encode a long frame; ``roles`` gives the column of each role."""
     data = as_narwhals(frame, where)
     if data is None:
         fact = f"A {type(frame).__name__} is not a frame."
@@ -87,7 +87,7 @@ def _encode_columns(
     notes += note_joined(class_names)
     dropped, gold = label < 0, None
     if "gold" in columns:
-        dropped &= ~((worker < 0) & columns["gold"].notna().to_numpy())  # a truth alone
+        dropped &= ~((worker < 0) & columns["gold"].notna().to_numpy())  # rows with only a truth
         keep = classes is not None or is_scale(columns["label"])
         known = (class_names, label, task, len(task_names))
         every, label, gold = _encode_gold(columns["gold"], *known, keep=keep)
@@ -116,7 +116,7 @@ def _encode_columns(
 
 
 def _find_declined(task: Ints, worker: Ints, label: Ints) -> Ints | None:
-    """Tasks and workers who have a row and no label on any: asked, and declined."""
+    """Find (task, worker) pairs with rows but no label: asked, and declined."""
     named = (task >= 0) & (worker >= 0)
     pairs = pd.DataFrame({"task": task[named], "worker": worker[named], "label": label[named]})
     most = pairs.groupby(["task", "worker"])["label"].max()
@@ -127,7 +127,7 @@ def _find_declined(task: Ints, worker: Ints, label: Ints) -> Ints | None:
 def _encode_labels(
     columns: dict[str, pd.Series], soft: SoftLabels | None, classes: Names | None
 ) -> tuple[Array, Ints, Floats | None]:
-    """Class names, the label on each row, and the distributions if there are any."""
+    """Return class names, the label of each row, and soft labels if there are any."""
     if soft is None:
         return *encode(columns["label"], "label", classes), None
     names = as_names(soft.classes if classes is None else classes)
@@ -136,7 +136,7 @@ def _encode_labels(
 
 
 def to_frame(table: Columns) -> pd.DataFrame:
-    """A long pandas frame: task, worker and label, then weight, time and soft labels if known."""
+    """Return a pandas frame: task, worker and label; weight, time and soft labels if known."""
     columns = {
         "task": table.tasks[table.task],
         "worker": table.workers[table.worker],
@@ -153,7 +153,7 @@ def to_frame(table: Columns) -> pd.DataFrame:
 
 
 def as_narwhals(data: object, where: str = "The frame") -> nw.DataFrame[Any] | None:
-    """A frame of any library as narwhals shows it, collected if lazy; None for anything else."""
+    """Return a frame of any library as a narwhals one, collected if lazy; None otherwise."""
     try:
         frame: object = nw.from_native(data, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -170,19 +170,21 @@ def as_narwhals(data: object, where: str = "The frame") -> nw.DataFrame[Any] | N
 
 
 def take_series(data: nw.DataFrame[Any], name: str) -> pd.Series:
-    """One column as a pandas series with a plain index."""
+    """Return a column as a pandas series with a plain index."""
     column = data[name]
     native: Any = column.to_native()
     if not isinstance(native, pd.Series) and column.dtype.is_integer() and column.null_count():
         dtype: Any = pd.api.types.pandas_dtype(str(column.dtype))  # floats would round ids
         native = pd.Series(dtype.__from_arrow__(column.to_arrow()))
     elif not isinstance(native, pd.Series):
-        native = native.to_pandas()  # narwhals' own way loses gaps in categories, and zones
+        native = (
+            native.to_pandas()
+        )  # narwhals' own conversion loses gaps in categories, and time zones
     return native.reset_index(drop=True)
 
 
 def to_floats(column: pd.Series) -> pd.Series | None:
-    """A column as floats, or None if something in it is not a number."""
+    """Convert a column to floats, or None if something in it is not a number."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         numbers = to_floats(pd.Series(column.cat.categories))
         if numbers is None:
@@ -199,7 +201,7 @@ def to_floats(column: pd.Series) -> pd.Series | None:
 
 
 def refuse_absent(roles: Mapping[str, str], columns: Iterable[object], where: str) -> None:
-    """Refuse a table that lacks one of the columns that were named."""
+    """Refuse a table without one of the given columns."""
     names = list(map(str, columns))
     for role, name in roles.items():
         if name not in names:
@@ -213,7 +215,7 @@ def refuse_absent(roles: Mapping[str, str], columns: Iterable[object], where: st
 
 
 def refuse_values(roles: Mapping[str, object]) -> None:
-    """Refuse a column itself where its name is asked for."""
+    """Refuse a column itself where its name is expected."""
     for role, name in roles.items():
         if name is not None and not isinstance(name, str) and hasattr(name, "__len__"):
             more = "; truths of tasks go to fit(gold=…)" if role == "gold" else ""
@@ -227,12 +229,12 @@ def refuse_values(roles: Mapping[str, object]) -> None:
 
 
 def shorten_columns(names: list[str]) -> list[str]:
-    """The first columns, and how many there are, for an error."""
+    """Return the first columns, and how many there are, for an error."""
     return names[:MOST_COLUMNS] + [f"… {len(names):,} in all"] * (len(names) > MOST_COLUMNS)
 
 
 def refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Series]) -> None:
-    """Refuse labels without a task or a worker; a row without a label may lack both."""
+    """Refuse labels without a task or a worker; rows without a label may lack both."""
     missing = (codes < 0) & (label >= 0)
     if missing.any():
         row = int(missing.argmax())
@@ -258,7 +260,7 @@ def _take_soft(data: nw.DataFrame[Any], soft: Mapping[Any, str], where: str) -> 
 def _encode_gold(
     column: pd.Series, classes: Array, label: Ints, task: Ints, n_tasks: int, *, keep: bool
 ) -> tuple[Array, Ints, Ints]:
-    """Gold class of each task; classes that only gold names are added, after those to keep."""
+    """Return each task's gold class; classes that only gold names come last."""
     own, code = encode(column, "gold")
     new = own[locate(classes, own) < 0]
     every = np.concatenate([classes.astype(object), new.astype(object)])
@@ -285,7 +287,7 @@ def _encode_gold(
 
 
 def _parse_scores(column: pd.Series, label: Ints, where: str) -> Floats:
-    """The scores as numbers; one on every row that has a label."""
+    """Convert scores to numbers; every row with a label needs one."""
     score = _coerce_floats(column)
     bad = (label >= 0) & ~np.isfinite(score)
     if bad.any():
@@ -301,7 +303,7 @@ def _parse_scores(column: pd.Series, label: Ints, where: str) -> Floats:
 
 
 def _coerce_floats(column: pd.Series) -> Floats:
-    """A column as floats, NaN where a cell is not a number."""
+    """Convert a column to floats, NaN for cells that are not numbers."""
     known = to_floats(column)
     if known is None:
         known = pd.to_numeric(column.astype(object), errors="coerce")
@@ -309,7 +311,7 @@ def _coerce_floats(column: pd.Series) -> Floats:
 
 
 def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
-    """The weights as numbers; those of rows that have a label must be usable."""
+    """Convert weights to numbers; those of rows with a label must be valid."""
     weight = _coerce_floats(column)
     bad = (label >= 0) & ~fit_single(weight)
     if bad.any():

@@ -1,4 +1,4 @@
-"""From rows to columns grouped by task; words that mean "no label"; what was left out."""
+"""From rows to columns grouped by task; words that mean "no label"; notes on what is left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crowdwise.annotations.names import as_names, require_unique
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names
 
-# What pandas, R, SQL, Python and spreadsheets write where there is nothing.
+# What pandas, R, SQL, Python and spreadsheets write for missing values.
 WORDS = frozenset(
     {
         "", "NA", "N/A", "n/a", "<NA>", "#NA", "#N/A", "#N/A N/A", "NaN", "nan", "-NaN", "-nan",
@@ -42,7 +42,7 @@ def group_by_task(
     declined: Ints | None = None,
     notes: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """What ``Columns`` stores: checked and sorted by task, in the same order within a task."""
+    """Check the columns and sort them by task, in the same order within a task."""
     columns = {"task": as_codes(task, "task"), "worker": as_codes(worker, "worker")}
     columns["label"] = as_codes(label, "label")
     for name, column in (("weight", weight), ("time", time), ("soft", soft), ("score", score)):
@@ -71,7 +71,7 @@ def group_by_task(
 
 
 def _sort_by_task(columns: dict[str, Array], n_tasks: int) -> tuple[Ints, dict[str, Array]]:
-    """Where each task's annotations begin, and the other columns in the order of the tasks."""
+    """Return where each task's annotations begin, and the other columns sorted by task."""
     task = columns.pop("task").astype(np.int32, copy=False)
     indptr = np.zeros(n_tasks + 1, dtype=np.int64)
     np.cumsum(np.bincount(task, minlength=n_tasks), out=indptr[1:])
@@ -82,7 +82,7 @@ def _sort_by_task(columns: dict[str, Array], n_tasks: int) -> tuple[Ints, dict[s
 
 
 def as_codes(column: ArrayLike, role: str) -> Ints:
-    """The column as integers, or an error that says what they are."""
+    """Return the column as integers, or raise an error that says what it is."""
     array = np.asarray(column)
     if array.dtype.kind in "iu" and array.ndim == 1:
         return array
@@ -98,7 +98,7 @@ def as_codes(column: ArrayLike, role: str) -> Ints:
 
 
 def _copy_if_given(column: Array, given: tuple[object, ...]) -> Array:
-    """The column, copied where its memory is the caller's, who may write to it."""
+    """Copy a column if its memory is the caller's, who may write to it."""
     ours = column.flags.owndata and not any(column is one for one in given)
     return column if ours else column.copy()
 
@@ -152,7 +152,7 @@ def _check_lengths(columns: dict[str, Array]) -> None:
 
 
 def _refuse_unusable(columns: dict[str, Array]) -> None:
-    """Refuse weights and soft labels that are negative, and these and scores if not finite."""
+    """Refuse negative or non-finite weights and soft labels, and non-finite scores."""
     least = {"weight": 0.0, "soft": 0.0, "score": -np.inf}
     for name in [name for name in least if name in columns]:
         values = columns[name].astype(np.float64)
@@ -173,7 +173,7 @@ def _refuse_unusable(columns: dict[str, Array]) -> None:
 
 
 def fit_single(weight: Floats) -> Array:
-    """Which weights can be used: 0, or what single precision holds."""
+    """Return which weights are valid: 0, or within single precision."""
     kind = np.finfo(np.float32)
     return (weight == 0) | ((weight >= kind.tiny) & (weight < kind.max))
 
@@ -197,7 +197,7 @@ def _as_floats(columns: dict[str, Array], n_classes: int) -> dict[str, Array]:
 
 
 def order_by(task: Ints, indptr: Ints) -> Ints:
-    """Row numbers grouped by task, in order; each task's rows begin at ``indptr``."""
+    """Return row numbers grouped by task, in order; each task's rows begin at ``indptr``."""
     if compiled.native is None or len(task) > np.iinfo(np.uint32).max:
         return np.argsort(task, kind="stable")
     order = np.empty(len(task), dtype=np.uint32)
@@ -206,7 +206,7 @@ def order_by(task: Ints, indptr: Ints) -> Ints:
 
 
 def count_repeats(indptr: Ints, worker: Ints, n_workers: int) -> int:
-    """Annotations beyond the first of the same worker on the same task."""
+    """Count the annotations that repeat one by the same worker on the same task."""
     ones, shape = np.ones(len(worker), dtype=np.int8), (len(indptr) - 1, max(n_workers, 1))
     pairs = csr_array((ones, worker.copy(), indptr.copy()), shape=shape)
     pairs.sum_duplicates()
@@ -214,7 +214,7 @@ def count_repeats(indptr: Ints, worker: Ints, n_workers: int) -> int:
 
 
 def freeze(columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns themselves, no longer writeable."""
+    """Make columns read-only, and return them."""
     for column in columns.values():
         if isinstance(column, np.ndarray) and column.flags.owndata:
             column.flags.writeable = False
@@ -222,9 +222,9 @@ def freeze(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 class Aside(str):
-    """A note on records that are not annotations: what happened to them, and how many they are.
+    """A note on records that are not annotations: what happened to them, and how many.
 
-    The records of a source are its annotations and those that its notes count.
+    The records of a source are its annotations plus those counted in such notes.
 
     >>> note = Aside("canceled annotations left out", 1200)
     >>> note, note.n
@@ -245,12 +245,12 @@ class Aside(str):
 
 
 def count_aside(notes: Iterable[str]) -> int:
-    """How many records the notes account for."""
+    """Count the records that the notes account for."""
     return sum(note.n for note in notes if isinstance(note, Aside))
 
 
 def join_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Each note once, and those that count added up."""
+    """Return each note once, with equal counts added up."""
     total: Counter[str] = Counter()
     for note in (notes := list(notes)):
         if isinstance(note, Aside):
@@ -260,24 +260,24 @@ def join_notes(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_word(cell: Any, words: frozenset[str] = WORDS) -> bool:
-    """Whether a cell is one of these words, with spaces around it or not."""
+    """Return whether a cell is one of these words, ignoring spaces around it."""
     return isinstance(cell, str) and cell.strip() in words
 
 
 def find_words(missing: Any, classes: Iterable[object] = ()) -> frozenset[str]:
-    """The words that mean "no label": those given, or the usual ones that are not classes."""
+    """Return words that mean "no label": those given, or the usual ones that are not classes."""
     if isinstance(missing, str) and missing == "auto":
         return WORDS - {name for name in classes if isinstance(name, str)}
     return frozenset(value.strip() for value in list_missing(missing) if isinstance(value, str))
 
 
 def list_missing(missing: Any) -> list[Any]:
-    """The values that mean "no label"."""
+    """List the values that mean "no label"."""
     return list(missing) if isinstance(missing, list | tuple | set | frozenset) else [missing]
 
 
 def note_words(found: Counter[str], what: str = "labels") -> tuple[str, ...]:
-    """A note that says how many of which words were taken as missing, and how to keep them."""
+    """Note how many of which words were read as missing, and how to keep them."""
     if not found:
         return ()
     shown = ", ".join(f"{word!r} {times:,}" for word, times in found.most_common())

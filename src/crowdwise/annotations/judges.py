@@ -1,4 +1,4 @@
-"""What is known beside a label: scores, judges who declined, and facts about workers."""
+"""Data beside the labels: scores, judges who declined, and facts about workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crowdwise.typing import Array, Floats, Ints, Names
 
 
 def decline(table: Columns, labels: Iterable[object]) -> dict[str, Any]:
-    """Columns in which some labels are no labels: the worker was asked and declined."""
+    """Return columns in which some labels mean that the worker declined."""
     names = set(labels)
     unknown = [name for name in names if name not in set(table.classes.tolist())]
     if unknown:
@@ -32,7 +32,7 @@ def decline(table: Columns, labels: Iterable[object]) -> dict[str, Any]:
 
 
 def drop_labels(table: Columns, no_label: Array) -> dict[str, Any]:
-    """Columns without the classes in ``no_label``, which count as declined."""
+    """Return columns without the classes in ``no_label``, which count as declined."""
     out = no_label[table.label]
     pairs = np.column_stack([table.task[out], table.worker[out]])
     before = np.concatenate([[0], np.cumsum(~out, dtype=np.int64)])
@@ -62,7 +62,7 @@ def score(
     cut: float | None,
     classes: Names,
 ) -> dict[str, Any]:
-    """Columns in which numeric labels are scores, and labels the side of a cut."""
+    """Return columns in which numeric labels are scores, and labels the side of a cut."""
     number = np.array([parse(name) for name in table.classes.tolist()])
     if not np.isfinite(number).any():
         raise AnnotationError(
@@ -89,9 +89,9 @@ def score(
     if len(names) != 2:
         raise ParameterError(
             explain(
-                f"{len(names)} classes for one cut.",
+                f"There are {len(names)} class names for one cut.",
                 expected="two",
-                fix="give the names below and above the cut",
+                fix="give a name for below and one for above the cut",
             )
         )
     kept = drop_labels(table, ~np.isfinite(number))
@@ -105,13 +105,13 @@ def score(
 
 
 def parse(name: object) -> float:
-    """A label as a number; nan where it is none, such as an output that could not be parsed."""
+    """Convert a label to a number; NaN if it is not one, such as an unparsable output."""
     found = as_numbers(np.array([name], dtype=object))
     return float("nan") if found is None or isinstance(name, bool) else float(found[0])
 
 
 def describe_workers(table: Columns, about: object) -> pd.DataFrame:
-    """A frame of facts with one row per worker, in the order of the workers."""
+    """Return a frame of facts with one row per worker, in the order of the workers."""
     frame = pd.DataFrame(about)
     frame = frame.set_index("worker") if "worker" in frame else frame
     repeated = frame.index[frame.index.duplicated()]
@@ -130,7 +130,7 @@ def describe_workers(table: Columns, about: object) -> pd.DataFrame:
             raise AnnotationError(
                 explain(
                     "None of the workers is described.",
-                    first=f"{table.workers[0]!r}, where the description has {frame.index[0]!r}",
+                    first=f"{table.workers[0]!r}, while the description has {frame.index[0]!r}",
                     expected="a column 'worker', or an index, with the names of the workers",
                     fix="index the table by the names in annotations.workers",
                 )

@@ -1,4 +1,4 @@
-"""Leave out labels that are none: words such as NA, or values that the caller names."""
+"""Labels that mean "no label", left out: words such as NA, or values given by the caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from crowdwise.typing import Ints, Names
 
 
 def leave_out_missing(table: Table, missing: Any, classes: Names | None = None) -> Table:
-    """The table less labels and truths that mean "no label"; a note counts words among them."""
+    """Leave out labels and truths that mean "no label"; a note counts words among them."""
     words = find_words(missing, [] if classes is None else list(classes))
     auto = isinstance(missing, str) and missing == "auto"
     values = [] if auto else [value for value in list_missing(missing) if value is not None]
@@ -40,7 +40,7 @@ def leave_out_missing(table: Table, missing: Any, classes: Names | None = None) 
         notes += note_words(_count_words(codes, names), what) if auto and codes is not None else ()
     columns = {**drop_labels(table, out), "declined": table.declined}
     own = as_names(columns["classes"].tolist())
-    if classes is None and len(own) and own.dtype != object:  # numbers, once text is gone
+    if classes is None and len(own) and own.dtype != object:  # numbers, once text is removed
         columns["classes"], rank = encode(own, "label")
         columns["label"] = rank[columns["label"]]
         columns["gold"] = None if table.gold is None else np.append(rank, -1)[columns["gold"]]
@@ -56,7 +56,7 @@ def _count_words(codes: Ints, names: list[Any]) -> Counter[str]:
 
 
 def warn_missing(notes: Iterable[str], stacklevel: int) -> None:
-    """Warn about words that were taken as missing."""
+    """Warn about words that were read as missing."""
     for note in notes:
         if TAKEN in note:
             warnings.warn(f"{note[0].upper()}{note[1:]}.", stacklevel=stacklevel + 1)

@@ -1,4 +1,4 @@
-"""Names of tasks, workers and classes, and the running numbers that stand for them."""
+"""Names of tasks, workers and classes, and their numbers."""
 
 import unicodedata
 from collections import Counter
@@ -13,16 +13,16 @@ from crowdwise.compiled import find
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.typing import Array, Ints, Names
 
-EXACT = 2.0**53  # floats below this hold every integer
-EXACT_DIGITS = 15  # of a number as text that a float holds
-MOST_COMPARED = 100_000  # names; among more, those that look alike are not looked for
+EXACT = 2.0**53  # below this, floats represent every integer
+EXACT_DIGITS = 15  # digits of a number as text that a float preserves
+MOST_COMPARED = 100_000  # names that are checked for similar ones
 MOST_SORTED = 1_000  # names by Python alone
-JOINTS = (";", ",", "|", "/", "+", "&", "\n", "\t")  # between labels that were joined
-DENSE = 4  # a span of integers this many times the number of rows is worth a lookup table
+JOINTS = (";", ",", "|", "/", "+", "&", "\n", "\t")  # separators of joined labels
+DENSE = 4  # a lookup table pays off if integers span at most this many times the rows
 
 
 class Truth(str):
-    """The name of a boolean where numbers are names too."""
+    """The name of a boolean if numbers are names too."""
 
     __slots__ = ()
 
@@ -31,11 +31,11 @@ TRUTHS = {bool, np.bool_, Truth}
 
 
 def encode(values: Names, role: str, names: Names | None = None) -> tuple[Array, Ints]:
-    """Give every value a running number: ``(names, codes)``, ``-1`` where it is missing.
+    """Number the values: ``(names, codes)``, with code ``-1`` for missing ones.
 
-    Names come out sorted, so that the order of rows leaves no trace; or as given by
-    ``names``, in which case any other value is refused. The categories of labels that are
-    an ordered categorical are a scale: all of them are names, in their own order.
+    Names are sorted, so that the order of rows does not matter; or they are given by
+    ``names``, and any other value is refused. The categories of labels that are an ordered
+    categorical are a scale: all of them are names, in their own order.
     """
     if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
         return _encode_categories(pd.Series(values), role, names)
@@ -56,7 +56,7 @@ def encode(values: Names, role: str, names: Names | None = None) -> tuple[Array,
 
 
 def as_names(values: Names) -> Array:
-    """An array of names: integers, booleans, or objects (whole floats become integers)."""
+    """Return an array of names: integers, booleans, or objects (whole floats become integers)."""
     if isinstance(values, pd.Index | pd.Series | pd.api.extensions.ExtensionArray):
         values = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
     array = np.asarray(values)
@@ -66,11 +66,13 @@ def as_names(values: Names) -> Array:
                 f"A {type(values).__name__} is not a list of names.",
                 first=repr(values),
                 expected="a list or an array, with one entry per name",
-                fix="put it into a list",
+                fix="put it in a list",
             )
         )
     if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
-        array = np.array(list(values), dtype=object)  # 1 and "1" stay apart, and "a\0" and "a"
+        array = np.array(
+            list(values), dtype=object
+        )  # keeps 1 and "1" apart, as well as "a\0" and "a"
     if array.dtype.kind == "f" and np.all(np.isfinite(array)):
         whole = np.all((np.abs(array) < EXACT) & (np.mod(array, 1) == 0))
         return array.astype(np.int64) if whole else array
@@ -80,7 +82,7 @@ def as_names(values: Names) -> Array:
         return array
     if array.dtype.kind in "UTS":
         return array.astype(object)
-    if array.ndim != 1:  # a list of tuples, say
+    if array.ndim != 1:  # such as a list of tuples
         flat = np.empty(len(values), dtype=object)
         rows: Iterable[Iterable[object]] = values  # type: ignore[assignment]
         flat[:] = list(map(tuple, rows))
@@ -89,7 +91,7 @@ def as_names(values: Names) -> Array:
 
 
 def unmask(values: ArrayLike) -> Array:
-    """An array, in which None stands for what a NumPy mask hides."""
+    """Return an array with None in place of values hidden by a NumPy mask."""
     if isinstance(values, np.ma.MaskedArray):
         shown = np.array(values.data, dtype=object)
         shown[np.ma.getmaskarray(values)] = None
@@ -98,7 +100,7 @@ def unmask(values: ArrayLike) -> Array:
 
 
 def require_unique(names: Array, role: str) -> Array:
-    """``names`` themselves, unless one of them is missing or occurs twice."""
+    """Return ``names``, unless one of them is missing or occurs twice."""
     missing = pd.isna(names)
     if missing.any():
         raise AnnotationError(
@@ -121,7 +123,7 @@ def require_unique(names: Array, role: str) -> Array:
 
 
 def _is_ascending(names: Array) -> bool:
-    """Whether each name is greater than the one before, and so none occurs twice."""
+    """Return whether each name is greater than the one before, so that none occurs twice."""
     try:
         return bool(np.all(names[:-1] < names[1:]))
     except TypeError:
@@ -129,18 +131,18 @@ def _is_ascending(names: Array) -> bool:
 
 
 def locate(names: Names, wanted: Names) -> Ints:
-    """Where each wanted name is in ``names``, ``-1`` where it is not."""
+    """Return the position of each wanted name in ``names``, ``-1`` if it is not there."""
     return pd.Index(names).get_indexer(pd.Index(as_names(wanted)))
 
 
 def show_cell(column: pd.Series, row: int, role: str) -> str:
-    """The row of a value and the value itself, for an error."""
+    """Show the row of a value and the value itself, for an error."""
     return f"row {row + 1:,}: {role}={column.iloc[row : row + 1].tolist()[0]!r}"
 
 
 @contextmanager
 def refuse_lists(values: Iterable[object], role: str) -> Iterator[None]:
-    """Turn the error about a value that cannot be a name into one that says which it is."""
+    """Turn the error about a value that cannot be a name into one that shows it."""
     try:
         yield
     except TypeError:
@@ -152,13 +154,13 @@ def refuse_lists(values: Iterable[object], role: str) -> Iterator[None]:
                 f"The {role} is a list or a dict in {plural(len(bad), 'row')}.",
                 first=f"row {bad[0][0]:,}: {role}={bad[0][1]!r}",
                 expected=f"one number or word as the {role}",
-                fix="take one entry of each, or join them into one word",
+                fix="use one entry of each, or join them into one word",
             )
         ) from None
 
 
 def note_spaces(names: Array, what: str) -> tuple[str, ...]:
-    """A note on names that differ only by spaces, case or spelling, if there are any."""
+    """Note names that differ only by spaces, case or spelling, if there are any."""
     if not 0 < len(names) <= MOST_COMPARED or names.dtype.kind in "iufb":
         return ()
     own = names.tolist()
@@ -178,7 +180,7 @@ def _strip(name: object) -> object:
 
 
 def _simplify(name: object) -> object:
-    """A name without case, spaces, forms of letters, unseen signs and ways to write a number."""
+    """Normalize a name: case, spaces, letter forms, invisible signs and number formats."""
     text = str(name)
     if not text.isascii():
         seen = (sign for sign in text if unicodedata.category(sign) != "Cf")
@@ -193,7 +195,7 @@ def _simplify(name: object) -> object:
 
 
 def note_joined(classes: Array) -> tuple[str, ...]:
-    """A note on labels that read like several others, joined by a sign."""
+    """Note labels that look like several others joined by a separator."""
     if not 2 < len(classes) <= MOST_COMPARED or classes.dtype.kind in "iufb":
         return ()
     known = {_simplify(name) for name in classes.tolist() if isinstance(name, str)}
@@ -228,7 +230,7 @@ def _encode_dense(array: Array) -> tuple[Array, Ints] | None:
 
 
 def _encode_categories(values: pd.Series, role: str, names: Names | None) -> tuple[Array, Ints]:
-    """Encode each category once; categories that no row has are left out, unless a scale's."""
+    """Encode each category once; categories without rows are dropped, unless on a scale."""
     codes = values.cat.codes.to_numpy()
     own = as_names(values.cat.categories)
     if names is not None:
@@ -247,13 +249,13 @@ def _encode_categories(values: pd.Series, role: str, names: Names | None) -> tup
 
 
 def _sort_names(names: Array, codes: Ints) -> tuple[Array, Ints]:
-    """The names in order, and the codes that go with them; -1 stays -1."""
+    """Sort the names, and adjust the codes; -1 stays -1."""
     if _is_ascending(names):
         return names, codes.astype(np.int32, copy=False)
     order = _sort_order(names)
     rank = np.empty(len(order) + 1, dtype=np.int32)
     rank[order] = np.arange(len(order))
-    rank[-1] = -1  # where a missing value's code of -1 looks
+    rank[-1] = -1  # the code -1 of a missing value selects this entry
     return names[order], rank[codes]
 
 
@@ -264,7 +266,7 @@ def _encode_known(values: pd.Series, role: str, names: Array) -> tuple[Array, In
 
 
 def _require_known(codes: Ints, values: pd.Series, role: str, names: Array) -> Ints:
-    """The codes themselves, unless a value that is not missing has none."""
+    """Return the codes, unless a value that is not missing has none."""
     bad = (codes < 0) & values.notna().to_numpy()
     if bad.any():
         row = int(bad.argmax())
@@ -295,9 +297,9 @@ def _sort_order(names: Array) -> Ints:
 
 
 def part_booleans(values: Array) -> Array:
-    """The values themselves; but "true" and "false" for booleans where 1 or 0 are there too.
+    """Return the values, with booleans as "true" and "false" if 1 or 0 occur too.
 
-    Python takes True for 1. Text that reads the same is refused beside them.
+    In Python, True equals 1. Text that reads the same is refused beside them.
     """
     kinds = set(map(type, values))
     if not kinds & TRUTHS or len(kinds) == 1:
@@ -310,7 +312,7 @@ def part_booleans(values: Array) -> Array:
         raise AnnotationError(
             explain(
                 "The values true (a boolean), 1 or 0 and 'true' or 'false' (text) occur together.",
-                expected="different names for what is different",
+                expected="different names for different values",
                 fix="write booleans in one way, all as text or all as numbers",
             )
         )
@@ -320,12 +322,12 @@ def part_booleans(values: Array) -> Array:
 
 
 def name_truth(value: object) -> object:
-    """The name of a boolean; anything else as it is."""
+    """Return the name of a boolean; anything else is unchanged."""
     return Truth(str(value).lower()) if type(value) in TRUTHS else value
 
 
 def is_hashable(value: object) -> bool:
-    """Whether a value can be a name; lists and dicts cannot."""
+    """Return whether a value can be a name; lists and dicts cannot."""
     try:
         hash(value)
     except TypeError:

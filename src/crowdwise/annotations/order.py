@@ -1,15 +1,15 @@
-"""The order of classes, for whatever takes them for steps of a scale."""
+"""The order of classes, for methods that treat them as steps of a scale."""
 
 import numpy as np
 
 from crowdwise.screen import printable
 from crowdwise.typing import Array, Floats
 
-MOST = 20  # classes to name
+MOST = 20  # classes shown
 
 
 def as_numbers(classes: Array) -> Floats | None:
-    """The classes as finite numbers, or None where one of them is not a number."""
+    """Return the classes as finite numbers, or None if one of them is not a number."""
     try:
         values = np.array([float(name) for name in classes.tolist()])
     except (TypeError, ValueError):
@@ -18,7 +18,7 @@ def as_numbers(classes: Array) -> Floats | None:
 
 
 def describe_order(classes: Array) -> str:
-    """Say in which order classes are taken; nothing where they are rising numbers.
+    """Say in which order classes are taken; empty if they are rising numbers.
 
     >>> describe_order(np.array(["bad", "fair", "good"]))
     'Order taken: bad < fair < good.'

@@ -1,4 +1,4 @@
-"""The pairs of worker and label that occur, and tables with a row for each."""
+"""The (worker, label) pairs that occur, and tables with a row for each."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.sparse import csr_array
 from crowdwise import compiled
 from crowdwise.typing import Floats, Ints
 
-CROWDED = 0.75  # where more of all pairs occur than this, a table of all is no larger
+CROWDED = 0.75  # if a larger share of all pairs occurs, a table has rows for all
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """The (worker, label) pairs that a table has rows for, in rising order.
 
-    A worker of whom three labels are seen needs three rows, however many classes there are.
+    A worker with three different labels needs three rows, however many classes there are.
     """
 
     worker: Ints  # (pair,)
@@ -32,7 +32,7 @@ class Pairs:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the numbers are those of workers and classes, in rising order."""
+        """Whether the numbers are valid for workers and classes, and in rising order."""
         sides = (self.worker, self.n_workers), (self.label, self.n_classes)
         return len(self.worker) == len(self.label) and bool(
             all(own.ndim == 1 and own.dtype.kind in "iu" for own, _ in sides)
@@ -58,17 +58,17 @@ class Pairs:
 
     @cached_property
     def starts(self) -> Ints:
-        """Where the pairs of each worker begin, and the end of the last."""
+        """Start of each worker's pairs, and the end of the last."""
         return np.searchsorted(self.worker, np.arange(self.n_workers + 1))
 
     def take(self, table: Floats) -> Floats:
-        """The rows, (pair, truth), of a table (worker, truth, label)."""
+        """Return the rows, (pair, truth), of a table (worker, truth, label)."""
         if self.whole:
             return np.ascontiguousarray(table.swapaxes(1, 2)).reshape(len(self), -1)
         return np.ascontiguousarray(table[self.worker, :, self.label])
 
     def spread(self, rows: Floats) -> Floats:
-        """A table (worker, truth, label) from its rows, 0 for pairs without one."""
+        """Make a table (worker, truth, label) from its rows, 0 for pairs without one."""
         if self.whole:
             return rows.reshape(self.n_workers, self.n_classes, -1).swapaxes(1, 2)
         table = np.zeros((self.n_workers, rows.shape[1], self.n_classes))
@@ -76,7 +76,7 @@ class Pairs:
         return table
 
     def add_up(self, rows: Floats) -> Floats:
-        """Sum of the rows of each worker, (worker, truth) or (worker,)."""
+        """Sum the rows of each worker, (worker, truth) or (worker,)."""
         if self.whole:
             return rows.reshape(self.n_workers, self.n_classes, *rows.shape[1:]).sum(axis=1)
         parts = np.ones(len(self)), np.arange(len(self)), self.starts
@@ -84,25 +84,25 @@ class Pairs:
         return total
 
     def add_up_labels(self, rows: Floats) -> Floats:
-        """Sum of the rows of each label, (label, truth)."""
+        """Sum the rows of each label, (label, truth)."""
         total: Floats = self._of_label @ rows
         return total
 
     @cached_property
     def _of_label(self) -> csr_array:
-        """Which pairs each label is of, (label, pair); made once, as steps of EM ask again."""
+        """Matrix of each label's pairs, (label, pair); made once, for use in every EM step."""
         place = self.label, np.arange(len(self))
         return csr_array((np.ones(len(self)), place), shape=(self.n_classes, len(self)))
 
 
 def find_pairs(worker: Ints, label: Ints, n_workers: int, n_classes: int) -> Pairs:
-    """The pairs that occur; all of them where that is nearly as few."""
+    """Find the pairs that occur; return all pairs if nearly all do."""
     n_all = n_workers * n_classes
     if n_all > 4 * len(worker):
         code = np.unique(worker.astype(np.int64) * n_classes + label)
     else:
         seen, start, size = np.zeros(n_all, dtype=bool), 0, max(n_all, 1 << 16)
-        while start < len(worker):  # the first of many annotations may show nearly all
+        while start < len(worker):  # the first annotations may already show nearly all
             some = slice(start, start + size)
             seen[worker[some].astype(np.int64) * n_classes + label[some]] = True
             if np.count_nonzero(seen) > CROWDED * n_all:
@@ -114,7 +114,7 @@ def find_pairs(worker: Ints, label: Ints, n_workers: int, n_classes: int) -> Pai
 
 
 def encode(worker: Ints, label: Ints, n_classes: int, pairs: Pairs | None = None) -> Ints:
-    """``worker * n_classes + label`` of each annotation, or its place among some pairs."""
+    """Return ``worker * n_classes + label`` of each annotation, or its position in ``pairs``."""
     place = None
     if pairs is not None:
         n_all = pairs.n_workers * n_classes

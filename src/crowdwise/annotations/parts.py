@@ -1,4 +1,4 @@
-"""Parts of a table: some tasks or workers, one annotation per worker and task, or random ones."""
+"""Parts of a table: some tasks or workers, one annotation per worker and task, or a sample."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from crowdwise.typing import Array, Floats, Ints, Names, RandomState
 
 
 class Parts(Columns):
-    """Columns of which parts can be taken; all parts keep the names of workers and classes."""
+    """Columns from which parts can be taken; parts keep the names of workers and classes."""
 
     def select_workers(self, workers: Names) -> Self:
-        """Only the annotations by these workers (names); all tasks and names stay."""
+        """Keep only the annotations by these workers (names); all tasks and names stay."""
         found = locate(self.workers, workers)
         if (found < 0).any():
             unknown = list(workers)[int((found < 0).argmax())]
@@ -31,7 +31,7 @@ class Parts(Columns):
         return self.filter(np.isin(self.worker, found))
 
     def nonempty(self) -> Self:
-        """Only the tasks that have at least one annotation."""
+        """Keep only the tasks with at least one annotation."""
         return self[np.flatnonzero(self.redundancy)]
 
     def split_tasks(
@@ -49,19 +49,19 @@ class Parts(Columns):
         return self.filter(np.isin(self.worker, train)), self.filter(np.isin(self.worker, test))
 
     def subsample(self, redundancy: int, random_state: RandomState = None) -> Self:
-        """At most ``redundancy`` random annotations of every task."""
+        """Keep at most ``redundancy`` random annotations of every task."""
         return self.filter(sample_per_task(self.indptr, redundancy, random_state))
 
     def without_repeats(self, keep: str = "first") -> Self:
-        """One annotation per worker and task: the ``first``, ``last`` or ``majority`` one.
+        """Keep one annotation per worker and task: the ``first``, ``last`` or ``majority`` one.
 
-        First and last go by ``time`` where it is known, else by the order of the rows.
+        First and last go by ``time`` if known, else by the order of the rows.
         """
         return self.filter(mask_repeats(self, keep))
 
 
 def mask_repeats(table: Columns, keep: str) -> Array:
-    """Which annotations stay when each worker may label a task only once."""
+    """Return which annotations stay if each worker may label a task only once."""
     if keep not in ("first", "last", "majority"):
         raise ParameterError(
             f"keep={keep!r} is unknown.\n  expected: first, last or majority"
@@ -72,7 +72,7 @@ def mask_repeats(table: Columns, keep: str) -> Array:
     order = np.lexsort((np.arange(len(label)), place, worker, task))
     pair_changes = (np.diff(task[order]) != 0) | (np.diff(worker[order]) != 0)
     group = np.concatenate([[0], np.cumsum(pair_changes)])[: len(label)]
-    key: Floats | Ints = np.arange(len(label))  # within a pair, the least key stays
+    key: Floats | Ints = np.arange(len(label))  # of each pair, the smallest key stays
     if keep == "last":
         key = -key
     elif keep == "majority":
@@ -86,7 +86,7 @@ def mask_repeats(table: Columns, keep: str) -> Array:
 
 
 def sample_per_task(indptr: Ints, redundancy: int, random_state: RandomState) -> Array:
-    """Which annotations a random sample of at most ``redundancy`` per task keeps."""
+    """Return a random sample of at most ``redundancy`` annotations per task, as a mask."""
     if redundancy < 1:
         raise ParameterError(
             f"redundancy={redundancy} is too small.\n  expected: 1 or more"
@@ -101,12 +101,12 @@ def sample_per_task(indptr: Ints, redundancy: int, random_state: RandomState) ->
 
 
 def split(n: int, test_size: float, random_state: RandomState, what: str) -> tuple[Ints, Ints]:
-    """Two sorted sets of numbers below ``n``, the second holding ``test_size`` of them."""
+    """Split the numbers below ``n`` into two sorted sets, the second of size ``test_size``."""
     n_test = round(n * test_size)
     if not 0 < n_test < n:
         raise ParameterError(
             f"test_size={test_size} leaves one side of {n:,} {what} empty.\n"
-            "  expected: a fraction between 0 and 1 that leaves both sides some"
+            "  expected: a fraction between 0 and 1 that leaves neither side empty"
             "\n  fix:      give a fraction such as 0.2, or more data"
         )
     order = check_random_state(random_state).permutation(n)

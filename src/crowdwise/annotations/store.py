@@ -1,15 +1,15 @@
-"""Annotations on disk, for more of them than memory holds: a folder that is read in blocks.
+"""Annotations on disk, for data larger than memory: a folder that is read in blocks.
 
 =================  ==========================================================================
-``about.json``     the version of this form, the numbers of tasks, annotations and rows without a
-                   label, and the type of ``sizes.bin``
+``about.json``     format version, the numbers of tasks, annotations and rows without a label,
+                    and the type of ``sizes.bin``
 ``names.npz``      ``workers`` and ``classes``, sorted; ``pair_worker`` and ``pair_label`` of the
                    (worker, label) pairs that occur, in rising order
 ``sizes.bin``      annotations of each task, as 1, 2 or 4 bytes
-``codes.bin``      for each annotation, task by task, the place of its pair: 4 bytes, the lowest
-                   first
-``weights.bin``    if annotations count unequally: the weight of each, as a float of 4 bytes
-``sources.json``   the columns, and name, size and time of the files that it was made from
+``codes.bin``      for each annotation, task by task, the position of its pair: 4 bytes, little
+                    endian
+``weights.bin``    the weight of each annotation as a 4-byte float, unless all count equally
+``sources.json``   the columns, and name, size and time of the source files
 ``starts.npy``     number of the first annotation of every 65,536th task, and of the end
 ``tasks.parquet``  the names of the tasks, in order
 =================  ==========================================================================
@@ -45,7 +45,7 @@ SIZES = ("uint8", "uint16", "uint32")
 class StoredAnnotations:
     """Annotations in a folder; only the names of workers and classes are in memory.
 
-    Methods that work in blocks fit them as they fit :class:`~crowdwise.Annotations`. The
+    Blockwise methods fit them like :class:`~crowdwise.Annotations`. The
     posterior is then computed block by block when it is written
     (:func:`crowdwise.io.stream_labels`).
     """
@@ -57,12 +57,12 @@ class StoredAnnotations:
     classes: Array
     pairs: Pairs
     size_type: str
-    n_left_out: int = 0  # rows of the files that have no label, or weight 0
+    n_left_out: int = 0  # rows of the files without a label or with weight 0
     weighted: bool = False  # whether each annotation has a weight
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """The annotations in a folder that was made before."""
+        """Open the annotations in an existing folder."""
         home = Path(folder)
         try:
             about = json.loads((home / "about.json").read_text())
@@ -80,7 +80,7 @@ class StoredAnnotations:
         except (OSError, KeyError, ValueError, TypeError, EOFError, BadZipFile) as error:
             raise _no_store(home, f"{type(error).__name__}: {error}") from error
         if not whole:
-            raise _no_store(home, "it is of another version, or cut short")
+            raise _no_store(home, "it has another version, or is incomplete")
         return found
 
     @property
@@ -98,14 +98,14 @@ class StoredAnnotations:
         )
 
     def cells(self, start: int, stop: int) -> Cells:
-        """The cells of some tasks, read from disk."""
+        """Read the cells of some tasks from disk."""
         first, sizes = self._first(start), self._sizes(start, stop)
         indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         count = int(indptr[-1])
         with (self.folder / "codes.bin").open("rb") as file:
             code = np.fromfile(file, dtype="<i4", count=count, offset=4 * first)
         if len(code) < count or (count and not 0 <= code.min() <= code.max() < len(self.pairs)):
-            raise _no_store(self.folder, f"numbers of pairs in tasks {start:,} to {stop:,}")
+            raise _no_store(self.folder, f"pair numbers in tasks {start:,} to {stop:,}")
         return Cells(indptr, code, self._weights(first, count) if self.weighted else None)
 
     def _weights(self, first: int, count: int) -> Floats:
@@ -116,7 +116,7 @@ class StoredAnnotations:
         return weight.astype(np.float64)
 
     def find(self, cell: Array) -> Ints:
-        """The first task that begins at a cell or after it."""
+        """Return the first task that begins at or after a cell."""
         found = []
         for target in np.atleast_1d(cell):
             chunk = max(int(np.searchsorted(self._starts, target)) - 1, 0)
@@ -127,7 +127,7 @@ class StoredAnnotations:
         return np.array(found, dtype=np.int64)
 
     def task_names(self) -> Iterator[Array]:
-        """The names of the tasks, some at a time."""
+        """Yield the names of the tasks in chunks."""
         try:
             with _parquet().ParquetFile(self.folder / "tasks.parquet") as file:
                 if file.metadata.num_rows != self.n_tasks:
@@ -145,7 +145,7 @@ class StoredAnnotations:
             return np.fromfile(file, dtype=kind, count=stop - start, offset=start * kind.itemsize)
 
     def _first(self, task: int) -> int:
-        """The number of a task's first annotation."""
+        """Return the number of a task's first annotation."""
         chunk = task // STRIDE
         before = self._sizes(chunk * STRIDE, task).sum(dtype=np.int64)
         return int(self._starts[chunk] + before)
@@ -155,7 +155,7 @@ class StoredAnnotations:
         return np.asarray(np.load(self.folder / "starts.npy", allow_pickle=False))
 
     def _is_whole(self) -> bool:
-        """Whether files have their sizes, and numbers name what is there."""
+        """Return whether files have the right sizes, and numbers are in range."""
         kind, home, pairs = np.dtype(self.size_type), self.folder, self.pairs
         wanted = {"sizes.bin": kind.itemsize * self.n_tasks, "codes.bin": 4 * self.n_annotations}
         if self.weighted:
@@ -174,7 +174,7 @@ class StoredAnnotations:
 
 
 class StoreWriter:
-    """Writes tasks one block after another."""
+    """Writes tasks, one block after another."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.n_tasks, self.n_annotations, self.largest = folder, 0, 0, 0
@@ -186,9 +186,9 @@ class StoreWriter:
     def append(
         self, tasks: Array | None, sizes: Ints, codes: Ints, weights: Array | None = None
     ) -> None:
-        """Add some tasks, with the codes of their annotations one task after the other.
+        """Add some tasks, with the codes of their annotations, task by task.
 
-        Without names there is nothing to write labels of, and pyarrow is not needed. All
+        Without names no labels can be written, and pyarrow is not needed. Either all
         annotations have weights, or none.
         """
         if weights is not None:
@@ -238,7 +238,7 @@ class StoreWriter:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A folder that is there once all is written, and not before."""
+    """Make a folder that appears only once it is complete."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -270,9 +270,9 @@ def _parquet() -> Any:
 def _no_store(folder: Path, why: str) -> FormatError:
     return FormatError(
         explain(
-            f"{folder} does not hold annotations on disk.",
+            f"{folder} does not contain annotations on disk.",
             first=why,
             expected="a folder that Annotations.open has made",
-            fix="delete it, and open the file that it was made from again",
+            fix="delete it, and open the original file again",
         )
     )

@@ -1,6 +1,6 @@
-"""Files larger than memory to annotations on disk, in one pass over the files.
+"""From files larger than memory to annotations on disk, in one pass over the files.
 
-Rows are dealt out to parts by a hash of their task as they are read; each part then fits into
+As rows are read, they are distributed to parts by a hash of their task; each part then fits into
 memory and is grouped by task.
 """
 
@@ -30,10 +30,10 @@ from crowdwise.typing import Array, Ints
 
 ROWS_AT_ONCE = 1 << 20
 ROWS_PER_PART = 1 << 22
-BYTES_PER_ROW = 8  # of a text file, at the least
+BYTES_PER_ROW = 8  # minimum in a text file
 ROLES = ("task", "worker", "label", "weight")
 is_whole_number = re.compile(r"0|-?[1-9]\d{0,17}").fullmatch
-SOURCES = "sources.json"  # in the folder: the files that it was made from
+SOURCES = "sources.json"  # in the folder: its source files
 
 
 def open_annotations(
@@ -54,7 +54,7 @@ def open_annotations(
             (unfinished / SOURCES).write_text(json.dumps(sources))
     except CrowdwiseError:
         raise
-    except (ValueError, OSError) as error:  # such as text in a column that began with numbers
+    except (ValueError, OSError) as error:  # such as text in a column that starts with numbers
         first = (str(error) or type(error).__name__).splitlines()[0]
         fix = "correct the file, or write it as Parquet"
         raise FileError(explain(f"{source} cannot be read.", first=first, fix=fix)) from error
@@ -62,7 +62,7 @@ def open_annotations(
 
 
 def _describe(source: Path) -> list[list[Any]]:
-    """Name, size and time of every file that is read, by which a change is seen."""
+    """Return name, size and time of all source files, to detect changes."""
     files = sorted(source.rglob("*")) if source.is_dir() else [source] * source.exists()
     return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
@@ -93,33 +93,33 @@ def _dataset(source: Path, columns: dict[str, str]) -> Any:
             )
         )
     form: Any = kind[first.suffix]
-    if form == "csv":  # names are text until all of them are known: 01 is not 1
+    if form == "csv":  # names stay text until all are known: 01 is not 1
         text = dict.fromkeys([*columns.values(), "weight"], pyarrow.string())
         empty = csv.ConvertOptions(column_types=text, null_values=[""], strings_can_be_null=True)
         form = dataset.CsvFileFormat(convert_options=empty)
     try:
         return dataset.dataset(source, format=form)
     except (OSError, ValueError) as error:
-        fix = "check that it is a table, and not cut short"
+        fix = "check that it is a complete table"
         raise FileError(explain(f"{source} cannot be read.", first=str(error), fix=fix)) from error
 
 
 def _with_weights(dataset: Any, columns: dict[str, str]) -> dict[str, str]:
-    """The columns, and one named "weight" where it is there and none is named."""
+    """Add a column named "weight" to the roles, if it exists and no other was given."""
     if "weight" in columns or "weight" not in dataset.schema.names:
         return columns
     return {**columns, "weight": "weight"}
 
 
 class Names:
-    """Running numbers of names, in the order in which they come."""
+    """Numbers for names, in order of first appearance."""
 
     def __init__(self, words: frozenset[str] = frozenset()) -> None:
         self.number: dict[Any, int] = {}
-        self.words = words  # that are no names, and have the number -1
+        self.words = words  # not names; their number is -1
 
     def encode(self, column: Any) -> Ints:
-        """The numbers of a column of names."""
+        """Return the numbers of a column of names."""
         coded = column.dictionary_encode()
         known = [
             -1 if is_word(name, self.words) else self.number.setdefault(name, len(self.number))
@@ -129,7 +129,7 @@ class Names:
         return place[coded.indices.to_numpy(zero_copy_only=False)]
 
     def in_order(self, *, text: bool) -> tuple[Array, Ints]:
-        """The names, sorted, and the new number of each; ``text`` may stand for numbers."""
+        """Return the sorted names and each one's new number; ``text`` may be numbers."""
         names = list(self.number)
         if text and all(map(is_whole_number, names)):
             names = list(map(int, names))
@@ -160,7 +160,7 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
     )
     sizes = len(worker_names), len(class_names)
     if not sizes[1]:
-        fix = "check that it is the right file, and that labels are not all empty"
+        fix = "check that it is the right file, and that its labels are not all empty"
         raise AnnotationError(explain("There are no annotations in the file.", fix=fix))
     pairs = _find_pairs(parts, of_worker, of_class, sizes)
     writer = StoreWriter(folder)
@@ -193,20 +193,20 @@ def _refuse_columns(dataset: Any, columns: dict[str, str]) -> None:
                     f"The column {name!r} cannot be the {role} of annotations on disk.",
                     found=f"values of type {kind}",
                     expected="numbers or text",
-                    fix=f"write it as text, or name another: {role}='…'",
+                    fix=f"write it as text, or choose another: {role}='…'",
                 )
             )
 
 
 def _estimate_rows(dataset: Any) -> int:
-    """How many rows there are at most; those of text files are not counted, for it takes long."""
+    """Return an upper bound on the rows; those of text files are estimated, to save time."""
     if dataset.format.default_extname != "csv":
         return int(dataset.count_rows())
     return sum(Path(file).stat().st_size for file in dataset.files) // BYTES_PER_ROW
 
 
 class Dealt(NamedTuple):
-    """What was found when rows were dealt out."""
+    """Facts found while distributing the rows."""
 
     left_out: int  # rows without a label or of weight 0, or that repeat the header
     numbers: bool  # whether all tasks are whole numbers
@@ -215,7 +215,7 @@ class Dealt(NamedTuple):
 def _deal_out(
     dataset: Any, columns: list[str], workers: Names, classes: Names, parts: list[Path]
 ) -> Dealt:
-    """Write each row to the part that the hash of its task says."""
+    """Write each row to the part given by the hash of its task."""
     import pyarrow
 
     writers: dict[int, Any] = {}
@@ -260,7 +260,7 @@ def _deal_out(
 
 
 def _find_headers(rows: Any, columns: list[str]) -> Array:
-    """Which rows repeat the header, as where files were put one after another."""
+    """Find rows that repeat the header, as when files were concatenated."""
     from pyarrow import compute as pc
 
     found = np.ones(len(rows), dtype=bool)
@@ -287,7 +287,7 @@ def _refuse_nulls(rows: Any, columns: list[str], before: int) -> None:
 
 
 def _parse_weights(column: Any, before: int) -> Array:
-    """The weights as annotations in memory keep them."""
+    """Convert weights as for annotations in memory."""
     weight = pd.to_numeric(column.to_numpy(zero_copy_only=False), errors="coerce")
     weight = np.asarray(weight, dtype=np.float64)
     bad = ~((weight >= 0) & (weight < np.finfo(np.float32).max))
@@ -304,7 +304,7 @@ def _parse_weights(column: Any, before: int) -> Array:
 
 
 def _read_part(part: Path) -> tuple[Array, Ints, Ints, Ints, Array | None]:
-    """The names of a part's tasks, and its columns as numbers."""
+    """Read the names of a part's tasks, and its columns as numbers."""
     import pyarrow
 
     with pyarrow.ipc.open_stream(part) as stream:
@@ -319,7 +319,7 @@ def _read_part(part: Path) -> tuple[Array, Ints, Ints, Ints, Array | None]:
 
 
 def _find_pairs(parts: list[Path], worker: Ints, label: Ints, sizes: tuple[int, int]) -> Pairs:
-    """The pairs that occur in any part, all of them where that is nearly as few."""
+    """Find the pairs that occur in any part, or all pairs if nearly all do."""
     seen = np.zeros(0, dtype=np.int64)
     for codes in _codes_of(parts, worker, label, sizes[1]):
         seen = np.union1d(seen, codes)

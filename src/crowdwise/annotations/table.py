@@ -31,18 +31,18 @@ class Annotations(Parts):
 
     Build one with :meth:`from_frame`, :meth:`from_matrix`, :meth:`from_dict` or
     :meth:`from_codes`, or read one from a file with :func:`crowdwise.read`; any method that
-    takes annotations also takes what those take. A *row* is a task: ``len``, ``shape`` and
+    accepts annotations also accepts their inputs. A *row* is a task: ``len``, ``shape`` and
     indexing count and select tasks, as scikit-learn's splitters expect, and keep the workers and
     classes.
 
     Attributes
     ----------
     tasks, workers, classes : ndarray
-        Their names, in the order of the running numbers used everywhere else.
+        Their names, in the order of the numbers used everywhere else.
     indptr : ndarray of shape (n_tasks + 1,)
         Task ``i`` has the annotations ``indptr[i]`` up to ``indptr[i + 1]``.
     worker, label : ndarray of shape (n_annotations,)
-        Running numbers of the worker and the label.
+        Worker number and class number of each annotation.
     weight : ndarray of shape (n_annotations,) or None
         How much each annotation counts; a weight of two equals a repeated row.
     time : ndarray of shape (n_annotations,) or None
@@ -50,17 +50,17 @@ class Annotations(Parts):
     soft : ndarray of shape (n_annotations, n_classes) or None
         Each annotation as a distribution over the classes.
     gold : ndarray of shape (n_tasks,) or None
-        Class numbers of truths that came with the data, ``-1`` where unknown. Never used
-        unless it is passed to ``fit``; ``gold_labels`` has their names.
+        Class numbers of truths that came with the data, ``-1`` if unknown. Only used
+        if passed to ``fit``; ``gold_labels`` has their names.
     score : ndarray of shape (n_annotations,) or None
-        The number behind each label, where workers gave one; see :meth:`with_scores`.
+        The number behind each label, if workers gave one; see :meth:`with_scores`.
     declined : ndarray of shape (n, 2) or None
-        Running numbers of tasks and workers who were asked and gave no label, which differs from
-        not having been asked; see :meth:`decline`.
+        Numbers of tasks and workers who were asked and gave no label, which is different from
+        not being asked; see :meth:`decline`.
     about_workers : DataFrame or None
-        What is known of each worker, such as ``kind`` and ``family``; see :meth:`with_workers`.
+        Facts about each worker, such as ``kind`` and ``family``; see :meth:`with_workers`.
     notes : tuple of str
-        What the reader took for what, and what it left out.
+        How the reader understood the data, and what it left out.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Annotations(Parts):
     (['no', 'yes'], (2, 2))
     """
 
-    # -- where they come from ----------------------------------------------------------
+    # -- construction ------------------------------------------------------------------
 
     @classmethod
     def from_codes(
@@ -90,7 +90,7 @@ class Annotations(Parts):
         score: ArrayLike | None = None,
         notes: tuple[str, ...] = (),
     ) -> Self:
-        """Build from integer columns that count from zero; the fastest way in.
+        """Build from integer columns that count from zero; this is the fastest way.
 
         Names default to the numbers themselves. A label of ``-1`` is not an annotation.
         """
@@ -102,7 +102,7 @@ class Annotations(Parts):
 
     @classmethod
     def from_columns(cls, columns: Columns) -> Self:
-        """Take columns that are grouped by task already, as they are."""
+        """Build from columns that are already grouped by task, without checks."""
         return cls(**{field.name: getattr(columns, field.name) for field in fields(columns)})
 
     @classmethod
@@ -131,27 +131,27 @@ class Annotations(Parts):
         Parameters
         ----------
         frame : pandas, polars or Arrow frame
-            A row without a label is not an annotation: its worker ``declined``. With only a task
-            and a truth it gives the truth of a task that may have no annotation at all.
+            A row without a label is not an annotation: its worker ``declined``. A row with only a
+            task and a truth gives the truth of a task, which may have no annotations.
         task, worker, label : str
             Names of the columns.
         weight, time, gold, score : str, optional
-            Names of optional columns. ``gold`` holds a task's truth on any of its rows, ``score``
+            Names of optional columns. ``gold`` has a task's truth on any of its rows, ``score``
             the number behind each label.
         soft : mapping from class to column, optional
-            Columns that hold the probability of each class; ``label`` may then be missing.
+            Columns with the probability of each class; ``label`` may then be missing.
         tasks, workers, classes : array-like, optional
-            All names, in the order wanted, whether they occur or not. Classes default to the
+            All names, in order, whether they occur or not. Classes default to the
             categories of an ordered categorical, else to the sorted labels.
         repeats : {"all", "first", "last", "majority"}, default="all"
             What to keep when a worker labels a task more than once.
         missing : value or list of values, default="auto"
-            Labels and truths that mean "no label", beside empty cells: by default the text NA,
-            nan, null and the like, unless ``classes`` names it; None keeps all text as labels.
+            Labels and truths that mean "no label", besides empty cells: by default the text NA,
+            nan, null and the like, unless ``classes`` includes it; None keeps all text as labels.
         where : str
-            What to call the frame in errors.
+            Name of the frame in errors.
         notes : tuple of str
-            What is already known about where the frame comes from.
+            Notes on where the frame comes from.
         """
         if repeats not in REPEATS:
             known = ", ".join(REPEATS)
@@ -180,8 +180,8 @@ class Annotations(Parts):
     ) -> Self:
         """Build from a wide table, one row per task and one column per worker.
 
-        ``missing="auto"`` takes NaN, None, -1 and text such as NA for "no label"; give another
-        value, or a list of values, to mean only those. A frame's index and columns name the
+        ``missing="auto"`` reads NaN, None, -1 and text such as NA as "no label"; another value,
+        or a list of values, replaces these. A frame's index and columns name the
         tasks and workers; otherwise ``tasks=`` and ``workers=`` do.
         """
         columns = wide.columns_from_matrix(
@@ -210,7 +210,7 @@ class Annotations(Parts):
 
     @classmethod
     def _leave_out(cls, columns: Columns, missing: object, classes: Names | None) -> Self:
-        """The columns less labels that mean "no label"; a warning counts words among them."""
+        """Leave out labels that mean "no label"; a warning counts words among them."""
         kept = columns if missing is None else leave_out_missing(columns, missing, classes)
         if kept is not columns:
             warn_missing(kept.notes, 3)
@@ -226,33 +226,33 @@ class Annotations(Parts):
         label: str = "label",
         weight: str | None = None,
     ) -> StoredAnnotations:
-        """Annotations that stay on disk, for files larger than memory.
+        """Open annotations that stay on disk, for files larger than memory.
 
         Rows are grouped by task in one pass over the files, and written to a folder beside
-        them, whose form :mod:`crowdwise.annotations.store` explains. Methods that work in
-        blocks, such as DawidSkene, fit them there; see :func:`crowdwise.io.stream_labels`.
+        them (see :mod:`crowdwise.annotations.store` for its format). Blockwise methods, such as
+        DawidSkene, fit them there; see :func:`crowdwise.io.stream_labels`.
 
         Parameters
         ----------
         path : str or Path
-            A Parquet, CSV or Arrow file, a folder of them, or a folder made before.
+            A Parquet, CSV or Arrow file, a folder of them, or a folder made earlier.
         folder : str or Path, optional
-            Where to put it; ``votes.parquet.crowd`` for ``votes.parquet``. If it is there and
-            newer than the file, it is used as it is.
+            The folder to write; ``votes.parquet.crowd`` for ``votes.parquet``. If it exists and
+            is newer than the file, it is reused.
         task, worker, label : str
             Names of the columns. Rows without a label are left out.
         weight : str, optional
-            Name of the column that says how much an annotation counts; ``"weight"`` if there
+            Name of the column with the weight of each annotation; ``"weight"`` if there
             is one. Rows of weight 0 are left out.
         """
         columns = {"task": task, "worker": worker, "label": label}
         return open_annotations(path, folder, columns | ({"weight": weight} if weight else {}))
 
-    # -- what they hold ----------------------------------------------------------------
+    # -- content -----------------------------------------------------------------------
 
     @cached_property
     def n_repeats(self) -> int:
-        """How many annotations repeat an earlier one of the same worker on the same task."""
+        """Number of annotations that repeat one by the same worker on the same task."""
         return count_repeats(self.indptr, self.worker, len(self.workers))
 
     @property
@@ -277,23 +277,23 @@ class Annotations(Parts):
         raise TypeError("Annotations cannot be iterated over; use to_frame() for the rows.")
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
-        """Each task's most frequent label: what scikit-learn's splitters stratify by."""
+        """Return each task's most frequent label, by which scikit-learn's splitters stratify."""
         return self.classes[self.votes().argmax(axis=1)].astype(dtype or self.classes.dtype)
 
     def equals(self, other: Annotations) -> bool:
-        """Whether two tables hold the same names, columns and rows in the same order."""
+        """Return whether two tables have the same names, columns and rows in the same order."""
         return isinstance(other, Annotations) and all(
             _equal(getattr(self, name), getattr(other, name)) for name in STORED
         )
 
-    # -- what is known beside ----------------------------------------------------------
+    # -- facts beside the labels -------------------------------------------------------
 
     def with_workers(self, about: object) -> Self:
-        """The same, with facts about workers.
+        """Return the same table with facts about workers.
 
         ``about`` is a frame or dict with a column ``worker``, or indexed by worker. A column
-        ``family`` says which judges err together; ``kind`` may be "person" or "model"; any
-        other column is kept.
+        ``family`` says which judges err together; ``kind`` may be "person" or "model"; other
+        columns are kept as they are.
         """
         return replace(self, about_workers=judges.describe_workers(self, about))
 
@@ -305,11 +305,11 @@ class Annotations(Parts):
         high: float | None = None,
         classes: Names = (0, 1),
     ) -> Self:
-        """Take numeric labels for scores, and the side of ``cut`` they are on for the label.
+        """Use numeric labels as scores, and their side of ``cut`` as labels.
 
         ``low`` and ``high`` are the ends of the scale (by default the lowest and the highest
-        score given); the cut is halfway by default. A label that is no number, such as an output
-        that could not be parsed, counts as declined.
+        score given); the cut is halfway by default. A label that is not a number, such as an
+        output that could not be parsed, counts as declined.
 
         >>> votes = Annotations.from_matrix([[2, 9, "?"], [8, 7, 5]], missing=None)
         >>> scored = votes.with_scores(4.5, low=0, high=9)
@@ -319,7 +319,7 @@ class Annotations(Parts):
         return replace(self, **freeze(judges.score(self, low, high, cut, classes)))
 
     def decline(self, labels: Names) -> Self:
-        """Take some labels, such as "could not tell", for none: the worker declined.
+        """Treat some labels, such as "could not tell", as none: the worker declined.
 
         >>> votes = Annotations.from_matrix([["yes", "?"], ["no", "yes"]]).decline(["?"])
         >>> votes.classes.tolist(), votes.declined.tolist()
@@ -327,27 +327,27 @@ class Annotations(Parts):
         """
         return replace(self, **freeze(judges.decline(self, list(labels))))
 
-    # -- where they go -----------------------------------------------------------------
+    # -- conversion --------------------------------------------------------------------
 
     def to_frame(self) -> pd.DataFrame:
-        """A long frame ``task, worker, label`` (and ``weight``, ``time`` if known)."""
+        """Return a long frame ``task, worker, label`` (and ``weight``, ``time`` if known)."""
         return frames.to_frame(self)
 
     def to_matrix(self, missing: object = np.nan) -> pd.DataFrame:
-        """A wide frame, one row per task and one column per worker; repeats are refused."""
+        """Return a wide frame, one row per task, one column per worker; repeats are refused."""
         return wide.to_matrix(self, missing)
 
     def to_snorkel(self) -> Ints:
-        """A Snorkel label matrix: class numbers, -1 where a worker abstains."""
+        """Return a Snorkel label matrix: class numbers, -1 where a worker abstains."""
         return wide.to_snorkel(self)
 
     def to_dict(self) -> dict[Hashable, dict[Hashable, Hashable]]:
-        """``{task: {worker: label}}``; repeats are refused."""
+        """Return ``{task: {worker: label}}``; repeats are refused."""
         return wide.to_dict(self)
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:
-    """Whether two optional columns are equal."""
+    """Return whether two optional columns are equal."""
     if a is None or b is None:
         return a is b
     return a.equals(b) if isinstance(a, pd.DataFrame) else np.array_equal(a, b)

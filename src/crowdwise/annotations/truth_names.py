@@ -1,4 +1,4 @@
-"""Truths beside labels: booleans and numbers named alike, and classes that nobody chose."""
+"""Truths beside labels: consistent names for booleans and numbers, and unused classes."""
 
 import warnings
 
@@ -22,9 +22,9 @@ NUMBERS = {int, float, np.int64, np.float64}
 
 
 def part_together(labels: pd.Series, truths: pd.Series) -> list[pd.Series]:
-    """Labels and truths with booleans named alike, where one of them has numbers beside them.
+    """Name booleans alike in labels and truths, if either has numbers as well.
 
-    Where one of them has numbers only and the other booleans only, 1 is true.
+    If one has only numbers and the other only booleans, 1 is true.
     """
     columns = [labels, truths]
     if is_scale(labels) or all(map(_is_plain, columns)):
@@ -35,7 +35,7 @@ def part_together(labels: pd.Series, truths: pd.Series) -> list[pd.Series]:
         return [labels, pd.Series([_as_number(own) for own in truths], truths.index, dtype=object)]
     if kinds[0] <= TRUTHS and kinds[1] <= NUMBERS:
         return columns
-    together = part_booleans(np.concatenate(distinct))  # refuses text that looks alike
+    together = part_booleans(np.concatenate(distinct))  # refuses text that looks the same
     if not any(isinstance(value, Truth) for value in together):
         return columns
     return [pd.Series(map(name_truth, own), own.index, dtype=object) for own in columns]
@@ -46,7 +46,7 @@ def _as_number(value: object) -> object:
 
 
 def _is_plain(column: pd.Series) -> bool:
-    """Whether a column's type leaves no room for a boolean beside something else."""
+    """Return whether a column's type rules out a mix of booleans and other values."""
     return column.dtype != object and not isinstance(column.dtype, pd.CategoricalDtype)
 
 
@@ -57,13 +57,13 @@ def _list_distinct(column: pd.Series) -> Array:
 
 
 def is_scale(values: object) -> bool:
-    """Whether the values are an ordered categorical, that is, on a scale."""
+    """Return whether the values are an ordered categorical, that is, on a scale."""
     dtype = getattr(values, "dtype", None)
     return isinstance(dtype, pd.CategoricalDtype) and bool(dtype.ordered)
 
 
 def warn_unseen_truths(truths: Names, classes: Names, so: str) -> Array:
-    """Which truths are of no known class; a warning says so, and what follows."""
+    """Return which truths have an unknown class; a warning names them and the consequence."""
     unseen: Array = locate(classes, truths) < 0
     if unseen.any():
         fact = f"{int(unseen.sum()):,} of {plural(len(unseen), 'truth')} are of an unknown class"
@@ -73,7 +73,7 @@ def warn_unseen_truths(truths: Names, classes: Names, so: str) -> Array:
 
 
 def note_unseen_truths(truths: Names, classes: Names) -> tuple[str, ...]:
-    """A note on truths of a class that no worker gave; also a warning where it looks wrong."""
+    """Note truths of a class that no worker gave; also warn if it looks like a mistake."""
     unseen = as_names(truths)[locate(classes, truths) < 0]
     if not len(unseen):
         return ()
@@ -84,7 +84,7 @@ def note_unseen_truths(truths: Names, classes: Names) -> tuple[str, ...]:
 
 
 def compare_classes(truths: Names, classes: Names) -> dict[str, str]:
-    """For a message: the classes of truths, the known ones, and what to do."""
+    """For a message: compare the classes of truths with the known ones, and give advice."""
     own, known = encode(as_names(truths), "label")[0], as_names(classes)
     usual = "check that both use the same names, and the same type (numbers or text)"
     return {
@@ -95,7 +95,7 @@ def compare_classes(truths: Names, classes: Names) -> dict[str, str]:
 
 
 def _guess_mistake(truths: Array, classes: Array) -> str:
-    """What to do about truths that look like known classes written otherwise, else nothing."""
+    """Suggest a fix for truths that look like known classes written differently, if any."""
     true, known = set(truths.tolist()), set(classes.tolist())
     if all(isinstance(name, int) for name in true | known):
         for step, how in ((-1, "subtract 1 from"), (1, "add 1 to")):
@@ -103,5 +103,5 @@ def _guess_mistake(truths: Array, classes: Array) -> str:
                 return f"{how} the truths, if these and the labels count from different numbers"
     plain = {str(name).strip().lower() for name in known}
     if all(str(name).strip().lower() in plain for name in true):
-        return "write both alike: they differ in type (numbers or text), case or spaces"
+        return "write both in the same way: they differ in type (numbers or text), case or spaces"
     return ""

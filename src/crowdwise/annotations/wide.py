@@ -1,4 +1,4 @@
-"""Wide tables in and out: one row per task, one column per worker."""
+"""Conversion from and to wide tables, with one row per task and one column per worker."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def columns_from_matrix(
 def _choose_names(
     role: str, given: Names | None, own: Names | None, shape: tuple[int, ...]
 ) -> Names:
-    """The names that were given, else the table's own, else numbers."""
+    """Return the names that were given, else the table's own, else numbers."""
     size = shape[0] if role == "task" else shape[1]
     names = next((names for names in (given, own) if names is not None), range(size))
     if len(names) != size:
@@ -107,7 +107,7 @@ def columns_from_dict(
 
 
 def to_snorkel(table: Columns) -> Ints:
-    """Class numbers in a tasks x workers array, -1 where there is no label."""
+    """Return class numbers in a tasks x workers array, -1 if there is no label."""
     _refuse_repeats(table)
     grid = np.full(table.shape, -1, dtype=np.int64)
     grid[table.task, table.worker] = table.label
@@ -128,7 +128,7 @@ def _refuse_repeats(table: Columns) -> None:
 
 
 def to_matrix(table: Columns, missing: Any) -> pd.DataFrame:
-    """Class names in a tasks x workers frame, ``missing`` where there is no label."""
+    """Return class names in a tasks x workers frame, ``missing`` if there is no label."""
     grid = to_snorkel(table)
     names = np.append(table.classes.astype(object), missing)
     frame = pd.DataFrame(names[grid], index=table.tasks, columns=table.workers)
@@ -136,7 +136,7 @@ def to_matrix(table: Columns, missing: Any) -> pd.DataFrame:
 
 
 def to_dict(table: Columns) -> dict[Hashable, dict[Hashable, Hashable]]:
-    """The labels as ``{task: {worker: label}}``."""
+    """Return the labels as ``{task: {worker: label}}``."""
     _refuse_repeats(table)
     who = table.workers[table.worker].tolist()
     what = table.classes[table.label].tolist()
@@ -148,7 +148,7 @@ def to_dict(table: Columns) -> dict[Hashable, dict[Hashable, Hashable]]:
 
 
 def find_scale(frame: pd.DataFrame) -> Array | None:
-    """The categories, in their order, where all columns are of one ordered categorical type."""
+    """Return the ordered categories, if all columns are of one ordered categorical type."""
     kinds = set(frame.dtypes)
     if len(kinds) != 1 or not is_scale(frame.iloc[:, 0]):
         return None
@@ -156,7 +156,7 @@ def find_scale(frame: pd.DataFrame) -> Array | None:
 
 
 def _as_grid(matrix: Any) -> tuple[Array, Names | None, Names | None, Array | None]:
-    """The cells as a 2-D array, names of rows and columns, and a scale, where there are any."""
+    """Return the cells as a 2-D array, names of rows and columns, and any scale."""
     if isinstance(matrix, pd.DataFrame):
         return matrix.to_numpy(), matrix.index, matrix.columns, find_scale(matrix)
     frame = as_narwhals(matrix)
@@ -215,5 +215,5 @@ def _equal(values: Array, value: object) -> Array:
 
 
 def _simplify(labels: Array) -> Names:
-    """Labels of a mixed table as integers or text, where all of them are."""
+    """Convert labels of a mixed table to integers or text, if all of them allow it."""
     return pd.Series(labels).infer_objects() if labels.dtype == object else labels

@@ -1,4 +1,4 @@
-"""What methods derive from: aggregators, learners, embedders; their traits, parameter checks."""
+"""Base classes of aggregators, learners and embedders; their traits and parameter checks."""
 
 from crowdwise.base.aggregator import Aggregator, by_worker
 from crowdwise.base.confusion_model import ConfusionModel, PairModel

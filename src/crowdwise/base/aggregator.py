@@ -1,4 +1,4 @@
-"""What every truth-inference method shares: validation, prediction, bookkeeping."""
+"""The shared part of truth-inference methods: validation, prediction, bookkeeping."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -45,14 +45,14 @@ from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
 log = logging.getLogger("crowdwise")
 COMPACT = (
-    "choose MajorityVote, Wawa, ZeroBasedSkill or OneCoin, which take memory by the annotation; "
+    "choose MajorityVote, Wawa, ZeroBasedSkill or OneCoin, which need memory per annotation only; "
     "or merge rare classes"
 )
 UNKNOWN_WORKERS = ("average", "ignore", "error")
 
 
 def find_devices() -> ModuleType:
-    """The engines that need PyTorch."""
+    """Import the engines that need PyTorch."""
     try:
         from crowdwise.inference.engines import device
     except ImportError as error:
@@ -67,33 +67,33 @@ def _takes_updates(model: "Aggregator") -> bool:
 class Aggregator(Savable, BaseEstimator, ABC):
     """Turn a crowd's labels into one distribution over the classes per task.
 
-    A method fills in ``_fit`` and ``_posterior``, which see the annotations through an
-    :class:`~crowdwise.inference.Engine`; the rest lives here. Learned arrays with a row per
+    A method implements ``_fit`` and ``_posterior``, which see the annotations through an
+    :class:`~crowdwise.inference.Engine`; everything else is here. Learned arrays with a row per
     worker or per task are returned by ``_worker_rows`` and ``_task_rows``, so that ``predict``
-    can bring them in line with other annotations.
+    can align them with other annotations.
 
     Attributes
     ----------
     tasks_, workers_, classes_ : ndarray
         Names, in the order of every learned array.
     posterior_ : ndarray of shape (n_tasks, n_classes)
-        P(truth | labels) of the tasks that were fitted. Where that would take more than 1 GB,
-        a :class:`~crowdwise.inference.CompactPosterior`, which gives the same rows when asked.
+        P(truth | labels) of the fitted tasks. If that would take more than 1 GB, a
+        :class:`~crowdwise.inference.CompactPosterior`, which returns the same rows on request.
     labels_ : Series
         Most probable label of each task, named ``agg_label``.
     probas_ : DataFrame
-        ``posterior_`` with its names.
+        ``posterior_`` with names.
     """
 
     traits: ClassVar[Traits] = Traits()
-    _updates: ClassVar[LiveUpdates | None] = None  # for methods that fill in ``_learn``
+    _updates: ClassVar[LiveUpdates | None] = None  # for methods that implement ``_learn``
     _live: LiveCrowd | None = None
     _parameter_constraints: ClassVar[Constraints] = {}
     tasks_: Array
     workers_: Array
     classes_: Array
     posterior_: Floats
-    idle_: Ints  # numbers of workers without a label that counts, if there are any
+    idle_: Ints  # numbers of workers without a label that counts, if any
 
     @checks_params
     def fit(self, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:
@@ -102,10 +102,10 @@ class Aggregator(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         annotations : Annotations, frame, array, dict or path
-            Whatever :func:`crowdwise.io.as_annotations` takes. Nothing is learned from tasks
-            without labels; they get what the method says of a task that nobody has labeled.
+            Anything that :func:`crowdwise.io.as_annotations` accepts. Nothing is learned from
+            tasks without labels; they get the method's distribution for a task without labels.
         gold : mapping, Series, frame or array, optional
-            Known truths of some tasks. They are kept, and methods that can learn from them do.
+            Known truths of some tasks. They are kept, and learned from if the method can.
         """
         if isinstance(annotations, StoredAnnotations):
             return self._fit_stored(annotations, gold)
@@ -117,7 +117,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         self.tasks_, self.workers_, self.classes_ = data.tasks, data.workers, data.classes
         self._note_idle(data.worker)
         known = find_labeled(data) if codes is None else find_labeled(data) | (codes >= 0)
-        if self.traits.abstention_counts:  # nobody labeled them; with labels of weight 0, who knows
+        if self.traits.abstention_counts:  # nobody labeled them; unclear for labels of weight 0
             known |= votes.redundancy == 0
         engine = self._engine(data, codes)
         if known.all() or isinstance(engine, CompactEngine):
@@ -163,16 +163,16 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return self
 
     def fit_engine(self, engine: Engine, classes: Array) -> Posterior:
-        """Learn from the annotations of an engine, wherever it is, and return the posterior.
+        """Learn from the annotations of an engine, wherever it runs; returns the posterior.
 
-        Where several ranks have some of the tasks each, every rank calls this on its own engine
+        If several ranks have some of the tasks each, every rank calls this on its own engine
         and learns the same; the posterior has the rows of its own tasks.
         """
         if engine.group.size > 1 and getattr(self, "random_state", 0) is None:
             raise ParameterError(
                 explain(
-                    f"{type(self).__name__}(random_state=None) would draw other random numbers on "
-                    "every rank.",
+                    f"{type(self).__name__}(random_state=None) would draw different random "
+                    "numbers on every rank.",
                     fix="give a seed, such as random_state=0",
                 )
             )
@@ -183,7 +183,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return self._fit(engine)
 
     def _note_idle(self, worker: Ints) -> None:
-        """Keep in mind which workers have no label that counts: nothing is known of them."""
+        """Remember which workers have no label that counts, so nothing is known about them."""
         if "idle_" in vars(self):
             del self.idle_
         seen = np.zeros(len(self.workers_), dtype=bool)
@@ -192,7 +192,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
             self.idle_ = np.flatnonzero(~seen)
 
     def _engine(self, data: Annotations, gold: Ints | None = None) -> Engine:
-        """The engine that suits the annotations; refuses what would not fit into memory."""
+        """Choose the engine for the annotations; refuse what would not fit into memory."""
         engine, device = MemoryEngine(data, gold, self._n_jobs), self._device
         needed = self._memory(engine)
         if device is None and self.traits.compact and data.soft is None and needed > memory.LARGE:
@@ -201,24 +201,24 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return self._sweeper(data, gold)
 
     def _sweeper(self, data: Annotations, gold: Ints | None) -> MemoryEngine:
-        """An engine with an array of tasks x classes, where ``device`` says."""
-        if self._device is None or not self.traits.blockwise:  # which collect what they need
+        """Make an engine with an array of tasks x classes, on the given ``device``."""
+        if self._device is None or not self.traits.blockwise:  # such methods collect what they need
             return MemoryEngine(data, gold, self._n_jobs)
         return find_devices().DeviceEngine.bring(self._device, data, gold, self._n_jobs)
 
     @property
     def _device(self) -> str | None:
-        """Where to sweep, if that is a parameter."""
+        """The device to sweep on, if that is a parameter."""
         return cast("str | None", getattr(self, "device", None))
 
     @property
     def _n_jobs(self) -> int | None:
-        """How many threads to use, where that is a parameter."""
+        """The number of threads, if that is a parameter."""
         return cast("int | None", getattr(self, "n_jobs", None))
 
     def _memory(self, engine: Engine) -> int:
-        """About how many bytes fitting takes beside the annotations."""
-        return 24 * engine.n_tasks * engine.n_classes  # the posterior, and two more in passing
+        """Estimate how many bytes fitting takes besides the annotations."""
+        return 24 * engine.n_tasks * engine.n_classes  # the posterior, and two temporary ones
 
     def _fit_known(self, data: Annotations, gold: Ints | None, known: Array) -> Posterior:
         """Fit to the tasks that have a label or gold; the others do not count."""
@@ -242,14 +242,14 @@ class Aggregator(Savable, BaseEstimator, ABC):
         memory: float | None = None,
         wait: bool = True,
     ) -> Self:
-        """Learn from more labels: of known tasks and workers, or of new ones.
+        """Learn from more labels, of known tasks and workers or of new ones.
 
-        The first call begins a live model; a model that was fitted keeps no labels and cannot
-        be continued. Tasks with new labels are judged again at once, others in turn, as far as
-        a bounded effort per label allows. Whenever the labels pass another thousand, and before
-        that when there are 0.5% more (25% for methods with one end), all tasks are judged anew:
-        results are then those of ``fit`` on all labels so far. ``save`` keeps the labels too,
-        so that a loaded model goes on.
+        The first call starts a live model; a model that was fitted stores no labels and cannot
+        be continued. Tasks with new labels are inferred again at once, others in turn, within a
+        bounded effort per label. Whenever the labels pass another thousand, and before that when
+        there are 0.5% more (25% for methods with a unique optimum), all tasks are inferred again:
+        results are then those of ``fit`` on all labels so far. ``save`` stores the labels too, so
+        a loaded model can continue.
 
         Parameters
         ----------
@@ -258,18 +258,18 @@ class Aggregator(Savable, BaseEstimator, ABC):
         gold : mapping, Series, frame or array, optional
             Known truths of tasks in ``annotations``.
         memory : float, optional
-            For workers who change: a label counts 1/e as much for its worker's skill after so
-            many later labels of the worker, and a task is not judged again once its last label
-            is twice as old. Labels of one call are ordered by their times, or else by task.
-            Given in the first call; by default nothing is forgotten.
+            For workers who change: a label counts 1/e as much for its worker's skill after this
+            many later labels by the worker, and a task is not inferred again once its last label
+            is twice as old. Labels of one call are ordered by time, or else by task.
+            Set in the first call; by default nothing is forgotten.
         wait : bool, default=True
-            Whether to wait while all tasks are judged anew, which takes about a second for a
-            million labels. If not, a thread does so beside, and a later call takes it over:
-            for services.
+            Whether to wait while all tasks are inferred again, which takes about a second for a
+            million labels. If not, a background thread does so, and a later call takes over its
+            result: for services.
 
         Notes
         -----
-        Learned arrays are views of ones that grow: copy what has to outlive the next update.
+        Learned arrays are views of arrays that grow: copy what must outlive the next update.
         """
         if self._updates is not None:
             self._updates.update(self, annotations, gold, memory, wait)
@@ -283,7 +283,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
     def predict_proba(
         self, annotations: AnnotationsLike, *, unknown_workers: str = "average"
     ) -> pd.DataFrame:
-        """Label distribution of every task, a frame task x class.
+        """Return the label distribution of every task, a frame task x class.
 
         A label unknown to ``fit`` is an error. A worker unknown to ``fit`` counts as the
         ``"average"`` one, is left out (``"ignore"``), or is an ``"error"``.
@@ -291,7 +291,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return as_frame(*self._infer(annotations, unknown_workers), self.classes_)
 
     def _infer(self, annotations: AnnotationsLike, unknown_workers: str) -> tuple[Posterior, Array]:
-        """P(truth | labels) of other annotations, and the names of their tasks."""
+        """Return P(truth | labels) of other annotations, and the names of their tasks."""
         check_is_fitted(self)
         if unknown_workers not in UNKNOWN_WORKERS:
             raise ParameterError(
@@ -312,7 +312,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
     def predict(
         self, annotations: AnnotationsLike, *, unknown_workers: str = "average"
     ) -> pd.Series:
-        """Most probable label of every task, a series named ``agg_label``."""
+        """Return the most probable label of every task, a series named ``agg_label``."""
         posterior, tasks = self._infer(annotations, unknown_workers)
         return name_labels(self._choose(posterior), tasks, self.classes_)
 
@@ -327,17 +327,17 @@ class Aggregator(Savable, BaseEstimator, ABC):
         return self.fit(annotations, gold).probas_
 
     def score(self, annotations: AnnotationsLike, truth: GoldLike = None) -> float:
-        """Share of the tasks with a known truth whose label is right; ties count in part.
+        """Return the share of tasks with a known truth whose label is right; ties count in part.
 
-        In ``cross_val_score`` and ``GridSearchCV`` tasks are split: workers are learned from
-        some, and judged by their labels of others. Truths given there are gold in training.
+        In ``cross_val_score`` and ``GridSearchCV``, tasks are split: workers are learned from
+        some tasks, and evaluated by their labels of others. There, truths are gold in training.
 
         Parameters
         ----------
         annotations : Annotations, frame, array, dict or path
-            What to predict from.
+            The labels to predict from.
         truth : mapping, Series, frame or array, optional
-            True label by task, or one for each task in order; tasks without are not scored.
+            True label by task, or one for each task in order; tasks without one are not scored.
             By default those that came with the annotations.
         """
         data = as_annotations(annotations)
@@ -352,7 +352,7 @@ class Aggregator(Savable, BaseEstimator, ABC):
                 )
             )
         posterior, _ = self._infer(data[place], "average")
-        unseen = warn_unseen_truths(true, self.classes_, "no prediction is right there")
+        unseen = warn_unseen_truths(true, self.classes_, "all predictions for them are wrong")
         right = share_right(posterior, np.maximum(locate(self.classes_, true), 0))
         return float(np.where(unseen, 0.0, right).mean())
 
@@ -382,18 +382,18 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
     @abstractmethod
     def _posterior(self, engine: Engine) -> Posterior:
-        """P(truth | labels) under the learned attributes, shape (n_tasks, n_classes)."""
+        """Return P(truth | labels) under the learned attributes, shape (n_tasks, n_classes)."""
 
     def _learn(self, sums: Sums, crowd: Floats) -> None:
         """Set the learned attributes of ``workers_`` from their sums, and from all workers'."""
         raise NotImplementedError
 
     def _take(self, votes: Annotations) -> Annotations:
-        """New labels as the method sees them, when they come in an update."""
+        """Prepare new labels of an update for the method."""
         return votes
 
     def _count(self, engine: MemoryEngine, posterior: Floats) -> Floats:
-        """What an update counts of each task when it judges workers: its posterior."""
+        """Return what an update counts for each task when it assesses workers: its posterior."""
         return posterior
 
     def _learned(self) -> dict[str, Value]:
@@ -407,15 +407,15 @@ class Aggregator(Savable, BaseEstimator, ABC):
             self._updates.reopen(self, ledger)
 
     def _average_task(self, rows: Floats) -> Floats:
-        """The row of a task that was not fitted."""
+        """Return the row for a task that was not fitted."""
         return rows.mean(axis=0)
 
     def _choose(self, posterior: Posterior) -> Ints:
-        """Class number of each task's label; the first of tied ones, ``-1`` for none."""
+        """Return each task's class number; the first of tied ones, ``-1`` for none."""
         return choose(posterior)
 
     def _refuse(self, data: Annotations) -> None:
-        """Raise an error for annotations that the method cannot work with."""
+        """Refuse annotations that the method cannot work with."""
         if self.traits.binary_only and data.n_classes > 2:
             raise AnnotationError(
                 explain(
@@ -426,14 +426,14 @@ class Aggregator(Savable, BaseEstimator, ABC):
             )
 
     def _note_order(self, classes: Array) -> None:
-        """Log the order of the classes, where it matters and is not plain."""
+        """Log the order of the classes, if it matters and is not obvious."""
         if self.traits.ordinal and (order := describe_order(classes)):
             log.warning("%s: %s", type(self).__name__, order)
 
     def _adapt(self, data: Annotations, *, unknown_workers: bool) -> Self:
-        """A shallow copy whose learned arrays have the rows of ``data``.
+        """Make a shallow copy whose learned arrays have the rows of ``data``.
 
-        With ``unknown_workers``, one more worker stands for all of them: the average.
+        With ``unknown_workers``, an average worker at the end represents all of them.
         """
         model, moved, idle = copy(self), {}, vars(self).get("idle_", ())
         if unknown_workers:
@@ -441,14 +441,14 @@ class Aggregator(Savable, BaseEstimator, ABC):
                 heard = np.delete(rows, idle, axis=0) if len(idle) else rows
                 moved[name] = np.concatenate([rows, heard.mean(axis=0, keepdims=True)])
         by_task = self._task_rows()
-        place = locate(self.tasks_, data.tasks) if by_task else None  # -1 takes the last row
+        place = locate(self.tasks_, data.tasks) if by_task else None  # -1 selects the last row
         for name, rows in by_task.items():
             moved[name] = np.concatenate([rows, self._average_task(rows)[None]])[place]
         model._restore(moved)
         return model
 
     def _refuse_streamed(self) -> None:
-        """Refuse what would need all tasks in memory."""
+        """Refuse operations that would need all tasks in memory."""
         check_is_fitted(self)
         if isinstance(self.posterior_, StreamedPosterior):
             raise AnnotationError(
@@ -461,18 +461,18 @@ class Aggregator(Savable, BaseEstimator, ABC):
 
 
 def by_worker(values: Floats, workers: Array, name: str = "skill") -> pd.Series:
-    """A series with one value per worker."""
+    """Make a series with one value per worker."""
     return pd.Series(values, index=pd.Index(workers, name="worker"), name=name)
 
 
 def _with_unknown_worker(annotations: Annotations) -> Annotations:
-    """The annotations with a last worker that stands for all unknown ones."""
+    """Append a last worker that represents all unknown ones."""
     workers = np.append(annotations.workers.astype(object), "unknown worker")
     return replace(annotations, workers=workers)
 
 
 def _keep_gold(posterior: Posterior, gold: Ints | None = None) -> Posterior:
-    """The posterior with gold kept, as an array wherever that is not too large."""
+    """Return the posterior with gold set, as an array unless that is too large."""
     if not isinstance(posterior, CompactPosterior):
         return clamp(posterior, gold)
     known = posterior.clamp(gold)

@@ -1,4 +1,4 @@
-"""What methods with a confusion matrix per worker share."""
+"""The shared part of methods with a confusion matrix per worker."""
 
 from collections.abc import Mapping
 from typing import Self
@@ -41,9 +41,9 @@ class ConfusionModel(Aggregator):
 
 
 class PairModel(Aggregator):
-    """A method whose ``belief_`` is kept only for the (worker, label) pairs that occur.
+    """A method whose ``belief_`` is stored only for the (worker, label) pairs that occur.
 
-    ``confusion_`` and ``counts_``, matrices of all pairs, are made when they are asked for.
+    ``confusion_`` and ``counts_``, matrices of all pairs, are made on request.
     """
 
     prior_: Floats
@@ -65,7 +65,7 @@ class PairModel(Aggregator):
 
     @property
     def _averages(self) -> bool:
-        """Whether matrices are unknowns to average over: E[log confusion] is what counts."""
+        """Whether matrices are unknowns to average over, so that E[log confusion] counts."""
         return True
 
     @property
@@ -73,7 +73,7 @@ class PairModel(Aggregator):
         return np.asarray(np.log(self.prior_))
 
     def _tables(self, engine: Engine) -> tuple[Floats, float]:
-        """The workers' tables, and what their prior adds to the objective."""
+        """Return the workers' tables, and their prior's contribution to the objective."""
         if not self._averages:
             return self.belief_.log_mean(engine.n_threads)
         table, distance = self.belief_.expected_log(engine.n_threads)
@@ -95,13 +95,13 @@ class PairModel(Aggregator):
 
 
 def make_whole(belief: PairBelief) -> Floats:
-    """Counts of all pairs, (worker, truth, label), if they fit into memory."""
+    """Return counts of all pairs, (worker, truth, label), if they fit into memory."""
     refuse_matrices(belief.pairs.n_workers, belief.pairs.n_classes, "use skills_ and predict")
     return belief.all_counts()
 
 
 def refuse_matrices(n_workers: int, n_classes: int, fix: str) -> None:
-    """Refuse to make a matrix for every worker where they would not fit into memory."""
+    """Refuse to make a matrix for every worker if they would not fit into memory."""
     if (needed := 8 * n_workers * n_classes**2) > LARGE:
         size = f"{n_workers:,} matrices of {n_classes:,} x {n_classes:,}"
         refuse_too_large("confusion_", needed, size, fix, AnnotationError)

@@ -1,4 +1,4 @@
-"""The verbs that every embedder shares, with a network behind them or not."""
+"""The shared methods of embedders, with or without a network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldL
 class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Learn a representation of tasks from their features and disagreeing labels.
 
-    A method fills in ``fit`` and ``_transform``.
+    A method implements ``fit`` and ``_transform``.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     feature_shape_ : tuple of int
         Shape of one task's features.
     n_features_in_, feature_names_in_ : int and ndarray
-        Number of features where they are rows of numbers, and their names in a frame.
+        Number of features if they are rows of numbers, and their names if in a frame.
     """
 
     traits: ClassVar[LearnerTraits] = LearnerTraits(random_per=("task",))
@@ -49,17 +49,17 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @classmethod
     def recipe(cls, name: str, **changes: Any) -> Self:
-        """The method with settings of its paper or code; ``recipes`` lists the names."""
+        """Make the method with the settings of its paper or code; ``recipes`` lists the names."""
         return cls(**{**find_recipe(cls, cls.recipes, name), **changes})
 
     @abstractmethod
     def fit(self, X: FeaturesLike, annotations: AnnotationsLike, gold: GoldLike = None) -> Self:
-        """Learn from features and annotations; a failure leaves the model as it was."""
+        """Learn from features and annotations; a failure leaves the model unchanged."""
 
     def transform(self, X: FeaturesLike) -> Floats | pd.DataFrame:
-        """The representation of every row, shape (n_rows, size).
+        """Return the representation of every row, shape (n_rows, size).
 
-        A frame gives a frame with the same index, so that a later step finds its tasks by name.
+        A frame gives a frame with the same index, so that later steps can match tasks by name.
         """
         check_is_fitted(self)
         found = self._transform(X)
@@ -75,7 +75,7 @@ class Embedder(Savable, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @abstractmethod
     def _transform(self, X: FeaturesLike) -> Floats:
-        """The representation of every row, shape (n_rows, size)."""
+        """Return the representation of every row, shape (n_rows, size)."""
 
     @property
     def _n_features_out(self) -> int:

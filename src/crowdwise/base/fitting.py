@@ -1,4 +1,4 @@
-"""What every ``fit`` does with its input: rows and columns by name, and all or nothing."""
+"""Input handling shared by all ``fit`` methods: rows and columns by name, all or nothing."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def order_by_name(
     *,
     needed: bool = False,
 ) -> Ints | None:
-    """The row of each name in a frame or series that is indexed by them; None for anything else.
+    """Match the rows of a frame or series to names by its index; None for anything else.
 
-    An index that holds none of the names says nothing, unless it is ``needed``; one that holds
-    some of them, or some twice, is refused, also where it may hold numbers of other rows.
+    An index with none of the names is ignored, unless it is ``needed``; one with only
+    some of them, or some twice, is refused, even if it may be numbers of other rows.
     """
     if names is None or not isinstance(X, pd.DataFrame | pd.Series):
         return None
@@ -40,9 +40,9 @@ def order_by_name(
 def place_by_name(
     index: pd.Index, names: Array, role: str, where: str, *, needed: bool = False
 ) -> Ints | None:
-    """Where each name stands in an index; None if things are to be taken as they come."""
+    """Return each name's position in an index; None if rows are to be used in order."""
     counted = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
-    counted &= index.name != role  # which says that these are names
+    counted &= index.name != role  # an index of this name has names
     wanted = pd.Index(as_names(names))
     if counted or index.equals(wanted):
         return None
@@ -68,7 +68,7 @@ def place_by_name(
 
 
 def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str) -> None:
-    """Names that are text here and numbers there, in another order."""
+    """Refuse names that are text here and numbers there, in another order."""
     text = labels.astype(str)
     if labels.dtype == wanted.dtype or not text.is_unique:
         return
@@ -87,9 +87,9 @@ def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str
 
 
 def column_names(X: FeaturesLike, role: str = "task", what: str = "X") -> Array | None:
-    """Names of a frame's columns, where all of them are text; None for anything else.
+    """Return the names of a frame's columns if all of them are text; else None.
 
-    Columns that name the rows, or hold truths, are refused: they are no features.
+    Columns that name the rows, or contain truths, are refused: they are not features.
     """
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     columns = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
@@ -120,7 +120,7 @@ def _refuse_other_roles(columns: Iterable[object], role: str, what: str) -> None
 
 
 def refuse_other_columns(names: Array | None, known: Array | None, what: str = "X") -> None:
-    """Columns with other names than in fit, or in another order."""
+    """Refuse columns with other names than in fit, or in another order."""
     if names is None or known is None or np.array_equal(names, known):
         return
     n = min(len(names), len(known))
@@ -140,8 +140,8 @@ def refuse_other_columns(names: Array | None, known: Array | None, what: str = "
 
 
 def in_task_order(X: FeaturesLike, tasks: Array) -> FeaturesLike:
-    """The same X, of any kind, with one row per task in their order."""
-    column_names(X)  # refuses those that are no features
+    """Return the same X, of any kind, with one row per task in order."""
+    column_names(X)  # refuses columns that are not features
     order = order_by_name(X, tasks)
     if order is not None:
         return X.iloc[order]
@@ -151,26 +151,26 @@ def in_task_order(X: FeaturesLike, tasks: Array) -> FeaturesLike:
 
 
 def n_rows(X: FeaturesLike) -> int:
-    """How many rows X has, of any kind."""
+    """Return the number of rows of X, of any kind."""
     if np.isscalar(X) or getattr(X, "shape", None) == ():
         refuse_flat(())
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def refuse_width(found: int, expected: int) -> None:
-    """Another number of features than in fit."""
+    """Refuse another number of features than in fit."""
     if found != expected:
         raise AnnotationError(
             explain(
                 f"X has {found:,} features.",
                 expected=f"the {expected:,} features of fit",
-                fix="prepare X as it was prepared for fit",
+                fix="prepare X in the same way as for fit",
             )
         )
 
 
 def refuse_other_rows(found: int, tasks: Array) -> NoReturn:
-    """Another number of rows than there are tasks."""
+    """Refuse another number of rows than there are tasks."""
     raise AnnotationError(
         explain(
             f"X has {found:,} rows, but there are {len(tasks):,} tasks.",
@@ -181,11 +181,11 @@ def refuse_other_rows(found: int, tasks: Array) -> NoReturn:
 
 
 def refuse_flat(shape: tuple[int, ...]) -> NoReturn:
-    """Features without rows or columns."""
+    """Refuse features without rows or columns."""
     raise AnnotationError(
         explain(
             f"X has shape {shape}.",
-            expected="two dimensions or more, rows being tasks, and a column or more",
+            expected="two dimensions or more, with tasks as rows, and at least one column",
             fix="use X.reshape(-1, 1) for a single feature",
         )
     )
@@ -193,7 +193,7 @@ def refuse_flat(shape: tuple[int, ...]) -> NoReturn:
 
 @contextmanager
 def all_or_nothing(model: BaseEstimator) -> Iterator[None]:
-    """A model as it was before, should learning fail."""
+    """Restore a model if learning fails."""
     before = dict(vars(model))
     try:
         yield

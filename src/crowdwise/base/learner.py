@@ -1,4 +1,4 @@
-"""The verbs that every learner shares, with a network behind them or not."""
+"""The shared methods of learners, with or without a network."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ WorkersLike: TypeAlias = Hashable | Sequence[Hashable] | Array  # a name, or sev
 
 
 class Learner(ClassifierMixin, BaseEstimator, ABC):
-    """A classifier learned from features and disagreeing labels, with scikit-learn's verbs.
+    """A classifier learned from features and disagreeing labels, with scikit-learn's methods.
 
-    A learner has ``fit(X, annotations, worker_features=None, gold=None)``, and what is abstract
-    here; predictions, scores and saving follow.
+    A learner implements ``fit(X, annotations, worker_features=None, gold=None)`` and the abstract
+    methods here; predictions, scores and saving follow.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         P(truth | features, labels) of the training tasks, task x class.
     """
 
-    # Names along the axes of learned arrays; what a file holds is checked against them.
+    # Names of the axes of learned arrays, to check what a file contains.
     _axes: ClassVar[Mapping[str, Axes]] = Savable._axes
     classes_: Array
     workers_: Array
@@ -59,11 +59,11 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def traits(self) -> LearnerTraits:
-        """What the learner promises."""
+        """The learner's promises."""
         return LearnerTraits()
 
     def set_params(self, **params: object) -> Self:
-        """Set parameters; ``part__name`` changes a copy of the part, which others may share."""
+        """Set parameters; ``part__name`` changes a copy of the part, which may be shared."""
         own = self.get_params(deep=False)
         for part in {name.partition("__")[0] for name in params if "__" in name} - params.keys():
             if hasattr(own.get(part), "get_params"):
@@ -72,17 +72,17 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def predict_proba(self, X: FeaturesLike) -> Floats:
-        """P(truth | features) of every row, shape (n_rows, n_classes)."""
+        """Return P(truth | features) of every row, shape (n_rows, n_classes)."""
 
     @abstractmethod
     def _label_proba(self, X: FeaturesLike, row: Ints, worker: Ints) -> Floats:
-        """P(label | features, worker), one line for each given row of X and worker number.
+        """Return P(label | features, worker) for each given row of X and worker number.
 
-        The number after the last worker stands for one who was never seen.
+        The number after the last worker means an unknown one.
         """
 
     def predict(self, X: FeaturesLike) -> Array:
-        """Most probable class of every row."""
+        """Return the most probable class of every row."""
         proba = self.predict_proba(X)  # which also checks that the model is fitted
         return self.classes_[proba.argmax(axis=1)]
 
@@ -93,17 +93,17 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         if isinstance(y, Annotations) or is_table(y):
             return self.log_likelihood(X, y)
         found = float(super().score(X, y, sample_weight))
-        warn_unseen_truths(np.ravel(y), self.classes_, "no prediction is right there")
+        warn_unseen_truths(np.ravel(y), self.classes_, "all predictions for them are wrong")
         return found
 
     def log_likelihood(self, X: FeaturesLike, annotations: AnnotationsLike) -> float:
-        """Mean log P(label | features, worker) of annotations, an honest score without truth."""
+        """Return the mean log P(label | features, worker), which needs no truths."""
         votes = as_annotations(annotations)
         X = in_task_order(in_rows_of(X, annotations), votes.tasks)
         return self._log_likelihood(X, votes)
 
     def _log_likelihood(self, X: FeaturesLike, votes: Annotations) -> float:
-        """The same, for one row per task in their order."""
+        """Do the same for one row per task in order."""
         check_is_fitted(self)
         votes = keep_counting(votes, "score by")
         known, _ = align_to_model(votes, self.workers_, self.classes_, "average")
@@ -113,7 +113,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return float(np.average(evidence, weights=known.weight))
 
     def _worker_codes(self, workers: WorkersLike | None) -> Ints:
-        """Numbers of the named workers; a name never seen is the unknown worker."""
+        """Return the numbers of named workers; other names mean the unknown worker."""
         if workers is None:
             return np.arange(len(self.workers_))
         found = locate(self.workers_, worker_names(workers))
@@ -125,29 +125,29 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         path : str or Path
-            Where to; what is there is replaced once the new file is complete.
+            The file to write; an existing one is replaced once the new file is complete.
         """
         save(self, path)
 
     def _worker_rows(self) -> Mapping[str, Array]:
-        """Learned arrays with one row per worker, by the name of their attribute."""
+        """Return learned arrays with one row per worker, by attribute name."""
         return {}
 
     def _task_rows(self) -> Mapping[str, Array]:
-        """Learned arrays with one row per task, by the name of their attribute."""
+        """Return learned arrays with one row per task, by attribute name."""
         return {}
 
     def _learned(self) -> Tree:
-        """Learned attributes by name, as values that a file can hold."""
+        """Return learned attributes by name, as values that a file can store."""
         return learned_attributes(self)
 
     def _restore(self, learned: Tree) -> None:
-        """Take back what :meth:`_learned` gave."""
+        """Restore what :meth:`_learned` returned."""
         self.__dict__.update(learned)
 
 
 def is_table(y: AnnotationsLike) -> bool:
-    """Whether these are annotations in a frame, array or mapping, and not a column of truths."""
+    """Return whether these are annotations, as frame, array or mapping, and not truths."""
     frame = nw.from_native(y, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return len(frame.columns) > 1
@@ -155,9 +155,9 @@ def is_table(y: AnnotationsLike) -> bool:
 
 
 def worker_names(workers: WorkersLike) -> Array:
-    """Names in the order in which they were asked for; a single one may stand for itself."""
+    """Return names in the order given; a single name may stand alone."""
     if isinstance(workers, np.ndarray):
         return as_names(workers if workers.ndim else [workers.item()])
     if isinstance(workers, Iterable) and not isinstance(workers, str | bytes):
-        return as_names(cast("Sequence[Hashable]", workers))  # which refuses a set
+        return as_names(cast("Sequence[Hashable]", workers))  # refuses a set
     return as_names([workers])

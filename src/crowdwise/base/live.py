@@ -1,4 +1,4 @@
-"""Learning from labels as they come: a part that a method may have."""
+"""Live learning from new labels, as a part that a method may have."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.persist.registry import Value
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
 
-WORK = 4_000  # labels that are looked at again for each new one, at most
-ROUNDS = 100  # rounds over all tasks in one update, at most
+WORK = 4_000  # maximum number of labels that are looked at again for each new one
+ROUNDS = 100  # maximum number of rounds over all tasks in one update
 
 
 class LiveMethod(Protocol):
-    """What updates ask of a method."""
+    """The methods that updates need."""
 
     tasks_: Array
     workers_: Array
@@ -46,11 +46,11 @@ class LiveMethod(Protocol):
         """
 
     def _take(self, votes: Annotations) -> Annotations:
-        """The new labels as the method sees them."""
+        """Prepare new labels for the method."""
         ...
 
     def _count(self, engine: MemoryEngine, posterior: Floats) -> Floats:
-        """What is counted of each task when workers are judged."""
+        """Return what is counted for each task when workers are assessed."""
         ...
 
     def _fit(self, engine: Engine) -> Posterior: ...
@@ -62,13 +62,13 @@ class LiveMethod(Protocol):
 
 @dataclass(frozen=True)
 class LiveUpdates:
-    """How a method learns from more labels without a new fit: ``Aggregator.update``.
+    """Learning from more labels without a new fit: ``Aggregator.update``.
 
-    The labels so far and the sums over them are a :class:`LiveCrowd`, which the model holds.
+    The labels so far and the sums over them are a :class:`LiveCrowd`, stored in the model.
     """
 
-    # Whenever there are so many times more labels, the method begins anew from the votes, as
-    # ``fit`` does: where its answer depends on the start, an old one would lead elsewhere.
+    # Whenever there are this many times more labels, the method starts again from the votes, as
+    # ``fit`` does: if its result depends on the start, an old one would lead elsewhere.
     growth: float = 1.25
 
     def update(
@@ -79,7 +79,7 @@ class LiveUpdates:
         memory: float | None,
         wait: bool,
     ) -> None:
-        """Take new labels, and bring the model's learned attributes up to date."""
+        """Add new labels, and update the model's learned attributes."""
         votes = model._take(drop_weightless(as_annotations(labels)))
         live = self._continue(model, memory)
         live.classes.enroll(votes.classes)
@@ -101,15 +101,15 @@ class LiveUpdates:
         model.posterior_ = live.show_posterior()
 
     def _continue(self, model: LiveMethod, memory: float | None) -> LiveCrowd:
-        """The live crowd to go on with, or a new one."""
+        """Return the live crowd to continue, or a new one."""
         live = model._live
         if live is None or vars(model).get("posterior_") is not live.shown:
             if "posterior_" in vars(model):
                 name = type(model).__name__
                 raise ParameterError(
                     explain(
-                        f"This {name} was trained by fit, which keeps no labels to continue from.",
-                        fix=f"begin with model = {name}().update(first), then model.update(more)",
+                        f"This {name} was trained by fit, which stores no labels to continue from.",
+                        fix=f"start with model = {name}().update(first), then model.update(more)",
                     )
                 )
             if memory is not None and not memory > 0:
@@ -132,7 +132,7 @@ class LiveUpdates:
         return live
 
     def _refit(self, model: LiveMethod, live: LiveCrowd, wait: bool) -> Fitted | None:
-        """A fit to all labels where one is due; or without waiting, the last one made beside."""
+        """Fit all labels if that is due; without waiting, return the last background fit."""
         pending, live.pending = live.pending, None
         if not wait and pending is not None:
             if pending.done():
@@ -149,14 +149,14 @@ class LiveUpdates:
         return None
 
     def keep(self, model: LiveMethod) -> dict[str, Value]:
-        """What a file has to hold beside what the model has learned."""
+        """Return what a file needs besides the learned attributes."""
         live = model._live
         if live is None or vars(model).get("posterior_") is not live.shown:
             return {}
         return {"ledger_": live.close()}
 
     def reopen(self, model: LiveMethod, ledger: Ledger) -> None:
-        """Take back what :meth:`keep` gave, so that a loaded model goes on."""
+        """Restore what :meth:`keep` returned, so that a loaded model can continue."""
         names = model.tasks_, model.workers_, model.classes_
         model._live = LiveCrowd.reopen(ledger, *names)
         model.posterior_ = model._live.show_posterior()
@@ -168,7 +168,7 @@ def _fit_all(model: LiveMethod, snapshot: Snapshot) -> Fitted:
     name, memory = type(model).__name__, model._memory(engine)
     refuse_too_many(name, memory, engine.annotations, "merge rare classes")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # updates go on from there
+        warnings.simplefilter("ignore", ConvergenceWarning)  # updates continue from there
         posterior = clamp(as_array(model._fit(engine)), engine.gold)
     counted = model._count(engine, posterior)
     counts = MemoryEngine(engine.annotations, None, 1).count(counted)
@@ -176,7 +176,7 @@ def _fit_all(model: LiveMethod, snapshot: Snapshot) -> Fitted:
 
 
 def _refuse_too_large(name: str, live: LiveCrowd, votes: Annotations) -> None:
-    """Refuse labels whose tables, which a live fit keeps whole, would not fit into memory."""
+    """Refuse labels whose tables, which a live fit stores whole, exceed the memory."""
     n_tasks = max(len(live.tasks), votes.n_tasks)
     n_workers, k = max(len(live.workers), votes.n_workers), len(live.classes)
     if (needed := 8.0 * k * (2 * n_tasks + k * n_workers)) > LARGE:
@@ -186,7 +186,7 @@ def _refuse_too_large(name: str, live: LiveCrowd, votes: Annotations) -> None:
 
 
 def _find_gold(gold: GoldLike, votes: Annotations, live: LiveCrowd) -> Ints:
-    """The numbers that truths of new labels' tasks have in the live crowd."""
+    """Return the live crowd's class numbers of new tasks' truths."""
     named = votes.gold_labels if gold is votes.gold else gold
     return as_gold(named, replace(votes, classes=live.classes.names.view, gold=None))
 
@@ -197,7 +197,7 @@ def _name(model: LiveMethod, live: LiveCrowd) -> None:
 
 
 def _judge_with(model: LiveMethod) -> Judge:
-    """How the model judges some tasks: their posterior, and what is counted of them."""
+    """Make a function that infers some tasks: their posterior, and what is counted."""
 
     def judge(engine: MemoryEngine, sums: Sums, crowd: Floats) -> tuple[Floats, Floats]:
         view = copy(model)

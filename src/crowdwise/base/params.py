@@ -1,4 +1,4 @@
-"""The one door to scikit-learn's private parameter validation."""
+"""Parameter validation: the only access to scikit-learn's private module for it."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import inf
@@ -31,7 +31,7 @@ __all__ = [
     "one_of",
 ]
 
-# What each parameter may be: a range or choice made here, a type, None, or one of
+# What a parameter may be: a range or choice from this module, a type, None, or one of
 # scikit-learn's words such as "array-like", "boolean" and "random_state".
 Constraint: TypeAlias = Interval | StrOptions | type | str | None
 Constraints: TypeAlias = Mapping[str, Sequence[Constraint]]
@@ -42,7 +42,7 @@ MOST = np.iinfo(np.int64).max  # a larger number overflows somewhere, and none i
 
 
 class Part(BaseEstimator):
-    """A part of a method, described by parameters; ``check`` refuses those that make no sense."""
+    """A part of a method, described by parameters; ``check`` refuses invalid ones."""
 
     _parameter_constraints: ClassVar[Constraints] = {}
     check = BaseEstimator._validate_params
@@ -73,7 +73,7 @@ def more_than(low: float) -> Interval:
 
 
 def between(low: float, high: float, *, ends: bool = True) -> Interval:
-    """Accept values from ``low`` to ``high``, with these ``ends`` or without."""
+    """Accept values from ``low`` to ``high``, including these if ``ends``."""
     return Interval(_kind(low), low, high, closed="both" if ends else "neither")
 
 

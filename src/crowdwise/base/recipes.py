@@ -12,13 +12,13 @@ from crowdwise.errors import ParameterError, explain
 def find_recipe(
     method: type, recipes: Mapping[str, Mapping[str, Any]], name: str
 ) -> dict[str, Any]:
-    """Copies of the settings that a recipe of a method has."""
+    """Return copies of the settings in a method's recipe."""
     if name not in recipes:
         raise ParameterError(
             explain(
                 f"{method.__name__} has no recipe {name!r}.",
                 expected=", ".join(recipes) or "none; it is used as it is",
-                fix="name one of these, or set its parameters yourself",
+                fix="choose one of these, or set its parameters yourself",
             )
         )
     return copy.deepcopy(dict(recipes[name]))

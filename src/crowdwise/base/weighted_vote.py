@@ -1,4 +1,4 @@
-"""What weighted votes share: agreement with a vote, rounds of voting, and their shares."""
+"""The shared part of weighted votes: agreement with a vote, rounds of voting, and shares."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from crowdwise.base.traits import Traits
 from crowdwise.inference.engines.engine import CELL, Engine, Posterior
 from crowdwise.typing import Floats
 
-SETTLED = 1e-9  # a round that moves every weight by less than this share of the largest is the last
+SETTLED = 1e-9  # rounds end once every weight moves by less than this share of the largest
 
 
 class WeightedVote(Aggregator):
     """A method whose workers have ``weights_`` in a vote, by how often they agree with it.
 
-    The probability of a class is its share of the weight.
+    The probability of a class is its share of the total weight.
     """
 
     _axes = {**Aggregator._axes, "weights_": ("workers_",), "agreement_": ("workers_",)}
@@ -44,17 +44,17 @@ class WeightedVote(Aggregator):
 
 
 class RepeatedVote(WeightedVote):
-    """A vote that counts all workers the same, then votes by their agreement with the last.
+    """A vote that first counts all workers equally, then by their agreement with the last vote.
 
-    A method file fills in ``_weigh``. Rounds end after ``max_iter`` of them, or once the
-    weights have settled.
+    A method implements ``_weigh``. There are at most ``max_iter`` rounds, or fewer if the
+    weights settle before.
     """
 
     max_iter: int
 
     @abstractmethod
     def _weigh(self, agreed: Floats, given: Floats) -> Floats:
-        """Weight of workers who gave so many labels, of which so many agreed."""
+        """Return the weights of workers, given how many of their labels agreed."""
 
     def _fit(self, engine: Engine) -> Posterior:
         weights, self.n_iter_ = np.ones(engine.n_workers), 0
@@ -70,10 +70,10 @@ class RepeatedVote(WeightedVote):
 
 
 def count_agreement(engine: Engine, weights: Floats) -> tuple[Floats, Floats]:
-    """How many labels of each worker agree with the weighted vote, and how many there are.
+    """Count each worker's labels that agree with the weighted vote, and all labels.
 
-    A label that is one of ``m`` tied for the lead agrees by ``1 / m``. Where the truth is
-    known, it takes the vote's place.
+    A label that is one of ``m`` tied for the lead agrees by ``1 / m``. A known truth
+    replaces the vote.
     """
     scaled = weights / max(np.abs(weights).max(), np.finfo(np.float64).tiny)
     votes = np.zeros(engine.n_classes), scaled, np.zeros_like(scaled)
@@ -82,11 +82,11 @@ def count_agreement(engine: Engine, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def agreement_rate(agreed: Floats, given: Floats) -> Floats:
-    """Agreed / given; the whole crowd's share for a worker who gave no label."""
+    """Return agreed / given; the whole crowd's share for a worker without labels."""
     crowd = np.full_like(given, agreed.sum() / given.sum())
     return np.divide(agreed, given, out=crowd, where=given > 0)
 
 
 def have_settled(before: Floats, after: Floats) -> bool:
-    """Whether a round left the weights where they were."""
+    """Return whether a round left the weights unchanged."""
     return bool((np.abs(after - before) <= SETTLED * np.abs(after).max()).all())

@@ -1,8 +1,8 @@
 """The command line: one file per command, no logic.
 
 A command is a module here and a name in ``COMMANDS``. Its docstring is its help: the first
-line says what it does, the rest are examples. It has ``add_arguments(parser)`` and
-``run(args)``, and is imported only when it is asked for.
+line says what it does, the rest are examples. It defines ``add_arguments(parser)`` and
+``run(args)``, and is imported only when needed.
 """
 
 import ast
@@ -41,33 +41,33 @@ COMMANDS = (
 ABOUT = "Learn from labels that disagree."
 EXAMPLES = """examples:
   crowdwise demo                                 a tour, on a simulated classroom
-  crowdwise report votes.csv -o report.html      a page about your labels, to share
+  crowdwise report votes.csv -o report.html      a page about your labels to share
   crowdwise aggregate votes.csv -o labels.csv    one label per task
-  crowdwise workers votes.csv                    who is good, who is not
+  crowdwise workers votes.csv                    how good each worker is
   crowdwise agreement votes.csv                  how much workers agree
   crowdwise judges scores.csv --gold gold.csv    what a panel of LLM judges is worth
   crowdwise aggregate --help                     more about a command"""
 
 
 class Formatter(RawDescriptionHelpFormatter):
-    """Keeps examples as they are written, and gives flags room beside their help."""
+    """Keeps examples as they are, and leaves room for long flags."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
-        self._action_max_length = 16  # or long command names get a line of their own
+        self._action_max_length = 16  # otherwise long command names get their own line
 
 
 class Parser(ArgumentParser):
-    """Argparse with errors in the form of all others."""
+    """An argument parser whose errors look like all others."""
 
     def error(self, message: str) -> NoReturn:
-        text = explain(f"{message}.", fix=f"see {self.prog} --help")  # safe for a screen
+        text = explain(f"{message}.", fix=f"see {self.prog} --help")  # safe to print
         self.exit(2, f"crowdwise: {text}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 for an error, 2 for wrong usage."""
-    try:  # around all of it: what a command imports takes most of its first second
+    try:  # around everything: imports take most of a command's first second
         return _main(sys.argv[1:] if argv is None else list(argv))
     except (KeyboardInterrupt, Stopped):
         return report_interrupt()
@@ -86,7 +86,7 @@ def _main(words: list[str]) -> int:
 
 
 def build_parser(chosen: Sequence[str]) -> Parser:
-    """A parser that knows every command by name, and only the chosen ones in full."""
+    """Make a parser that knows every command by name, and the chosen ones in full."""
     parser = Parser(
         prog="crowdwise",
         description=ABOUT,
@@ -115,7 +115,7 @@ def build_parser(chosen: Sequence[str]) -> Parser:
 
 
 def common_options() -> Parser:
-    """Flags of every command, before or after its name."""
+    """Make the flags of every command, given before or after its name."""
     common = Parser(add_help=False, argument_default=SUPPRESS)
     group = common.add_argument_group("verbosity")
     group.add_argument("-v", "--verbose", action="store_true", help="show every step")
@@ -125,11 +125,11 @@ def common_options() -> Parser:
 
 
 def command(name: str) -> Any:
-    """The module of a command."""
+    """Import the module of a command."""
     return import_module(f"crowdwise.cli.{name}")
 
 
 def docstring(name: str) -> str:
-    """The docstring of a command, read without importing the command."""
+    """Read a command's docstring without importing the command."""
     source = pkgutil.get_data("crowdwise.cli", f"{name}.py") or b""
     return ast.get_docstring(ast.parse(source)) or ""

@@ -34,14 +34,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_method_options(parser)
     add_output_options(parser)
     parser.add_argument("--proba", action="store_true", help="add the probability of every class")
-    text = "where to fit: here, or on Spark, which writes folders of Parquet files to -o"
-    device = "where to sweep: cuda or cuda:1 for a GPU; this machine's cores by default"
+    text = "where to fit: on this machine, or on Spark, which writes Parquet folders to -o"
+    device = "where to compute: cuda or cuda:1 for a GPU (default: the CPU)"
     parser.add_argument("--device", metavar="NAME", help=device)
     parser.add_argument("--engine", choices=("here", "spark"), default="here", help=text)
 
 
 def refuse_wide(annotations: "Annotations") -> None:
-    """Refuse a column for every class where that is too much to hold."""
+    """Refuse a column for every class if that would take too much memory."""
     from crowdwise import memory
 
     size = 8 * annotations.n_tasks * annotations.n_classes
@@ -50,21 +50,21 @@ def refuse_wide(annotations: "Annotations") -> None:
             explain(
                 f"--proba would write {annotations.n_classes:,} columns and take "
                 f"{memory.show_bytes(size)} of memory.",
-                fix="leave it out: each task's label and its probability are written anyway",
+                fix="leave it out: each task's label and its probability are always written",
             )
         )
 
 
 def run_on_disk(args: Namespace, model: Any) -> int:
-    """Fit and write block by block: the file is too large for memory."""
+    """Fit and write block by block, for a file too large for memory."""
     from crowdwise import Annotations
     from crowdwise.io.stream import stream_labels
 
     if args.output is None or not args.output.endswith(".parquet"):
         raise ParameterError(
             explain(
-                f"{args.annotations} is large, so labels are written block by block.",
-                expected="-o and a file named .parquet",
+                f"{args.annotations} is large, so labels are written in blocks.",
+                expected="-o with a file named .parquet",
                 fix="add -o labels.parquet",
             )
         )
@@ -84,24 +84,24 @@ def run_on_disk(args: Namespace, model: Any) -> int:
 
 
 def refuse_flags(args: Namespace, names: tuple[str, ...], why: str) -> None:
-    """Refuse flags that were given and cannot be used."""
+    """Refuse flags that were given but cannot be used here."""
     given = {name: getattr(args, name, None) for name in names}
-    if given.get("repeats") == "all":  # as it is if nothing is said
+    if given.get("repeats") == "all":  # the default
         del given["repeats"]
     unread = [name for name, value in given.items() if value not in (None, False)]
     if unread:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in unread)
         fix = "leave it out, or read a part of the file"
-        raise ParameterError(explain(f"{why}, where {flags} cannot be used.", fix=fix))
+        raise ParameterError(explain(f"{why}, so {flags} cannot be used.", fix=fix))
 
 
 def run_on_spark(args: Namespace, model: Any) -> int:
-    """Fit in Spark, and write the labels and the workers there."""
+    """Fit on Spark, and write the labels and workers there."""
     from crowdwise.spark.files import label_files
 
     if args.output is None:
-        what, fix = "Spark writes folders.", "name one: -o labels"
-        raise ParameterError(explain(what, expected="-o and a folder", fix=fix))
+        what, fix = "Spark writes folders.", "name a folder: -o labels"
+        raise ParameterError(explain(what, expected="-o with a folder", fix=fix))
     others = (*IN_MEMORY_ONLY, "format", "question", "time", "score", "repeats", "json")
     refuse_flags(args, others, "Annotations are read by Spark")
     start = time.perf_counter()
@@ -114,12 +114,12 @@ def run_on_spark(args: Namespace, model: Any) -> int:
 
 
 def set_device(args: Namespace, model: Any) -> None:
-    """Fit on a device, if the method can; on disk too."""
+    """Make the method fit on a device, if it can."""
     if "device" not in model.get_params(deep=False) or args.engine == "spark":
         who = "Spark" if args.engine == "spark" else type(model).__name__
         raise ParameterError(
             explain(
-                f"{who} does not run on a device.",
+                f"{who} does not run on a GPU.",
                 expected="a method that works in blocks, such as BayesBag or DawidSkene",
                 fix="leave out --device, or choose such a method",
             )
@@ -153,7 +153,7 @@ def run(args: Namespace) -> int:
 
 
 def say_trust(args: Namespace, model: Any, annotations: "Annotations", gold: Any) -> None:
-    """Say how many labels should be right, and warn where workers err together."""
+    """Report the expected accuracy, and warn if workers err together."""
     import numpy as np
 
     from crowdwise.evaluate import check_independence

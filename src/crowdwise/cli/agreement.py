@@ -1,4 +1,4 @@
-"""Measure how much workers agree, and say what it means.
+"""Measure how much workers agree, and explain the figures.
 
 crowdwise agreement votes.csv
 crowdwise agreement ratings.csv --level ordinal --classes bad,fair,good
@@ -48,9 +48,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=whole(0, 1_000_000),
         default=1000,
         metavar="N",
-        help="bootstrap resamples behind the intervals; 0 for no intervals (default: %(default)s)",
+        help="bootstrap resamples for the intervals; 0 for none (default: %(default)s)",
     )
-    group.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of the bootstrap")
+    group.add_argument("--seed", type=seed, default=0, metavar="N", help="random seed")
 
 
 def run(args: Namespace) -> int:
@@ -63,7 +63,7 @@ def run(args: Namespace) -> int:
             explain(
                 what,
                 expected="at least one with a label",
-                fix="check that it is the right file, and that labels are not all empty",
+                fix="check that it is the right file, and that its labels are not all empty",
             )
         )
     start = time.perf_counter()
@@ -80,7 +80,7 @@ def run(args: Namespace) -> int:
 
 
 def show(table: "pd.DataFrame", confidence: float) -> str:
-    """The numbers, and under each of them what it means."""
+    """Show each figure with its meaning below it."""
     head = ["measure", "value", f"{confidence:.0%} interval", "tasks"]
     rows = [
         [row.measure, number(row.value), between(row.low, row.high), f"{row.n_tasks:,}"]

@@ -1,4 +1,4 @@
-"""Rerun a published table, our figures beside the paper's.
+"""Rerun a published table and show our figures beside the paper's.
 
 crowdwise bench --list
 crowdwise bench speelfc-table2
@@ -24,7 +24,7 @@ HARNESS = "crowdbench"  # a package in the folder benchmarks/ of the repository,
 
 
 class TableLike(Protocol):
-    """What the flags need from a table: the names of its rows and columns."""
+    """The parts of a table that the flags need: the names of its rows and columns."""
 
     @property
     def rows(self) -> Mapping[str, object]: ...
@@ -55,14 +55,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--quick", action="store_true", help="few seeds: a quick check, not a result"
     )
     group = parser.add_argument_group("running")
-    group.add_argument("--jobs", type=count, default=2, help="runs side by side (default: 2)")
+    group.add_argument("--jobs", type=count, default=2, help="parallel runs (default: 2)")
     group.add_argument("--again", action="store_true", help="discard earlier runs")
     group.add_argument(
         "-o",
         "--output",
         metavar="FOLDER",
         default="bench-results",
-        help="where results go; runs found there are not run again (default: %(default)s)",
+        help="folder for results; runs found there are not repeated (default: %(default)s)",
     )
 
 
@@ -95,16 +95,16 @@ def run(args: Namespace) -> int:
     if empty:
         raise FileError(
             explain(
-                f"no cell of {', '.join(empty)} could be run.",
+                f"no cell of {', '.join(empty)} has a figure.",
                 expected="at least one figure of every table",
-                fix="fetch the data that is missing, or choose other cells; the reasons are above",
+                fix="fetch the missing data, or choose other cells; the reasons are above",
             )
         )
     return 0
 
 
 def harness() -> ModuleType:
-    """The tables and their runner, from the checkout that holds this folder or this package."""
+    """Import the tables and their runner from the checkout around this folder or package."""
     here = [Path.cwd(), Path(__file__).resolve().parent]
     places = [folder / "benchmarks" for start in here for folder in (start, *start.parents)]
     found = next((place for place in places if (place / HARNESS / "__init__.py").is_file()), None)
@@ -114,7 +114,7 @@ def harness() -> ModuleType:
                 "the published tables are not installed with the package.",
                 searched=" and ".join(map(str, here)) + ", and the folders above",
                 expected=f"a checkout of the repository, with benchmarks/{HARNESS}",
-                fix="clone the repository of crowdwise and run this command there",
+                fix="clone the repository of crowdwise and run the command there",
             )
         )
     if str(found) not in sys.path:
@@ -123,14 +123,14 @@ def harness() -> ModuleType:
 
 
 def rows(table: TableLike, args: Namespace) -> list[str] | None:
-    """The rows that the flags choose, None for all; a third party's also by its class."""
+    """Return the rows that the flags choose, None for all; --with adds a class as a row."""
     classes = {spec.partition(":")[2]: spec for spec in args.others}
     chosen = split_names(args.rows, [*table.rows, *args.others, *classes])
     return chosen and [name if name in table.rows else classes.get(name, name) for name in chosen]
 
 
 def columns(table: TableLike, args: Namespace) -> list[str] | None:
-    """The columns that the flags choose; None for all."""
+    """Return the columns that the flags choose, None for all."""
     chosen = split_names(args.columns, table.columns)
     if args.redundancy is None:
         return chosen
@@ -139,7 +139,7 @@ def columns(table: TableLike, args: Namespace) -> list[str] | None:
 
 
 def split_names(text: str | None, known: Iterable[str]) -> list[str] | None:
-    """The names in a comma-separated list; a known name may itself contain commas."""
+    """Split a comma-separated list of names; known names may contain commas themselves."""
     if text is None:
         return None
     found, rest = [], text.strip()
@@ -152,7 +152,7 @@ def split_names(text: str | None, known: Iterable[str]) -> list[str] | None:
 
 
 def command_of(name: str, args: Namespace) -> str:
-    """The command that produces the same figures."""
+    """Return the command that reproduces the same figures."""
     flags = {
         "--rows": args.rows,
         "--columns": args.columns,

@@ -41,22 +41,22 @@ WITH_FEATURES = ("TwoStage", "SpeeLFC")
 
 
 COLUMNS = """columns:
-  changed          share of tasks whose label is not the majority's (nor one of tied ones)
-  confidence       mean probability of the labels, as the method states it
-  held-out         how well labels that were left out are predicted from the others: the mean
-                   log-likelihood of one, in nats, below 0; needs no truths. Predicting labels is
-                   not being right: the best here may be the worst on the truth
-  stability        share of tasks that keep their label when these labels are left out
+  changed          share of tasks whose label is not the majority's (or one of those tied)
+  confidence       mean probability of the labels, according to the method
+  held-out         how well held-out labels are predicted from the others: their mean
+      log-likelihood in nats, below 0; needs no truths. Predicting labels is not
+      being right: the best method here may be the worst on the truth
+  stability        share of tasks that keep their label without the held-out labels
   time             seconds to fit
-  accuracy         share of labels that are true; needs --truth or gold in the file, as the rest
-  minority recall  share of the rarest class's tasks that are labeled right
+  accuracy         share of labels that are right; needs --truth or gold, like those below
+  minority recall  share of the rarest class's tasks that are labeled correctly
   log loss         of the truths, in nats: lower is better
   calibration      mean gap between confidence and accuracy: lower is better
-  same labels      share of tasks that two methods label alike
+  same labels      share of tasks with the same label under two methods
 
-With -o, in a pipe and with --json there is a column for each of them, and balanced_accuracy (the
-mean recall of the classes), macro_f1 (their mean F1), agreement (the mean of same labels), behind
-(how much better the best method predicts, and whether that may be chance), objective (the last
+With -o, in a pipe and with --json, each of them is a column, as are balanced_accuracy (the mean
+recall of the classes), macro_f1 (their mean F1), agreement (the mean of same labels), behind
+(how much better the best method predicts, and whether that may be chance), objective (the final
 value of what the method maximizes) and note (why a method was left out)."""
 
 
@@ -74,10 +74,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=share,
         default=0.1,
         metavar="SHARE",
-        help="share of annotations to predict from the rest; 0 for none (default: %(default)s)",
+        help="share of annotations to hold out and predict; 0 for none (default: %(default)s)",
     )
     add_confidence_option(group)
-    group.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of all randomness")
+    group.add_argument("--seed", type=seed, default=0, metavar="N", help="random seed")
 
 
 def run(args: Namespace) -> int:
@@ -104,7 +104,7 @@ def run(args: Namespace) -> int:
 
 
 def choose_methods(args: Namespace) -> dict[str, Any]:
-    """The methods that the flags ask for, by name."""
+    """Make the methods that the flags ask for, by name."""
     usual = USUAL if args.features is None else (*USUAL, *WITH_FEATURES)
     asked = usual if args.methods is None else args.methods.split(",")
     methods = {}
@@ -116,7 +116,7 @@ def choose_methods(args: Namespace) -> dict[str, Any]:
 
 
 def find_truth(args: Namespace, annotations: Any) -> Any:
-    """Truths to score with: from their own file, or those that came with the annotations."""
+    """Find truths to score with: in their own file, or among the annotations."""
     from crowdwise.io.gold import add_gold_file
 
     if args.truth is not None:
@@ -125,7 +125,7 @@ def find_truth(args: Namespace, annotations: Any) -> Any:
 
 
 def show(_: "pd.DataFrame", found: "Comparison", confidence: float) -> str:
-    """Each method, its scores if there are truths, how alike they are, and a conclusion."""
+    """Show each method, its scores if there are truths, overlaps, and a conclusion."""
     table = found.table
     interval = f"{confidence:.0%} interval"
     head = ["method", "changed", "confidence", "stability", "held-out", interval, "time"]
@@ -149,12 +149,12 @@ NAN = float("nan")
 
 
 def percent(share: float) -> str:
-    """A share as a percentage, a dash where there is none."""
+    """Format a share as a percentage, NaN as a dash."""
     return "-" if share != share else f"{share:.1%}"  # noqa: PLR0124  only NaN differs from itself
 
 
 def show_scores(table: "pd.DataFrame", interval: str) -> str:
-    """How many labels of each method are true."""
+    """Show how many labels of each method are right."""
     rows = [["method", "accuracy", interval, "minority recall", "log loss", "calibration"]]
     for name, row in table.iterrows():
         low, high = percent(row["accuracy_low"]), percent(row["accuracy_high"])
@@ -166,7 +166,7 @@ def show_scores(table: "pd.DataFrame", interval: str) -> str:
 
 
 def show_overlap(agreement: "pd.DataFrame") -> str:
-    """Share of tasks that two methods label alike; each pair once."""
+    """Show the share of tasks with the same label under two methods; each pair once."""
     fitted = list(agreement.dropna(how="all").index)
     rows = [["same labels", *map(str, fitted[:-1])]]
     for place, one in enumerate(fitted[1:], start=1):
@@ -176,13 +176,13 @@ def show_overlap(agreement: "pd.DataFrame") -> str:
 
 
 def conclude(found: "Comparison") -> str:
-    """In words: on how many tasks all agree, and what the numbers can tell and what not."""
+    """Conclude on how many tasks all agree, and what the figures can and cannot tell."""
     table, same = found.table, found.labels.nunique(axis=1, dropna=False).eq(1)
     text = f"All methods agree on {int(same.sum()):,} of {plural(len(same), 'task')}."
     if "accuracy" in table:
-        return f"{text}\nAccuracy, log loss and calibration are those on known truths."
+        return f"{text}\nAccuracy, log loss and calibration are measured on known truths."
     sure = table["confidence"].dropna()
     if len(sure) > 1:
         text += f"\nThey expect {sure.min():.0%} ({sure.idxmin()}) to {sure.max():.0%} "
         text += f"({sure.idxmax()}) of their labels to be right."
-    return f"{text}\nNone of this tells which is right: only known truths do (--truth)."
+    return f"{text}\nNone of this shows which is right; only known truths do (--truth)."

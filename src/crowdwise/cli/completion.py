@@ -15,7 +15,7 @@ FILES = ("annotations", "features", "model", "output")  # arguments that name fi
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="shell to write for")
+    parser.add_argument("shell", choices=SHELLS, help="shell that will use the script")
 
 
 def run(args: Namespace) -> int:
@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
 
 
 def _actions(parser: ArgumentParser, command: str = "") -> Iterator[tuple[str, Action]]:
-    """Every flag and argument, with the command it belongs to."""
+    """Yield every flag and argument, with the command it belongs to."""
     for action in parser._actions:
         choices = action.choices
         if isinstance(choices, dict) and all(
@@ -49,7 +49,7 @@ def _actions(parser: ArgumentParser, command: str = "") -> Iterator[tuple[str, A
 
 
 def _words(command: str, action: Action) -> list[str] | None:
-    """Names to offer where the parser itself takes any text."""
+    """Return the names to offer where the parser itself accepts any text."""
     if action.dest == "method":
         return next(names for kind in KINDS if action.default in (names := method_names(kind)))
     if action.dest == "methods" or (command, action.dest) == ("methods", "name"):

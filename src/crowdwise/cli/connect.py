@@ -1,4 +1,4 @@
-"""Pull labels out of a labeling tool, and push consensus and overlap into it.
+"""Pull labels from a labeling tool, and push consensus and overlap to it.
 
 crowdwise connect label-studio pull --url http://localhost:8080 --project 1 -o votes.jsonl
 crowdwise connect label-studio push --url http://localhost:8080 --project 1
@@ -29,42 +29,42 @@ ACTIONS = ("pull", "push", "overlap", "serve")
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("tool", choices=("label-studio",), help="the labeling tool")
     text = "pull: write annotations to a file; push: add consensus labels as predictions; "
-    text += "overlap: open doubtful tasks for one more label, and close the others; "
+    text += "overlap: open uncertain tasks for one more label and close the others; "
     text += "serve: do that after every annotation, as an ML backend"
     parser.add_argument("action", choices=ACTIONS, help=text)
     group = parser.add_argument_group(
         "project", f"The personal access token is read from ${TOKEN}, or a file."
     )
     group.add_argument("--url", required=True, metavar="URL", help="address of the server")
-    group.add_argument("--project", required=True, type=natural, metavar="N", help="its number")
+    group.add_argument(
+        "--project", required=True, type=natural, metavar="N", help="number of the project"
+    )
     group.add_argument("--token-file", metavar="FILE", help="file with the token")
-    text = "control of the labeling interface, where there are several"
+    text = "control of the labeling interface, if it has several"
     group.add_argument("--question", metavar="NAME", help=text)
     group = parser.add_argument_group("pull and push")
-    text = "file that pull writes, JSON lines that every command reads (default: %(default)s)"
+    text = "JSON lines file to pull to, readable by every command (default: %(default)s)"
     group.add_argument(
         "-o", "--output", type=Path, default="votes.jsonl", metavar="FILE", help=text
     )
-    text = (
-        "labels to push (columns task, label, confidence), instead of those of the default method"
-    )
+    text = "labels to push (columns task, label, confidence), instead of the default method's"
     group.add_argument("--labels", metavar="FILE", help=text)
-    text = "name of the model version (default: one that follows from the labels)"
+    text = "name of the model version (default: derived from the labels)"
     group.add_argument("--version-name", metavar="NAME", help=text)
-    text = "have the least sure tasks offered first, and show predictions to nobody"
+    text = "offer the least certain tasks first, and hide predictions"
     group.add_argument("--order", action="store_true", help=text)
     group = parser.add_argument_group("overlap and serve")
     text = "share of labels that should be right (default: %(default)s)"
     group.add_argument("--target", type=share, default=0.95, metavar="P", help=text)
-    text = "labels that every task gets at least (default: %(default)s)"
+    text = "minimum number of labels per task (default: %(default)s)"
     group.add_argument("--min-labels", type=count, default=2, metavar="N", help=text)
-    text = "labels that a task gets at most (default: %(default)s)"
+    text = "maximum number of labels per task (default: %(default)s)"
     group.add_argument("--max-labels", type=count, default=10, metavar="N", help=text)
-    text = "doubtful tasks that are open at a time (default: %(default)s)"
+    text = "uncertain tasks open at a time (default: %(default)s)"
     group.add_argument("--ahead", type=count, default=50, metavar="N", help=text)
-    group.add_argument("--host", default="127.0.0.1", metavar="NAME", help="to listen on")
+    group.add_argument("--host", default="127.0.0.1", metavar="NAME", help="address to listen on")
     group.add_argument(
-        "--port", type=port, default=9090, metavar="N", help="0 for any that is free"
+        "--port", type=port, default=9090, metavar="N", help="port; 0 for any free one"
     )
 
 
@@ -77,7 +77,7 @@ def run(args: Namespace) -> int:
 
 
 def read_token(args: Namespace) -> str:
-    """The token, which is no argument: others on the machine see those."""
+    """Read the token, which is not an argument because others could see it."""
     token = os.environ.get(TOKEN, "")
     if args.token_file is not None:
         try:
@@ -121,7 +121,7 @@ def push(args: Namespace, studio: "LabelStudio") -> None:
     found = studio.push(labels, args.version_name)
     if args.order:
         studio.order(found.version)
-    known = f", {found.known:,} were there" if found.known else ""
+    known = f", {found.known:,} existed already" if found.known else ""
     say(args, f"{plural(found.new, 'prediction')} new{known}; model version {found.version}")
 
 
@@ -154,7 +154,7 @@ def serve(args: Namespace, studio: "LabelStudio") -> None:
             explain(
                 f"--host {args.host} lets other machines connect, and anyone could send requests.",
                 expected=" or ".join(LOOPBACK),
-                fix="run it beside Label Studio, or behind a proxy that asks for a password",
+                fix="run it on the machine of Label Studio, or behind a proxy with a password",
             )
         )
     backend = Backend(studio, make_overlap(args))

@@ -18,7 +18,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     from crowdwise.io.write import WRITERS
 
     add_input_options(parser)
-    text = "file to write; its ending decides the kind; - for standard output"
+    text = "file to write, with an extension that decides the kind; - for standard output"
     parser.add_argument("output", help=text)
     parser.add_argument(
         "--to", choices=WRITERS, metavar="KIND", help=f"kind to write: {', '.join(WRITERS)}"

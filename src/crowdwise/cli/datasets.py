@@ -27,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
     every = action("list", "list every dataset with its size and license")
     every.add_argument("--json", action="store_true", help="print JSON, for programs")
-    about = action("info", "what a dataset holds, its pitfalls, what to cite")
+    about = action("info", "a dataset's contents, pitfalls and citation")
     about.add_argument("name", metavar="NAME")
     about.add_argument("--files", action="store_true", help="list every file with its sha256")
     fetch = action("fetch", "fetch datasets into the cache; print the paths of their files")
@@ -60,7 +60,7 @@ def run(args: Namespace) -> int:
 
 
 def facts(about: "Info") -> dict[str, object]:
-    """A line of the list as plain values."""
+    """Return a line of the list as plain values."""
     return {
         "name": about.name,
         "title": about.title,
@@ -71,7 +71,7 @@ def facts(about: "Info") -> dict[str, object]:
 
 
 def show_list(sets: "list[Info]") -> str:
-    """One line per dataset; a dash where there is nothing to count."""
+    """Show one line per dataset; a dash where there is nothing to count."""
     rows = [["name", *COUNTS[:5], "megabytes", "license"]]
     for about in sets:
         license = about.license.partition(" (")[0]
@@ -83,7 +83,7 @@ def show_list(sets: "list[Info]") -> str:
 
 
 def describe(about: "Info", *, files: bool) -> str:
-    """Everything the registry says about a dataset."""
+    """Show everything the registry says about a dataset."""
     counts = [f"{about.counts[key]:,} {key}" for key in COUNTS if key in about.counts]
     lines = [about.title, "", about.about, ", ".join(counts), ""]
     facts = {"license": about.license, "features": about.features, "home": about.home}

@@ -52,7 +52,7 @@ def run(args: Namespace) -> int:
 
 
 def show(table: "pd.DataFrame") -> str:
-    """What was labeled, by which method, and how much of it is right."""
+    """Show what was labeled, by which method, and how much of it is right."""
     head = ["", "method", "accuracy", "95% interval", "balanced", "minority recall", "seconds"]
     rows, last = [head], ""
     for _, row in table.iterrows():

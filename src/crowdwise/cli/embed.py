@@ -61,7 +61,7 @@ def run(args: Namespace) -> int:
 
 
 def refuse_outputs(args: Namespace) -> None:
-    """Refuse outputs that cannot be written before long work, not after it."""
+    """Refuse outputs that cannot be written, before the long work starts."""
     from crowdwise.io.atomic import refuse_unwritable
     from crowdwise.io.write import refuse_other_tables
 

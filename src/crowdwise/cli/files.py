@@ -1,4 +1,4 @@
-"""Files that a command names: what is read is never written over."""
+"""Files named by a command: what is read is never overwritten."""
 
 import os
 import stat
@@ -11,17 +11,17 @@ from typing import IO
 
 from crowdwise.errors import ParameterError, explain
 
-# Flags and arguments that name files to read, and files to write.
+# Flags and arguments that name input files, and output files.
 READ = (
     *("annotations", "features", "gold", "gold_file", "truth", "model", "workers", "prices"),
     *("project", "images", "certificate", "private_key", "replay", "labels", "token_file"),
 )
 WRITTEN = ("output", "saved", "audit", "checkpoint")
-Identity = tuple[int, int]  # of a file, whatever it is called: its device and its number there
+Identity = tuple[int, int]  # device and inode of a file, whatever its name
 
 
 def refuse_overwriting(args: Namespace) -> None:
-    """Refuse to write what the command reads, by any name, or two results to one file."""
+    """Refuse to overwrite any input, under any name, or to write two results to one file."""
     read = set(_inputs(args))
     if read and not read.isdisjoint(_stream(sys.stdout)):
         _refuse("Standard output")
@@ -39,9 +39,9 @@ def refuse_overwriting(args: Namespace) -> None:
 
 
 def refuse_screen(path: str | None, what: str) -> None:
-    """Refuse to print what is not text."""
+    """Refuse to print binary data."""
     if path == "-":
-        raise ParameterError(explain(f"{what} cannot be printed.", fix="name a file"))
+        raise ParameterError(explain(f"{what} cannot be printed.", fix="write it to a file"))
 
 
 def _refuse(target: str) -> None:
@@ -55,7 +55,7 @@ def _refuse(target: str) -> None:
 
 
 def _refuse_in_folders(target: Path, args: Namespace) -> None:
-    """Refuse a result that would be read the next time that a folder is."""
+    """Refuse a result that would be read with a folder next time."""
     from crowdwise.io.open import list_folder
 
     for folder in filter(None, (_path(getattr(args, name, None)) for name in READ)):
@@ -71,7 +71,7 @@ def _refuse_in_folders(target: Path, args: Namespace) -> None:
 
 
 def _inputs(args: Namespace) -> Iterator[Identity]:
-    """Every file that the command reads, also those in folders, and standard input."""
+    """Yield every input file, including those in folders, and standard input."""
     from crowdwise.io.open import list_folder
 
     for name in READ:
@@ -79,31 +79,31 @@ def _inputs(args: Namespace) -> Iterator[Identity]:
         if value == "-":
             yield from _stream(sys.stdin)
         elif (path := _path(value)) is not None:
-            with suppress(OSError):  # a folder that may not be read: reading it will say so
+            with suppress(OSError):  # an unreadable folder: reading it gives the error
                 for file in list_folder(path) if path.is_dir() else [path]:
                     yield from _file(file)
 
 
 def _path(value: object) -> Path | None:
-    """A path without links; None for a standard stream, and for what can be no path."""
+    """Return a path without links; None for a standard stream or an impossible path."""
     if not isinstance(value, str | Path) or str(value) in ("", "-"):
         return None
     try:
         return Path(value).expanduser().resolve()
-    except (OSError, RuntimeError, ValueError):  # too long for a name, or an unknown user's home
+    except (OSError, RuntimeError, ValueError):  # too long, or the home of an unknown user
         return None
 
 
 def _file(path: Path) -> list[Identity]:
-    """The identity of a plain file, none of anything else."""
+    """Return the identity of a regular file, nothing for anything else."""
     with suppress(OSError):
         return _identify(path.stat())
     return []
 
 
 def _stream(stream: IO[str] | None) -> list[Identity]:
-    """The identity of the plain file behind a standard stream, if there is one."""
-    with suppress(OSError, ValueError, AttributeError):  # no stream, or none of the system's
+    """Return the identity of the regular file behind a standard stream, if there is one."""
+    with suppress(OSError, ValueError, AttributeError):  # no stream, or not one of the system's
         return _identify(os.fstat(stream.fileno()))  # type: ignore[union-attr]
     return []
 

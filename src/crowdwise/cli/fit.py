@@ -31,9 +31,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_feature_options(parser, required=True)
     add_method_options(parser, "AutoClassifier", "learn")
     group = parser.add_argument_group("writing")
-    group.add_argument("-o", "--output", metavar="FILE", required=True, help="write the model here")
+    group.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="file to write the model to"
+    )
     add_partial_option(group)
-    text = "keep what training finds in this folder, and go on from there after a kill"
+    text = "folder for checkpoints; training resumes from there after a kill"
     group.add_argument("--checkpoint", metavar="FOLDER", help=text)
 
 
@@ -44,8 +46,8 @@ def run(args: Namespace) -> int:
     from crowdwise.persist import save
 
     refuse_screen(args.output, "A model")
-    refuse_unwritable(args.output)  # before long work, not after it
-    leads = find_ranks().rank == 0  # of several processes that train together, one speaks
+    refuse_unwritable(args.output)  # before the long work starts
+    leads = find_ranks().rank == 0  # only one of several training processes prints
     args.quiet = args.quiet or not leads
     model = choose_method(args, "learn")
     annotations = read_input(args)
@@ -60,7 +62,7 @@ def run(args: Namespace) -> int:
         time.perf_counter() - start,
         plural(annotations.n_classes, "class", "classes"),
     )
-    if hasattr(model, "summary"):  # what it chose, in words
+    if hasattr(model, "summary"):  # its choices, in words
         say(args, model.summary())
     say(args, f"{name_result(args, model)} learned {classes} in {seconds:.1f} s: {args.output}")
     return 0

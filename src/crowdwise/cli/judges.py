@@ -1,4 +1,4 @@
-"""Say what a panel of judges is worth, who is redundant, and how right it is.
+"""Assess a panel of judges: how many it is worth, who is redundant, how right it is.
 
 crowdwise judges scores.csv --workers judges.csv
 crowdwise judges scores.csv --workers judges.csv --range 0,9 --cut 4.5 --gold gold.csv
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 12  # on a terminal
 NO_GOLD = "cannot be known without gold"
-PRICE = "price"  # the column of the table of workers
+PRICE = "price"  # a column of the table of workers
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -59,17 +59,17 @@ def add_arguments(parser: ArgumentParser) -> None:
         "and prices",
     )
     add_confidence_option(group)
-    group.add_argument("--seed", type=seed, default=0, metavar="N", help="seed of all randomness")
+    group.add_argument("--seed", type=seed, default=0, metavar="N", help="random seed")
 
 
 def pair(text: str) -> tuple[float, float]:
-    """Two numbers, the lower one first."""
+    """Parse two numbers, the lower one first."""
     try:
         low, high = map(finite, text.split(","))
     except (ValueError, ArgumentTypeError):
         raise ArgumentTypeError(f"{text!r} is not of the form 0,9") from None
     if not low < high:
-        raise ArgumentTypeError(f"{text!r} does not begin with the lower end")
+        raise ArgumentTypeError(f"{text!r} does not start with the lower number")
     return low, high
 
 
@@ -78,7 +78,7 @@ def run(args: Namespace) -> int:
     from crowdwise.io.gold import read_truths
 
     file = args.gold_file or (args.gold if args.gold and Path(args.gold).is_file() else None)
-    if file is not None:  # truths may be numbers, which are no classes
+    if file is not None:  # truths may be numbers, which are not classes
         args.gold = args.gold_file = None
     annotations = take_scores(args, read_input(args))
     gold = annotations.gold_labels if file is None else read_truths(annotations, file)
@@ -103,7 +103,7 @@ def run(args: Namespace) -> int:
 
 
 def take_scores(args: Namespace, annotations: "Annotations") -> "Annotations":
-    """Numeric labels as scores, where they are more than two or the flags say so."""
+    """Turn numeric labels into scores, if there are more than two or the flags say so."""
     from crowdwise.annotations.judges import parse
     from crowdwise.errors import listing
 
@@ -125,13 +125,13 @@ def take_scores(args: Namespace, annotations: "Annotations") -> "Annotations":
 
 
 def find_label(annotations: "Annotations", text: str | None) -> Any:
-    """The class of this name, which need not be text."""
+    """Return the class with this name, which may not be text."""
     names = {str(name): name for name in annotations.classes.tolist()}
     return names.get(text, text) if text is not None else None
 
 
 def find_prices(args: Namespace, annotations: "Annotations") -> "pd.Series | None":
-    """What a label of each judge costs: from a file of its own, or a column of the workers."""
+    """Return what a label of each judge costs, from a file or a column of the workers."""
     from crowdwise.errors import AnnotationError, explain
     from crowdwise.io.workers import add_worker_file
 
@@ -147,7 +147,7 @@ def find_prices(args: Namespace, annotations: "Annotations") -> "pd.Series | Non
         return None
     raise AnnotationError(
         explain(
-            f"There is no price of a judge in {args.prices!r}.",
+            f"There is no price of a label in {args.prices!r}.",
             found="no table of workers" if about is None else ", ".join(map(str, about.columns)),
             expected=f"a column of --workers, or a table with the columns worker and {PRICE}",
             fix="name a column of --workers, or give a file",
@@ -156,7 +156,7 @@ def find_prices(args: Namespace, annotations: "Annotations") -> "pd.Series | Non
 
 
 def to_json(found: "PanelAssessment", steps: list[str]) -> Json:
-    """All of it as plain values; None where a number is not known."""
+    """Convert the results to plain values; NaN becomes None."""
     whole = found.dependence
     tables = {"judges": found.judges, "families": whole.families, "costs": found.costs}
     return {
@@ -171,7 +171,7 @@ def to_json(found: "PanelAssessment", steps: list[str]) -> Json:
 
 
 def plain(estimate: Any) -> Json:
-    """An estimate as plain values."""
+    """Convert an estimate to plain values."""
     names = ("value", "low", "high", "n_tasks", "note")
     return {name: known(getattr(estimate, name)) for name in names}
 
@@ -181,13 +181,13 @@ def rows(table: "pd.DataFrame") -> list[Json]:
 
 
 def known(value: Any) -> Any:
-    """The value as JSON has it; None for NaN."""
+    """Return the value as JSON has it; None for NaN."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and value != value else value  # noqa: PLR0124  NaN
 
 
 def show(_: "pd.DataFrame", found: "PanelAssessment", steps: list[str], confidence: float) -> str:
-    """One screen: what the panel is worth, its judges, and what to do next."""
+    """Show on one screen what the panel is worth, its judges, and what to do next."""
     number_of = found.dependence.effective_number
     judges, costs = found.judges, found.costs
     facts = [
@@ -223,5 +223,5 @@ def show(_: "pd.DataFrame", found: "PanelAssessment", steps: list[str], confiden
 
 
 def ends(estimate: Any, digits: int = 3) -> str:
-    """The interval; without one, why there is none."""
+    """Format the interval; without one, explain why there is none."""
     return between(estimate.low, estimate.high, digits) or NO_GOLD

@@ -42,12 +42,12 @@ def run(args: Namespace) -> int:
 
 
 def first_line(method: Any) -> str:
-    """What a method does, in one line."""
+    """Return what a method does, in one line."""
     return (inspect.getdoc(method) or "").partition("\n")[0]
 
 
 def explain_method(method: Any) -> str:
-    """A method's name, parameters with defaults, and documentation."""
+    """Show a method's name, parameters with defaults, and documentation."""
     signature = inspect.signature(method)
     bare = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
     usage = signature.replace(parameters=bare, return_annotation=signature.empty)

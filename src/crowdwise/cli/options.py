@@ -1,6 +1,6 @@
-"""Flags that several commands share, and what they stand for: annotations, features, methods.
+"""Flags shared by several commands, and the annotations, features and methods they name.
 
-Whatever is heavy is imported where it is used, so that a command starts quickly.
+Heavy modules are imported where they are used, so that commands start quickly.
 """
 
 import ast
@@ -33,19 +33,19 @@ MEANINGS = {
     "gold": "true label; a file is read as --gold-file",
     "score": "number behind each label",
 }
-# Kinds of methods: the package they are in, and the name of its list of them.
+# Kinds of methods: the package of each, and the name of its list of methods.
 KINDS = {
     "aggregate": ("crowdwise.aggregate", "__all__"),
     "learn": ("crowdwise.learn", "LEARNERS"),
     "embed": ("crowdwise.embed", "EMBEDDERS"),
 }
-# What the methods of a kind do, and the command for them.
+# What the methods of each kind do, and the command for them.
 USES = {
     "aggregate": ("infers labels from annotations alone", "aggregate"),
     "learn": ("trains a classifier on features", "fit"),
     "embed": ("learns a representation of features", "embed"),
 }
-# Parameters that have parameters of their own; the first part that has a name gets its value.
+# Parameters that are objects with parameters; the first one with a given name is set.
 PARTS = (
     *("objective", "training", "encoder", "groups", "anchor", "confidence", "loss", "noise"),
     *("generator", "warm_up", "decoder", "base"),
@@ -55,11 +55,11 @@ DEFAULT = "BayesBag"  # the name of crowdwise.aggregate.DEFAULT, which takes lon
 
 
 def add_input_options(parser: ArgumentParser) -> None:
-    """Add the file of annotations, and the flags that say how to read it."""
+    """Add the annotation file, and the flags that say how to read it."""
     from crowdwise.io.formats import FORMATS
 
     parser.add_argument("annotations", help="file or folder of annotations; - for standard input")
-    group = parser.add_argument_group("reading", "Recognized automatically; a flag overrides it.")
+    group = parser.add_argument_group("reading", "Recognized automatically; flags override it.")
     names = [form.name for form in FORMATS]
     group.add_argument("--format", choices=names, metavar="NAME", help=", ".join(names))
     for role in COLUMNS:
@@ -74,8 +74,8 @@ def add_input_options(parser: ArgumentParser) -> None:
         "--missing",
         action="append",
         metavar="VALUE",
-        help="label that means no label, in place of NA, nan, None, null and the like; may be "
-        "repeated; '' keeps these as classes",
+        help="text that means no label, instead of NA, nan, None, null and the like; may be "
+        "repeated; '' keeps them as classes",
     )
     group.add_argument(
         "--repeats",
@@ -87,7 +87,7 @@ def add_input_options(parser: ArgumentParser) -> None:
 
 
 def read_input(args: Namespace) -> "Annotations":
-    """Read the annotations; say on standard error how the file was understood."""
+    """Read the annotations, and print on standard error how the file was understood."""
     from crowdwise.io.gold import add_gold_file
     from crowdwise.io.reader import read
     from crowdwise.io.values import parse_names
@@ -119,7 +119,7 @@ def read_input(args: Namespace) -> "Annotations":
 
 
 def add_feature_options(parser: ArgumentParser, *, required: bool = False) -> None:
-    """Add the file of features, and the flags that say how to read it."""
+    """Add the feature file, and the flags that say how to read it."""
     group = parser.add_argument_group("features")
     text = "table with a column of task names, .npz with X and ids, or .npy"
     group.add_argument("--features", metavar="FILE", required=required, help=text)
@@ -127,7 +127,7 @@ def add_feature_options(parser: ArgumentParser, *, required: bool = False) -> No
 
 
 def add_column_options(group: "_ActionsContainer") -> None:
-    """Add the flags that say what the columns of a table of features are."""
+    """Add the flags that assign the columns of a feature table."""
     group.add_argument("--feature-id", metavar="COLUMN", help="column with the task's name")
     text = "columns to use; x_* means all that start with x_"
     group.add_argument("--feature-columns", metavar="A,B,…", help=text)
@@ -142,7 +142,7 @@ def read_feature_table(args: Namespace, tasks: "Array | None" = None) -> "Featur
 
 
 def read_features_of(args: Namespace, annotations: "Annotations") -> "Array":
-    """One row of features per task; say on standard error how the file was understood."""
+    """Read one row of features per task, and print on standard error how it was understood."""
     X, notes = read_feature_table(args, annotations.tasks).take_tasks(annotations.tasks)
     for note in notes:
         say(args, note)
@@ -170,7 +170,9 @@ def add_method_options(
         metavar="NAME=VALUE",
         help="set a parameter of the method; may be repeated",
     )
-    group.add_argument("--seed", type=seed, metavar="N", help="for methods that use randomness")
+    group.add_argument(
+        "--seed", type=seed, metavar="N", help="random seed, for methods that have one"
+    )
 
 
 def add_partial_option(group: "_ActionsContainer") -> None:
@@ -180,13 +182,13 @@ def add_partial_option(group: "_ActionsContainer") -> None:
 
 
 def name_result(args: Namespace, model: object) -> str:
-    """The name of a fitted method; of one that was interrupted, with that fact."""
+    """Name a fitted method, and say if its training was interrupted."""
     name = type(model).__name__
     return f"{name}, interrupted and only half trained," if args.interrupted else name
 
 
 def assignment(text: str) -> tuple[str, object]:
-    """``name=value`` as a name and a Python value; what is not Python is text."""
+    """Parse ``name=value``; a value that is not a Python literal is text."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier():
         raise ArgumentTypeError(f"{text!r} is not of the form name=value, such as max_iter=50")
@@ -197,7 +199,7 @@ def assignment(text: str) -> tuple[str, object]:
 
 
 def method_names(kind: str) -> list[str]:
-    """The names of all methods of a kind, without importing it and all that it needs."""
+    """List the names of all methods of a kind without importing them."""
     home, variable = KINDS[kind]
     source = pkgutil.get_data("crowdwise", f"{home.partition('.')[2]}/__init__.py") or b""
     for part in ast.parse(source).body:
@@ -207,14 +209,14 @@ def method_names(kind: str) -> list[str]:
 
 
 def own_method(name: str, kind: str) -> str:
-    """The name of a method, unless it is one of another command."""
+    """Return the name of a method, unless it belongs to another command."""
     if other := find_other_use(name, (kind,)):
         raise ArgumentTypeError(other)
     return name
 
 
 def find_other_use(name: str, kinds: tuple[str, ...]) -> str:
-    """What a method of another kind than these is for, in a sentence without a full stop."""
+    """Say what a method of another kind is for, in a sentence without a full stop."""
     if any(_plain(name) in map(_plain, method_names(kind)) for kind in kinds):
         return ""
     for kind, (use, command) in USES.items():
@@ -225,7 +227,7 @@ def find_other_use(name: str, kinds: tuple[str, ...]) -> str:
 
 
 def find_method(name: str, kinds: tuple[str, ...] = ("aggregate",)) -> Any:
-    """The class of this name; case, dashes and underscores do not matter."""
+    """Find the class with this name; case, dashes and underscores do not matter."""
     known: list[str] = []
     for kind in kinds:
         plain = {_plain(own): own for own in method_names(kind)}
@@ -247,12 +249,12 @@ def find_method(name: str, kinds: tuple[str, ...] = ("aggregate",)) -> Any:
 
 
 def choose_method(args: Namespace, kind: str = "aggregate") -> Any:
-    """The method that the flags ask for, not fitted yet."""
+    """Return the method that the flags ask for, not fitted yet."""
     return make_method(args.method, dict(args.set), args.seed, kind)
 
 
 def make_method(name: str, settings: dict[str, object], seed: int | None, kind: str) -> Any:
-    """A method by name, with parameters; those of its training go there."""
+    """Make a method by name, with its parameters and those of its training."""
     from crowdwise.base.params import find_misfits
 
     method = find_method(name, (kind,))
@@ -286,7 +288,7 @@ def make_method(name: str, settings: dict[str, object], seed: int | None, kind: 
 
 
 def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> "pd.Series | None":
-    """Known truths; those that came with the annotations only if a flag asks for them."""
+    """Return known truths; those among the annotations only if a flag asks for them."""
     gold = annotations.gold_labels
     if gold is not None and args.gold is None and args.gold_file is None:
         unused, which = plural(len(gold), "gold label"), "it" if len(gold) == 1 else "them"
@@ -296,9 +298,9 @@ def gold_to_learn_from(args: Namespace, annotations: "Annotations") -> "pd.Serie
 
 
 def _set_parts(model: "BaseEstimator", settings: dict[str, object]) -> dict[str, object]:
-    """The settings, with ``epochs`` and the like inside the part that has them.
+    """Return the settings with ``epochs`` and the like moved to the part that has them.
 
-    ``part__name`` says which part is meant. Training logs its epochs, for --verbose to show.
+    ``part__name`` selects the part. Training then logs its epochs, for --verbose to show.
     """
     known = model.get_params(deep=False)
     for part, usual in find_parts(model).items():
@@ -317,7 +319,7 @@ def _set_parts(model: "BaseEstimator", settings: dict[str, object]) -> dict[str,
 
 
 def find_parts(model: "BaseEstimator") -> dict[str, "BaseEstimator"]:
-    """The parts of a method that have parameters: those it has, or else those it would use."""
+    """Return the parts of a method with parameters: its own, or else the defaults."""
     known = model.get_params(deep=False)
     usual = {
         part: getattr(model, f"default_{part}", None) if known[part] is None else known[part]

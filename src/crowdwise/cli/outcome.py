@@ -1,4 +1,4 @@
-"""How a command runs and ends: files kept safe, one clear message, never a traceback."""
+"""Running a command: inputs protected, one clear message for an error, no traceback."""
 
 import logging
 import os
@@ -20,18 +20,18 @@ INTERRUPTED = 130  # the exit status that shells expect after Ctrl-C
 
 
 class Stopped(BaseException):
-    """Ctrl-C, which no training takes as a wish to keep what it has."""
+    """Ctrl-C as an exception that training does not catch to keep its progress."""
 
 
 def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
-    """Run a command; turn whatever happens into a message and an exit status."""
+    """Run a command; turn any error into a message and an exit status."""
     try:
         refuse_overwriting(args)
         with stop_at_once(args), show_steps(args), word_warnings(args), guard_screen():
             status = run(args)
             sys.stdout.flush()
             return INTERRUPTED if args.interrupted else status
-    except BrokenPipeError:  # the reader has seen enough, as in "| head"
+    except BrokenPipeError:  # the reader has stopped, as in "| head"
         _close_quietly()
         return 0
     except (KeyboardInterrupt, Stopped):
@@ -41,7 +41,9 @@ def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
             sys.stderr.write(printable(traceback.format_exc()))
         print(printable(f"crowdwise: {explain_error(error)}"), file=sys.stderr)
         _close_quietly()
-        return 2 if isinstance(error, ParameterError) else 1  # parameters are in the command
+        return (
+            2 if isinstance(error, ParameterError) else 1
+        )  # parameters come from the command line
 
 
 def report_interrupt() -> int:
@@ -52,9 +54,9 @@ def report_interrupt() -> int:
 
 @contextmanager
 def stop_at_once(args: Namespace) -> Iterator[None]:
-    """Let Ctrl-C end the command, and not just the training of one network.
+    """Let Ctrl-C end the whole command, not just the training of one network.
 
-    With ``--keep-partial`` the first one ends the training, and the next one the command.
+    With ``--keep-partial``, the first one ends the training and the second one the command.
     """
     args.interrupted = False
 
@@ -64,7 +66,7 @@ def stop_at_once(args: Namespace) -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGINT, stop)
-    except ValueError:  # not in the main thread, which alone is interrupted
+    except ValueError:  # not in the main thread, the only one that is interrupted
         yield
         return
     try:
@@ -74,7 +76,7 @@ def stop_at_once(args: Namespace) -> Iterator[None]:
 
 
 def explain_error(error: Exception) -> str:
-    """What went wrong, and what to do about it."""
+    """Explain what went wrong, and what to do about it."""
     if isinstance(error, CrowdwiseError):
         return str(error)
     if isinstance(error, MemoryError):
@@ -89,7 +91,7 @@ def explain_error(error: Exception) -> str:
 
 
 def explain_bug(error: Exception) -> str:
-    """What to say about an error that nobody expected."""
+    """Explain an unexpected error, which is a bug."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     first = str(error).partition("\n")[0]
     return explain(
@@ -101,13 +103,13 @@ def explain_bug(error: Exception) -> str:
 
 @contextmanager
 def guard_screen() -> Iterator[None]:
-    """Show only printable text where standard output is a terminal; a pipe gets all of it."""
+    """Print only printable text to a terminal; a pipe gets all of it."""
     with redirect_stdout(Screen(sys.stdout)) if sys.stdout.isatty() else nullcontext():
         yield
 
 
 class LogLines(logging.Handler):
-    """Shows what is logged, above any progress bars; a warning once, however often it comes."""
+    """Shows log lines above any progress bars; a repeated warning only once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,7 +142,7 @@ def show_steps(args: Namespace) -> Iterator[None]:
 
 @contextmanager
 def word_warnings(args: Namespace) -> Iterator[None]:
-    """Show warnings meant for the user as messages; those for programmers not at all."""
+    """Show warnings for users as messages, and none for programmers."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         say(args, f"crowdwise: warning: {message}")
@@ -153,15 +155,15 @@ def word_warnings(args: Namespace) -> Iterator[None]:
 
 
 def say(args: Namespace, text: str) -> None:
-    """Tell the user something, on standard error."""
+    """Print a message on standard error."""
     if not args.quiet:
         progress.write(text)
 
 
 def _close_quietly() -> None:
-    """Let Python exit without another word about a standard output that failed."""
+    """Let Python exit without a second error about a failed standard output."""
     with suppress(OSError):
         sys.stdout.flush()
         return
-    with suppress(OSError, ValueError):  # there may be no real one, as in a notebook
+    with suppress(OSError, ValueError):  # there may be none, as in a notebook
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Plan which tasks to label next, by whom, and say which are done.
+"""Plan which tasks to label next and by whom, and show which are done.
 
 crowdwise plan votes.csv --budget 500 -o next.csv
 crowdwise plan votes.csv --target .95
@@ -36,21 +36,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_method_options(parser)
     add_output_options(parser, aligned=True)
     group = parser.add_argument_group("planning")
-    text = "list the labels to ask for next, for this money; without it, which tasks are done"
+    text = "list the labels to buy next with this amount; without it, list which tasks are done"
     group.add_argument("--budget", type=amount, metavar="X", help=text)
     text = "share of labels that should be right (default: %(default)s)"
     group.add_argument("--target", type=share, default=0.95, metavar="P", help=text)
-    text = "how much a label is worth (default: %(default)s)"
+    text = "how to value a label (default: %(default)s)"
     group.add_argument("--policy", choices=POLICIES, default=POLICIES[0], help=text)
     text = "what a label costs (default: %(default)s)"
     group.add_argument("--cost", type=amount, default=1.0, metavar="X", help=text)
     text = (
-        "workers who are there, and what a label by them costs where that is not --cost, such "
-        "as ann,bob,judge=0.05 (default: anyone may come)"
+        "workers who are available, with the cost of a label by each if it is not --cost, such "
+        "as ann,bob,judge=0.05 (default: anyone)"
     )
     group.add_argument("--available", metavar="A,B=X,…", help=text)
     text = (
-        "share of the budget for tasks whose truth is known (default: they are labeled as others)"
+        "share of the budget for tasks with known truths (default: they are labeled like the rest)"
     )
     group.add_argument("--checks", type=share, metavar="P", help=text)
 
@@ -82,7 +82,7 @@ def run(args: Namespace) -> int:
 
 
 def find_workers(text: str, usual: float, known: dict[str, Any]) -> dict[Any, float]:
-    """The workers in a list, by the names that the annotations have, and their costs."""
+    """Return the listed workers, as the annotations have them, with their costs."""
     prices: dict[Any, float] = {}
     for word in filter(None, map(str.strip, text.split(","))):
         name, mark, price = word.rpartition("=")
@@ -110,7 +110,7 @@ def read_cost(name: str, text: str) -> float:
 
 
 def list_done(planner: "Planner") -> "pd.DataFrame":
-    """Every task: its labels so far, how sure its answer is, and whether it is done."""
+    """List every task: its labels so far, its confidence, and whether it is done."""
     import pandas as pd
 
     outlook, promise = planner.outlook_, planner.done()
@@ -120,7 +120,7 @@ def list_done(planner: "Planner") -> "pd.DataFrame":
 
 
 def show(table: "pd.DataFrame") -> str:
-    """The first rows, with numbers rounded."""
+    """Show the first rows, with numbers rounded."""
     rows = [list(map(str, table.columns))]
     for _, row in table.head(MOST_ROWS).iterrows():
         rows.append([number(x, 3) if isinstance(x, float) else str(x) for x in row])
@@ -130,7 +130,7 @@ def show(table: "pd.DataFrame") -> str:
 
 
 def summarize(planner: "Planner") -> str:
-    """How many tasks are done, and what is promised or expected of them."""
+    """Summarize how many tasks are done, and what is promised or expected of them."""
     from crowdwise.plan import truths_needed
 
     promise, n_tasks = planner.done(), planner.outlook_.votes.n_tasks
@@ -139,7 +139,7 @@ def summarize(planner: "Planner") -> str:
     if promise.checked and isnan(promise.low):
         return (
             f"{done}, those with known truths: these do not show that {target} of the labels of any"
-            " others are right; buy more labels, or ask for less with --target"
+            " others are right; buy more labels, or lower --target"
         )
     if promise.checked:
         return (
@@ -150,7 +150,7 @@ def summarize(planner: "Planner") -> str:
         done += f": {promise.accuracy:.1%} of their labels are expected to be right"
     needed = truths_needed(planner.target)
     if needed == inf:
-        return f"{done}. Nothing can show that {target} are right; ask for less with --target"
+        return f"{done}. No data can show that {target} are right; lower --target"
     return (
         f"{done}. Labels alone promise nothing: for {target}, give the truths of {needed:,} tasks "
         f"drawn at random (--gold-file); {n_known:,} are known"

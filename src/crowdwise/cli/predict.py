@@ -40,13 +40,13 @@ def run(args: Namespace) -> int:
 
 
 def load_classifier(path: str, features: str) -> Any:
-    """A saved model that labels tasks by their features; refuses files in each other's place."""
+    """Load a saved classifier; refuses model and features in the wrong order."""
     from crowdwise.persist import is_model, load
 
     expected = "first a classifier saved by crowdwise fit, then a table of features"
     if is_model(features):
         fix = f"crowdwise predict {features} {path}" if not is_model(path) else "name the features"
-        what = f"{features} is a model, where the features should be."
+        what = f"{features} is a model, but features are expected there."
         raise ParameterError(explain(what, expected=expected, fix=fix))
     if Path(path).is_file() and not is_model(path):
         fix = "write one with crowdwise fit … -o model.crowdwise"
@@ -75,9 +75,9 @@ def refuse_votes(path: str, model: Any) -> None:
         n_features = getattr(model, "n_features_in_", "as many")
         raise FormatError(
             explain(
-                f"{path} holds annotations, where the features should be.",
+                f"{path} has annotations instead of features.",
                 found=", ".join(columns),
                 expected=f"a table with {n_features} features, like the one it was fitted on",
-                fix="name the table of features",
+                fix="give the table of features",
             )
         )

@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
     path = args.output = args.output or ("-" if args.json else DEFAULT)
     refuse_overwriting(args)  # now that the output has a name
     if path != "-":
-        refuse_other_pages(path)  # before long work, not after it
+        refuse_other_pages(path)  # before the long work starts
         refuse_unwritable(path)
     method = choose_method(args)
     annotations = read_input(args)

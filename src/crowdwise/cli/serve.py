@@ -1,4 +1,4 @@
-"""Hand out tasks, take labels and learn from each, as a service with pages.
+"""Hand out tasks, take labels and learn from each, as a web service.
 
 crowdwise serve --project tasks.csv --classes yes,no
 crowdwise serve --project votes.csv --target .95
@@ -23,45 +23,47 @@ ROLES = ("worker", "lead", "admin")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("project", "Kept in the database; a flag changes it.")
-    text = "tasks (columns task, text, image, gold), or labels in any known format, to begin with"
+    group = parser.add_argument_group("project", "Stored in the database; flags change it.")
+    text = "tasks (columns task, text, image, gold), or labels in any known format, to start with"
     group.add_argument("--project", type=Path, metavar="FILE", help=text)
     group.add_argument("--classes", metavar="A,B,…", help="the labels to choose from")
-    group.add_argument("--title", metavar="TEXT", help="what workers and leads see")
-    group.add_argument("--instructions", metavar="TEXT", help="what workers read first")
+    group.add_argument("--title", metavar="TEXT", help="title shown to workers and leads")
+    group.add_argument("--instructions", metavar="TEXT", help="instructions for workers")
     text = "share of labels that should be right (default: 0.95)"
     group.add_argument("--target", type=share, metavar="P", help=text)
-    text = "labels that every task gets at least (default: 2)"
+    text = "minimum number of labels per task (default: 2)"
     group.add_argument("--min-labels", type=count, metavar="N", help=text)
-    text = "labels that a task gets at most (default: 10)"
+    text = "maximum number of labels per task (default: 10)"
     group.add_argument("--max-labels", type=count, metavar="N", help=text)
     group.add_argument("--cost", type=amount, metavar="X", help="what a label costs (default: 1)")
-    text = "seconds that a task stays with a worker (default: 600)"
+    text = "seconds that a worker keeps a task (default: 600)"
     group.add_argument("--lease", type=amount, metavar="S", help=text)
-    text = "share of tasks with a known truth that workers get, to watch them (default: 0)"
+    text = "share of workers' tasks that have a known truth, to check them (default: 0)"
     group.add_argument("--checks", type=share, metavar="P", help=text)
-    text = "folder of pictures that tasks name (default: that of --project)"
+    text = "folder of the tasks' pictures (default: that of --project)"
     group.add_argument("--images", type=Path, metavar="FOLDER", help=text)
     group = parser.add_argument_group("serving")
     text = "sqlite:///FILE or postgresql://USER@HOST/NAME (default: %(default)s)"
     group.add_argument("--database", default="sqlite:///crowdwise.db", metavar="URL", help=text)
-    text = "address to listen on; beyond this machine tokens are needed (default: %(default)s)"
+    text = "address to listen on; other machines need tokens (default: %(default)s)"
     group.add_argument("--host", default="127.0.0.1", metavar="NAME", help=text)
-    text = "0 for any that is free (default: %(default)s)"
+    text = "port; 0 for any free one (default: %(default)s)"
     group.add_argument("--port", type=port, default=8000, metavar="N", help=text)
-    group.add_argument("--certificate", type=Path, metavar="FILE", help="for https")
-    group.add_argument("--private-key", type=Path, metavar="FILE", help="of the certificate")
-    group = parser.add_argument_group("once", "Do this, and end.")
+    group.add_argument("--certificate", type=Path, metavar="FILE", help="certificate, for https")
+    group.add_argument(
+        "--private-key", type=Path, metavar="FILE", help="private key of the certificate"
+    )
+    group = parser.add_argument_group("once", "Do this and exit.")
     text = "make a token for a worker, lead or admin, and print it"
     group.add_argument("--token", type=parse_holder, metavar="NAME:ROLE", help=text)
     text = "write every event to a file of JSON lines; - for standard output"
     group.add_argument("--audit", metavar="FILE", help=text)
-    text = "fill an empty database from such a file, checking every event"
+    text = "restore an empty database from such a file, checking every event"
     group.add_argument("--replay", type=Path, metavar="FILE", help=text)
 
 
 def parse_holder(text: str) -> tuple[str, str]:
-    """The name and the role in ``ann:worker``."""
+    """Parse the name and the role in ``ann:worker``."""
     name, _, role = text.rpartition(":")
     if not name or role not in ROLES:
         raise ArgumentTypeError(f"{text!r} is not NAME:ROLE, with a role of {', '.join(ROLES)}")
@@ -90,7 +92,7 @@ def run(args: Namespace) -> int:
 
 
 def list_changes(args: Namespace) -> Json:
-    """What the flags change about the project."""
+    """Collect the project settings that the flags change."""
     names = (
         "title",
         "instructions",
@@ -123,7 +125,7 @@ def do_once(args: Namespace, service: "Service") -> int:
                 )
             )
         print(issue_token(service, name, Role[role.upper()]))
-        say(args, f"a token for {name} ({role}); it cannot be shown again")
+        say(args, f"token for {name} ({role}); it will not be shown again")
     if args.audit is not None:
         write_log(args.audit, write_events(service.database))
     return 0
@@ -143,7 +145,7 @@ def write_log(target: str, lines: Any) -> None:
 
 
 def replay_log(args: Namespace) -> int:
-    """Fill an empty database from a log."""
+    """Restore an empty database from a log."""
     from crowdwise.serve.audit import replay
     from crowdwise.serve.database import Database
 

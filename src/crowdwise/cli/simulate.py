@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from crowdwise.datasets import Crowd
     from crowdwise.simulate import Worker
 
-# Flags of a custom crowd: their default, their type, and their help.
+# Flags of a custom crowd: default, type and help.
 CUSTOM: dict[str, tuple[Any, Any, str]] = {
     "tasks": (300, natural, "number of tasks"),
-    "workers": (11, natural, "number of workers, all kinds together"),
+    "workers": (11, natural, "number of workers of all kinds together"),
     "classes": (2, natural, "number of classes"),
     "redundancy": (5, natural, "number of labels per task"),
     "spammers": (0, natural, "workers who label at random"),
@@ -36,12 +36,12 @@ CUSTOM: dict[str, tuple[Any, Any, str]] = {
 
 
 def flag(name: str) -> str:
-    """The flag that sets a parameter."""
+    """Return the flag that sets a parameter."""
     return "--" + name.replace("_", "-")
 
 
 def numbers(text: str) -> Any:
-    """Comma-separated numbers as a tuple."""
+    """Parse comma-separated numbers as a tuple."""
     try:
         return tuple(finite(part) for part in text.split(","))
     except ArgumentTypeError:
@@ -52,9 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     from crowdwise.simulate import SETS
 
     names = ", ".join(SETS)
-    parser.add_argument(
-        "set", nargs="?", metavar="SET", help=f"{names}; without one, a custom crowd"
-    )
+    parser.add_argument("set", nargs="?", metavar="SET", help=f"{names}; default: a custom crowd")
     group = parser.add_argument_group("custom crowd")
     for name, (default, kind, text) in CUSTOM.items():
         label = "S" if name == "difficulty" else "P" if kind is amount else "N"
@@ -73,7 +71,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--seed", type=seed, default=0, metavar="N", help="random seed (default: %(default)s)"
     )
-    group.add_argument("-o", "--output", metavar="FOLDER", required=True, help="write files here")
+    group.add_argument(
+        "-o", "--output", metavar="FOLDER", required=True, help="folder for the files"
+    )
     group.add_argument("--npz", action="store_true", help="write features as .npz instead of .csv")
     group.add_argument("--force", action="store_true", help="replace the files of an earlier run")
     group.add_argument("--json", action="store_true", help="print JSON, for programs")
@@ -102,7 +102,7 @@ def run(args: Namespace) -> int:
 
 
 def make_custom(args: Namespace) -> "Crowd":
-    """The crowd that the flags describe."""
+    """Make the crowd that the flags describe."""
     from crowdwise.simulate import simulate_dataset
 
     wanted = {
@@ -131,7 +131,7 @@ def make_custom(args: Namespace) -> "Crowd":
 
 
 def make_workers(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
-    """Good workers first, then the others."""
+    """Make good workers first, then the others."""
     from crowdwise.simulate import Adversary, Colluder, Drifter, OneCoinWorker, Spammer
 
     kinds: dict[str, Worker] = {
@@ -155,7 +155,7 @@ def make_workers(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
 
 
 def facts(made: "Crowd") -> dict[str, Any]:
-    """What was simulated, as plain values."""
+    """Return plain values that describe the simulated crowd."""
     from crowdwise.evaluate import fleiss_kappa
 
     crowd = made.extra["simulated"]

@@ -1,4 +1,4 @@
-"""Tables on standard output, or in a file."""
+"""Tables, printed or in a file."""
 
 import shutil
 import sys
@@ -25,7 +25,7 @@ def add_output_options(parser: ArgumentParser, *, aligned: bool = False) -> None
     )
     group.add_argument("--json", action="store_true", help="print JSON, for programs")
     if aligned:
-        text = "print aligned columns, even into a pipe"
+        text = "print aligned columns, even to a pipe"
         group.add_argument("--table", action="store_true", help=text)
 
 
@@ -45,7 +45,7 @@ def write_table(
 ) -> None:
     """Write a table to the output file if there is one, else to standard output.
 
-    On a terminal the table is shown as ``aligned`` has it; in a pipe it is CSV, or JSON if asked.
+    On a terminal, ``aligned`` formats the table; in a pipe it is CSV, or JSON if asked for.
     """
     from crowdwise.io.write import write_labels
 
@@ -60,7 +60,7 @@ def write_table(
 
 
 def align(rows: list[list[str]], right: set[int]) -> str:
-    """Rows of text as aligned columns; the columns in ``right`` are flush right."""
+    """Align rows of text in columns; the columns in ``right`` are flush right."""
     rows = [[printable(cell, keep="") for cell in row] for row in rows]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = []
@@ -74,15 +74,15 @@ def align(rows: list[list[str]], right: set[int]) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number in few digits, a dash where there is none."""
+    """Format a number with few digits, NaN as a dash."""
     return "-" if isnan(value) else f"{value:.{digits}f}"
 
 
 def between(low: float, high: float, digits: int = 3) -> str:
-    """An interval in few digits, empty where there is none."""
+    """Format an interval with few digits, empty if there is none."""
     return "" if isnan(low) else f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def width() -> int:
-    """How many characters fit on a line."""
+    """Return how many characters fit on a line."""
     return min(shutil.get_terminal_size((100, 24)).columns, 120)

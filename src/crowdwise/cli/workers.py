@@ -78,7 +78,7 @@ def run(args: Namespace) -> int:
 
 
 def show(quality: "pd.DataFrame") -> str:
-    """The main columns, flagged workers first, then those with most labels."""
+    """Show the main columns, flagged workers first, then those with most labels."""
     order = quality.assign(fine=quality["flag"] == "")
     order = order.sort_values(["fine", "flag", "n_labels"], ascending=[True, True, False])
     rows = [["worker", "labels", "accuracy", "", "agreement", "skill", "", "flag"]]
@@ -101,7 +101,7 @@ def show(quality: "pd.DataFrame") -> str:
 
 
 def summarize(quality: "pd.DataFrame") -> str:
-    """How many workers have which flag."""
+    """Count the workers with each flag."""
     counts = quality["flag"].value_counts()
     parts = [f"{counts[flag]:,} {flag!r}" for flag in counts.index if flag]
     return f"{plural(len(quality), 'worker')}: " + (", ".join(parts) or "no flags")

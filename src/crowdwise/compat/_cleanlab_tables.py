@@ -20,14 +20,14 @@ LabelTable: TypeAlias = pd.DataFrame | ArrayLike  # class numbers, examples x an
 
 @dataclass(frozen=True, eq=False)
 class Wide:
-    """Labels, examples x annotators, NaN where there is none; and the names of both."""
+    """Labels, examples x annotators, NaN for none, with the names of both."""
 
     labels: Floats
     examples: pd.Index | None
     annotators: pd.Index | None
 
     def annotations(self, n_classes: int) -> Annotations:
-        """The same as annotations with this many classes."""
+        """Return them as annotations with this many classes."""
         row, column = np.nonzero(~np.isnan(self.labels))
         return Annotations.from_codes(
             row,
@@ -70,7 +70,7 @@ def read_labels(labels: LabelTable) -> Wide:
 
 
 def check_probs(pred_probs: ArrayLike | None, wide: Wide) -> Floats:
-    """Check that a classifier's probabilities fit the labels; uniform where there are none."""
+    """Check that a classifier's probabilities match the labels; uniform if there are none."""
     highest = int(np.nanmax(wide.labels)) + 1
     if pred_probs is None:
         return np.full((len(wide.labels), highest), 1.0 / highest)
@@ -80,21 +80,21 @@ def check_probs(pred_probs: ArrayLike | None, wide: Wide) -> Floats:
             explain(
                 f"pred_probs have shape {proba.shape}.",
                 expected=f"({len(wide.labels):,}, {highest} or more): a row for each example",
-                fix="predict a probability of every class for each example",
+                fix="predict the probability of every class for each example",
             )
         )
     return proba
 
 
 def share_agreeing(counts: CrowdlabCounts, consensus: Array) -> Floats:
-    """Share of each example's annotators who agree with the consensus."""
+    """Return the share of each example's annotators who agree with the consensus."""
     return counts.votes[np.arange(len(consensus)), consensus] / counts.size
 
 
 def example_table(
     wide: Wide, counts: CrowdlabCounts, found: Mapping[str, Consensus], quality: str
 ) -> pd.DataFrame:
-    """One row per example; the first method's columns have no suffix."""
+    """Make a table with one row per example; the first method's columns have no suffix."""
     columns: dict[str, Array] = {}
     for name, result in found.items():
         suffix = f"_{name}" if columns else ""
@@ -111,7 +111,7 @@ def example_table(
 def annotator_table(
     wide: Wide, counts: CrowdlabCounts, result: Consensus, quality: Floats | None, method: str
 ) -> pd.DataFrame:
-    """One row per annotator, the worst first."""
+    """Make a table with one row per annotator, the worst first."""
     rows, several = counts.rows, (counts.size != 1).astype(np.float64)
     agrees = (rows.label == result.consensus[rows.task]).astype(np.float64)
     with_others = counts.mean_by_worker(agrees, several[rows.task])
@@ -126,14 +126,17 @@ def annotator_table(
         index=wide.annotators,
     )
     if quality is not None:
-        table.loc[np.isnan(with_others), "annotator_quality"] = np.nan  # alone on every example
+        table.loc[np.isnan(with_others), "annotator_quality"] = (
+            np.nan
+        )  # without others on any example
     return table.sort_values(["annotator_quality", "agreement_with_consensus"])
 
 
 def find_worst_classes(counts: CrowdlabCounts, agrees: Floats, score: Floats) -> Array:
-    """The class of each annotator's labels that agrees least with the consensus.
+    """Find the class of each annotator's labels that agrees least with the consensus.
 
-    Ties go to the class given most often, then to the most confident consensus, then the first.
+    Ties go to the class given most often, then to the most confident consensus, then to the
+    first.
     """
     rows, shape = counts.rows, (counts.n_workers, counts.votes.shape[1])
     cell = rows.worker * shape[1] + rows.label
@@ -151,7 +154,7 @@ def score_settled(
     unlabeled: ArrayLike | None,
     heat: float = 1.0,
 ) -> tuple[Floats, Floats]:
-    """Quality shrunk to chance by the weight of one more annotator, of both kinds of examples."""
+    """Shrink quality toward chance by the weight of one more annotator, per kind of example."""
     labeled, model, usual = np.array([]), 1.0, 1.0
     if counts is not None and result is not None:
         model, usual = result.model, float(result.worker.mean())
@@ -170,7 +173,7 @@ def _bad_labels(what: str, first: str) -> AnnotationError:
         explain(
             f"labels_multiannotator has {what}.",
             first=first,
-            expected="class numbers 0, 1, …, examples x annotators, NaN where there is none",
+            expected="class numbers 0, 1, …, examples x annotators, NaN for no label",
             fix="number the classes first: crowdwise.Annotations.from_matrix(labels).to_snorkel()",
         )
     )

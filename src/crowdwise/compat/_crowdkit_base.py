@@ -1,4 +1,4 @@
-"""What crowd-kit's aggregators share: tables, votes by skill, and results as attributes."""
+"""Shared parts of crowd-kit's aggregators: tables, votes by skill, results as attributes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from crowdwise.typing import Array, Floats, GoldLike
 Table: TypeAlias = pd.DataFrame | Annotations  # columns task, worker and label
 
 ON_MISSING_SKILL = ("error", "ignore", "value")
-EPSILON = 1e-10  # least count in a confusion matrix
+EPSILON = 1e-10  # smallest count in a confusion matrix
 
 
 class CrowdKitAggregator(BaseEstimator):
-    """The verbs that all of them have."""
+    """The methods that all of them have."""
 
     fit: Callable[..., Self]
     labels_: pd.Series
@@ -43,7 +43,7 @@ class CrowdKitAggregator(BaseEstimator):
 
 
 class Fitted(CrowdKitAggregator):
-    """An aggregator of ours with crowd-kit's attributes."""
+    """One of our aggregators with crowd-kit's attributes."""
 
     def _fit(
         self,
@@ -52,7 +52,7 @@ class Fitted(CrowdKitAggregator):
         data: pd.DataFrame | None = None,
         gold: GoldLike = None,
     ) -> None:
-        """Fit ours; with ``data`` tasks come in the order in which it names them."""
+        """Fit ours; with ``data``, tasks come in the order of their first row."""
         if not votes.n_annotations:
             self.labels_, self.probas_ = pd.Series(dtype=object), pd.DataFrame()
             return
@@ -72,7 +72,7 @@ class Voting(CrowdKitAggregator):
     on_missing_skill: str = "error"
 
     def _vote(self, data: Table, skills: pd.Series | None = None) -> Annotations:
-        """Set ``probas_`` and ``labels_``; return the annotations that were counted."""
+        """Set ``probas_`` and ``labels_``; returns the annotations that were counted."""
         votes = annotations_of(data)
         weights = None
         if skills is not None:
@@ -88,7 +88,7 @@ class Voting(CrowdKitAggregator):
         return MemoryEngine(votes).shares(weights)
 
     def _with_skill(self, votes: Annotations, skills: pd.Series) -> tuple[Annotations, Floats]:
-        """The annotations that count, and the weight of every worker."""
+        """Return the annotations that count, and the weight of every worker."""
         if self.on_missing_skill not in ON_MISSING_SKILL:
             raise ParameterError(
                 f"on_missing_skill={self.on_missing_skill!r} is unknown.\n"
@@ -116,18 +116,18 @@ class Voting(CrowdKitAggregator):
 
 
 class Weighted(Voting):
-    """A vote by ``skills_`` that ``fit`` has found, of any annotations."""
+    """A vote by the ``skills_`` found in ``fit``, for any annotations."""
 
     skills_: pd.Series
 
     def predict(self, data: Table) -> pd.Series:
-        """Most probable label of every task."""
+        """Return the most probable label of every task."""
         check_is_fitted(self, "skills_")
         self._vote(data, self.skills_)
         return self.labels_
 
     def predict_proba(self, data: Table) -> pd.DataFrame:
-        """Share of the skills behind each label."""
+        """Return the share of the skills behind each label."""
         self.predict(data)
         return self.probas_
 
@@ -141,7 +141,7 @@ class Weighted(Voting):
 
 
 def annotations_of(data: Table) -> Annotations:
-    """A frame with the columns task, worker and label as annotations."""
+    """Convert a frame with the columns task, worker and label to annotations."""
     if isinstance(data, Annotations):
         return data
     absent = [name for name in ("task", "worker", "label") if name not in data]
@@ -150,13 +150,13 @@ def annotations_of(data: Table) -> Annotations:
             absent[0],
             where="The data",
             found=list(data),
-            fix="rename the columns to task, worker and label",
+            fix="name the columns task, worker and label",
         )
     return Annotations.from_frame(data)
 
 
 def accuracy_by_worker(votes: Annotations, truth: pd.Series) -> pd.Series:
-    """How often each worker gives the truth, counting repeated labels once."""
+    """Return how often each worker gives the true label; repeated labels count once."""
     rows = np.unique(np.column_stack([votes.task, votes.worker, votes.label]), axis=0)
     place = locate(np.asarray(truth.index), votes.tasks)[rows[:, 0]]
     rows, place = rows[place >= 0], place[place >= 0]
@@ -171,10 +171,10 @@ def accuracy_by_worker(votes: Annotations, truth: pd.Series) -> pd.Series:
 def errors_of(
     votes: Annotations, counts: Floats, data: pd.DataFrame, *, normalized: bool = False
 ) -> pd.DataFrame:
-    """P(label | truth) as crowd-kit has it: a row for each worker and label that occur.
+    """Return P(label | truth) in crowd-kit's form: a row for each worker and label that occur.
 
-    ``counts[worker, truth, label]`` are brought to sum to one over the worker's labels, unless
-    they are ``normalized`` over all classes.
+    ``counts[worker, truth, label]`` are scaled to sum to one over the worker's labels, unless
+    they are already ``normalized`` over all classes.
     """
     seen = pd.MultiIndex.from_frame(data[["worker", "label"]].drop_duplicates())
     names = pd.MultiIndex.from_product([votes.workers, votes.classes], names=["worker", "label"])
@@ -187,7 +187,7 @@ def errors_of(
 
 
 def mean_accuracy(votes: Annotations, posterior: Floats) -> pd.Series:
-    """How often each worker is expected to be right under a posterior."""
+    """Return how often each worker is expected to be right under a posterior."""
     right = posterior[votes.task, votes.label]
     n_workers, size = votes.n_workers, np.bincount(votes.worker, minlength=votes.n_workers)
     index = pd.Index(votes.workers, name="worker")
@@ -196,13 +196,13 @@ def mean_accuracy(votes: Annotations, posterior: Floats) -> pd.Series:
 
 
 def priors_of(posterior: Floats, votes: Annotations) -> pd.Series:
-    """The mean posterior of each class."""
+    """Return the mean posterior of each class."""
     index = pd.Index(votes.classes, name="label")
     return pd.Series(posterior.mean(axis=0), index=index, name="prior")
 
 
 def one_mean(means: ArrayLike | None, name: str) -> float:
-    """The one mean that all have; 1 by default."""
+    """Return the one mean that all share; 1 by default."""
     values: Array = np.unique(1.0 if means is None else np.asarray(means, dtype=np.float64))
     if len(values) != 1:
         raise ParameterError(

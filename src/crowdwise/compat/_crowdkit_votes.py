@@ -23,7 +23,7 @@ from crowdwise.typing import Floats, RandomState
 
 
 class MajorityVote(Voting):
-    """The label most workers gave, or that of the largest sum of ``skills``.
+    """The label most workers gave, or the one with the largest sum of ``skills``.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class GoldMajorityVote(Weighted):
 class ZeroBasedSkill(Weighted):
     """A vote in which workers count by a skill that is learned step by step.
 
-    Stops once skills and labels have settled, which crowd-kit does not.
+    Unlike crowd-kit's, it stops once skills and labels have settled.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class ZeroBasedSkill(Weighted):
 
 
 class MMSR(Weighted):
-    """Workers weighted by how pairs of them agree, with outliers set aside.
+    """Workers weighted by their pairwise agreement, with outliers set aside.
 
-    ``scores_`` are sums of weights, as crowd-kit's documentation says; it divides them by their
-    total, which turns a task around where the total is negative.
+    ``scores_`` are sums of weights, as crowd-kit's documentation says; its code divides them by
+    their total, which reverses a task if the total is negative.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class MMSR(Weighted):
         return self
 
     def predict_score(self, data: Table) -> pd.DataFrame:
-        """Sum of the skills behind each label."""
+        """Return the sum of the skills behind each label."""
         self.predict(data)
         return self.scores_
 
@@ -131,7 +131,7 @@ class MMSR(Weighted):
         return self.fit(data).predict_score(data)
 
     def _shares(self, votes: Annotations, weights: Floats | None) -> Floats:
-        """Sums of weights, which may be negative."""
+        """Return sums of weights, which may be negative."""
         assert weights is not None
         sums = replace(votes, weight=weights[votes.worker]).votes()
         tasks, labels = pd.Index(votes.tasks, name="task"), pd.Index(votes.classes, name="label")

@@ -1,11 +1,11 @@
 """cleanlab's functions for several annotators, with its arguments, keys and columns.
 
-Labels are a table of examples (rows) and annotators (columns), class numbers with NaN where there
-is none; as in ``cleanlab.multiannotator``, whose terms these functions keep.
+Labels are a table of examples (rows) and annotators (columns), with class numbers and NaN for no
+label, as in ``cleanlab.multiannotator``, whose terms these functions keep.
 
-cleanlab 2.9 puts counts of labels into the wrong classes where a class is missing among an
-example's labels, as labels are floats there: it shows in ``calibrate_probs``, in the scores for
-active learning, and in ``detailed_label_quality`` by agreement. Ours do what it intends.
+cleanlab 2.9 counts labels for the wrong classes if a class is missing among an example's labels,
+because labels are floats there. This affects ``calibrate_probs``, the active-learning scores, and
+``detailed_label_quality`` by agreement. Ours do what cleanlab intends.
 
 >>> import numpy as np
 >>> labels = np.array([[0, 0, np.nan], [1, 1, 0], [0, np.nan, 0], [1, 1, 1]])
@@ -69,21 +69,21 @@ def get_label_quality_multiannotator(
     verbose: bool = True,  # noqa: ARG001  cleanlab has it
     label_quality_score_kwargs: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Consensus labels, and the quality of labels and annotators.
+    """Return consensus labels, and the quality of labels and annotators.
 
     Parameters
     ----------
     labels_multiannotator : DataFrame or ndarray of shape (n_examples, n_annotators)
         Class numbers, NaN where an annotator gave none.
     pred_probs : ndarray of shape (n_examples, n_classes), optional
-        What a classifier predicts for examples that it was not trained on. Without it, which
+        A classifier's predictions for examples that it was not trained on. Without them, which
         cleanlab does not allow, quality is agreement and the consensus is the majority.
     consensus_method : {"best_quality", "majority_vote"} or a list of both
-        Which labels to take; with a list, the others come in columns of their own.
+        Which labels to return; with a list, the others get columns of their own.
     quality_method : {"crowdlab", "agreement"}
         Whether quality weights annotators and classifier, or is the share that agrees.
     calibrate_probs : bool, default=False
-        Whether to bring ``pred_probs`` to the temperature that fits the labels best.
+        Whether to scale ``pred_probs`` by the temperature that fits the labels best.
     return_detailed_quality, return_annotator_stats, return_weights : bool
         Which tables to return.
     verbose, label_quality_score_kwargs
@@ -93,7 +93,7 @@ def get_label_quality_multiannotator(
     -------
     dict
         ``label_quality``, ``detailed_label_quality``, ``annotator_stats``, ``model_weight`` and
-        ``annotator_weight``, as cleanlab has them.
+        ``annotator_weight``, as in cleanlab.
     """
     wide = read_labels(labels_multiannotator)
     if pred_probs is None:
@@ -118,7 +118,7 @@ def get_label_quality_multiannotator(
         quality = score_workers(counts, main) if quality_method == "crowdlab" else None
         info["annotator_stats"] = annotator_table(wide, counts, main, quality, quality_method)
     if return_weights:
-        last = found[methods[-1]]  # of several methods cleanlab gives the last one's weights
+        last = found[methods[-1]]  # with several methods, cleanlab returns the last one's weights
         info["model_weight"], info["annotator_weight"] = last.model, last.worker
     return info
 
@@ -128,10 +128,10 @@ def get_majority_vote_label(
     pred_probs: ArrayLike | None = None,
     verbose: bool = True,  # noqa: ARG001  cleanlab has it
 ) -> Ints:
-    """The label most annotators gave.
+    """Return the label that most annotators gave.
 
-    Ties go to the class that ``pred_probs`` prefer, then to the rarer one, then to that of the
-    better annotators, and then to random numbers, which are always the same here.
+    Ties go to the class that ``pred_probs`` favor, then to the rarer class, then to that of the
+    better annotators, and then to fixed random numbers.
     """
     wide = read_labels(labels_multiannotator)
     proba = check_probs(pred_probs, wide)
@@ -146,21 +146,21 @@ def get_active_learning_scores(
     pred_probs: ArrayLike | None = None,
     pred_probs_unlabeled: ArrayLike | None = None,
 ) -> tuple[Floats, Floats]:
-    """How settled examples are: label those with the lowest scores next (ActiveLab).
+    """Score how settled examples are: label those with the lowest scores next (ActiveLab).
 
     Parameters
     ----------
     labels_multiannotator : DataFrame or ndarray, optional
         As above; needed with ``pred_probs``.
     pred_probs : ndarray, optional
-        What a classifier predicts for the labeled examples.
+        A classifier's predictions for the labeled examples.
     pred_probs_unlabeled : ndarray, optional
-        What it predicts for examples that nobody has labeled yet.
+        Its predictions for examples that nobody has labeled yet.
 
     Returns
     -------
     scores, scores_unlabeled : ndarray
-        Empty where there is nothing to score.
+        Empty if there is nothing to score.
     """
     if pred_probs is None and pred_probs_unlabeled is None:
         raise ParameterError(
@@ -174,7 +174,7 @@ def get_active_learning_scores(
             explain(
                 "pred_probs of labeled examples come without labels.",
                 expected="labels_multiannotator too",
-                fix="pass pred_probs_unlabeled alone where there are no labels",
+                fix="if there are no labels, give pred_probs_unlabeled only",
             )
         )
     wide = read_labels(labels_multiannotator)
@@ -185,13 +185,13 @@ def get_active_learning_scores(
         heat = fit_temperature(counts.votes / counts.size[:, None], proba)
         proba = apply_temperature(proba, heat)
     result = find_consensus(counts, proba, _unknown(counts), _tie_breaks(counts), best_quality=True)
-    if not (counts.size > 1).any():  # one label each: it is the consensus
+    if not (counts.size > 1).any():  # one label each, which is the consensus
         result = Consensus(counts.votes.argmax(axis=1), proba, 1.0, np.ones(counts.n_workers))
     return score_settled(counts, result, pred_probs_unlabeled, heat)
 
 
 def convert_long_to_wide_dataset(labels_multiannotator_long: pd.DataFrame) -> pd.DataFrame:
-    """A table of task, annotator and label as one row per task and one column per annotator."""
+    """Pivot a table of task, annotator and label to one row per task."""
     wide = labels_multiannotator_long.pivot(index="task", columns="annotator", values="label")
     return wide.rename_axis(index=None, columns=None)
 
@@ -199,20 +199,20 @@ def convert_long_to_wide_dataset(labels_multiannotator_long: pd.DataFrame) -> pd
 def _find_consensus(
     counts: CrowdlabCounts, proba: Floats, method: str, quality: str, has_model: bool
 ) -> Consensus:
-    """Labels and posterior by one method."""
+    """Find labels and posterior by one method."""
     best = method == "best_quality"
     if quality == "crowdlab":
         return find_consensus(
             counts, proba, _unknown(counts), _tie_breaks(counts), best_quality=best
         )
-    # By agreement the posterior is the share of labels, and its best class a majority's.
+    # By agreement, the posterior is the share of labels, and its best class a majority's.
     labels = majority_label(counts, proba if has_model else None, _tie_breaks(counts))
     shares = counts.votes / counts.size[:, None]
     return Consensus(labels, shares, 1.0, np.ones(counts.n_workers))
 
 
 def _label_quality(wide: Wide, posterior: Floats) -> pd.DataFrame:
-    """The posterior probability of each annotator's label."""
+    """Return the posterior probability of each annotator's label."""
     given = ~np.isnan(wide.labels)
     quality = np.full(wide.labels.shape, np.nan)
     row = np.nonzero(given)[0]

@@ -1,7 +1,7 @@
 """crowd-kit's aggregators, with its arguments and its tables.
 
-Data is a frame with the columns task, worker and label; results are series and frames of pandas,
-as ``crowdkit.aggregation`` has them. Where the two differ on purpose, the class says so.
+Data is a frame with the columns task, worker and label; results are pandas series and frames as
+in ``crowdkit.aggregation``. If the two differ on purpose, the class says so.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ __all__ = [
 class DawidSkene(Fitted):
     """A confusion matrix for every worker, fitted by EM.
 
-    Stops by the likelihood per label, which crowd-kit's bound is not: it counts the prior once
-    per label, and may stop too early or too late. With ``tol=0`` both take ``n_iter`` steps, and
-    end in the same place. Counts of ``initial_error`` ("addition") are kept in every step, as
-    past labels; crowd-kit forgets them after the first.
+    Stops by the likelihood per label, unlike crowd-kit, whose bound counts the prior once per
+    label, so that it may stop too early or too late. With ``tol=0`` both take ``n_iter`` steps
+    and end in the same place. Counts of ``initial_error`` ("addition") are kept in every step,
+    as past labels; crowd-kit drops them after the first.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class DawidSkene(Fitted):
     def fit(
         self, data: Table, true_labels: GoldLike = None, initial_error: pd.DataFrame | None = None
     ) -> Self:
-        """Learn from labels, known truths (a series by task) and counts of the past."""
+        """Learn from labels, known truths (a series by task) and past counts."""
         votes = annotations_of(data)
         model = aggregate.DawidSkene(
             smoothing=EPSILON,
@@ -85,7 +85,7 @@ class DawidSkene(Fitted):
     def _history(
         self, votes: Annotations, initial_error: pd.DataFrame | None
     ) -> WorkerHistory | None:
-        """Counts by worker, observed label (rows) and true label (columns), as ours."""
+        """Convert counts by worker, observed label (rows) and true label (columns) to ours."""
         if initial_error is None or self.initial_error_strategy is None:
             return None
         if self.initial_error_strategy != "addition":
@@ -93,7 +93,7 @@ class DawidSkene(Fitted):
                 explain(
                     f"initial_error_strategy={self.initial_error_strategy!r} is not supported.",
                     expected="'addition', with counts of labels as initial_error",
-                    fix="multiply your matrices by the number of labels they rest on",
+                    fix="multiply your matrices by the number of labels they are based on",
                 )
             )
         table = initial_error.reindex(columns=votes.classes).fillna(0.0)
@@ -110,7 +110,7 @@ class OneCoinDawidSkene(DawidSkene):
     def fit(
         self, data: Table, true_labels: GoldLike = None, initial_error: pd.DataFrame | None = None
     ) -> Self:
-        """Learn from labels, and from known truths, which crowd-kit does not take here."""
+        """Learn from labels, and from known truths, which crowd-kit does not accept here."""
         votes = annotations_of(data)
         model = aggregate.OneCoin(
             smoothing=EPSILON,
@@ -128,7 +128,7 @@ class OneCoinDawidSkene(DawidSkene):
 
 
 class GLAD(Fitted):
-    """Skilled workers and easy tasks; takes Newton steps where crowd-kit takes gradient steps.
+    """Skilled workers and easy tasks; takes Newton steps instead of crowd-kit's gradient steps.
 
     ``silent``, ``m_step_max_iter`` and ``m_step_tol`` are accepted and ignored. Prior means must
     be the same for all workers, and for all tasks.
@@ -179,8 +179,8 @@ class GLAD(Fitted):
 class MACE(Fitted):
     """Workers who sometimes know the truth and otherwise make it up.
 
-    crowd-kit mixes up the rows of workers, so that its results change with the order of the data;
-    ours do not. ``smoothing`` is accepted and ignored: crowd-kit never reads it.
+    crowd-kit mixes up the workers' rows, so its results depend on the order of the data; ours
+    do not. ``smoothing`` is accepted and ignored: crowd-kit never uses it.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from crowdwise.inference import share_best
 from crowdwise.typing import Floats, Ints
 
 ABSTAIN = -1
-CLOSE = 1e-5  # classes this close to the best one are tied with it
+CLOSE = 1e-5  # classes this close to the best one are tied
 POLICIES = ("abstain", "random", "true-random")
 # Settings of Snorkel's training that have no effect here.
 IGNORED = ("optimizer_config", "lr_scheduler_config", "log_freq")
@@ -41,7 +41,7 @@ __all__ = ["LabelModel", "MajorityLabelVoter"]
 
 
 class Labeler(ABC):
-    """What all label models share: hard labels, and scores."""
+    """The shared part of all label models: hard labels, and scores."""
 
     def __init__(self, cardinality: int = 2, **kwargs: object) -> None:
         self.cardinality = cardinality
@@ -49,12 +49,12 @@ class Labeler(ABC):
 
     @abstractmethod
     def predict_proba(self, L: ArrayLike) -> Floats:
-        """P(class) of every example, shape (n_examples, cardinality)."""
+        """Return P(class) of every example, shape (n_examples, cardinality)."""
 
     def predict(
         self, L: ArrayLike, return_probs: bool = False, tie_break_policy: str = "abstain"
     ) -> Ints | tuple[Ints, Floats]:
-        """Most probable class of every example.
+        """Return the most probable class of every example.
 
         Parameters
         ----------
@@ -63,8 +63,8 @@ class Labeler(ABC):
         return_probs : bool, default=False
             Whether to return the probabilities too.
         tie_break_policy : {"abstain", "random", "true-random"}
-            What tied examples get: -1, a class chosen by the number of the row (the same every
-            time, and the same as Snorkel's), or one drawn at random.
+            What tied examples get: -1, a class chosen by row number (always the same, and the
+            same as Snorkel's), or one drawn at random.
         """
         labels, proba = self._decide(L, tie_break_policy)
         return (labels, proba) if return_probs else labels
@@ -76,8 +76,8 @@ class Labeler(ABC):
         metrics: list[str] | None = None,
         tie_break_policy: str = "abstain",
     ) -> dict[str, float]:
-        """Scores by name: accuracy (the default), coverage, precision, recall, f1, f1_micro,
-        f1_macro, matthews_corrcoef and roc_auc, over the examples that got a label.
+        """Return scores by name: accuracy (the default), coverage, precision, recall, f1,
+        f1_micro, f1_macro, matthews_corrcoef and roc_auc, over the examples that got a label.
         """  # noqa: D205  a list of names
         labels, proba = self._decide(L, tie_break_policy)
         truth = np.asarray(Y, dtype=np.int64)
@@ -99,27 +99,27 @@ class Labeler(ABC):
         return found
 
     def _decide(self, L: ArrayLike, policy: str) -> tuple[Ints, Floats]:
-        """The class of every example, and the probabilities of all classes."""
+        """Return the class of every example, and the probabilities of all classes."""
         proba = self.predict_proba(L)
         return break_ties(proba, policy), proba
 
     def _annotations(self, L: ArrayLike) -> Annotations:
-        """A label matrix as annotations, with all rows, columns and classes."""
+        """Convert a label matrix to annotations, with all rows, columns and classes."""
         matrix = np.asarray(L)
         if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
             raise AnnotationError(
                 explain(
                     f"L has shape {matrix.shape} and type {matrix.dtype}.",
                     expected="a matrix of integers, examples x labeling functions",
-                    fix="make it with the labeling functions first, or pass L.to_numpy()",
+                    fix="apply the labeling functions first, or pass L.to_numpy()",
                 )
             )
         if matrix.size and not (matrix.min() >= ABSTAIN and matrix.max() < self.cardinality):
             raise AnnotationError(
                 explain(
                     f"L has labels from {matrix.min()} to {matrix.max()}.",
-                    expected=f"-1 to {self.cardinality - 1}, by cardinality={self.cardinality}",
-                    fix="give LabelModel(cardinality=…) the number of classes",
+                    expected=f"-1 to {self.cardinality - 1}, given cardinality={self.cardinality}",
+                    fix="set LabelModel(cardinality=…) to the number of classes",
                 )
             )
         row, column = np.nonzero(matrix != ABSTAIN)
@@ -134,10 +134,10 @@ class Labeler(ABC):
 
 
 class MajorityLabelVoter(Labeler):
-    """The label that most functions gave, shared by tied ones."""
+    """The label that most functions gave; tied labels share the probability."""
 
     def predict_proba(self, L: ArrayLike) -> Floats:
-        """One over the number of best classes for each of them, 0 for the others."""
+        """Return one over the number of best classes for each of them, 0 for the others."""
         return share_best(self._annotations(L).votes())
 
 
@@ -183,19 +183,19 @@ class LabelModel(Labeler):
         L_train : ndarray of shape (n_examples, n_functions)
             Class numbers, -1 where a function abstains.
         Y_dev : ndarray, optional
-            Truths whose frequencies are the class balance, if that is not given.
+            Truths whose class frequencies are the class balance, if that is not given.
         class_balance : list of float, optional
             P(class), uniform by default.
         n_epochs, lr : int, float
-            Steps of gradient descent, and their length.
+            Number of gradient-descent steps, and the learning rate.
         l2 : float, default=0
-            Pull to the start; Snorkel's optimizer also shrinks by it, which we do not.
+            Pull toward the start; Snorkel's optimizer also applies it as weight decay, ours not.
         prec_init : float, default=0.7
-            How often a label is right to begin with.
+            Initial probability that a label is right.
         mu_eps : float, optional
-            Rates are kept this far from 0 and 1.
+            Distance that rates keep from 0 and 1.
         seed : int, optional
-            Seed of the starting point, as in Snorkel.
+            Random seed of the starting point, as in Snorkel.
         progress_bar, kwargs
             Only ``optimizer="sgd"`` and ``lr_scheduler="constant"`` are supported.
         """
@@ -214,19 +214,19 @@ class LabelModel(Labeler):
         self.model_.coverage_ = np.bincount(votes.worker, minlength=votes.n_workers) / len(votes)
 
     def predict_proba(self, L: ArrayLike) -> Floats:
-        """P(class) of every example; the class balance where all functions abstain."""
+        """Return P(class) of every example; the class balance if all functions abstain."""
         return self._fitted().predict_proba(self._annotations(L)).to_numpy()
 
     def get_conditional_probs(self) -> Floats:
-        """P(label | class) of each function, shape (n_functions, 1 + cardinality, cardinality).
+        """Return P(label | class) by function, (n_functions, 1 + cardinality, cardinality).
 
-        The first row is that of abstaining.
+        The first row is for abstaining.
         """
         rates = self._fitted().rates_.swapaxes(1, 2)  # (function, label, class)
         return np.concatenate([1.0 - rates.sum(axis=1, keepdims=True), rates], axis=1)
 
     def get_weights(self) -> Floats:
-        """How often each function is right where it labels, shape (n_functions,)."""
+        """Return how often each function is right when it labels, shape (n_functions,)."""
         model = self._fitted()
         right = np.einsum("wkk,k->w", model.rates_, model.prior_)
         return np.clip(right / np.maximum(model.coverage_, 1e-12), 1e-6, 1.0)
@@ -236,12 +236,12 @@ class LabelModel(Labeler):
         self._fitted().save(destination)
 
     def load(self, source: str | Path) -> None:
-        """Take on the model that :meth:`save` wrote."""
+        """Load a model that :meth:`save` wrote, into this one."""
         self.model_ = crowdwise.load(source)
         self.cardinality = len(self.model_.classes_)
 
     def _balance(self, class_balance: ArrayLike | None, Y_dev: ArrayLike | None) -> str | Floats:
-        """P(class): as given, as in the truths, or uniform."""
+        """Return P(class): as given, as in the truths, or uniform."""
         if class_balance is None and Y_dev is None:
             return "uniform"
         if class_balance is None:
@@ -265,7 +265,7 @@ class LabelModel(Labeler):
 
 
 def break_ties(proba: Floats, policy: str) -> Ints:
-    """The best class of each row; ties are resolved by the policy."""
+    """Return the best class of each row; ties are resolved by the policy."""
     if policy not in POLICIES:
         raise ParameterError(
             f"tie_break_policy={policy!r} is unknown.\n  expected: {', '.join(POLICIES)}"
@@ -286,7 +286,7 @@ def break_ties(proba: Floats, policy: str) -> Ints:
 
 
 def _hash_row(row: int) -> int:
-    """A large number that depends on the number of the row only."""
+    """Return a large number that depends only on the row number."""
     return int(hashlib.sha1(str(row).encode()).hexdigest(), 16)
 
 

@@ -1,7 +1,7 @@
-"""Tools that people label in: labels out of them, consensus and plans back in.
+"""Labeling tools: their labels in, consensus and plans back.
 
-Nothing here needs a package of the tool itself, except :mod:`~crowdwise.connect.argilla`, which
-works on the objects of its client.
+No tool's own package is needed, except by :mod:`~crowdwise.connect.argilla`, which works on
+the objects of its client.
 """
 
 from crowdwise.connect.label_studio import LabelStudio

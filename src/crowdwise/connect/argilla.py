@@ -1,6 +1,6 @@
-"""Argilla: responses out of its records, consensus back as suggestions with score and agent.
+"""Argilla: responses read from its records, consensus sent back as scored suggestions.
 
-Works on the objects of its client (``pip install argilla``), which is imported when it is needed.
+Works on objects of the Argilla client (``pip install argilla``), imported only when needed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ AGENT = "crowdwise"
 
 
 def read_records(records: Iterable[Any], question: str | None = None) -> Annotations:
-    """Annotations from the submitted responses of records, such as ``dataset.records(...)``.
+    """Read annotations from submitted responses, such as those of ``dataset.records(...)``.
 
-    Tasks have the records' ids, workers the ids of users.
+    Tasks are named by record id, workers by user id.
     """
     rows = [
         {
@@ -43,11 +43,11 @@ def read_records(records: Iterable[Any], question: str | None = None) -> Annotat
 def suggest(
     records: Iterable[Any], consensus: pd.DataFrame, question: str, agent: str = AGENT
 ) -> list[Any]:
-    """Records with the consensus as their suggestion for a question, to be logged.
+    """Return records with the consensus as their suggested answer, ready to be logged.
 
     ``dataset.records.log(suggest(dataset.records(...), consensus, "label"))`` sends them. A
-    suggestion replaces an older one; responses stay as they are. Records that have the same
-    suggestion already, and those without a label, are left out.
+    suggestion replaces an older one; responses are not changed. Records that already have the
+    suggestion, and those without a label, are left out.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def suggest(
     consensus : DataFrame
         Columns task (the record's id), label and confidence, which becomes the score.
     question : str
-        The question that it answers.
+        The question to answer.
     agent : str
-        Who Argilla says made the suggestion, such as a name with a version.
+        The agent shown in Argilla as the author of the suggestion, such as a name and version.
     """
     suggestion = import_suggestion()
     rows = consensus[consensus["label"].notna()]
@@ -77,7 +77,7 @@ def suggest(
 
 
 def import_suggestion() -> Any:
-    """The client's class of suggestions."""
+    """Import the client's ``Suggestion`` class."""
     try:
         from argilla import Suggestion
     except ImportError:

@@ -18,26 +18,26 @@ from crowdwise.io.consensus import to_label_studio
 from crowdwise.progress import track
 from crowdwise.typing import Json
 
-PAGE = 100  # tasks of a request
-BATCH = 200  # predictions of a request
+PAGE = 100  # tasks per request
+BATCH = 200  # predictions per request
 KEPT = ("id", "data", "total_annotations")
 KEPT_OF_EACH = ("id", "result", "completed_by", "was_cancelled", "ground_truth", "created_at",
                 "updated_at", "lead_time")  # fmt: skip
-KINDS = {"Choices": "choices", "Rating": "rating"}  # controls whose answer is one class
+KINDS = {"Choices": "choices", "Rating": "rating"}  # controls with one class as the answer
 UNCERTAIN = "Uncertainty sampling"
 Task = Json
 
 
 class Pushed(NamedTuple):
-    """What :meth:`LabelStudio.push` has sent."""
+    """The result of :meth:`LabelStudio.push`."""
 
     version: str
     new: int
-    known: int  # predictions of this version that were there
+    known: int  # predictions of this version that existed already
 
 
 class Control(NamedTuple):
-    """The question that is answered: a control of the labeling interface."""
+    """A control of the labeling interface: the question to answer."""
 
     name: str
     to_name: str
@@ -48,7 +48,7 @@ class Control(NamedTuple):
 class LabelStudio:
     """A project of a Label Studio server.
 
-    What people have made, annotations and drafts, is read and never changed.
+    Annotations and drafts, which people have made, are read and never changed.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class LabelStudio:
     project : int
         The number in the project's address.
     question : str, optional
-        The name of the control to read and answer, where there are several.
+        The name of the control to read and answer, if there are several.
     link : Link, optional
-        What sends requests, to be used instead.
+        Sends the requests; made from ``url`` and ``token`` by default.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class LabelStudio:
         return {"Authorization": f"Bearer {self._access}"} if self._access else {}
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Any:
-        """The answer to a request; an access token that has run out is renewed."""
+        """Send a request and return the response; an expired access token is renewed."""
         if self._token.count(".") == 2 and not self._access:
             self._renew()
         try:
@@ -108,10 +108,10 @@ class LabelStudio:
     def tasks(
         self, after: int = 0, condition: Mapping[str, object] | None = None
     ) -> Iterator[Task]:
-        """Every task with its annotations and predictions, by number.
+        """Yield every task with its annotations and predictions, ordered by id.
 
-        Pages begin after the last number instead of at a place, so that tasks which come or go
-        meanwhile make none to be left out or repeated.
+        Each page starts after the last id rather than at an offset, so tasks that are added or
+        deleted meanwhile cause none to be skipped or repeated.
         """
         while True:
             page = self._page(after, condition)
@@ -144,9 +144,9 @@ class LabelStudio:
         return task if own else None
 
     def pull(self, path: str | Path) -> int:
-        """Write every task with its annotations to a file of JSON lines, which ``read`` reads.
+        """Write every task with its annotations to a JSON lines file, which ``read`` reads.
 
-        An interrupted pull goes on where it stopped. Returns the number of tasks.
+        An interrupted pull resumes where it stopped. Returns the number of tasks.
         """
         total = self.show_project().get("task_number")
         return write_pages(
@@ -158,24 +158,24 @@ class LabelStudio:
     # -- consensus ---------------------------------------------------------------------
 
     def show_project(self) -> Json:
-        """The project as the server describes it."""
+        """Return the project as the server describes it."""
         answer = self.ask("GET", f"/api/projects/{self.project}/")
         if not isinstance(answer, dict):
             raise strange(f"/api/projects/{self.project}/", "an object that describes the project")
         return answer
 
     def find_control(self) -> Control:
-        """The control that asks for a class."""
+        """Find the control that asks for a class."""
         controls = check_controls(self.show_project().get("parsed_label_config") or {})
         fitting = {name: one for name, one in controls.items() if one["type"] in KINDS}
         names = [self.question] if self.question is not None else list(fitting)
         if len(names) != 1 or names[0] not in fitting:
             raise ParameterError(
                 explain(
-                    f"Project {self.project} has {len(fitting)} questions that ask for a class.",
+                    f"Project {self.project} has {len(fitting)} questions answered by a class.",
                     found=listing(list(fitting), 20) or "none",
                     expected="the name of one of them",
-                    fix="name it by question= (--question)",
+                    fix="name it with question= (--question)",
                 )
             )
         one = fitting[names[0]]
@@ -189,8 +189,8 @@ class LabelStudio:
         consensus : DataFrame
             Columns task (the number of a task), label and confidence, which becomes the score.
         version : str, optional
-            The model version. By default it follows from the labels: the same ones are the same
-            version. What there is of a version is not sent again.
+            The model version. By default it is derived from the labels, so the same labels get
+            the same version. Predictions that the project already has are not sent again.
         """
         rows = check_consensus(consensus)
         control = self.find_control()
@@ -209,7 +209,7 @@ class LabelStudio:
             except ConnectError as error:
                 if last or error.status:
                     raise
-            known = self.list_predicted(version)  # what has arrived is not sent again
+            known = self.list_predicted(version)  # what the project has is not sent again
         return Pushed(version, len(wanted.keys() - first), len(wanted.keys() & first))
 
     def _import(self, predictions: list[Json]) -> None:
@@ -218,7 +218,7 @@ class LabelStudio:
             self.ask("POST", f"/api/projects/{self.project}/import/predictions", batch)
 
     def list_predicted(self, version: str) -> set[int]:
-        """The tasks that have a prediction of a version."""
+        """Return the ids of the tasks that have a prediction of this version."""
         name = "filter:tasks:predictions_model_versions"
         having = {"filter": name, "operator": "contains", "type": "String", "value": version}
         return {
@@ -230,20 +230,20 @@ class LabelStudio:
     # -- the queue ---------------------------------------------------------------------
 
     def order(self, version: str) -> None:
-        """Have tasks offered by the scores of a version, the lowest first.
+        """Offer tasks in the order of their scores in this version, lowest first.
 
-        The open edition does so for one annotator; for several it draws among the tasks that
-        have a prediction of this version. Predictions are no longer shown to annotators, who
-        would agree with them.
+        In the open edition this holds for a single annotator; with several, Label Studio samples
+        among the tasks that have a prediction of this version. Predictions are then hidden from
+        annotators, who would tend to agree with them.
         """
         change = {"sampling": UNCERTAIN, "model_version": version, "show_collab_predictions": False}
         self.ask("PATCH", f"/api/projects/{self.project}/", change)
 
     def set_overlap(self, tasks: Iterable[Task], wanted: Mapping[int, bool]) -> int:
-        """Open tasks for one more annotation, or close them; returns how many were changed.
+        """Open tasks for one more annotation, or close them; returns the number changed.
 
-        ``wanted`` says whether a task of this number is open. Tasks that nobody has labeled
-        stay as they are.
+        ``wanted`` says whether the task of each id is open. Tasks without annotations are not
+        changed.
         """
         changed = 0
         for task in tasks:
@@ -259,7 +259,7 @@ class LabelStudio:
 
 
 def strange(place: str, expected: str) -> ConnectError:
-    """What to say of an answer that Label Studio would not give."""
+    """Return the error for an answer that Label Studio would not give."""
     return ConnectError(
         explain(
             "The server's answer is not what Label Studio sends.",
@@ -272,7 +272,7 @@ def strange(place: str, expected: str) -> ConnectError:
 
 
 def check_token(token: str) -> str:
-    """The token, unless it cannot be sent."""
+    """Return the token, unless it cannot be sent."""
     if not (token.isascii() and token.isprintable()):
         raise ParameterError(
             explain(
@@ -285,7 +285,7 @@ def check_token(token: str) -> str:
 
 
 def check_task(task: Any, after: int | None = None) -> Task:
-    """The task, unless its numbers and lists are none; of a page, they rise."""
+    """Return the task, unless its numbers or lists are invalid; in a page, ids rise."""
     numbers = [task.get(name) for name in ("id", "total_annotations")] if is_object(task) else []
     if not numbers or not all(type(number) is int for number in numbers):
         raise strange("a task", "an object with whole numbers as id and total_annotations")
@@ -299,7 +299,7 @@ def check_task(task: Any, after: int | None = None) -> Task:
 
 
 def check_controls(controls: Any) -> Json:
-    """The controls of a labeling interface, unless they are none."""
+    """Return the controls of a labeling interface, unless they are invalid."""
     found: Json = {**controls} if is_object(controls) else {"": {}}
     for one in found.values():
         parts = [one.get("to_name"), one.get("labels")] if is_object(one) else [None]
@@ -313,7 +313,7 @@ def is_object(value: Any) -> bool:
 
 
 def check_consensus(consensus: pd.DataFrame) -> pd.DataFrame:
-    """The rows with a label: numbers of tasks, each once, and confidences from 0 to 1."""
+    """Return the rows with a label: task numbers, each once, and confidences from 0 to 1."""
     missing = [name for name in ("task", "label", "confidence") if name not in consensus]
     if missing:
         raise FormatError(
@@ -346,7 +346,7 @@ def check_consensus(consensus: pd.DataFrame) -> pd.DataFrame:
 
 
 def keep(task: Task) -> Task:
-    """What a file of annotations needs of a task; people are numbers, as in an export."""
+    """Keep what an annotation file needs of a task; people are numbers, as in an export."""
     kept = {name: task[name] for name in KEPT if name in task}
     annotations = []
     for given in task.get("annotations") or []:
@@ -367,13 +367,13 @@ def refuse_other_labels(rows: pd.DataFrame, control: Control) -> None:
                 f"The question {control.name!r} does not have all of these labels.",
                 found=listing(other, 20),
                 expected=f"some of {listing(list(control.labels), 20)}",
-                fix="pull the annotations of this project, and push their consensus",
+                fix="pull the annotations of this project and push the consensus of those",
             )
         )
 
 
 def name_version(rows: pd.DataFrame) -> str:
-    """A name that follows from labels and confidence."""
+    """Derive a version name from labels and confidences."""
     columns = (rows[name].tolist() for name in ("task", "label", "confidence"))
     lines = sorted(
         f"{task}\0{label}\0{sure:.4f}" for task, label, sure in zip(*columns, strict=True)

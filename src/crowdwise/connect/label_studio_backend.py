@@ -1,8 +1,8 @@
-"""An ML backend for Label Studio: active overlap, also in its open edition.
+"""An ML backend for Label Studio: active overlap, in its open edition too.
 
-Label Studio tells it of every annotation, asks it for predictions, and is told which tasks are
-open for another annotator. All votes stay in Label Studio: the backend can be ended and started
-at any time.
+Label Studio sends every annotation to it and asks it for predictions; the backend opens tasks
+for another annotator and closes them. All votes stay in Label Studio, so the backend can be
+stopped and started at any time.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from crowdwise.io import read
 from crowdwise.io.consensus import consensus_frame
 from crowdwise.typing import Json
 
-MOST_BYTES = 64 << 20  # of a request
-POLL = 60.0  # seconds after which all tasks are looked at again, whatever was told
-HEARD = ("ANNOTATION", "TASKS", "START_TRAINING")  # how the actions begin that change votes
+MOST_BYTES = 64 << 20  # in a request
+POLL = 60.0  # seconds after which all tasks are read again, whatever was announced
+HEARD = ("ANNOTATION", "TASKS", "START_TRAINING")  # prefixes of the events that change votes
 log = logging.getLogger(__name__)
 Answer = Json
 
 
 class Backend:
-    """What the backend knows, and the thread that keeps it in step.
+    """The backend's view of the project, and the thread that keeps it up to date.
 
     Parameters
     ----------
     studio : LabelStudio
     overlap : Overlap, optional
     shown : bool
-        Whether predictions carry the label. By default they have only a score: annotators who
-        see what others have said agree with it.
+        Whether predictions include the label. By default they are only a score, because
+        annotators tend to agree with labels that they are shown.
     pause : float
-        Seconds to wait for more annotations before they are learned from.
+        Seconds to wait for more annotations before learning from them.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Backend:
         self._thread = Thread(target=self._work, name="crowdwise-backend", daemon=True)
 
     def start(self) -> None:
-        """Read the project, and go on in a thread."""
+        """Read the project, then follow it in a thread."""
         self.control = self.studio.find_control()
         self.read_all()
         self.think()
@@ -73,7 +73,7 @@ class Backend:
         self._thread.join(timeout=10)
 
     def notice(self, task: int | None) -> None:
-        """Something was done to a task; None if that may be any."""
+        """Note that a task has changed; None means that any task may have."""
         with self._lock:
             self._told.add(-1 if task is None else task)
         self._news.set()
@@ -92,17 +92,17 @@ class Backend:
             except Exception as error:
                 log.warning("Label Studio could not be followed: %s", error)
                 with self._lock:
-                    self._told |= told  # nothing is forgotten
+                    self._told |= told  # try again later
                 self._end.wait(self.pause)
 
     # -- what is known -----------------------------------------------------------------
 
     def read_all(self) -> None:
-        """Look at every task."""
+        """Read every task."""
         self._tasks = {task["id"]: trim(task) for task in self.studio.tasks()}
 
     def read_some(self, numbers: set[int]) -> None:
-        """Look at some tasks again; those that are gone are forgotten."""
+        """Read some tasks again; deleted ones are dropped."""
         for number in numbers:
             task = self.studio.task(number)
             if task is None:
@@ -111,7 +111,7 @@ class Backend:
                 self._tasks[number] = trim(task)
 
     def think(self) -> None:
-        """Learn from all annotations, and open or close tasks."""
+        """Learn from all annotations, then open and close tasks."""
         tasks = list(self._tasks.values())
         question = self.control.name if self.control else self.studio.question
         if not any(task["annotations"] for task in tasks):
@@ -126,17 +126,17 @@ class Backend:
         wanted, promise = self.overlap.plan(votes)
         by_number = {int(str(task)): is_open for task, is_open in wanted.items()}
         changed = self.studio.set_overlap(tasks, by_number)
-        for number, is_open in by_number.items():  # as they are now, so that none is sent again
+        for number, is_open in by_number.items():  # up to date, so none is sent again
             task = self._tasks[number]
             task["overlap"] = int(task["total_annotations"]) + is_open
             task["is_labeled"] = not is_open
         self.n_changed += changed
         log.info("%d of %d tasks are done, %d changed", len(promise.tasks), len(tasks), changed)
 
-    # -- what is answered --------------------------------------------------------------
+    # -- requests of Label Studio ------------------------------------------------------
 
     def answer(self, method: str, path: str, body: Any) -> Answer | None:
-        """The answer to a request of Label Studio, None if there is no such thing."""
+        """Answer a request of Label Studio; None if there is no such route."""
         if method == "GET":
             up: Answer = {"status": "UP", "model_class": "crowdwise"}
             pages = {"/": up, "/health": up, "/versions": {"versions": [self.version]}}
@@ -169,7 +169,7 @@ class Backend:
         number = project.get("id") if isinstance(project, dict) else None
         action = str(body.get("action", HEARD[0]))
         if number not in (None, self.studio.project) or not action.startswith(HEARD):
-            return {"status": "passed over"}
+            return {"status": "ignored"}
         task = body.get("task")
         number = task.get("id") if isinstance(task, dict) else None
         if number is not None and type(number) is not int:
@@ -179,13 +179,13 @@ class Backend:
 
 
 def trim(task: Task) -> Task:
-    """What has to be remembered of a task."""
+    """Keep only the fields of a task that are needed later."""
     kept = keep(task) | {name: task.get(name) for name in ("overlap", "is_labeled")}
     return kept | {"data": {}}
 
 
 def make_server(backend: Backend, host: str = "127.0.0.1", port: int = 9090) -> ThreadingHTTPServer:
-    """A server that answers Label Studio; ``serve_forever`` runs it."""
+    """Make the HTTP server for Label Studio; run it with ``serve_forever``."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = 30
@@ -197,20 +197,20 @@ def make_server(backend: Backend, host: str = "127.0.0.1", port: int = 9090) -> 
         def do_POST(self) -> None:
             size = self.headers.get("Content-Length", "")
             if not size.isdecimal():
-                return self._send(411, {"detail": "the length of the body is missing"})
+                return self._send(411, {"detail": "the request has no Content-Length"})
             if int(size) > MOST_BYTES:
-                return self._send(413, {"detail": f"at most {MOST_BYTES:,} bytes"})
+                return self._send(413, {"detail": f"the limit is {MOST_BYTES:,} bytes"})
             try:
                 body = json.loads(self.rfile.read(int(size)) or b"{}")
                 return self._reply(backend.answer("POST", self._path(), body))
             except (ArithmeticError, AttributeError, RecursionError, TypeError, ValueError):
-                return self._send(400, {"detail": "the body is not what Label Studio sends"})
+                return self._send(400, {"detail": "the body is not a request of Label Studio"})
 
         def _path(self) -> str:
             return self.path.partition("?")[0].rstrip("/") or "/"
 
         def _reply(self, answer: Answer | None) -> None:
-            self._send(404 if answer is None else 200, answer or {"detail": "no such thing"})
+            self._send(404 if answer is None else 200, answer or {"detail": "not found"})
 
         def _send(self, status: int, answer: Answer) -> None:
             data = json.dumps(answer).encode()

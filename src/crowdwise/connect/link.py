@@ -1,4 +1,4 @@
-"""Requests to another program: JSON in and out, tried again where that cannot do harm."""
+"""JSON requests to another program, retried where that is safe."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from crowdwise.errors import CrowdwiseError, ParameterError, explain
 
 BUSY = {429, 502, 503, 504}  # try again later
 TRIES = 5
-LONGEST_WAIT = 60.0  # seconds between two tries, whatever the server asks for
-MOST_BYTES = 1 << 28  # of an answer
+LONGEST_WAIT = 60.0  # seconds between two attempts, whatever the server asks for
+MOST_BYTES = 1 << 28  # in a response
 Headers = Mapping[str, str]
 
 
 class ConnectError(CrowdwiseError, OSError):
-    """Another program cannot be reached, or refuses what it was asked.
+    """Another program cannot be reached or refuses a request.
 
-    ``status`` is that of its answer, 0 if there was none.
+    ``status`` is the HTTP status, 0 if there was no response.
     """
 
     def __init__(self, text: str, status: int = 0) -> None:
@@ -33,7 +33,7 @@ class ConnectError(CrowdwiseError, OSError):
 
 
 class Stay(HTTPRedirectHandler):
-    """Follows no redirect: a token must not go where nobody sent it."""
+    """Refuses redirects: a token must only go to the server it is meant for."""
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -58,13 +58,13 @@ class Link:
     Parameters
     ----------
     url : str
-        Its address, with any folder that it lives in.
+        Its address, including any path prefix.
     headers : callable
-        Makes the headers of each request, such as the one with the token. They are in no message.
+        Returns the headers of each request, such as the token. They never appear in messages.
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
     sleep : callable
-        Waits between two tries.
+        Waits between attempts.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class Link:
         self._headers, self._sleep, self._opener = headers, sleep, build_opener(Stay)
 
     def ask(self, method: str, path: str, body: object = None, *, again: bool | None = None) -> Any:
-        """The answer to a request.
+        """Send a request and return the response.
 
-        What is not a ``POST`` is sent again when no answer came; ``again`` says otherwise. A
-        server that is busy has done nothing, so that it is asked again in any case.
+        Requests other than ``POST`` are retried when there is no response, unless ``again`` says
+        otherwise. A busy server has done nothing yet, so it is always asked again.
         """
         again = method != "POST" if again is None else again
         data = None if body is None else json.dumps(body).encode()
@@ -119,19 +119,21 @@ class Link:
             reason = getattr(error, "reason", None) or error
             raise ConnectError(
                 explain(
-                    "There was no answer.",
+                    "There was no response.",
                     first=f"{where}: {reason}",
-                    fix="check the address, and that the server is up",
+                    fix="check the address, and that the server is running",
                 )
             ) from None
         if len(text) > MOST_BYTES:
-            raise ConnectError(explain("The answer is too large.", first=where, fix="ask for less"))
+            raise ConnectError(
+                explain("The response is too long.", first=where, fix="ask for less")
+            )
         try:
             return json.loads(text) if text else None
         except (ValueError, RecursionError):
             raise ConnectError(
                 explain(
-                    "The answer is not JSON.",
+                    "The response is not JSON.",
                     first=f"{where}: {text[:60]!r}",
                     fix="check that the address is that of the server itself",
                 ),
@@ -140,7 +142,7 @@ class Link:
 
 
 def refusal(where: str, error: HTTPError) -> ConnectError:
-    """What the server answered instead, with what it says of the reason."""
+    """Explain an HTTP error, with the reason that the server gives."""
     try:
         with error:
             said = json.loads(error.read(100_000))
@@ -149,12 +151,12 @@ def refusal(where: str, error: HTTPError) -> ConnectError:
         detail = error.reason
     fixes = {
         401: "check the token, and that it is still valid",
-        403: "use the token of someone who may do this",
+        403: "use the token of someone who is allowed to do this",
         404: "check the address and the project's number",
     }
-    fix = fixes.get(error.code, "check what was asked for")
+    fix = fixes.get(error.code, "check the request")
     if 300 <= error.code < 400:
-        fix = f"use the address that it points to: {error.headers.get('Location', '')[:200]}"
+        fix = f"use the address it redirects to: {error.headers.get('Location', '')[:200]}"
     text = explain(
         f"The server answered {error.code}.", first=f"{where}: {str(detail)[:300]}", fix=fix
     )
@@ -164,7 +166,7 @@ def refusal(where: str, error: HTTPError) -> ConnectError:
 
 
 def wait_before(number: int, after: str | None) -> float:
-    """Seconds to wait after so many tries: what the server asks for, or longer each time."""
+    """Return the seconds to wait after ``number`` attempts: the server's, or longer each time."""
     if after is not None and after.strip().isdigit():
         return min(float(after), LONGEST_WAIT)
     return float(min(0.5 * 2**number, LONGEST_WAIT) * random.uniform(0.5, 1.0))

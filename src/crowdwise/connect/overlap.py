@@ -11,17 +11,17 @@ from crowdwise.plan import Planner, Promise
 
 @dataclass(frozen=True)
 class Overlap:
-    """How tasks are given more labels than others.
+    """The rule by which some tasks get more labels than others.
 
     Attributes
     ----------
     planner : Planner
-        What finds which tasks are done, and how much a label of the others would tell.
+        Decides which tasks are done, and how much another label of each of the rest would tell.
     max_labels : int
-        Labels that a task gets at most.
+        Maximum number of labels per task.
     ahead : int
-        Tasks that are open for another label at a time, the most doubtful first. All tasks with
-        fewer than ``planner.min_labels`` are open as well.
+        Number of tasks open for another label at a time, the most uncertain first. All tasks
+        with fewer than ``planner.min_labels`` are open as well.
     """
 
     planner: Planner = field(default_factory=Planner)
@@ -29,7 +29,7 @@ class Overlap:
     ahead: int = 50
 
     def plan(self, votes: Annotations) -> tuple[dict[Hashable, bool], Promise]:
-        """Whether each labeled task is open for one more label, and what is promised so far."""
+        """Return whether each labeled task is open for another label, and the current promise."""
         promise = self.planner.look(votes, votes.gold_labels).done()
         given = dict(zip(votes.tasks.tolist(), votes.redundancy.tolist(), strict=True))
         least = self.planner.min_labels

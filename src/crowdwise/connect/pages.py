@@ -1,4 +1,4 @@
-"""Files that grow page by page, and go on where they stopped."""
+"""JSON lines files written page by page; an interrupted write can resume."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from crowdwise.errors import FileError, explain
 from crowdwise.typing import Json
 
-PART = ".part"  # how the name of an unfinished file ends
+PART = ".part"  # suffix of an unfinished file
 
 
 def write_pages(path: Path, source: str, records: Callable[[int], Iterable[Json]]) -> int:
-    """Write records with an ``id`` to JSON lines; ``records`` gives those after a number.
+    """Write records with an ``id`` to JSON lines; ``records(after)`` yields those beyond an id.
 
-    Until the last is there, they lie in a file beside, from which the next attempt to pull from
-    the same source goes on. Returns how many there are.
+    Until all are written they are kept in a ``.part`` file, and the next pull from the same
+    source resumes from it. Returns the number of records.
     """
     mark = hashlib.sha256(source.encode()).hexdigest()[:8]
     part = path.with_name(f"{path.name}.{mark}{PART}")
@@ -43,7 +43,7 @@ def write_pages(path: Path, source: str, records: Callable[[int], Iterable[Json]
 
 
 def find_end(part: Path) -> tuple[int, int]:
-    """The last number in an unfinished file, and its count; half a line at its end is cut off."""
+    """Return the last id in an unfinished file and its count; a partial last line is cut off."""
     if not part.exists():
         return 0, 0
     lines = part.read_bytes().split(b"\n")

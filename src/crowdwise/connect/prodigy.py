@@ -1,7 +1,7 @@
 """Prodigy: a task router that asks for another label only where one is needed.
 
-Written to the contract that Prodigy documents for ``task_router``: a function of the controller,
-the session that asks, and the task, which returns the sessions that the task goes to.
+Follows Prodigy's documented contract for ``task_router``: a function of the controller, the
+session and the task that returns the sessions to send the task to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HASH = "_input_hash"
 
 
 class Controller(Protocol):
-    """What is used of Prodigy's controller."""
+    """The parts of Prodigy's controller that are used."""
 
     db: Any
     dataset: str
@@ -33,15 +33,15 @@ Router = Callable[[Controller, str, Json], list[str]]
 def make_task_router(
     overlap: Overlap | None = None, question: str | None = None, every: int = 20
 ) -> Router:
-    """A ``task_router`` for the components of a recipe.
+    """Make a ``task_router`` for the components of a recipe.
 
-    A task that nobody has labeled goes to ``min_labels`` sessions, the same ones whenever it is
-    asked. After that it goes to one session more at a time, of those that have not labeled it,
-    while the overlap says that it is open. What that says is found anew after ``every`` new
-    answers in the data set.
+    A task without labels goes to ``min_labels`` sessions, always the same ones. After that it
+    goes to one more session at a time, among those that have not labeled it, while the overlap
+    keeps it open. The overlap is computed again after every ``every`` new answers in the data
+    set.
 
-    Prodigy routes a task when it comes out of the stream, so that only a stream which comes round
-    again lets a task have one label more.
+    Prodigy routes a task when it leaves the stream, so only a stream that repeats lets a task
+    get another label.
     """
     overlap = Overlap() if overlap is None else overlap
     state: Json = {"n": -every, "open": {}, "by": {}}
@@ -70,7 +70,7 @@ def make_task_router(
 
 
 def list_sessions(examples: Iterable[Json]) -> dict[Hashable, set[str]]:
-    """Who has answered each task."""
+    """Return the sessions that have answered each task."""
     found: dict[Hashable, set[str]] = {}
     for one in examples:
         found.setdefault(one.get(HASH), set()).add(str(one.get("_session_id")))
@@ -78,7 +78,7 @@ def list_sessions(examples: Iterable[Json]) -> dict[Hashable, set[str]]:
 
 
 def plan(overlap: Overlap, examples: list[Json], question: str | None) -> dict[Hashable, bool]:
-    """Which tasks are open; none is known to be while there are no two classes."""
+    """Find the open tasks; there are none until there are two classes."""
     answered = [one for one in examples if one.get("answer") in ("accept", "reject")]
     if not answered:
         return {}
@@ -87,5 +87,5 @@ def plan(overlap: Overlap, examples: list[Json], question: str | None) -> dict[H
 
 
 def hash_pair(task: Hashable, session: str) -> int:
-    """A number by which sessions are ordered for a task: the same whenever the service starts."""
+    """Return a number to order sessions by for a task, the same in every run."""
     return zlib.crc32(f"{task}\0{session}".encode())

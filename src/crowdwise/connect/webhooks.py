@@ -1,4 +1,4 @@
-"""Signed webhooks: tell another program what happened, or hear it from one.
+"""Signed webhooks: send events to another program, or receive them.
 
 A request carries ``Crowdwise-Signature: t=SECONDS,v1=HEX``, the HMAC-SHA256 of ``SECONDS.BODY``
 under a shared secret. The body holds ``event``, ``data`` and ``key``, which is the same for every
@@ -22,17 +22,17 @@ from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explai
 from crowdwise.typing import Json
 
 SIGNATURE, KEY = "Crowdwise-Signature", "Idempotency-Key"
-TOLERANCE = 300.0  # seconds between two clocks, and on the way
-SHORTEST = 16  # characters of a secret
-MOST_KEYS = 100_000  # that are remembered
+TOLERANCE = 300.0  # seconds of clock difference and transit
+SHORTEST = 16  # characters in a secret
+MOST_KEYS = 100_000  # remembered
 
 
 class SignatureError(CrowdwiseError, ValueError):
-    """A request was not signed with our secret, or long ago."""
+    """A request was not signed with our secret, or too long ago."""
 
 
 def sign(secret: str, body: bytes, at: float) -> str:
-    """The signature of a body at a time, in seconds since 1970.
+    """Sign a body at a time, in seconds since 1970.
 
     >>> sign("a secret of 24 characters", b"{}", 1_700_000_000.5)[:26]
     't=1700000000,v1=f5a7517f79'
@@ -52,15 +52,15 @@ def verify(secret: str, body: bytes, signature: str, now: float | None = None) -
     if not (known and right and abs(now - int(moment)) <= TOLERANCE):
         raise SignatureError(
             explain(
-                "The request is not signed as it should be.",
-                expected=f"{SIGNATURE}: t=SECONDS,v1=HEX, by our secret and in the last 5 minutes",
-                fix="compare the secrets, and the clocks of both machines",
+                "The signature of the request is missing, wrong or too old.",
+                expected=f"{SIGNATURE}: t=SECONDS,v1=HEX, with our secret, within 5 minutes",
+                fix="compare the secrets and the clocks of both machines",
             )
         )
 
 
 def check_secret(secret: str) -> bytes:
-    """The bytes of a secret; a short one can be guessed."""
+    """Return a secret as bytes; a short one is refused, since it can be guessed."""
     if len(secret) < SHORTEST:
         raise ParameterError(
             explain(
@@ -95,14 +95,14 @@ def read_event(body: bytes) -> Json:
 
 
 class Webhook:
-    """An address that is notified of what happens.
+    """An address that receives events.
 
     Parameters
     ----------
     url, secret : str
-        Where, and what requests are signed with.
+        Where to send events, and the secret to sign them with.
     sleep : callable
-        Waits between two attempts.
+        Waits between attempts.
     """
 
     def __init__(self, url: str, secret: str, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -110,7 +110,7 @@ class Webhook:
         self._url, self._secret, self._sleep = url, secret, sleep
 
     def send(self, event: str, data: object, key: str | None = None) -> str:
-        """Send an event until it is taken; returns the key that all attempts had."""
+        """Send an event until it is accepted; returns the key that all attempts share."""
         key = uuid4().hex if key is None else key
         body = {"event": event, "data": data, "key": key}
         text = json.dumps(body).encode()
@@ -123,7 +123,7 @@ class Webhook:
 
 
 class Inbox:
-    """Takes signed requests, each event once."""
+    """Receives signed requests, each event once."""
 
     def __init__(self, secret: str, handle: Callable[[str, Any], None]) -> None:
         check_secret(secret)
@@ -131,7 +131,7 @@ class Inbox:
         self._known: OrderedDict[str, None] = OrderedDict()
 
     def take(self, body: bytes, headers: Mapping[str, str]) -> bool:
-        """Handle a request; whether it was new. An event that could not be handled stays new."""
+        """Handle a request; returns whether it was new. One that fails can be sent again."""
         by_name = {name.lower(): value for name, value in headers.items()}
         verify(self._secret, body, by_name.get(SIGNATURE.lower(), ""))
         event = read_event(body)

@@ -1,8 +1,8 @@
-"""Real crowds in one line: downloaded from their publishers once, verified, parsed.
+"""Real crowds in one line: downloaded once from their publishers, verified, parsed.
 
-Files are kept in the platform's cache folder, or in ``$CROWDWISE_CACHE``. With
-``$CROWDWISE_MIRROR``, the address of a server or a folder that holds files named
-``<sha256>.<ext>``, that is tried first; a cache can serve as one.
+Files are kept in the platform's cache folder, or in ``$CROWDWISE_CACHE``. ``$CROWDWISE_MIRROR``,
+the address of a server or a folder with files named ``<sha256>.<ext>``, is tried first if set; a
+cache can serve as a mirror.
 
 >>> from crowdwise import datasets
 >>> "labelme" in datasets.names()
@@ -24,7 +24,7 @@ __all__ = ["Crowd", "Info", "cache_folder", "fetch", "info", "load", "names", "w
 
 
 def __getattr__(name: str) -> "type[Crowd]":
-    """Load the class when it is first used: listing and fetching do without pandas."""
+    """Load the class on first use: listing and fetching do not need pandas."""
     if name == "Crowd":
         from crowdwise.datasets.crowd import Crowd
 

@@ -1,4 +1,4 @@
-"""From published tables to a crowd: tidy ids, numbers instead of people, one order of tasks."""
+"""From published tables to a crowd: tidy ids, numbers for people, one order of tasks."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -19,7 +19,7 @@ WHOLE = r"0|-?[1-9]\d*"
 
 
 def assemble(about: Info, tables: PublishedTables) -> Crowd:
-    """The crowd that the registry calls ``about``."""
+    """Assemble the crowd described by ``about``."""
     tables = tidy(tables)
     number = number_people(tables) if about.workers == "people" else {}
     workers, extra = tables.workers, dict(tables.extra)
@@ -44,7 +44,7 @@ def assemble(about: Info, tables: PublishedTables) -> Crowd:
 
 
 def tidy(tables: PublishedTables) -> PublishedTables:
-    """Task ids and labels as whole numbers where all of them are, else as text."""
+    """Convert task ids and labels to whole numbers if all of them are, else to text."""
     ids: list[ArrayLike] = [] if tables.annotations is None else [tables.annotations["task"]]
     ids += [t.index for t in (tables.truth, tables.split, tables.items) if t is not None]
     kind = int if all(are_whole(each) for each in ids) else str
@@ -73,13 +73,13 @@ def tidy(tables: PublishedTables) -> PublishedTables:
 
 
 def are_whole(values: ArrayLike) -> bool:
-    """Whether every value is, or spells, a whole number."""
+    """Return whether every value is, or spells, a whole number."""
     distinct = pd.Series(np.asarray(values)).drop_duplicates()
     return distinct.dtype.kind in "iu" or bool(distinct.astype(str).str.fullmatch(WHOLE).all())
 
 
 def simplest(values: pd.Series) -> pd.Series:
-    """Whole numbers, or numbers, where all values are; else unchanged."""
+    """Convert to whole numbers, or numbers, if all values allow it; else leave unchanged."""
     if are_whole(values):
         return values.astype(int)
     try:
@@ -89,7 +89,7 @@ def simplest(values: pd.Series) -> pd.Series:
 
 
 def number_people(tables: PublishedTables) -> dict[Hashable, int]:
-    """A number for every person, in the order in which they first appear."""
+    """Number people in order of first appearance."""
     seen: dict[Hashable, None] = {}
     for table in (tables.annotations, *tables.extra.values()):
         if isinstance(table, pd.DataFrame) and "worker" in table:
@@ -102,7 +102,7 @@ def _annotations(about: Info, tables: PublishedTables, number: dict[Hashable, in
     if rows is None:
         rows = pd.DataFrame({"task": [], "worker": [], "label": []}, dtype=int)
         tasks = tables.X_tasks
-    elif tables.X_tasks is not None:  # the order of X, so that rows of both agree
+    elif tables.X_tasks is not None:  # the order of X, so that their rows match
         tasks = tables.X_tasks[pd.Index(tables.X_tasks).isin(rows["task"])]
     else:
         tasks = None
@@ -116,7 +116,7 @@ def _annotations(about: Info, tables: PublishedTables, number: dict[Hashable, in
 
 
 def _classes(about: Info, label: pd.Series, truth: pd.Series | None) -> Array:
-    """All labels, and all truths too unless they are numbers on a scale of their own."""
+    """Return all labels, and all truths unless they are numbers on a scale of their own."""
     with_truth = truth is not None and truth.dtype.kind != "f" and about.labels == "classes"
     found: Array = np.unique((pd.concat([label, truth]) if with_truth else label).to_numpy())
     return found

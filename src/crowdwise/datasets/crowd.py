@@ -1,4 +1,4 @@
-"""One loaded set: a crowd's annotations with everything that is published with them."""
+"""A loaded set: a crowd's annotations with everything published with them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Crowd:
     Attributes
     ----------
     annotations : Annotations
-        Who gave which label to which task. People are numbered. Empty where a set has
-        features and truth only.
+        Who gave which label to which task. People are numbered. Empty if a set has features
+        and truth only.
     truth : Series by task, or None
-        The truth of the tasks that have one, labeled or not.
+        The known truths of tasks, labeled or not.
     X : ndarray of shape (n, n_features), or None
         Features; row ``i`` describes ``X_tasks[i]``. The tasks of ``annotations`` are in
-        the same order, but may be only some of them: :meth:`part` makes all of them agree.
+        the same order, but may be only some of them: :meth:`part` makes them match.
     X_tasks : ndarray of shape (n,), or None
         The tasks of ``X``.
     items : DataFrame by task, or None
@@ -39,11 +39,11 @@ class Crowd:
     split : Series by task, or None
         The part that each task belongs to, such as ``train``.
     workers : DataFrame by worker, or None
-        What is known about the workers.
+        Facts about the workers.
     extra : dict
-        What else is published, by name; ``info`` says what it is.
+        Everything else that is published, by name; ``info`` describes it.
     info : Info
-        License, citation, counts, and the pitfalls of this set.
+        License, citation, counts, and pitfalls of this set.
     """
 
     name: str
@@ -68,10 +68,10 @@ class Crowd:
         return f"<{self.name}: {'; '.join(about)}>"
 
     def part(self, name: str) -> Crowd:
-        """Keep only the tasks of one part of the split, everything in the same order.
+        """Keep only the tasks of one part of the split, all in the same order.
 
-        Row ``i`` of ``X`` then describes ``annotations.tasks[i]``; a task nobody labeled
-        is there without annotations. ``truth`` and ``items`` are cut to the same tasks.
+        Row ``i`` of ``X`` then describes ``annotations.tasks[i]``; a task that nobody labeled
+        is included without annotations. ``truth`` and ``items`` are cut to the same tasks.
         """
         parts = [] if self.split is None else list(self.split.unique())
         if self.split is None or name not in parts:
@@ -79,7 +79,7 @@ class Crowd:
                 explain(
                     f"{self.name} has no part {name!r}.",
                     expected=listing(parts) or "a set with a split; this one has none",
-                    fix="name one of its parts, or take all tasks",
+                    fix="choose one of its parts, or take all tasks",
                 )
             )
         tasks = self.split.index[self.split == name]
@@ -99,7 +99,7 @@ class Crowd:
 
 
 def with_tasks(annotations: Annotations, tasks: ArrayLike) -> Annotations:
-    """The annotations of these tasks, in this order; the rest is left out."""
+    """Return the annotations of these tasks, in this order; the rest is left out."""
     place = locate(np.asarray(tasks), annotations.tasks)[annotations.task]
     kept = place >= 0
     columns = {name: getattr(annotations, name) for name in ("weight", "time", "soft")}

@@ -1,8 +1,8 @@
-"""The one way a file comes in: downloaded once, verified, then put in place whole.
+"""Downloads: each file is fetched once, verified, then put in place whole.
 
-A file is written under a temporary name of its own, so that two processes never share one,
-checked against its size and sha256, and only then moved to its final name. Whatever goes
-wrong, the cache holds the right file or none.
+A file is written under a temporary name, unique so that two processes never share it, checked
+against its size and sha256, and only then moved to its final name. Whatever goes wrong, the cache
+has the right file or none.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ from crowdwise.errors import CrowdwiseError, DownloadError, FileError, explain
 from crowdwise.progress import Bar
 
 BLOCK = 1 << 16
-TIMEOUT = 30.0  # seconds without a byte
-ATTEMPTS = 3  # at each address, each resuming where the last one stopped
-PATIENCE = 0.5  # seconds before the second attempt, doubled before each further one
-STALE = 3600.0  # seconds after which a temporary file belongs to nobody
+TIMEOUT = 30.0  # seconds without any data
+ATTEMPTS = 3  # per address, each resuming where the last one stopped
+PATIENCE = 0.5  # seconds before the second attempt, doubled before each later one
+STALE = 3600.0  # seconds after which a temporary file is abandoned
 
 
 def cache_folder() -> Path:
-    """Where fetched files are kept: ``$CROWDWISE_CACHE``, or the platform's cache folder."""
+    """Return where files are kept: ``$CROWDWISE_CACHE``, or the platform's cache folder."""
     chosen = os.environ.get("CROWDWISE_CACHE")
     if chosen:
         return Path(chosen).expanduser() / "datasets"
@@ -44,12 +44,12 @@ def cache_folder() -> Path:
 
 
 def path_of(file: RemoteFile) -> Path:
-    """Where the file is, or will be, in the cache."""
+    """Return where the file is, or will be, in the cache."""
     return cache_folder() / file.stored_name
 
 
 def is_intact(file: RemoteFile) -> bool:
-    """Whether the cache holds the file, byte for byte."""
+    """Return whether the cache has the file, byte for byte."""
     path = path_of(file)
     try:
         if path.stat().st_size != file.size:
@@ -65,7 +65,7 @@ def is_intact(file: RemoteFile) -> bool:
 
 
 def fetch_file(file: RemoteFile, bar: Bar) -> Path:
-    """The file's path in the cache, fetched from the mirror or its publisher if need be."""
+    """Return the file's path in the cache, fetching it from mirror or publisher if needed."""
     target = path_of(file)
     if is_intact(file):
         return target
@@ -90,7 +90,7 @@ def fetch_file(file: RemoteFile, bar: Bar) -> Path:
 
 
 def addresses(file: RemoteFile) -> list[str]:
-    """Where to look, in order: ``$CROWDWISE_MIRROR`` (an address or a folder), the publisher."""
+    """List where to look, in order: ``$CROWDWISE_MIRROR`` (address or folder), the publisher."""
     mirror = os.environ.get("CROWDWISE_MIRROR", "")
     if not mirror:
         return [file.url]
@@ -101,7 +101,7 @@ def addresses(file: RemoteFile) -> list[str]:
 
 @contextmanager
 def filling_cache(target: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside ``target``, which becomes ``target`` if all goes well."""
+    """Open a temporary file that becomes ``target`` if all goes well."""
     part = target.with_name(f"{target.name}.{os.getpid()}-{token_hex(4)}.part")
     try:
         with _explaining():
@@ -118,7 +118,7 @@ def filling_cache(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove what a process that was killed left behind."""
+    """Remove leftovers of processes that were killed."""
     for part in target.parent.glob(f"{target.name}.*.part"):
         try:
             if time.time() - part.stat().st_mtime > STALE:
@@ -129,7 +129,7 @@ def _remove_stale(target: Path) -> None:
 
 @contextmanager
 def _explaining() -> Iterator[None]:
-    """Explain it if writing to the cache fails."""
+    """Explain errors of writing to the cache."""
     try:
         yield
     except CrowdwiseError:
@@ -139,14 +139,14 @@ def _explaining() -> Iterator[None]:
             explain(
                 f"The cache {cache_folder()} cannot be written; nothing was kept.",
                 first=str(error),
-                expected="a folder with room that this process may write to",
+                expected="a folder with free space that this process may write to",
                 fix="free some space, or set CROWDWISE_CACHE to another folder",
             )
         ) from error
 
 
 def _fetch_from(url: str, file: RemoteFile, handle: IO[bytes], bar: Bar) -> str:
-    """Fill ``handle`` from one address; return what is wrong with it, if anything."""
+    """Fill ``handle`` from one address; returns what is wrong with it, if anything."""
     problem = ""
     received = _Received(handle, bar)
     for attempt in range(ATTEMPTS):
@@ -162,14 +162,14 @@ def _fetch_from(url: str, file: RemoteFile, handle: IO[bytes], bar: Bar) -> str:
 
 
 def _attempt(url: str, file: RemoteFile, received: "_Received") -> tuple[str, bool]:
-    """Try once: what is wrong, if anything, and whether to try again."""
+    """Try once; returns the problem, if any, and whether to try again."""
     try:
         _receive(url, file, received)
     except FileError:  # the disk, not the network
         raise
     except HTTPError as error:
         error.close()
-        if error.code == 416:  # the server has sent all it has
+        if error.code == 416:  # the server has nothing more to send
             return received.fault(file), False
         return f"{error.code} {error.reason}", error.code >= 500 or error.code in (408, 429)
     except URLError as error:
@@ -182,7 +182,7 @@ def _attempt(url: str, file: RemoteFile, received: "_Received") -> tuple[str, bo
 
 
 class _Received:
-    """What was received of a file so far: on disk, hashed, and counted."""
+    """The part of a file received so far: on disk, hashed and counted."""
 
     def __init__(self, handle: IO[bytes], bar: Bar) -> None:
         self.handle = handle
@@ -206,7 +206,7 @@ class _Received:
         self.hash = hashlib.sha256()
 
     def fault(self, file: RemoteFile) -> str:
-        """How what was received differs from what was promised; empty if it does not."""
+        """Describe how the file differs from what was expected; empty if it does not."""
         if self.size != file.size:
             return f"received {self.size:,} bytes"
         if self.hash.hexdigest() != file.sha256:
@@ -215,7 +215,7 @@ class _Received:
 
 
 def _receive(url: str, file: RemoteFile, received: _Received) -> None:
-    """Take what the server sends, from where the last attempt stopped if it can do that."""
+    """Receive a file, continuing where the last attempt stopped if the server allows it."""
     headers = {"User-Agent": "crowdwise", "Accept-Encoding": "identity"}
     if received.size:
         headers["Range"] = f"bytes={received.size}-"
@@ -224,12 +224,12 @@ def _receive(url: str, file: RemoteFile, received: _Received) -> None:
             received.restart()
         while block := answer.read(BLOCK):
             received.add(block)
-            if received.size > file.size:  # not the file, and maybe endless
+            if received.size > file.size:  # not the right file, and possibly endless
                 return
 
 
 def _continues(answer: HTTPResponse, start: int) -> bool:
-    """Whether the server sends the part that was asked for."""
+    """Return whether the server sends the part that was requested."""
     return str(answer.headers.get("Content-Range", "")).startswith(f"bytes {start}-")
 
 

@@ -33,15 +33,15 @@ def load(
     name : str
         One of :func:`names`.
     truth : str, optional
-        Which truth to take, where there are several; ``info(name).truths`` says what they
-        mean, and the first is the default.
+        Which truth to use, if there are several; ``info(name).truths`` describes them, and the
+        first is the default.
     variant : str, optional
-        Which variant to take, where there are several; see ``info(name).variants``.
+        Which variant to use, if there are several; see ``info(name).variants``.
     download : bool, default=True
         Whether files may be downloaded. The logger ``crowdwise.datasets`` reports downloads,
         and licenses that are not stated.
     progress : bool, optional
-        Whether to draw a bar on standard error; by default, inside
+        Whether to show a progress bar on standard error; by default, inside
         :func:`crowdwise.progress.shown`.
 
     Returns
@@ -68,7 +68,7 @@ def load(
 def fetch(
     name: str, *, variant: str | None = None, progress: bool | None = None
 ) -> dict[str, Path]:
-    """Fetch the files of a set into the cache, unless they are there; return their paths."""
+    """Fetch the files of a set into the cache, if they are missing; returns their paths."""
     about = info(name)
     if about.openml:
         load(name)
@@ -77,7 +77,7 @@ def fetch(
 
 
 def where(name: str) -> dict[str, Path]:
-    """Where the files of a set are, or will be, in the cache."""
+    """Return where the files of a set are, or will be, in the cache."""
     if info(name).openml:
         return {f"{name}.npz": cached.cache_folder() / f"{name}.npz"}
     return {file.name: cached.path_of(file) for file in info(name).files}
@@ -86,7 +86,7 @@ def where(name: str) -> dict[str, Path]:
 def _obtain(
     about: Info, variant: str | None, download: bool, progress: bool | None
 ) -> dict[str, Path]:
-    """The paths of all files of a variant, by file name; what is missing is fetched."""
+    """Return the paths of a variant's files, by file name, after fetching missing ones."""
     if not about.license_stated:
         logger.warning("%s: license: %s", about.name, about.license)
     files = about.files_of(variant)
@@ -102,7 +102,7 @@ def _obtain(
             )
         )
     if missing:
-        # A warning, because nothing should be fetched without a user seeing it.
+        # A warning, because nothing should be fetched without the user noticing.
         logger.warning(
             "%s: downloading %s in %s into %s, first %s",
             about.name,
@@ -118,12 +118,12 @@ def _obtain(
 
 
 def _asked(progress: bool | None) -> AbstractContextManager[None]:
-    """Show a bar from the start, show none, or do as what is around."""
+    """Show a progress bar from the start, show none, or follow the surrounding setting."""
     if progress is None:
         return nullcontext()
     return shown(delay=0.0) if progress else hidden()
 
 
 def megabytes(n_bytes: int) -> str:
-    """A size to read."""
+    """Format a size for people to read."""
     return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 100_000 else f"{n_bytes / 1e3:,.1f} kB"

@@ -1,4 +1,4 @@
-"""The registry: which sets there are, what they hold, and where their files are published."""
+"""The registry: the sets, their contents, and where their files are published."""
 
 import tomllib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from crowdwise.errors import ParameterError, explain, listing
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One published file: where it is, what it must hash to, and on which terms."""
+    """A published file: its address, hash and license."""
 
     url: str
     size: int
@@ -29,20 +29,20 @@ class RemoteFile:
 
     @property
     def stored_name(self) -> str:
-        """Its name in the cache and on a mirror: ``<sha256>.<ext>``."""
+        """Return its name in the cache and on a mirror: ``<sha256>.<ext>``."""
         return self.sha256 + PurePosixPath(self.url).suffix
 
 
 @dataclass(frozen=True)
 class Info:
-    """What is known about a set without downloading it.
+    """Facts about a set that need no download.
 
     Attributes
     ----------
     name, title, about : str
-        What it is called, and who was asked what.
+        Its names, and who was asked what.
     license : str
-        What its publishers state; ``"not stated"`` where they state nothing.
+        As its publishers state it; ``"not stated"`` if they state nothing.
     citation : tuple of str
         Works to cite.
     counts : dict
@@ -54,17 +54,17 @@ class Info:
     features : str
         What ``X`` is, or where to get it.
     truths, variants : dict
-        Choices for ``load``, and what they mean; the first is the default.
+        Choices for ``load``, with their meanings; the first is the default.
     files : tuple of RemoteFile
-        What would be downloaded, for all variants.
+        Files to download, for all variants.
     home : str
-        Where the authors present it.
+        The authors' page about it.
     labels : {"classes", "numbers"}
         Whether labels are classes, or numbers on a scale.
     openml : bool
-        Whether scikit-learn fetches it from OpenML, rather than this package its files.
+        Whether scikit-learn fetches it from OpenML, instead of this package.
     parser, options, variant_files
-        How the files are parsed, and which ones where variants differ.
+        How the files are parsed, and which ones if variants differ.
     """
 
     name: str
@@ -92,35 +92,35 @@ class Info:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total size of all files in bytes."""
         return sum(file.size for file in self.files)
 
     def files_of(self, variant: str | None) -> tuple[RemoteFile, ...]:
-        """The files that one variant needs."""
+        """List the files that a variant needs."""
         return self.variant_files.get(variant or next(iter(self.variants), ""), self.files)
 
     def choose(self, kind: str, wanted: str | None) -> dict[str, str]:
-        """The option for a parser that chooses a truth or variant; none if there is no choice."""
+        """Return the parser option that selects a truth or variant, if there is a choice."""
         known = self.truths if kind == "truth" else self.variants
         if wanted is not None and wanted not in known:
             raise ParameterError(
                 explain(
                     f"{self.name} has no {kind} {wanted!r}.",
                     expected=listing(list(known), most=10) or f"no choice: leave {kind} out",
-                    fix="name one of these, or leave it out",
+                    fix="choose one of these, or leave it out",
                 )
             )
         return {kind: wanted or next(iter(known))} if known else {}
 
 
 def names() -> list[str]:
-    """All sets that can be loaded."""
+    """List all sets that can be loaded."""
     return sorted(_registry()["sets"])
 
 
 @cache
 def info(name: str) -> Info:
-    """What is known about a set, without downloading anything."""
+    """Describe a set, without downloading anything."""
     sets = _registry()["sets"]
     if name not in sets:
         close = get_close_matches(str(name), sets, n=3) or sorted(sets)[:5]
@@ -165,7 +165,7 @@ def _files(patterns: list[str]) -> tuple[RemoteFile, ...]:
 
 
 def _matching(pattern: str) -> Iterator[RemoteFile]:
-    """The files that ``source:glob`` names."""
+    """Yield the files that match ``source:glob``."""
     source, _, glob = pattern.partition(":")
     row = _registry()["sources"][source]
     for path, facts in row["files"].items():
@@ -180,7 +180,7 @@ def _matching(pattern: str) -> Iterator[RemoteFile]:
 
 
 def _license(files: tuple[RemoteFile, ...]) -> str:
-    """One license, or each repository's where they differ."""
+    """Return the license, or each repository's if they differ."""
     stated = {file.license: "/".join(file.url.split("/")[3:5]) for file in files}
     if len(stated) == 1:
         return next(iter(stated))

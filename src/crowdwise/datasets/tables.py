@@ -1,4 +1,4 @@
-"""What a parser returns: the published tables, still with their published ids."""
+"""The result of a parser: published tables, still with their published ids."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ Files = Mapping[str, Path]
 
 @dataclass(frozen=True)
 class PublishedTables:
-    """One set as it is published; every id and label may still be text.
+    """A set as it is published; every id and label may still be text.
 
     ``annotations`` has the columns ``task``, ``worker``, ``label`` (and ``weight``);
     ``truth`` and ``split`` are series by task; ``items`` is a frame by task, ``workers``
-    one by worker; row ``i`` of ``X`` describes ``X_tasks[i]``; ``extra`` holds whatever else
-    the authors publish, by name.
+    one by worker; row ``i`` of ``X`` describes ``X_tasks[i]``; ``extra`` has everything else
+    that the authors publish, by name.
     """
 
     annotations: pd.DataFrame | None = None
@@ -34,16 +34,16 @@ class PublishedTables:
 
 
 def read_table(source: Path | IO[bytes], **options: Any) -> pd.DataFrame:
-    """Read a delimited file as text; nothing is parsed as a number or a missing value."""
+    """Read a delimited file as text; numbers and missing values are not parsed."""
     return pd.read_csv(source, dtype=str, keep_default_na=False, **options)
 
 
 def by_task(tasks: ArrayLike, values: ArrayLike, name: str) -> pd.Series:
-    """A series of one value per task."""
+    """Return a series with one value per task."""
     return pd.Series(values, index=pd.Index(tasks, name="task"), name=name)
 
 
 def truth_of(rows: pd.DataFrame, column: str = "truth") -> pd.Series:
-    """One truth per task, from a table that repeats it on every annotation."""
+    """Return one truth per task, from a table that repeats it on every annotation."""
     once = rows.drop_duplicates("task")
     return by_task(once["task"].to_numpy(), once[column].to_numpy(), "truth")

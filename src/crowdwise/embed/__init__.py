@@ -1,15 +1,15 @@
-"""Representations from few, inconsistent labels.
+"""Representations learned from few, inconsistent labels.
 
 An embedder is ``groups`` (which tasks are compared), an ``anchor`` (with what), a ``confidence``
 (how certain their classes are) and a ``loss``. ``EMBEDDERS`` lists the published methods, each a
 choice of the four; :class:`CrowdEmbedder` takes any other. The parts are described by parameters,
-can be cloned and saved with a model, and work in anybody's own loop as well.
+can be cloned and saved with a model, and can also be used in a training loop of your own.
 """
 
 from crowdwise.errors import MissingExtraError
 
 try:
-    import torch  # noqa: F401  only to say early that it is missing
+    import torch  # noqa: F401  imported only to report early if it is missing
 except ImportError as error:
     raise MissingExtraError.of("crowdwise.embed", "PyTorch", "torch") from error
 

@@ -1,4 +1,4 @@
-"""Single tasks in place of groups, for losses that compare all tasks of a batch."""
+"""Single tasks instead of groups, for losses that compare all tasks of a batch."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from crowdwise.typing import Ints
 
 
 class BalancedTasks(Groups):
-    """Single tasks, as many of each class, for losses that compare all tasks of a batch."""
+    """Single tasks, equally many per class, for losses that compare all tasks of a batch."""
 
     def sampler(self, setting: Setting) -> TaskSampler:
         return TaskSampler()
 
 
 class TaskSampler(Sampler):
-    """Single tasks, as many of each class that occurs: (task, 1), none of them twice."""
+    """Draws single tasks, equally many per class that occurs: (task, 1), without repeats."""
 
     n_members = 1
 

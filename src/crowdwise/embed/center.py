@@ -20,16 +20,16 @@ RATES = Training(
 
 
 class CenterLoss(Loss):
-    """Cross-entropy of a linear classifier, and the distance to a learned center of the class.
+    """Cross-entropy of a linear classifier, plus the distance to a learned class center.
 
     Parameters
     ----------
     weight : float, default=0.1
-        How much the centers count beside the classifier.
+        Weight of the centers relative to the classifier.
     margin : float, optional
         By how much a task's own center must be nearer than any other, in half the squared
-        distance (the triplet-center loss). Without it, half the squared distance to the own
-        center itself.
+        distance (the triplet-center loss). Without it, half the squared distance to the task's
+        own center.
     """
 
     _parameter_constraints = {"weight": [at_least(0.0)], "margin": [at_least(0.0), None]}
@@ -57,7 +57,7 @@ class Centers(nn.Module):
         return cross_entropy(self.head(embedding), label) + self.weight * centers
 
     def compare(self, embedding: Tensor, label: Tensor) -> Tensor:
-        """The loss of each task by its distances to the centers, (task,)."""
+        """Return the loss of each task from its distances to the centers, (task,)."""
         distance = 0.5 * ((embedding[:, None] - self.center) ** 2).sum(dim=-1)  # (task, class)
         own = distance.gather(1, label[:, None])[:, 0]
         if self.margin is None:
@@ -67,10 +67,10 @@ class Centers(nn.Module):
 
 
 class Center(CrowdEmbedder):
-    """Learn a representation by classifying, with every task drawn to the center of its class.
+    """Learn a representation by classification, with every task drawn to its class center.
 
-    Cross-entropy of a linear classifier plus half the squared distance to the class's center,
-    which is learned too. Takes the aggregator's classes for true.
+    The loss is cross-entropy of a linear classifier plus half the squared distance to the class
+    center, which is learned too. Treats the aggregator's classes as true.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Center(CrowdEmbedder):
 
         loss = cross-entropy(linear(z_i)) + weight / 2 * |z_i - center of its class|^2
 
-    Works when each class forms one cluster, and a plain classifier could be trained too.
+    Works when each class forms one cluster, and a plain classifier would work as well.
 
     Fails when classes have several clusters; wrong labels move the centers.
 
@@ -115,10 +115,11 @@ class Center(CrowdEmbedder):
 
 
 class TripletCenter(CrowdEmbedder):
-    """Learn a representation by classifying, with every task nearer to its center than to others.
+    """Learn a representation by classification, with tasks nearest to their own class center.
 
-    Cross-entropy of a linear classifier plus what is missing to a margin between a task's
-    distances to the nearest other center and to its own. Takes the aggregator's classes for true.
+    The loss is cross-entropy of a linear classifier plus the amount by which a task's distances
+    to the nearest other center and to its own miss a margin. Treats the aggregator's classes as
+    true.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ class TripletCenter(CrowdEmbedder):
     The maths::
 
         loss = cross-entropy(linear(z_i)) + weight * max(0, own + margin - other)
-        own and other are half the squared distances to the own and to the nearest other center
+        own, other: half the squared distances to the own and to the nearest other center
 
     Works when ``Center`` does; it also pushes classes apart.
 

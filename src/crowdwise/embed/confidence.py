@@ -1,4 +1,4 @@
-"""How certain each task's class is: from its labels, or from any aggregator's posterior."""
+"""How certain each task's class is, by its labels or an aggregator's posterior."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from crowdwise.typing import Array, Floats, Ints
 
 @dataclass(frozen=True)
 class Belief:
-    """What is known of every task."""
+    """The current belief about every task."""
 
-    label: Ints  # (task,): number of its class, -1 where there are no labels
+    label: Ints  # (task,): class number, -1 if there are no labels
     share: Floats  # (task, class): shares of the labels, or a posterior
-    size: Floats  # (task,): number of its labels, by weight
+    size: Floats  # (task,): number of labels, by weight
     known: Ints  # (task,): the class by gold, or -1
 
     @property
     def labeled(self) -> Ints:
-        """Numbers of the tasks that have a class."""
+        """Numbers of the tasks with a class."""
         return np.flatnonzero(self.label >= 0)
 
     @property
     def class_sizes(self) -> Ints:
-        """How many tasks each class has."""
+        """Number of tasks of each class."""
         return np.bincount(self.label[self.labeled], minlength=self.share.shape[1])
 
     @classmethod
     def of(cls, votes: Annotations, share: Floats, chosen: Ints, known: Ints | None) -> Belief:
-        """What an aggregator's choice of classes amounts to; gold goes first."""
+        """Make a belief from an aggregator's choice of classes; gold takes precedence."""
         size = votes.votes().sum(axis=1)
         gold = np.full(votes.n_tasks, -1) if known is None else known
         label = np.where(gold >= 0, gold, np.where(find_labeled(votes), chosen, -1))
@@ -52,8 +52,8 @@ class Belief:
 class Confidence(Part):
     """The part of an embedder that says how certain each task's class is.
 
-    ``evidence`` is what it is computed from: ``"labels"``, the shares of a task's labels, or
-    ``"posterior"``, that of the aggregator, in which the quality of workers counts.
+    ``evidence`` is its basis: ``"labels"``, the shares of a task's labels, or ``"posterior"``,
+    the aggregator's, in which the quality of workers counts.
     """
 
     _parameter_constraints: ClassVar[Constraints] = {"evidence": [one_of("labels", "posterior")]}
@@ -61,16 +61,16 @@ class Confidence(Part):
 
     @abstractmethod
     def share(self, belief: Belief, label: Ints) -> Floats:
-        """Confidence that each task has the class ``label``, before gold is looked at."""
+        """Return the confidence that each task has the class ``label``, apart from gold."""
 
     def of(self, belief: Belief, classes: Array) -> Floats:
-        """Confidence in each task's class, (task,); 1 by gold, 0 without labels."""
+        """Return the confidence in each task's class, (task,); 1 by gold, 0 without labels."""
         found = self.share(belief, belief.label.clip(min=0))
         found = np.where(belief.known >= 0, 1.0, found)
         return np.where(belief.label >= 0, found, 0.0)
 
     def in_epoch(self, confidence: Tensor, epoch: int) -> Tensor:
-        """The confidences of an epoch, from those of the epoch before."""
+        """Return an epoch's confidences, given those of the epoch before."""
         return confidence
 
 
@@ -80,7 +80,7 @@ class Certain(Confidence):
     Parameters
     ----------
     evidence : {"posterior", "labels"}, default="posterior"
-        What classes are renewed from, where ``refresh_every`` asks for that.
+        What classes are inferred from again, if ``refresh_every`` is set.
     """
 
     def __init__(self, *, evidence: str = "posterior") -> None:
@@ -91,7 +91,7 @@ class Certain(Confidence):
 
 
 class ClassConfidence(Confidence):
-    """A confidence in a task's own class, or in a class that is given."""
+    """Confidence in a task's own class, or in a given class."""
 
     in_class: object
 
@@ -110,8 +110,8 @@ class MLE(ClassConfidence):
     Parameters
     ----------
     in_class : label, optional
-        The class that confidence is about, whatever the task's own: RLL's equations read as if it
-        were the positive one, which leaves sure negatives next to no confidence. By default each
+        The class that confidence is about, whatever the task's own: RLL's equations suggest the
+        positive one, which leaves clear negatives with almost no confidence. By default each
         task's own class, as in the published code.
     evidence : {"labels", "posterior"}, default="labels"
         Shares of the labels, or the aggregator's posterior, in which the quality of workers
@@ -137,9 +137,9 @@ class Bayesian(MLE):
     Parameters
     ----------
     prior : float or sequence of float, default=5
-        How many labels the prior is worth, divided among the classes by how many tasks each has;
-        or how many it is worth for each class, in the order of ``classes_``: RLL's beta, alpha.
-        More draws all confidences together.
+        The weight of the prior in labels, divided among the classes by how many tasks each has;
+        or the weight for each class, in the order of ``classes_``: RLL's beta, alpha. A larger
+        prior makes all confidences more similar.
     in_class, evidence
         As for :class:`MLE`.
     """
@@ -166,7 +166,7 @@ class Bayesian(MLE):
         return (count + prior[label]) / (belief.size + prior.sum())
 
     def pseudo_labels(self, belief: Belief) -> Floats:
-        """Labels that the prior is worth for each class."""
+        """Return the prior's weight in labels for each class."""
         counts, prior = belief.class_sizes, np.asarray(self.prior, dtype=np.float64)
         if prior.ndim == 0:
             return float(prior) * counts / max(counts.sum(), 1)
@@ -182,9 +182,9 @@ class Bayesian(MLE):
 
 
 class Assurance(Confidence):
-    """0 for labels that are spread evenly, 1 for unanimous ones (NeuCrowd definition 2).
+    """0 for evenly spread labels, 1 for unanimous ones (NeuCrowd definition 2).
 
-    With two classes, the absolute value of 1 - 2 v / d for v of d labels; with K,
+    With two classes, this is the absolute value of 1 - 2 v / d for v of d labels; with K,
     (K max - 1) / (K - 1) for the largest share.
 
     Parameters
@@ -202,12 +202,12 @@ class Assurance(Confidence):
 
 
 class Renewal:
-    """Classes and confidences as training goes on, brought up to date before each epoch.
+    """Classes and confidences during training, updated before each epoch.
 
     Attributes
     ----------
     belief : Belief
-        What is known of every task now.
+        The current belief about every task.
     values : ndarray of shape (n_tasks,)
         Confidence in the class of each task.
     """
@@ -233,22 +233,22 @@ class Renewal:
         joining = everyone[(tasks.label.cpu() < 0) & (label >= 0)]
         drawn = torch.cat([tasks.tasks, joining])
         if not tasks.sampler.allows(Pool.of(drawn, label, tasks.n_classes)):
-            return  # all of one class, say: better to go on with the belief before
+            return  # such as all of one class: keep the belief
         self.belief, self.values = belief, self.confidence.of(belief, self.votes.classes)
         tasks.tasks, tasks.label = drawn, label.to(tasks.device)
         tasks.confidence = torch.as_tensor(self.values, device=tasks.device).float()
 
     def posterior(self, first: Floats) -> Floats:
-        """P(truth | labels, representation); ``first`` where it was never renewed."""
+        """Return P(truth | labels, representation); ``first`` if never updated."""
         return first if self.belief is self.first else self.belief.share
 
 
 def refresh(belief: Belief, embedding: Floats, votes: Annotations) -> Belief:
-    """Infer all classes again, with a classifier on the representation as each task's prior.
+    """Infer all classes again, using a classifier on the representation as each task's prior.
 
-    A logistic regression learns the current belief, and workers are assessed by it; the
-    regression's prediction for a task and its workers' labels then give the new belief, as in an
-    E-step of Raykar's. Tasks without labels get a class as well.
+    A logistic regression is fitted to the current belief, by which workers are assessed as well;
+    its prediction for a task and the workers' labels then give the new belief, as in Raykar's
+    E-step. Tasks without labels get a class as well.
     """
     labeled, n_classes = belief.labeled, belief.share.shape[1]
     row, label = np.nonzero(belief.share[labeled] > 0)

@@ -1,4 +1,4 @@
-"""Contrastive: pairs of one class together, others apart."""
+"""Contrastive: pairs of one class together, pairs of different classes apart."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from crowdwise.embed.losses import EmbeddedGroups, PlainLoss, triplets
 
 
 class ContrastiveLoss(PlainLoss):
-    """Pull pairs of one class together, push pairs of two classes ``margin`` apart.
+    """Pull pairs of one class together and push pairs of different classes ``margin`` apart.
 
-    Takes groups of an anchor, a task of its class and one of another; both pairs count equally.
+    Needs groups of an anchor, a task of its class and one of another; both pairs count equally.
 
     Parameters
     ----------
     margin : float, default=1
-        Distance beyond which pairs of two classes are left alone.
+        Distance beyond which pairs of different classes are ignored.
     """
 
     _parameter_constraints = {"margin": [at_least(0.0)]}
@@ -35,16 +35,16 @@ class ContrastiveLoss(PlainLoss):
         return 0.5 * (near + self.compare(anchor, negative, ~same))
 
     def compare(self, first: Tensor, second: Tensor, same: Tensor) -> Tensor:
-        """The loss of each pair, (pair,)."""
+        """Return the loss of each pair, (pair,)."""
         distance = torch.linalg.vector_norm(first - second, dim=-1)
         return torch.where(same, distance**2, (self.margin - distance).clamp_min(0) ** 2)
 
 
 class Contrastive(CrowdEmbedder):
-    """Learn a representation from pairs, as a Siamese network.
+    """Learn a representation from pairs, as a Siamese network does.
 
-    Pairs of one class are pulled together and pairs of two pushed apart; there are as many of one
-    kind as of the other. Takes the aggregator's classes for true.
+    Pairs of one class are pulled together and pairs of different classes pushed apart, equally
+    many of each kind. Treats the aggregator's classes as true.
 
     Parameters
     ----------

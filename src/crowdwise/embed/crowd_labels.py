@@ -1,4 +1,4 @@
-"""Any classifier after an embedder: crowd labels in, an aggregator's labels and weights on."""
+"""Any classifier after an embedder, trained on an aggregator's labels and weights."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from crowdwise.learn.two_stage import TwoStage
 
 
 class CrowdLabels(TwoStage):
-    """Give any classifier the aggregator's labels and weights, as the last step of a pipeline.
+    """Train any classifier on the aggregator's labels and weights, at the end of a pipeline.
 
-    What :class:`crowdwise.learn.TwoStage` does, with the classifier first and the defaults that
-    representation learning is evaluated by: majority vote, each task weighted by its share.
+    Works like :class:`crowdwise.learn.TwoStage`, with the classifier first and the defaults for
+    evaluating representations: majority vote, each task weighted by the share of its label.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class Parts(NamedTuple):
-    """What an embedder is composed of."""
+    """The parts of an embedder."""
 
     groups: Groups
     anchor: Anchor
@@ -63,8 +63,8 @@ class Parts(NamedTuple):
 class CrowdEmbedder(Embedder):
     """Learn a representation by comparing tasks, with parts of your choice.
 
-    Groups of tasks are drawn, and the members of each are compared with its anchor; what counts
-    as close is up to the loss, and how much each member counts to the confidence in its class.
+    Groups of tasks are drawn, and the members of each are compared with its anchor; the loss
+    defines closeness, and the confidence in a member's class defines how much it counts.
     The methods of :mod:`crowdwise.embed` are choices of these parts.
 
     Parameters
@@ -72,7 +72,7 @@ class CrowdEmbedder(Embedder):
     groups : Groups, optional
         Which tasks are compared; ``RandomGroups()`` if not given.
     anchor : Anchor, optional
-        What they are compared with: ``Example()``, the task that was drawn, if not given.
+        What they are compared with; ``Example()``, the task that was drawn, if not given.
     confidence : Confidence, optional
         How certain each task's class is; ``Bayesian()`` if not given.
     loss : Loss, optional
@@ -85,36 +85,36 @@ class CrowdEmbedder(Embedder):
     aggregator : Aggregator, optional
         What infers the classes; majority vote if not given.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training tasks.
+        Whether to standardize features to mean 0 and deviation 1 on the training tasks.
     refresh_every : int, optional
         Epochs after which classes and confidences are inferred again from labels and the current
         representation together; tasks without labels then take part.
     output : {"auto", "features", "both", "vectors"}, default="auto"
-        What stands for a task: its scaled features, the learned vector, or one beside the other.
-        By "auto" the labels of held-out tasks choose, through a linear classifier: of what
-        predicts them best, within two standard errors, the plainest. Where neither ``aggregator``
-        nor ``confidence`` is given, they also choose between majority votes and IBCC. With
-        ``training``, or features that are no rows of numbers, "auto" is the vector.
+        The representation: a task's scaled features, the learned vector, or both side by side.
+        With "auto", the labels of held-out tasks choose by means of a linear classifier: the
+        simplest of those that predict them best, within two standard errors. If neither
+        ``aggregator`` nor ``confidence`` is given, they also choose between majority votes and
+        IBCC. With ``training``, or features that are not rows of numbers, "auto" is the vector.
     training : Training, optional
         How to train; ``default_training`` if not given. Batches are counted in groups.
     random_state : int or RandomState, optional
-        Determines starts, groups and dropout.
+        Random seed of initialization, groups and dropout.
 
     Attributes
     ----------
     classes_, workers_, tasks_, size_, feature_shape_, n_features_in_, feature_names_in_
         See :class:`crowdwise.base.Embedder`.
     aggregator_ : Aggregator or None
-        What inferred the classes of the training tasks; None where they are majority votes.
+        The aggregator that inferred the training tasks' classes; None for majority votes.
     posterior_ : ndarray of shape (n_tasks, n_classes)
-        P(truth | labels) by shares or aggregator; by that and representation where refreshed.
+        P(truth | labels) by shares or aggregator; if refreshed, also by the representation.
     confidence_ : ndarray of shape (n_tasks,)
         Confidence in the class of each training task; 0 for tasks without labels.
     history_ : History
-        Loss per epoch, and the loss of held-out tasks where there is ``patience``.
+        Loss per epoch, and the loss of held-out tasks if there is ``patience``.
     search_ : Search or None
-        What was tried, how well it predicts the labels of held-out tasks, what was chosen and
-        why; None where there was nothing to choose.
+        The alternatives, how well each predicts the labels of held-out tasks, the choice and
+        the reason; None if there was nothing to choose.
     net_ : EmbedNet
         The fitted network, a ``torch.nn.Module``.
 
@@ -185,7 +185,7 @@ class CrowdEmbedder(Embedder):
         self.random_state = random_state
 
     def parts(self) -> Parts:
-        """The parts in use: those given, and the method's own where none is given."""
+        """The parts in use: those given, else the method's defaults."""
         return Parts(
             given(self.groups, self.default_groups),
             given(self.anchor, self.default_anchor),
@@ -214,7 +214,9 @@ class CrowdEmbedder(Embedder):
         device = pick_device(settings.device)
         for part in self.parts():
             part.check()
-        fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
+        fresh = copy.copy(
+            self
+        )  # replaces this one once all is learned, so a failure changes nothing
         fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
         remember_features(fresh, features)
         fresh.search_ = fresh._choose(features, votes, known, rng)
@@ -234,7 +236,7 @@ class CrowdEmbedder(Embedder):
     def _choose(
         self, features: Features, votes: Annotations, gold: Ints | None, rng: np.random.RandomState
     ) -> Search | None:
-        """What stands for a task, and what its class is inferred by, by held-out labels."""
+        """Choose the representation, and the aggregator for classes, by held-out labels."""
         if self.output != "auto" or self.training is not None or len(features.shape) != 1:
             return None
         X = features.rows(torch.arange(features.n_tasks)).double().cpu().numpy()
@@ -245,12 +247,12 @@ class CrowdEmbedder(Embedder):
         return choose_output(X, votes, gold, by_name, rng)
 
     def _strong(self) -> dict[str, Any]:
-        """Parts by which the quality of workers counts."""
+        """Return parts that take the quality of workers into account."""
         confidence = clone(self.default_confidence).set_params(evidence="posterior")
         return {"aggregator": IBCC(), "confidence": confidence}
 
     def _with_chosen(self) -> Self:
-        """The same with the parts that were chosen."""
+        """Return a copy with the chosen parts."""
         chosen = {} if self.search_ is None else self.search_.chosen
         used = copy.copy(self)
         for name, part in (self._strong() if chosen.get("classes") == "IBCC" else {}).items():
@@ -272,7 +274,7 @@ class CrowdEmbedder(Embedder):
         rng: np.random.RandomState,
         device: torch.device,
     ) -> None:
-        """Train the network on groups of tasks, and keep what comes of it."""
+        """Train the network on groups of tasks, and keep the result."""
         net = self._net(features)
         self.size_ = size_of(net, features)
         objective = self._objective(net, settings).to(device)
@@ -302,7 +304,7 @@ class CrowdEmbedder(Embedder):
         return np.concatenate(parts)
 
     def _review(self, tasks: GroupTasks, settings: Training) -> None:
-        """Set, or warn of, what a method finds out once it is trained."""
+        """Set, or warn about, anything found after training."""
 
     def _settings(self) -> Training:
         settings = given(self.training, self.default_training)
@@ -317,7 +319,7 @@ class CrowdEmbedder(Embedder):
         return settings
 
     def _aggregate(self, votes: Annotations, gold: Ints | None) -> Belief:
-        """What majority votes, or the aggregator, say of the tasks' classes."""
+        """Return the belief by majority votes, or by the aggregator."""
         share = votes.shares()
         if self.aggregator is None:
             self.aggregator_, label = None, tied(share).argmax(axis=1)
@@ -343,7 +345,7 @@ class CrowdEmbedder(Embedder):
             self.net_ = unpack_net(self, self._blank, learned["net_"])
 
     def _blank(self, device: torch.device) -> EmbedNet:
-        """A network of the right shapes, whatever its numbers."""
+        """Make a network of the right shapes, with any weights."""
         flat, shape = self.scale and len(self.feature_shape_) == 1, self.feature_shape_
         scaler = Standardize(torch.zeros(shape), torch.ones(shape)) if flat else nn.Identity()
         return self._net_behind(scaler)
@@ -353,7 +355,7 @@ class CrowdEmbedder(Embedder):
         return EmbedNet(scaler, *build_towers(encoder, self.feature_shape_))
 
     def _objective(self, net: EmbedNet, settings: Training) -> GroupObjective:
-        """The network, together with what it is trained on."""
+        """Join the network and its loss."""
         parts, n_classes = self.parts(), len(self.classes_)
         setting = Setting(self.classes_, net, self.size_, settings.batch_size)
         sampler, criterion = parts.groups.sampler(setting), parts.loss.build(self.size_, n_classes)
@@ -366,7 +368,7 @@ class CrowdEmbedder(Embedder):
         renewal: Renewal,
         device: torch.device,
     ) -> GroupTasks:
-        """The tasks with their classes and confidences, where groups are drawn from."""
+        """Return the tasks with classes and confidences, to draw groups from."""
         belief, sampler = renewal.belief, objective.sampler
         usual = given(self.default_groups_per_epoch, sampler.n_groups(belief.class_sizes))
         tasks = GroupTasks(
@@ -385,7 +387,7 @@ class CrowdEmbedder(Embedder):
 
 
 def size_of(net: EmbedNet, features: Features) -> int:
-    """The dimension of the representation, found by applying the network."""
+    """Return the dimension of the representation, found by applying the network."""
     x = features.some()
     try:
         return int(try_module(net, x).shape[1])
@@ -401,5 +403,5 @@ def size_of(net: EmbedNet, features: Features) -> int:
 
 
 def given(value: T | None, usual: T) -> T:
-    """The value, or the usual one where it is None."""
+    """Return the value, or the default if it is None."""
     return usual if value is None else value

@@ -1,10 +1,10 @@
-"""Which tasks are compared: groups of tasks, drawn as they are needed.
+"""Which tasks are compared: groups of tasks, drawn as needed.
 
-First the tasks of one fit (:class:`GroupTasks`), which training takes its batches from; then the
-parts that say which groups there are, and the samplers that draw them. A part such as
+First the tasks of one fit (:class:`GroupTasks`), which provide training with batches; then the
+parts that define the groups, and the samplers that draw them. A part such as
 :class:`RandomGroups` describes the groups, and its sampler draws them during a fit:
-``draw(pool, n, generator)`` gives ``n`` rows of task numbers. No group is ever listed beyond the
-batch asked for, and there is no loop over tasks or groups.
+``draw(pool, n, generator)`` returns ``n`` rows of task numbers. Groups are never listed beyond
+the requested batch, and there is no loop over tasks or groups.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from crowdwise.nets.modules import EmbedNet
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
 
-HELD_GROUPS = 2048  # groups of held-out tasks that the loss is measured on
-MOST_GROUPS = 60_000  # of an epoch, where the number of pairs would decide
+HELD_GROUPS = 2048  # groups of held-out tasks for measuring the loss
+MOST_GROUPS = 60_000  # per epoch, if the number of pairs is not specified otherwise
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Pool:
 
     @classmethod
     def of(cls, tasks: Tensor, label: Tensor, n_classes: int) -> Pool:
-        """The given tasks; ``label`` holds the class of every task."""
+        """Make a pool of the given tasks; ``label`` has the class of every task."""
         own = label[tasks]
         order = torch.argsort(own, stable=True)
         size = torch.bincount(own, minlength=n_classes)
@@ -53,38 +53,38 @@ class Pool:
         return len(self.order)
 
     def inside(self, kind: Tensor, place: Tensor) -> Tensor:
-        """Tasks by their places within their classes."""
+        """Return tasks by their positions within their classes."""
         return self.order[self.start[kind] + place]
 
     def outside(self, kind: Tensor, place: Tensor) -> Tensor:
-        """Tasks by their places among those of all other classes."""
+        """Return tasks by their positions among those of all other classes."""
         return self.order[place + torch.where(place < self.start[kind], 0, self.size[kind])]
 
 
 @dataclass(frozen=True)
 class GroupBatch:
-    """Some groups, and every task in them once."""
+    """Some groups, with every task in them once."""
 
     x: Tensor  # (row, …): features
     task: Tensor  # (row,): task numbers
     label: Tensor  # (row,): their classes
     confidence: Tensor  # (row,): confidence in the class
     groups: Tensor  # (group, member), or (episode, class, member): rows
-    ends: ClassVar[bool] = True  # groups are never taken in parts
+    ends: ClassVar[bool] = True  # groups are never split
 
 
 @dataclass
 class GroupTasks:
-    """All tasks on one device, and how groups of them are drawn.
+    """All tasks on one device, and the drawing of groups from them.
 
-    An epoch is ``n_groups`` groups, drawn as they are needed. Before it begins, ``renew`` may
-    change the classes and confidences, and the sampler chooses which tasks may be drawn.
+    An epoch is ``n_groups`` groups, drawn as needed. Before it begins, ``renew`` may change the
+    classes and confidences, and the sampler chooses which tasks may be drawn.
     """
 
     features: Features
-    label: Tensor  # (task,): -1 where there is none
+    label: Tensor  # (task,): -1 if there is none
     confidence: Tensor  # (task,)
-    tasks: Tensor  # those that may be drawn
+    tasks: Tensor  # tasks that may be drawn
     n_classes: int
     n_groups: int
     net: EmbedNet
@@ -96,7 +96,7 @@ class GroupTasks:
 
     @property
     def n_examples(self) -> int:
-        """Tasks to draw from, of which some may be held out."""
+        """Number of tasks to draw from, some of which may be held out."""
         return len(self.tasks)
 
     @property
@@ -104,17 +104,17 @@ class GroupTasks:
         return self.confidence.device
 
     def pool(self) -> Pool:
-        """All tasks that may be drawn; kept on the CPU, where groups are drawn."""
+        """Return all tasks that may be drawn, on the CPU, where groups are drawn."""
         return Pool.of(self.tasks.cpu(), self.label.cpu(), self.n_classes)
 
     def epochs(
         self, training: Training, by: str
     ) -> Callable[[torch.Generator], Iterator[GroupBatch]]:
-        """A function that yields one epoch of groups, ``batch_size`` at a time."""
+        """Return a function that yields one epoch of groups, ``batch_size`` at a time."""
         return partial(self.batches, training.batch_size)
 
     def batches(self, size: int | None, generator: torch.Generator) -> Iterator[GroupBatch]:
-        """One epoch of groups, ``size`` at a time."""
+        """Yield one epoch of groups, ``size`` at a time."""
         self.epoch += 1
         self.renew(self)
         pool = self.sampler.begin(self, generator)
@@ -123,10 +123,10 @@ class GroupTasks:
             yield self.batch(self.sampler.pick(self, pool, n, generator))
 
     def batch(self, groups: Tensor) -> GroupBatch:
-        """The groups, with each task's features once.
+        """Return the groups, with each task's features once.
 
-        Where groups name more members than there are tasks, all tasks are taken as they are,
-        which is faster than finding out which few are missing.
+        If groups name more members than there are tasks, all tasks are used, which is faster
+        than finding out which few are missing.
         """
         if groups.numel() >= len(self.label):
             task, rows = torch.arange(len(self.label)), groups
@@ -137,17 +137,17 @@ class GroupTasks:
         return GroupBatch(x, task, self.label[task], self.confidence[task], rows)
 
     def whole(self) -> GroupBatch:
-        """The same groups at every call, to measure a loss on."""
+        """Return a fixed set of groups, to measure a loss on."""
         generator = torch.Generator().manual_seed(0)
         n = min(self.n_groups, HELD_GROUPS)
         return self.batch(self.sampler.draw(self.pool(), n, generator))
 
     def parts(self, *, labeled: bool = False) -> Iterator[GroupBatch]:
-        """The same, which are made of labeled tasks in any case."""
+        """Yield the same groups, which always consist of labeled tasks."""
         yield self.whole()
 
     def undivided(self) -> GroupTasks:
-        """The same: there are no parts."""
+        """Return itself: there are no parts."""
         return self
 
     @property
@@ -157,9 +157,9 @@ class GroupTasks:
     def held_out(
         self, fraction: float, rng: np.random.RandomState, by: str = "tasks"
     ) -> tuple[GroupTasks, GroupTasks]:
-        """Tasks to learn from and tasks to check with, ``fraction`` of every class.
+        """Split into tasks to learn from and tasks to check with, ``fraction`` of every class.
 
-        Groups are made of whole tasks, so tasks are held out whatever ``by`` says.
+        Groups consist of whole tasks, so tasks are held out whatever ``by`` says.
         """
         label = self.label[self.tasks].cpu().numpy()
         order = np.lexsort((rng.random_sample(len(label)), label))
@@ -175,7 +175,7 @@ class GroupTasks:
 
     @torch.no_grad()
     def embedded(self, tasks: Tensor) -> Tensor:
-        """The tasks as the network represents them now, without dropout."""
+        """Return the network's current representation of tasks, without dropout."""
         mode, size = self.net.training, rows_at_once(int(np.prod(self.features.shape)))
         self.net.eval()
         rows = (self.features.rows(some.to(self.device)) for some in torch.split(tasks, size))
@@ -186,7 +186,7 @@ class GroupTasks:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a sampler is built for: the classes, and the network that learns from its groups."""
+    """The setting of a sampler: the classes, and the network that learns from its groups."""
 
     classes: Array
     net: EmbedNet
@@ -205,11 +205,11 @@ class Sampler(nn.Module):
 
     @abstractmethod
     def allows(self, pool: Pool) -> bool:
-        """Whether there are enough tasks to draw a group."""
+        """Return whether there are enough tasks to draw a group."""
 
     @abstractmethod
     def n_groups(self, size: Ints) -> int:
-        """Groups in an epoch unless asked otherwise, from the number of tasks of each class."""
+        """Return the default number of groups per epoch, given each class's number of tasks."""
 
     def begin(self, tasks: GroupTasks, generator: torch.Generator) -> Pool:
         """Choose the tasks that may be drawn in this epoch."""
@@ -229,19 +229,19 @@ class Groups(Part):
 
     @abstractmethod
     def sampler(self, setting: Setting) -> Sampler:
-        """Build what draws the groups during one fit."""
+        """Build the sampler that draws the groups during one fit."""
 
 
 class EveryClass(BaseEstimator):
-    """Anchors are drawn from all classes."""
+    """Draw anchors from all classes."""
 
     def number(self, classes: Array) -> int | None:
-        """The number of the one class that anchors; None for all of them."""
+        """Return the number of the one class of anchors; None for all classes."""
         return None
 
 
 class OneClass(BaseEstimator):
-    """Anchors are drawn from a single class.
+    """Draw anchors from a single class.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class OneClass(BaseEstimator):
         self.name = name
 
     def number(self, classes: Array) -> int | None:
-        """The number of the one class that anchors; None for all of them."""
+        """Return the number of the one class of anchors; None for all classes."""
         return len(classes) - 1 if self.name is None else class_number(self.name, classes)
 
 
@@ -264,11 +264,11 @@ class RandomGroups(Groups):
     ----------
     negatives : int, default=3
         Tasks of other classes in a group (k).
-    anchors : OneClass or EveryClass, optional
-        Which classes anchors are drawn from; by default ``OneClass()`` where there are two
+    Classes of the anchors; by default ``OneClass()`` if there are two classes,
+    ``EveryClass()`` if there are more.
         classes, ``EveryClass()`` where there are more.
     repeats : bool, default=False
-        Whether members of a group may be the same task, as in NeuCrowd's published code.
+        Whether a task may occur twice in a group, as in NeuCrowd's published code.
 
     Examples
     --------
@@ -297,17 +297,17 @@ class RandomGroups(Groups):
         return TupleSampler(self.negatives, self.anchor(setting.classes), repeats=self.repeats)
 
     def anchor(self, classes: Array) -> int | None:
-        """The number of the one class that anchors; None where every class does."""
+        """Return the number of the one class of anchors; None for every class."""
         usual = OneClass() if len(classes) == 2 else EveryClass()
         return (self.anchors or usual).number(classes)
 
 
 class TupleSampler(Sampler):
-    """An anchor, another task of its class, and tasks of other classes: (group, 2 + negatives).
+    """Draws an anchor, a task of its class, and tasks of others: (group, 2 + negatives).
 
-    Anchors are drawn evenly from all tasks of the classes that may anchor: ``anchor``, or every
-    class where it is None. The partner is another task than the anchor, and the negatives differ
-    from each other, as far as there are enough; ``repeats=True`` draws each without looking.
+    Anchors are drawn evenly from all tasks of the class ``anchor``, or of every class if it is
+    None. The partner is another task than the anchor, and the negatives differ from one another,
+    as far as there are enough; with ``repeats=True`` each is drawn independently.
     """
 
     def __init__(self, negatives: int, anchor: int | None = None, *, repeats: bool = False) -> None:
@@ -332,7 +332,7 @@ class TupleSampler(Sampler):
         return max(1, min(int((own.astype(np.int64) * (own - 1)).sum()), MOST_GROUPS))
 
     def _chances(self, pool: Pool) -> Tensor:
-        """Weight of each class as an anchor's: its size, if it has two tasks and others too."""
+        """Weight of each class for anchors: its size, if it has two tasks and others exist."""
         able = (pool.size > 1) & (pool.size < len(pool))
         if self.anchor is not None:
             able &= torch.arange(len(pool.size)) == self.anchor
@@ -342,8 +342,8 @@ class TupleSampler(Sampler):
 def distinct(size: Tensor, k: int, generator: torch.Generator, *, repeats: bool = False) -> Tensor:
     """Draw ``k`` different numbers below each ``size``, in random order, (row, k).
 
-    Drawn one after the other: a number among those left is moved up past the ones taken. Rows
-    with fewer than ``k`` numbers get them with repeats.
+    They are drawn one by one: a number among those left is shifted past the ones taken. Rows
+    with fewer than ``k`` numbers repeat some.
     """
     chance = torch.rand(len(size), k, generator=generator, dtype=torch.float64)
     free = (chance * size[:, None]).long()
@@ -359,12 +359,12 @@ def distinct(size: Tensor, k: int, generator: torch.Generator, *, repeats: bool 
 
 
 def several_classes(pool: Pool) -> bool:
-    """Whether there is anything to compare."""
+    """Return whether there is anything to compare."""
     return int((pool.size > 0).sum()) > 1
 
 
 def refuse_too_few(pool: Pool, sampler: Sampler) -> None:
-    """Comparing needs two classes, and enough tasks of them."""
+    """Refuse fewer than two classes, or too few tasks of them."""
     if not several_classes(pool):
         raise AnnotationError(
             explain(
@@ -377,8 +377,8 @@ def refuse_too_few(pool: Pool, sampler: Sampler) -> None:
         raise AnnotationError(
             explain(
                 "There is no pair of tasks of one class to compare with those of another.",
-                expected="two tasks or more of a class that anchors, and one of another",
-                fix="collect more labels, or let every class anchor: "
+                expected="two tasks or more of a class of anchors, and one of another",
+                fix="collect more labels, or use anchors of every class:  "
                 "groups=RandomGroups(anchors=EveryClass())",
             )
         )

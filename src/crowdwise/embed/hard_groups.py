@@ -1,6 +1,6 @@
-"""Groups that a network in training chooses: of safe tasks, and hard ones (NeuCrowd).
+"""Groups chosen by a network in training: groups of safe tasks, and hard groups (NeuCrowd).
 
-Both are wrapped around other groups: ``HardGroups(SafeGroups(RandomGroups()))``.
+Both wrap other groups: ``HardGroups(SafeGroups(RandomGroups()))``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from crowdwise.nets.modules import EmbedNet
 from crowdwise.typing import Ints
 
 G = TypeVar("G", bound=Groups)
-CELLS_AT_ONCE = 4_000_000  # distances held at a time
+CELLS_AT_ONCE = 4_000_000  # distances held at once
 
 
 class SafeGroups(Groups):
@@ -41,11 +41,11 @@ class SafeGroups(Groups):
     groups : Groups, optional
         How groups are drawn from these tasks; ``RandomGroups()`` if not given.
     margin : float, default=0
-        By how much the sum of confidences must be larger (delta).
+        Margin by which the sum of confidences must be larger (delta).
     neighbors : int, optional
-        How many neighbors are asked; the square root of the batch size if not given.
+        Number of neighbors; the square root of the batch size if not given.
     unsafe_share : float, default=0.02
-        Share of the other tasks that may be drawn, chosen anew each epoch.
+        Share of the other tasks that may be drawn, chosen again in each epoch.
     """
 
     _parameter_constraints = {
@@ -72,7 +72,7 @@ class SafeGroups(Groups):
         return SafeSampler(inner_sampler(self.groups, setting), self, setting.batch_size)
 
     def safe(self, tasks: GroupTasks, pool: Pool, batch_size: int | None) -> Tensor:
-        """Which tasks of the pool are safe in the current embedding, by their places in it."""
+        """Return which tasks of the pool are safe in the current embedding, by position."""
         order = pool.order.to(tasks.device)
         points = tasks.embedded(order), tasks.label[order], tasks.confidence[order]
         return self.is_safe(*points, batch_size)
@@ -80,7 +80,7 @@ class SafeGroups(Groups):
     def is_safe(
         self, embedding: Tensor, label: Tensor, confidence: Tensor, batch_size: int | None
     ) -> Tensor:
-        """Whether each task is safe, (task,)."""
+        """Return whether each task is safe, (task,)."""
         k = self.neighbors or math.isqrt(batch_size or len(label))
         return safe_tasks(embedding, label, confidence, k, margin=self.margin)
 
@@ -88,16 +88,16 @@ class SafeGroups(Groups):
 class HardGroups(Groups):
     """The hardest of several times as many groups, from the second epoch on.
 
-    A second network learns to predict each group's loss from its members, side by side, and the
-    groups with the largest predictions are learned from (NeuCrowd, section 3.3.4). Its body is a
-    copy of the encoder without dropout, in whose noise the predictions would drown.
+    A second network learns to predict each group's loss from its members, side by side, and
+    training uses the groups with the largest predictions (NeuCrowd, section 3.3.4). Its body is a
+    copy of the encoder without dropout, whose noise would drown out the predictions.
 
     Parameters
     ----------
     groups : Groups, optional
         How groups are drawn; ``RandomGroups()`` if not given.
     rate : int, default=2
-        Groups drawn for each one that is learned from.
+        Number of groups drawn for each one that is used.
     """
 
     _parameter_constraints = {"groups": [Groups, None], "rate": [at_least(1)]}
@@ -146,7 +146,7 @@ class WrappedSampler(Sampler):
 
 
 class SafeSampler(WrappedSampler):
-    """Leaves most tasks out that are not safe."""
+    """Leaves out most tasks that are not safe."""
 
     def __init__(self, inner: Sampler, rule: SafeGroups, batch_size: int | None) -> None:
         super().__init__(inner)
@@ -180,29 +180,29 @@ class HardSampler(WrappedSampler):
         return candidates[self.hardest(score, n).cpu()]
 
     def loss(self, losses: Tensor, batch: GroupBatch, net: EmbedNet) -> Tensor:
-        """The groups' loss; its gradient includes that of the predictions' error."""
+        """Return the groups' loss; its gradient includes that of the prediction error."""
         value = self.inner.loss(losses, batch, net)
         if not self.training:
             return value
         error = self.error(self.hardness(net.scaler(batch.x), batch.groups), losses)
-        # The two networks share no parameter, so that one step of a sum is a step of each. What
-        # is reported remains the representation's loss.
+        # The two networks share no parameters, so one step on the sum is a step for each. The
+        # reported loss remains that of the representation.
         return value + error - error.detach()
 
     def error(self, predicted: Tensor, losses: Tensor) -> Tensor:
-        """Error of the predicted losses."""
+        """Return the error of the predicted losses."""
         return hardness_loss(predicted, losses)
 
     def hardest(self, score: Tensor, n: int) -> Tensor:
-        """Places of the ``n`` groups to keep."""
+        """Return positions of the ``n`` groups to keep."""
         return largest(score, n)
 
 
 class HardnessNet(nn.Module):
-    """Predict a group's loss from its members, side by side.
+    """Predicts a group's loss from its members, side by side.
 
     ``body`` maps features to vectors of ``size``, the same for every member; a single unit reads
-    all of them. ``squash`` puts a sigmoid behind it, for a probability as target.
+    all of them. ``squash`` adds a sigmoid, for probabilities as targets.
     """
 
     def __init__(self, body: nn.Module, n_members: int, size: int, *, squash: bool = False) -> None:
@@ -211,32 +211,32 @@ class HardnessNet(nn.Module):
         self.unit = nn.Linear(n_members * size, 1)
 
     def forward(self, x: Tensor, groups: Tensor) -> Tensor:
-        """One number per group, (group,); ``groups`` are rows of ``x``, each encoded once."""
+        """Return one number per group, (group,); ``groups`` are rows of ``x``, encoded once."""
         members = self.body(x).flatten(start_dim=1)[groups]  # (group, member, dimension)
         score = self.unit(members.flatten(start_dim=1))[:, 0]
         return score.sigmoid() if self.squash else score
 
 
 def inner_sampler(groups: Groups | None, setting: Setting) -> Sampler:
-    """The sampler of the groups that others are wrapped around."""
+    """Return the sampler of the wrapped groups."""
     chosen = RandomGroups() if groups is None else groups
     chosen.check()
     return chosen.sampler(setting)
 
 
 def find_groups(groups: Groups, kind: type[G]) -> G | None:
-    """The first of a kind among groups that are wrapped around each other."""
+    """Return the first of a kind among nested groups."""
     parts = [groups, *groups.get_params().values()]
     return next((part for part in parts if isinstance(part, kind)), None)
 
 
 def hardness_loss(predicted: Tensor, target: Tensor) -> Tensor:
-    """Mean squared error of the predictions; no gradient reaches the target."""
+    """Return the mean squared error of predictions; the target gets no gradient."""
     return ((predicted - target.detach()) ** 2).mean()
 
 
 def largest(score: Tensor, n: int) -> Tensor:
-    """Places of the ``n`` largest scores."""
+    """Return the positions of the ``n`` largest scores."""
     return torch.topk(score, min(n, len(score))).indices
 
 
@@ -244,7 +244,7 @@ def largest(score: Tensor, n: int) -> Tensor:
 def safe_tasks(
     embedding: Tensor, label: Tensor, confidence: Tensor, n_neighbors: int, *, margin: float = 0.0
 ) -> Tensor:
-    """Whether each task's neighbors support its class by more than ``margin``, (task,)."""
+    """Return whether each task's neighbors support its class by over ``margin``, (task,)."""
     k = min(n_neighbors, len(label) - 1)
     if k < 1:
         return torch.ones(len(label), dtype=torch.bool, device=label.device)
@@ -255,10 +255,10 @@ def safe_tasks(
 def neighbor_support(
     embedding: Tensor, label: Tensor, confidence: Tensor, k: int, *, itself: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Sums of confidences over the k nearest: of the own class, and the largest other, (task,).
+    """Sum confidences over the k nearest: of the own class, and the largest other, (task,).
 
     Distances are computed for some tasks at a time, so that memory grows with the number of tasks
-    and not with its square. ``itself`` lets a task be a neighbor of its own.
+    and not with its square. ``itself`` lets a task be its own neighbor.
     """
     n_tasks, n_classes = len(label), int(label.max()) + 1
     at_once, parts = max(1, CELLS_AT_ONCE // n_tasks), []
@@ -279,7 +279,7 @@ def neighbor_support(
 def safe_pool(
     pool: Pool, safe: Tensor, unsafe_share: float, generator: torch.Generator, label: Tensor
 ) -> Pool:
-    """All safe tasks and a random share of the others; ``safe`` goes by place in the pool."""
+    """Return all safe tasks and a random share of the others; ``safe`` is by position."""
     admitted = torch.rand(len(pool), generator=generator) < unsafe_share
     kept = pool.order[safe.cpu() | admitted]
     return Pool.of(kept, label, len(pool.size))

@@ -30,7 +30,7 @@ class LiftedStructureLoss(PlainLoss):
         return average(self.compare(groups.anchors, groups.label))
 
     def compare(self, embedding: Tensor, label: Tensor) -> Tensor:
-        """The loss of each pair of one class, (pair,)."""
+        """Return the loss of each pair of one class, (pair,)."""
         distance = distances(embedding)
         other = label[:, None] != label
         push = torch.where(other, self.margin - distance, -torch.inf).logsumexp(dim=1)  # (task,)
@@ -43,8 +43,8 @@ class LiftedStructureLoss(PlainLoss):
 class LiftedStructure(CrowdEmbedder):
     """Learn a representation from all distances in a batch.
 
-    The distance of a pair of one class is compared with that of every task of another class to
-    either of the two. Takes the aggregator's classes for true.
+    The distance of a pair of one class is compared with the distances of both to every task of
+    another class. Treats the aggregator's classes as true.
 
     Parameters
     ----------
@@ -91,5 +91,5 @@ class LiftedStructure(CrowdEmbedder):
 
 
 def distances(points: Tensor) -> Tensor:
-    """Euclidean distances of all pairs, with a gradient of 0 where they are 0."""
+    """Return Euclidean distances of all pairs, with gradient 0 where they are 0."""
     return torch.linalg.vector_norm(points[:, None] - points, dim=-1)

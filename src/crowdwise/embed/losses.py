@@ -1,7 +1,7 @@
-"""Losses on representations: what training lowers.
+"""Losses on representations.
 
-A loss describes itself; ``build(size, n_classes)`` gives what computes it, with parameters of its
-own where it learns any. ``compare`` takes plain tensors, for anybody's own loop.
+A loss only describes itself; ``build(size, n_classes)`` returns what computes it, with learnable
+parameters if it has any. ``compare`` takes plain tensors, for use in any training loop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crowdwise.errors import ParameterError, explain
 from crowdwise.nets.ensemble import Objective
 from crowdwise.nets.modules import EmbedNet
 
-TINY = 1e-7  # what the published code adds to a confidence of 0
+TINY = 1e-7  # added to a confidence of 0 in the published code
 
 
 class Anchor(Part):
@@ -27,11 +27,11 @@ class Anchor(Part):
 
     @abstractmethod
     def vectors(self, first: Tensor, groups: EmbeddedGroups) -> Tensor:
-        """Anchors from the vectors of the groups' first members, (group, dimension)."""
+        """Return anchors from the vectors of the groups' first members, (group, dimension)."""
 
 
 class EmbeddedGroups:
-    """Groups of tasks as the network represents them: what losses compare."""
+    """Groups of tasks as represented by the network, to be compared by a loss."""
 
     def __init__(self, batch: GroupBatch, net: EmbedNet, anchor: Anchor, n_classes: int) -> None:
         self.batch, self.net, self.anchor, self.n_classes = batch, net, anchor, n_classes
@@ -76,18 +76,18 @@ class Example(Anchor):
 
 
 class Robust(Anchor):
-    """The anchors of a batch are replaced by the weighted mean of their class.
+    """Anchors of a batch replaced by the weighted mean of their class.
 
-    Weights are confidences, so that a task with a doubtful class moves the anchor little
+    Weights are confidences, so a task with an uncertain class moves the anchor little
     (NeuCrowd, definition 4).
 
     Parameters
     ----------
     scale : {"weights", "batch", "sum"}, default="weights"
-        What the weighted sum is divided by: the sum of the weights; the number of anchors, as in
-        the published code; or nothing, as the paper writes it.
+        Divisor of the weighted sum: the sum of the weights; the number of anchors, as in
+        the published code; or none, as in the paper.
     space : {"embedding", "input"}, default="embedding"
-        Whether the mean is of vectors, as in the code, or of features, as the paper writes it.
+        Whether the mean is of vectors, as in the code, or of features, as in the paper.
     """
 
     _parameter_constraints = {
@@ -109,14 +109,14 @@ class Robust(Anchor):
 
 
 class Criterion(Protocol):
-    """What computes the losses of groups."""
+    """An object that computes the losses of groups."""
 
     def losses(self, groups: EmbeddedGroups) -> Tensor:
-        """The loss of each group, (group,); or one number for the batch."""
+        """Return the loss of each group, (group,), or one number for the batch."""
 
 
 class Loss(Part):
-    """The part of an embedder that says what training lowers."""
+    """The part of an embedder that defines the training loss."""
 
     @abstractmethod
     def build(self, size: int, n_classes: int) -> Criterion:
@@ -124,18 +124,18 @@ class Loss(Part):
 
 
 class PlainLoss(Loss):
-    """A loss that learns nothing itself."""
+    """A loss without parameters to learn."""
 
     def build(self, size: int, n_classes: int) -> Criterion:
         return self
 
     @abstractmethod
     def losses(self, groups: EmbeddedGroups) -> Tensor:
-        """The loss of each group, (group,); or one number for the batch."""
+        """Return the loss of each group, (group,), or one number for the batch."""
 
 
 class GroupSoftmax(PlainLoss):
-    """Minus the log-probability of picking the right candidate, by a similarity to the anchor.
+    """Minus the log-probability of picking the right candidate by similarity to the anchor.
 
     The probability of a candidate grows with its similarity ``r`` and with the confidence in its
     class: as exp(eta x confidence x r) with ``form="exponent"``, as confidence x exp(eta x r)
@@ -152,14 +152,14 @@ class GroupSoftmax(PlainLoss):
 
     @abstractmethod
     def similarity(self, anchor: Tensor, candidates: Tensor) -> Tensor:
-        """Similarity of each candidate to the anchor of its group, (group, candidate)."""
+        """Return the similarity of each candidate to its group's anchor, (group, candidate)."""
 
     def losses(self, groups: EmbeddedGroups) -> Tensor:
         anchors = groups.anchors
         return self.compare(anchors, groups.candidates, groups.confidence)
 
     def compare(self, anchor: Tensor, candidates: Tensor, confidence: Tensor) -> Tensor:
-        """The loss of each group, (group,).
+        """Return the loss of each group, (group,).
 
         ``anchor`` is (group, dimension), ``candidates`` (group, candidate, dimension) with the
         right one first, ``confidence`` (group, candidate).
@@ -178,7 +178,7 @@ class CosineSoftmax(GroupSoftmax):
     Parameters
     ----------
     eta : float, default=10
-        How much similarity counts.
+        Scale of the similarity.
     form : {"exponent", "multiplier"}, default="exponent"
         Whether confidence scales a candidate's similarity, as in the paper, or its probability,
         as in the published code.
@@ -200,7 +200,7 @@ class EuclideanSoftmax(GroupSoftmax):
     eta, form
         As for :class:`CosineSoftmax`; similarity is ``offset`` minus the distance.
     offset : float, default=1
-        The similarity at distance 0 (C). Matters only where confidences differ.
+        The similarity at distance 0 (C). Only matters if confidences differ.
     """
 
     def __init__(self, eta: float = 10.0, *, form: str = "exponent", offset: float = 1.0) -> None:
@@ -213,10 +213,10 @@ class EuclideanSoftmax(GroupSoftmax):
 
 
 class GroupObjective(Objective[GroupBatch]):
-    """A network for tasks, together with the loss of groups and where they come from."""
+    """A network for tasks, with a loss on groups and their source."""
 
     by = "group"
-    held_out_everywhere = True  # groups are drawn from all tasks that are held out
+    held_out_everywhere = True  # groups are drawn from all held-out tasks
     net: EmbedNet
 
     def __init__(
@@ -227,26 +227,26 @@ class GroupObjective(Objective[GroupBatch]):
         self.anchor, self.n_classes = anchor, n_classes
 
     def loss(self, batch: GroupBatch) -> Tensor:
-        """What training lowers."""
+        """Return the training loss."""
         return self.sampler.loss(self.losses(batch), batch, self.net)
 
     def held_out(self, batch: GroupBatch) -> Tensor:
-        """The same on groups of held-out tasks: what patience watches."""
+        """Return the loss of groups of held-out tasks, which patience monitors."""
         return self.loss(batch)
 
     def losses(self, batch: GroupBatch) -> Tensor:
-        """The loss of each group, (group,); or one number for the batch."""
+        """Return the loss of each group, (group,), or one number for the batch."""
         groups = EmbeddedGroups(batch, self.net, self.anchor, self.n_classes)
         return self.criterion.losses(groups)
 
 
 def triplets(groups: EmbeddedGroups) -> tuple[Tensor, Tensor, Tensor]:
-    """Anchor, positive and negative of each group."""
+    """Return anchor, positive and negative of each group."""
     members = groups.members
     if members.shape[1] != 3:
         raise ParameterError(
             explain(
-                f"Groups have {members.shape[1]} members, and this loss compares three.",
+                f"Groups have {members.shape[1]} members, but this loss compares three.",
                 expected="groups=RandomGroups(negatives=1)",
                 fix="give these groups, or another loss",
             )
@@ -256,12 +256,12 @@ def triplets(groups: EmbeddedGroups) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def average(losses: Tensor) -> Tensor:
-    """The mean; 0 for a batch without any pair."""
+    """Return the mean; 0 for a batch without any pair."""
     return losses.sum() / max(len(losses), 1)
 
 
 def pairs_of_one_class(label: Tensor, *, ordered: bool = True) -> tuple[Tensor, Tensor]:
-    """All pairs of different rows of one class."""
+    """Return all pairs of different rows of one class."""
     same = label[:, None] == label
     same = same.fill_diagonal_(False) if ordered else same.triu(diagonal=1)
     first, second = torch.nonzero(same, as_tuple=True)

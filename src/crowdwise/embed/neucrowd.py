@@ -22,15 +22,16 @@ class NeuCrowd(CrowdEmbedder):
     distance. In addition, tasks whose neighbors in the current embedding support another class
     are mostly left out (:class:`SafeGroups`); the anchors of a batch are replaced by their mean,
     weighted by assurance (:class:`Robust`); and a second network learns to predict each group's
-    loss and picks the hardest of several (:class:`HardGroups`). Each part can be taken out: -SA
+    loss and picks the hardest of several (:class:`HardGroups`). Each part can be disabled: -SA
     is ``groups=HardGroups()``, -RA ``anchor=Example()`` and -SN ``groups=SafeGroups()``.
 
     ``NeuCrowd.recipe("code")`` follows the published code where it differs from the paper:
-    weights are shares of labels, and those of disputed tasks turn from w to 1 - w every other
-    epoch; members of a group may repeat; a task is its own neighbor, among the root of the number
-    of tasks plus 1, and a tie is safe; anchors are scaled by the batch; confidence multiplies;
-    biases start at random; and the picking network, with dropout, learns the probability of the
-    right candidate, each prediction compared with all of the batch: it learns their mean.
+    weights are shares of labels, and those of disputed tasks alternate between w and 1 - w
+    from epoch to epoch; members of a group may repeat; a task is its own neighbor, there are
+    the root of the number of tasks plus 1 neighbors, and a tie is safe; anchors are scaled by
+    the batch; confidence multiplies; biases start at random; and the picking network, with
+    dropout, learns the probability of the right candidate, but each prediction is compared with
+    all of the batch, so that it learns their mean.
 
     Parameters
     ----------
@@ -43,15 +44,15 @@ class NeuCrowd(CrowdEmbedder):
     loss : Loss, optional
         What training lowers; ``EuclideanSoftmax(eta=10.0)`` if not given.
     groups_per_epoch : int, optional
-        60,000 if not given. With few of them, safety is judged by an embedding that has learned
-        next to nothing, and leaves out tasks that it would have come to place well.
+        60,000 if not given. With few groups, safety is judged by an embedding that has learned
+        almost nothing, and tasks are left out that it would have learned to place well.
     encoder, aggregator, scale, refresh_every, output, training, random_state
         See :class:`CrowdEmbedder`.
 
     Attributes
     ----------
     safe_ : ndarray of shape (n_tasks,)
-        Which labeled tasks have neighbors in the final embedding that support their class.
+        Whether each task's neighbors in the final embedding support its class.
 
     Notes
     -----

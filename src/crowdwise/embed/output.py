@@ -1,4 +1,4 @@
-"""What stands for a task: its features, learned vectors or both, chosen by held-out labels."""
+"""The representation of a task: features, learned vectors or both, by held-out labels."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from crowdwise.learn.starts import LabelsAlone
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.typing import Floats, Ints
 
-OUTPUTS = ("features", "both", "vectors")  # from plain to free
-SURE = 2  # standard errors by which anything but the features must be better
-N_FOLDS, MAX_ITER = 3, 30  # of the regressions that representations are judged by
+OUTPUTS = ("features", "both", "vectors")  # from simple to flexible
+SURE = 2  # standard errors by which anything other than the features must be better
+N_FOLDS, MAX_ITER = 3, 30  # of the regressions for comparing representations
 
 
 def choose_output(
@@ -35,16 +35,16 @@ def choose_output(
     embedders: Mapping[str, Embedder],
     rng: np.random.RandomState,
 ) -> Search:
-    """Which embedder, by name, and what of it predicts the labels of held-out tasks best.
+    """Choose the embedder, by name, and output that best predict the labels of held-out tasks.
 
-    Some tasks lose their labels. What is learned without these goes to a linear classifier,
-    whose targets IBCC infers from the labels that are left, as a user would do; and IBCC's
-    workers say how likely the lost labels are under its predictions.
+    Some tasks lose their labels. A linear classifier on each representation learned without these
+    is trained on targets that IBCC infers from the remaining labels, as a user would do; IBCC's
+    workers then say how likely the removed labels are under its predictions.
     """
     fold = deal_rows(X, find_labeled(votes), rng)
     keep, out = fold > 0, fold == 0
     if out.sum() < 2 or keep.sum() < 2 * N_FOLDS:
-        return Search(chosen={"output": "vectors"}, why="There are too few tasks to choose by.")
+        return Search(chosen={"output": "vectors"}, why="There are too few tasks to choose from.")
     some = votes.filter(keep[votes.task])
     found = LabelsAlone(votes, gold).infer(torch.as_tensor(keep))
     even = np.zeros((votes.n_tasks, votes.n_classes))
@@ -61,7 +61,7 @@ def choose_output(
 def representations(
     X: Floats, votes: Annotations, gold: Ints | None, embedders: Mapping[str, Embedder]
 ) -> Iterator[tuple[dict[str, Any], Floats]]:
-    """The settings and the rows of all that can be chosen."""
+    """Yield the settings and rows of everything that can be chosen."""
     yield {"output": "features"}, X
     for name, embedder in embedders.items():
         try:
@@ -69,14 +69,14 @@ def representations(
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 truths = name_truths(gold, votes)
                 vectors = np.asarray(embedder.fit_transform(X, votes, truths))
-        except CrowdwiseError:  # too few tasks of a class, say
+        except CrowdwiseError:  # such as too few tasks of a class
             continue
         yield {"output": "both", "classes": name}, np.hstack([X, vectors])
         yield {"output": "vectors", "classes": name}, vectors
 
 
 def predict(rows: Floats, target: Floats, new: Floats) -> Floats:
-    """Class probabilities of new rows by a linear classifier, its penalty by cross-validation."""
+    """Predict class probabilities by a linear classifier with a cross-validated penalty."""
     scaler = StandardScaler().fit(rows)
     design, axes = turn(with_ones(scaler.transform(rows)))
     penalties = penalties_for(rows.shape[1])
@@ -92,7 +92,7 @@ def predict(rows: Floats, target: Floats, new: Floats) -> Floats:
 
 
 def path(design: Floats, target: Floats, penalties: list[float]) -> Iterator[Floats]:
-    """Weights for each penalty from strong to weak, each from the one before."""
+    """Yield weights for each penalty from strong to weak, each starting from the one before."""
     weights = np.zeros((design.shape[1], target.shape[1]))
     for penalty in penalties:
         ridge = penalty * len(design)
@@ -101,5 +101,5 @@ def path(design: Floats, target: Floats, penalties: list[float]) -> Iterator[Flo
 
 
 def with_ones(rows: Floats) -> Floats:
-    """Rows with a last column of ones."""
+    """Append a column of ones."""
     return np.hstack([rows, np.ones((len(rows), 1))])

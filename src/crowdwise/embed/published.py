@@ -1,4 +1,4 @@
-"""What the published code of RLL and NeuCrowd does otherwise, as parts for their recipes."""
+"""Deviations of RLL's and NeuCrowd's published code, as parts for their recipes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FixedSampler(WrappedSampler):
 
 
 class OwnClassPrior(Confidence):
-    """Pseudo-labels for each task's own class, whichever it is, and against it (RLL).
+    """Pseudo-labels for and against each task's own class, whichever it is (RLL).
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Episodes(Groups):
 
 
 class EpisodeSampler(Sampler):
-    """Tasks of every class that occurs: (episode, class, member)."""
+    """Draws tasks of every class that occurs: (episode, class, member)."""
 
     def __init__(self, per_class: int) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ class EpisodeSampler(Sampler):
 
 
 class RelationLoss(Loss):
-    """Score how well a query goes with the sum of a class's supports: 1 for its own, else 0.
+    """Score how well a query matches the sum of a class's supports: 1 for its own, else 0.
 
-    A small network scores the two vectors side by side; the loss is the squared error. Takes
+    A small network scores the two vectors side by side; the loss is the squared error. Needs
     :class:`Episodes`.
 
     Parameters
@@ -105,10 +105,10 @@ class Relation(nn.Module):
         return self.compare(support, query.flatten(1, 2), label.expand(len(query), -1)).mean()
 
     def compare(self, support: Tensor, query: Tensor, label: Tensor) -> Tensor:
-        """The squared error of each query and class, (episode, query, class).
+        """Return the squared error of each query and class, (episode, query, class).
 
         Supports are (episode, class, support, dimension), queries (episode, query, dimension);
-        ``label`` is each query's class, as a place among the episode's classes.
+        ``label`` is each query's class, as a position among the episode's classes.
         """
         summed = support.sum(dim=2)  # (episode, class, dimension)
         n_queries, n_classes = query.shape[1], summed.shape[1]
@@ -120,10 +120,10 @@ class Relation(nn.Module):
 
 
 class RelationNet(CrowdEmbedder):
-    """Learn a representation in which a small network finds the class that a task goes with.
+    """Learn a representation in which a small network finds the class that a task matches.
 
     An episode has supports and queries of every class; a query is compared with the sum of each
-    class's supports. Takes the aggregator's classes for true.
+    class's supports. Treats the aggregator's classes as true.
 
     Parameters
     ----------
@@ -166,6 +166,6 @@ class RelationNet(CrowdEmbedder):
     default_confidence = Certain()
     default_loss = RelationLoss()
     default_groups_per_epoch = 600
-    # Sums of sigmoids are all alike at first, and the comparing network never gets going.
+    # Sums of sigmoids are nearly equal at first, so the comparing network would never learn.
     default_encoder = Encoder(activation="relu")
     default_training = Training(learning_rate=1e-3, batch_size=16, epochs=50)

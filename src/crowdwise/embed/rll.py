@@ -1,4 +1,4 @@
-"""RLL: retrieve a task of the same class among tasks of others, weighted by confidence."""
+"""RLL: retrieve a task of the same class among others, weighted by confidence."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from crowdwise.embed.published import FixedGroups, OwnClassPrior
 from crowdwise.nets.modules import TwoTowers
 from crowdwise.nets.training import Training
 
-COLLAPSED = 0.999  # mean cosine between tasks above which nothing tells them apart
+COLLAPSED = 0.999  # mean cosine between tasks above which they are indistinguishable
 
 
 class RLL(CrowdEmbedder):
-    """Learn a representation in which tasks of a class find each other among others.
+    """Learn a representation in which each task finds others of its class.
 
     A group is an anchor, another task of its class and some tasks of other classes. The anchor
-    must pick its partner by cosine similarity; the confidence in the class of each candidate says
-    how much it counts. Assumes that the majority is mostly right, and more reliably so the larger
-    it is. The paper's three variants are ``confidence=Certain()`` (RLL), ``MLE()`` (RLL-MLE) and
-    ``Bayesian()`` (RLL-Bayesian), which is the default.
+    must pick its partner by cosine similarity; the confidence in the class of each candidate
+    decides how much it counts. Assumes that the majority is mostly right, and more reliably so
+    the larger it is. The paper's three variants are ``confidence=Certain()`` (RLL), ``MLE()``
+    (RLL-MLE) and ``Bayesian()`` (RLL-Bayesian), which is the default.
 
     ``RLL.recipe("code")`` follows the published code where it differs from the paper: two towers,
     confidence as a multiplier, alpha = 3 pseudo-labels for a task's own class and beta = 2
@@ -37,8 +37,8 @@ class RLL(CrowdEmbedder):
     ----------
     groups : Groups, optional
         Which tasks are compared; ``RandomGroups(negatives=3)`` if not given. Its ``anchors`` say
-        which classes anchor: by default the last class where there are two, and every class where
-        there are more.
+        which classes have anchors: by default the last of two classes, and every class if there
+        are more.
     anchor : Anchor, optional
         What they are compared with; ``Example()`` if not given.
     confidence : Confidence, optional
@@ -46,7 +46,7 @@ class RLL(CrowdEmbedder):
     loss : Loss, optional
         What training lowers; ``CosineSoftmax(eta=10.0)`` if not given.
     groups_per_epoch : int, optional
-        By default as many as there are ordered pairs of tasks that anchor, at most 60,000.
+        By default the number of ordered pairs of tasks that can be anchors, at most 60,000.
     encoder, aggregator, scale, refresh_every, output, training, random_state
         See :class:`CrowdEmbedder`.
 
@@ -102,7 +102,7 @@ class RLL(CrowdEmbedder):
         if alike > COLLAPSED:
             warnings.warn(
                 f"All vectors point the same way: the mean cosine of two tasks is {alike:.4f}. "
-                "This happens where a rare class does not anchor, and its prior makes confidence "
+                "This happens if a rare class has no anchors, and its prior makes confidence "
                 "in it low. Try groups=RandomGroups(anchors=EveryClass()), or OneClass with the "
                 "rarer class; an even prior, confidence=Bayesian((2.5, 2.5)); "
                 "loss=CosineSoftmax(form='multiplier'); or less weight decay.",
@@ -112,7 +112,7 @@ class RLL(CrowdEmbedder):
 
 
 def mean_cosine(vectors: Tensor) -> float:
-    """Mean cosine of two different rows."""
+    """Return the mean cosine of two different rows."""
     direction, n = normalize(vectors.double(), dim=1), len(vectors)
     together = float(direction.sum(dim=0).square().sum())
     return (together - float(direction.square().sum())) / max(n * (n - 1), 1)

@@ -27,7 +27,7 @@ class TripletLoss(PlainLoss):
     Parameters
     ----------
     margin : float, default=0.2
-        By how much, in squared distance.
+        Minimum difference, in squared distance.
     unit_length : bool, default=True
         Whether distances are between vectors scaled to length 1.
     """
@@ -42,7 +42,7 @@ class TripletLoss(PlainLoss):
         return self.compare(*triplets(groups))
 
     def compare(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """The loss of each triplet, (group,)."""
+        """Return the loss of each triplet, (group,)."""
         if self.unit_length:
             anchor, positive, negative = (
                 normalize(v, dim=-1) for v in (anchor, positive, negative)
@@ -53,7 +53,7 @@ class TripletLoss(PlainLoss):
 
 
 class SemiHardTripletLoss(PlainLoss):
-    """A triplet for every pair of one class in a batch, with the semi-hard negative.
+    """A triplet for every pair of one class in a batch, with a semi-hard negative.
 
     The negative is the nearest one that is farther than the positive, or the farthest one if
     none is. Parameters as for :class:`TripletLoss`.
@@ -69,7 +69,7 @@ class SemiHardTripletLoss(PlainLoss):
         return average(self.compare(groups.anchors, groups.label))
 
     def compare(self, embedding: Tensor, label: Tensor) -> Tensor:
-        """The loss of each pair of one class, (pair,)."""
+        """Return the loss of each pair of one class, (pair,)."""
         points = normalize(embedding, dim=-1) if self.unit_length else embedding
         distance = squared_distances(points)  # (task, task)
         anchor, positive = pairs_of_one_class(label)
@@ -86,8 +86,8 @@ class SemiHardTripletLoss(PlainLoss):
 class Triplet(CrowdEmbedder):
     """Learn a representation from random triplets.
 
-    An anchor must be nearer to a task of its class than to one of another, by a margin. Takes the
-    aggregator's classes for true.
+    An anchor must be nearer to a task of its class than to one of another, by a margin. Treats
+    the aggregator's classes as true.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class SemiHardTriplet(CrowdEmbedder):
     """Learn a representation from all pairs of a batch, each with a semi-hard negative.
 
     The negative is the nearest task of another class that is farther than the positive, or the
-    farthest one if there is none. Takes the aggregator's classes for true; wrong ones are often
+    farthest one if there is none. Treats the aggregator's classes as true; wrong ones are often
     the nearest.
 
     Parameters
@@ -184,5 +184,5 @@ class SemiHardTriplet(CrowdEmbedder):
 
 
 def squared_distances(points: Tensor) -> Tensor:
-    """Squared Euclidean distances of all pairs, never below 0."""
+    """Return squared Euclidean distances of all pairs, never below 0."""
     return ((points[:, None] - points) ** 2).sum(dim=-1)

@@ -1,4 +1,4 @@
-"""Agreement, accuracy, calibration and worker quality, with intervals on all of them."""
+"""Agreement, accuracy, calibration and worker quality, all with intervals."""
 
 from crowdwise.evaluate.advice import advise
 from crowdwise.evaluate.agreement import (

@@ -46,7 +46,7 @@ def agreement(
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> pd.DataFrame:
-    """Measure how much workers agree, in all the usual ways, and say what it means.
+    """Measure how much workers agree, in all the usual ways, and interpret it.
 
     Agreement is between different workers: one who labels a task twice counts once, with
     the last label. Weights are not used, but annotations of weight 0 are left out.
@@ -55,18 +55,18 @@ def agreement(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes.
+        Anything that :func:`crowdwise.io.as_annotations` accepts.
     level : {"nominal", "ordinal", "interval", "ratio"}, default="nominal"
-        What the classes are: mere names, ranks, numbers, or numbers with a true zero.
+        What the classes are: plain names, ranks, numbers, or numbers with a true zero.
         Classes that are not numbers are ranked in the order of ``annotations.classes``.
         Kappas weight near misses linearly for ranks, quadratically for numbers, by their ratio
         for numbers with a true zero; their names say so.
     n_resamples : int, default=1000
-        Size of the bootstrap; 0 for no intervals.
+        Number of bootstrap resamples; 0 for no intervals.
     confidence : float, default=0.95
-        How often the interval should cover the true value.
+        Coverage of the intervals.
     random_state : int or RandomState, default=0
-        The seed.
+        Random seed.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def agreement(
 def observed_agreement(
     annotations: AnnotationsLike, **settings: Unpack[IntervalSettings]
 ) -> Estimate:
-    """How often two workers give the same task the same label.
+    """Compute how often two workers give the same task the same label.
 
     The mean over tasks with two labels or more. ``settings`` are ``n_resamples``,
     ``confidence`` and ``random_state``, as for :func:`agreement`.
@@ -127,7 +127,7 @@ def fleiss_kappa(
     weights: WeightsLike = "identity",
     **settings: Unpack[IntervalSettings],
 ) -> Estimate:
-    """Agreement beyond that of workers who all draw labels from the crowd's shares.
+    """Compute agreement beyond that of workers who all draw labels at the crowd's class shares.
 
     Tasks may have any numbers of labels: agreement is the mean over tasks with two or more,
     and a class's share is the mean over all labeled tasks of its share there (Gwet's rule).
@@ -135,7 +135,7 @@ def fleiss_kappa(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes.
+        Anything that :func:`crowdwise.io.as_annotations` accepts.
     weights : {"identity", "linear", "quadratic", "ratio"} or matrix, default="identity"
         How much a near miss counts as agreement.
     **settings
@@ -156,10 +156,10 @@ def gwet_ac(
     weights: WeightsLike = "identity",
     **settings: Unpack[IntervalSettings],
 ) -> Estimate:
-    """Gwet's AC1, or AC2 with other weights: agreement that rare classes do not distort.
+    """Compute Gwet's AC1, or AC2 with other weights, which rare classes do not distort.
 
-    Chance agreement is low when nearly all labels are of one class, where kappa's and
-    alpha's is high. Classes that are declared but not used count as possible labels.
+    Chance agreement is low when nearly all labels are of one class, while it is high in kappa
+    and alpha. Classes that are declared but not used count as possible labels.
     Parameters are those of :func:`fleiss_kappa`.
 
     References
@@ -174,7 +174,7 @@ def gwet_ac(
 def krippendorff_alpha(
     annotations: AnnotationsLike, *, level: str = "nominal", **settings: Unpack[IntervalSettings]
 ) -> Estimate:
-    """One minus the disagreement within tasks over that between any two labels.
+    """Compute one minus the ratio of disagreement within tasks to that between any two labels.
 
     Only tasks with two labels or more count. In the interval of an ordinal alpha, ranks are
     those of the whole data.
@@ -182,9 +182,9 @@ def krippendorff_alpha(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes.
+        Anything that :func:`crowdwise.io.as_annotations` accepts.
     level : {"nominal", "ordinal", "interval", "ratio"}, default="nominal"
-        How the distance between two classes is measured.
+        The level of measurement, which decides the distance between two classes.
     **settings
         ``n_resamples``, ``confidence`` and ``random_state``, as for :func:`agreement`.
 
@@ -204,7 +204,7 @@ def krippendorff_alpha(
 
 
 def observed_rows(table: LabelCounts, kernel: Floats | None = None) -> Floats:
-    """Of each task: whether two workers labeled it, and how similar two of its labels are."""
+    """Return for each task whether two workers labeled it, and how similar two labels are."""
     pairs = table.size * (table.size - 1)
     same = np.divide(
         sum_similarity(table, kernel) - table.size, pairs, out=np.zeros_like(pairs), where=pairs > 0
@@ -213,24 +213,24 @@ def observed_rows(table: LabelCounts, kernel: Floats | None = None) -> Floats:
 
 
 def observed_value(sums: Floats) -> Floats:
-    """Mean similarity over the tasks that two workers labeled."""
+    """Return the mean similarity over tasks with two workers or more."""
     return _ratio(sums[:, 1], sums[:, 0])
 
 
 def share_rows(table: LabelCounts, kernel: Floats | None) -> csr_array:
-    """Of each task: what :func:`observed_rows` gives, then the share of each class."""
+    """Extend the rows of :func:`observed_rows` by the share of each class."""
     shares = table.counts.multiply(1 / table.size[:, None])
     return hstack([csr_array(observed_rows(table, kernel)), shares], format="csr")
 
 
 def fleiss_value(sums: Floats, kernel: Floats | None) -> Floats:
-    """Kappa when chance is two draws from the crowd's shares."""
+    """Compute kappa, with chance as two draws from the crowd's class shares."""
     shares = _ratio(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
     return beyond_chance(observed_value(sums), expected_similarity(shares, kernel))
 
 
 def gwet_value(sums: Floats, kernel: Floats | None) -> Floats:
-    """AC1 or AC2: chance is a random label on the tasks that are hard to decide."""
+    """Compute AC1 or AC2, with chance as a random label on the tasks that are hard to decide."""
     shares = _ratio(sums[:, 2:], sums[:, 2:].sum(axis=1, keepdims=True))
     n_classes = shares.shape[1]
     if n_classes < 2:
@@ -241,14 +241,14 @@ def gwet_value(sums: Floats, kernel: Floats | None) -> Floats:
 
 
 def alpha_rows(table: LabelCounts, kernel: Floats | None) -> csr_array:
-    """Of each shared task: its labels, its disagreement, and its labels of each class."""
+    """Return for each shared task its labels, its disagreement, and its labels of each class."""
     apart = (table.size**2 - sum_similarity(table, kernel)) / np.maximum(table.size - 1, 1)
     columns = [csr_array(np.column_stack([table.size, apart])), table.counts]
     return hstack(columns, format="csr")[np.flatnonzero(table.shared)]
 
 
 def alpha_value(sums: Floats, kernel: Floats | None) -> Floats:
-    """Krippendorff's alpha: 1 - observed / expected disagreement."""
+    """Compute Krippendorff's alpha: 1 - observed / expected disagreement."""
     size, apart = sums[:, 0], sums[:, 1]
     possible = size**2 - expected_similarity(sums[:, 2:], kernel)
     possible[possible <= 1e-9 * size**2] = 0
@@ -256,7 +256,7 @@ def alpha_value(sums: Floats, kernel: Floats | None) -> Floats:
 
 
 def beyond_chance(observed: Floats, chance: Floats) -> Floats:
-    """How far from chance to perfect, NaN where chance itself is perfect."""
+    """Scale agreement from chance (0) to perfect (1), NaN where chance itself is perfect."""
     room = 1 - chance
     room[room <= 1e-9] = 0
     return _ratio(observed - chance, room)

@@ -32,16 +32,16 @@ def reliability_table(
     predicted, truth
         As for :func:`crowdwise.evaluate.score`; confidence is the largest probability.
     n_bins : int, default=10
-        How many bins; fewer where many tasks have the same confidence.
+        Number of bins; fewer if many tasks have the same confidence.
     bins : {"mass", "width"}, default="mass"
-        Whether bins hold equal numbers of tasks, or have equal widths.
+        Whether bins hold equal numbers of tasks or have equal widths.
     confidence : float, default=0.95
-        Of the interval around each accuracy (Wilson's).
+        Coverage of the (Wilson) interval around each accuracy.
 
     Returns
     -------
     DataFrame
-        One row per bin that holds tasks: from, to, n_tasks, confidence, accuracy, low, high.
+        One row per nonempty bin: from, to, n_tasks, confidence, accuracy, low, high.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def reliability_table(
 def expected_calibration_error(
     posterior: Floats, truth: Ints, *, n_bins: int = 10, bins: str = "mass"
 ) -> float:
-    """Mean gap between confidence and accuracy over bins, weighted by their tasks.
+    """Compute the mean gap between confidence and accuracy over bins, weighted by tasks.
 
     It is biased upward: a perfectly calibrated model scores above 0 when bins hold few tasks.
 
@@ -85,7 +85,7 @@ def expected_calibration_error(
 
 
 def bin_edges(trust: Floats, n_bins: int, bins: str) -> Floats:
-    """Where one bin of confidence ends and the next begins."""
+    """Return the edges of the bins of confidence."""
     if bins not in BINS:
         raise ParameterError(
             f"bins={bins!r} is unknown.\n  expected: {', '.join(BINS)}"
@@ -104,7 +104,7 @@ def bin_edges(trust: Floats, n_bins: int, bins: str) -> Floats:
 
 
 def bin_rows(posterior: Floats, truth: Ints, edges: Floats) -> csr_array:
-    """Of each task, in the columns of its bin: one, its confidence, whether it is correct."""
+    """Return for each task, in the columns of its bin, 1, its confidence, and its correctness."""
     trust = posterior.max(axis=1)
     n_bins, n_tasks = len(edges) - 1, len(trust)
     place = np.clip(np.searchsorted(edges, trust, side="left") - 1, 0, n_bins - 1)
@@ -115,15 +115,15 @@ def bin_rows(posterior: Floats, truth: Ints, edges: Floats) -> csr_array:
 
 
 def calibration_error(sums: Floats) -> Floats:
-    """Gap between confidence and accuracy from the sums of :func:`bin_rows`."""
+    """Compute the gap between confidence and accuracy from the sums of :func:`bin_rows`."""
     size, trust, right = np.split(sums, 3, axis=1)
     return np.abs(trust - right).sum(axis=1) / size.sum(axis=1)
 
 
 def confidence_auroc(posterior: Floats, truth: Ints, confidence: float = 0.95) -> Estimate:
-    """Chance that a correct label has more confidence than a wrong one.
+    """Estimate the chance that a correct label has more confidence than a wrong one.
 
-    The interval comes from the influence of each task, which is DeLong's when no task is
+    The interval comes from the influence of each task and equals DeLong's when no task is
     tied. A task with tied labels is partly correct and partly wrong.
 
     References
@@ -147,7 +147,7 @@ def confidence_auroc(posterior: Floats, truth: Ints, confidence: float = 0.95) -
 
 
 def _below(trust: Floats, weight: Floats) -> Floats:
-    """Weight of the tasks with less confidence than each one, and half of those with the same."""
+    """Return the weight of the tasks below each one's confidence, plus half of its ties."""
     _, level = np.unique(trust, return_inverse=True)
     at = np.bincount(level, weight)
     return (np.cumsum(at) - at / 2)[level]

@@ -1,4 +1,4 @@
-"""How certain a crowd is of each task, by how much its labels vary."""
+"""Certainty of each task, from how much its labels vary."""
 
 import numpy as np
 import pandas as pd
@@ -11,23 +11,22 @@ from crowdwise.typing import AnnotationsLike
 def certainty(
     annotations: AnnotationsLike, *, floor: float = 0.05, n_levels: int = 3
 ) -> pd.DataFrame:
-    """Measure the certainty of each task's labels, and its group: what ICED warms up by.
+    """Measure the certainty of each task's labels, and its group, as ICED's warm-up does.
 
     A label is a corner of a simplex; its variance over the workers of a task is one minus
-    the sum of the squared shares of the classes: 0 where all agree, and at most one minus
-    one over the number of classes. Certainty is one over the variance plus ``floor``.
+    the sum of the squared class shares: 0 where all agree, and at most one minus one over the
+    number of classes. Certainty is one over (variance plus ``floor``).
 
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes. A task with a single label
-        counts as one on which all agree.
+        Anything that :func:`crowdwise.io.as_annotations` accepts. A task with a single label
+        counts as unanimous.
     floor : float, default=0.05
-        What is added to the variance. The smaller, the more a task on which all agree
-        stands out: at 0.05 it is 11 times as certain as a tied one of two classes, at 1e-6
-        half a million times.
+        Added to the variance. The smaller it is, the more unanimous tasks stand out: at 0.05
+        they are 11 times as certain as a tie between two classes, at 1e-6 half a million times.
     n_levels : int, default=3
-        How many of the highest distinct values are groups of their own.
+        How many of the highest distinct values form groups of their own.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Cohen's kappa: agreement of two workers, and its average over all pairs of them."""
+"""Cohen's kappa of two workers, and its average over all pairs."""
 
 import logging
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ from crowdwise.typing import AnnotationsLike, Floats, Ints, RandomState
 
 log = logging.getLogger("crowdwise.evaluate")
 MOST_ROWS = 1 << 22  # pairs of annotations held at once
-MOST_WORKERS = 5000  # in a matrix of pairs
+MOST_WORKERS = 5000  # for a matrix of pairs
 
 
 @dataclass(frozen=True)
 class SharedTasks:
-    """One row for each task that two workers share, for the pairs that share enough.
+    """One row for each task that two workers share, for the pairs that share enough tasks.
 
-    ``n_shared`` counts tasks, ``agree`` how similar their labels are, ``by_chance`` the same
-    for labels drawn from both workers' shares (times ``n_shared``).
+    ``n_shared`` is the number of tasks, ``agree`` the similarity of their labels, and
+    ``by_chance`` the same for labels drawn from both workers' shares (times ``n_shared``).
     """
 
     task: Ints  # (row,)
     pair: Ints  # (row,)
     similarity: Floats  # (row,): of the two labels
-    pull: Floats  # (row,): what the row adds to by_chance
+    pull: Floats  # (row,): its contribution to by_chance
     workers: Ints  # (pair, 2)
     n_shared: Floats  # (pair,)
     agree: Floats  # (pair,)
@@ -43,7 +43,7 @@ class SharedTasks:
 
     @property
     def kappa(self) -> Floats:
-        """Cohen's kappa of each pair, NaN where chance alone always agrees."""
+        """Return Cohen's kappa of each pair, NaN where chance alone always agrees."""
         room = self.n_shared**2 - self.by_chance
         out = np.full(len(room), np.nan)
         above = self.n_shared * self.agree - self.by_chance
@@ -59,28 +59,28 @@ def cohen_kappa(
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> Estimate:
-    """Cohen's kappa of every two workers, averaged by how many tasks they share.
+    """Average Cohen's kappa of all pairs of workers, weighted by how many tasks they share.
 
     Chance is estimated from each worker's own shares on the tasks that both labeled. The
-    interval is a normal one around the average, from the influence of each task: a
-    bootstrap would have to count every pair again each time.
+    interval is a normal one around the average, from the influence of each task: a bootstrap
+    would have to count every pair again each time.
 
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes.
+        Anything that :func:`crowdwise.io.as_annotations` accepts.
     weights : {"identity", "linear", "quadratic", "ratio"} or matrix, default="identity"
         How much a near miss counts as agreement.
     min_overlap : int, default=10
-        Pairs that share fewer tasks are left out. Kappa is biased downward when they share
-        few: by about a tenth of itself with 5 tasks and a twentieth with 10, and by more
-        where classes are rare.
+        Pairs that share fewer tasks are left out. Kappa is biased downward in small overlaps:
+        by about a tenth of itself with 5 tasks and a twentieth with 10, and by more where
+        classes are rare.
     n_resamples : int, default=1000
-        0 for no interval; otherwise not used, see above.
+        0 for no interval; not used otherwise, see above.
     confidence : float, default=0.95
-        How often the interval should cover the true value.
+        Coverage of the interval.
     random_state : int or RandomState, default=0
-        Which workers are sampled where there are too many pairs to look at them all.
+        Random seed for sampling workers when there are too many pairs to use them all.
 
     References
     ----------
@@ -109,10 +109,10 @@ def cohen_kappa(
 def cohen_kappa_matrix(
     annotations: AnnotationsLike, *, weights: WeightsLike = "identity", min_overlap: int = 1
 ) -> pd.DataFrame:
-    """Cohen's kappa of every two workers, a frame worker x worker.
+    """Return Cohen's kappa of all pairs of workers as a frame, worker x worker.
 
-    NaN where two workers share fewer than ``min_overlap`` tasks, or both gave one and the
-    same label to all of them, so that agreement cannot be distinguished from chance.
+    NaN where two workers share fewer than ``min_overlap`` tasks, or both gave the same label to
+    all of them, so that agreement cannot be distinguished from chance.
     """
     data = once_per_worker(annotations)
     kernel = weight_kernel(weights, data.classes)
@@ -123,7 +123,7 @@ def cohen_kappa_matrix(
             explain(
                 f"A matrix of {data.n_workers:,} workers is too large.",
                 expected=f"at most {MOST_WORKERS:,}",
-                fix="choose some with annotations.select_workers([…])",
+                fix="select some with annotations.select_workers([…])",
             )
         )
     pairs = shared_tasks(data, kernel, min_overlap)
@@ -144,7 +144,7 @@ def estimate_cohen(
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> Estimate:
-    """:func:`cohen_kappa` of annotations with one label per worker and task."""
+    """Do what :func:`cohen_kappa` does, for annotations with one label per worker and task."""
     check_interval(n_resamples, confidence)
     sample, sampled = sample_workers(data, random_state)
     note = " ".join(filter(None, [sampled, note_order(kernel, data.classes)]))
@@ -162,7 +162,7 @@ def estimate_cohen(
 
 
 def average_kappa(pairs: SharedTasks, kappa: Floats) -> tuple[float, Floats]:
-    """Mean kappa weighted by overlap, and how much each task moves it (its influence)."""
+    """Return mean kappa weighted by overlap, and the influence of each task on it."""
     defined = np.isfinite(kappa)
     total = pairs.n_shared[defined].sum()
     value = float((pairs.n_shared * kappa)[defined].sum() / total)
@@ -170,7 +170,7 @@ def average_kappa(pairs: SharedTasks, kappa: Floats) -> tuple[float, Floats]:
     task, at = pairs.task[row], pairs.pair[row]
     n, agree, by_chance = pairs.n_shared[at], pairs.agree[at], pairs.by_chance[at]
     above, room = n * agree - by_chance, n**2 - by_chance
-    rise = agree + n * pairs.similarity[row] - pairs.pull[row]  # of above, when the row counts more
+    rise = agree + n * pairs.similarity[row] - pairs.pull[row]  # change of the numerator
     slope = (rise * room - above * (2 * n - pairs.pull[row])) / room**2
     moved = (kappa[at] + n * slope - value) / total
     _, number = np.unique(task, return_inverse=True)
@@ -178,7 +178,7 @@ def average_kappa(pairs: SharedTasks, kappa: Floats) -> tuple[float, Floats]:
 
 
 def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> SharedTasks:
-    """All tasks that two workers share, for the pairs that share at least ``min_overlap``."""
+    """List all tasks that two workers share, for pairs that share ``min_overlap`` or more."""
     busy = np.bincount(data.worker, minlength=data.n_workers) >= min_overlap
     data = data.filter(busy[data.worker])
     first, second = _rows_of_pairs(data)
@@ -209,9 +209,9 @@ def shared_tasks(data: Annotations, kernel: Floats | None, min_overlap: int) -> 
 
 
 def sample_workers(data: Annotations, random_state: RandomState) -> tuple[Annotations, str]:
-    """Keep all annotations, or those of random workers where all have too many pairs.
+    """Return all annotations, or those of random workers if there are too many pairs.
 
-    Whole workers are drawn, so that every pair is as likely as any other to be looked at.
+    Whole workers are drawn, so that all pairs are equally likely.
     """
     size = data.redundancy.astype(np.float64)
     n_rows = float(np.sum(size * (size - 1)) / 2)
@@ -225,7 +225,7 @@ def sample_workers(data: Annotations, random_state: RandomState) -> tuple[Annota
 
 
 def _rows_of_pairs(data: Annotations) -> tuple[Ints, Ints]:
-    """Every two annotations of one task, the one of the lower worker number first."""
+    """Return all pairs of annotations of one task, the lower worker number first."""
     size, firsts, seconds = data.redundancy, [], []
     for redundancy in np.unique(size[size > 1]).tolist():
         start = data.indptr[:-1][size == redundancy][:, None]
@@ -239,7 +239,7 @@ def _rows_of_pairs(data: Annotations) -> tuple[Ints, Ints]:
 
 
 def _cells(table: csr_array, row: Ints, column: Ints) -> Floats:
-    """The values at (row, column), for many of them."""
+    """Return the values at many (row, column) positions."""
     table.sum_duplicates()
     table.sort_indices()
     width = table.shape[1]
@@ -254,4 +254,4 @@ def _cells(table: csr_array, row: Ints, column: Ints) -> Floats:
 def _why_none(pairs: SharedTasks, min_overlap: int) -> str:
     if not len(pairs.n_shared):
         return f"No two workers share {min_overlap} tasks or more."
-    return "Every two workers who share tasks gave one and the same label to all of them."
+    return "All pairs of workers with shared tasks gave one and the same label to all of them."

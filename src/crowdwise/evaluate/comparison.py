@@ -1,4 +1,4 @@
-"""Methods side by side: what they infer, how they differ, how sure and how stable they are."""
+"""Methods side by side: their answers, differences, confidence and stability."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Row: TypeAlias = dict[str, float | str]  # of the table, by column
 
 log = logging.getLogger("crowdwise")
 
-SCORES = {  # name of a score, and its column
+SCORES = {  # column of each score
     "accuracy": "accuracy",
     "balanced accuracy": "balanced_accuracy",
     "macro F1": "macro_f1",
@@ -48,14 +48,14 @@ SCORES = {  # name of a score, and its column
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What :func:`compare_methods` finds.
+    """The result of :func:`compare_methods`.
 
     Attributes
     ----------
     table : DataFrame
         One row per method.
     agreement : DataFrame
-        Share of the tasks to which two methods give the same label, method x method.
+        Share of tasks with the same label under two methods, method x method.
     labels : DataFrame
         The label of each task by each method, task x method.
     """
@@ -81,35 +81,35 @@ def compare_methods(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes.
+        Anything that :func:`crowdwise.io.as_annotations` accepts.
     methods : mapping from name to estimator, or list
         Aggregators, and learners if X is given; a list holds estimators, or names such as
-        "DawidSkene". They are cloned. One that refuses the data has its reason in the column
-        ``note``, and nothing else.
+        "DawidSkene". They are cloned. If a method refuses the data, the column ``note`` says
+        why and the others are empty.
     X : array or frame, optional
         Features of the tasks, for learners.
     truth : mapping, Series or frame, optional
-        True label of some tasks, for scores. Nothing is learned from it.
+        True labels of some tasks, for scores only: nothing is learned from them.
     held_out : float, default=0.1
-        Share of the annotations to be predicted from the others, at most one of each task;
-        0 for none. Costs a second fit of every method.
+        Share of the annotations to hold out and predict, at most one per task; 0 for none.
+        Every method is then fitted twice.
     n_resamples, confidence, random_state
-        For the intervals, and for the choice of what to hold out.
+        For the intervals, and for choosing what to hold out.
 
     Returns
     -------
     Comparison
         Its ``table`` has, by method: ``changed``, the share of tasks whose label is not (one
-        of) the majority's; ``agreement``, the mean share of tasks with the same label as under
+        of) the majority's; ``agreement``, the mean share of tasks with the same label under
         another method; ``confidence``, the mean probability of the labels; ``held_out`` with
         ``held_out_low`` and ``held_out_high``, the mean log-likelihood of a held-out
-        annotation, in nats, when workers' confusion matrices are counted by the method's
+        annotation, in nats, with workers' confusion matrices counted under the method's
         posterior (higher is better, and no truth is needed, but a method that predicts labels
-        well need not be right); ``behind``, by how much another method does better, with an
-        interval that includes 0 where it may be chance; ``stability``, the share of tasks that
-        keep their label when the held-out annotations are missing;
-        ``objective``, the last value of what the method maximizes, comparable only with itself;
-        ``seconds``; and with truth the scores of :func:`score`.
+        well need not be right); ``behind``, the gap to the best other method, with an
+        interval that includes 0 if it may be due to chance; ``stability``, the share of tasks
+        that keep their label without the held-out annotations; ``objective``, the final value
+        of what the method maximizes, comparable only with itself; ``seconds``; and with truth
+        the scores of :func:`score`.
 
     Examples
     --------
@@ -126,9 +126,9 @@ def compare_methods(
     if not 0 <= held_out < 1:
         raise ParameterError(
             explain(
-                f"held_out={held_out} is not a share of the labels.",
+                f"held_out={held_out} is not a valid share of the labels.",
                 expected="0 or more, and less than 1",
-                fix="held_out=0.2 holds out a fifth of them, 0 none",
+                fix="held_out=0.2 holds out a fifth of them, held_out=0 none",
             )
         )
     asked = choose_held_out(votes, held_out, random_state)
@@ -154,7 +154,7 @@ def compare_methods(
                 "No method could be fitted.",
                 first=f"{name}: {rows[name]['note']}",
                 expected="annotations that at least one of the methods can use",
-                fix="resolve the first problem, or name other methods",
+                fix="resolve the first problem, or choose other methods",
             )
         )
     for name, row in compare_with_best(evidence, settings).items():
@@ -168,7 +168,7 @@ def compare_methods(
 def name_methods(
     methods: Mapping[str, Method | str] | Iterable[Method | str],
 ) -> dict[str, Method]:
-    """Estimators by name; those of a list go by the names of their classes."""
+    """Return estimators by name; those in a list are named after their classes."""
     if isinstance(methods, Mapping):
         named = {name: _as_estimator(method) for name, method in methods.items()}
         names = list(named)
@@ -182,13 +182,13 @@ def name_methods(
             explain(
                 "There are no methods to compare.",
                 expected="one or more",
-                fix="leave methods out for the usual ones, or name some",
+                fix="leave methods out for the usual ones, or list some",
             )
         )
     if len(named) < len(names):
         raise ParameterError(
             explain(
-                f"Two of the methods are called {Counter(names).most_common(1)[0][0]}.",
+                f"Two of the methods are named {Counter(names).most_common(1)[0][0]}.",
                 expected="methods of different classes, or a mapping from names to methods",
                 fix="give each a name: {'few steps': DawidSkene(max_iter=5), …}",
             )
@@ -197,7 +197,7 @@ def name_methods(
 
 
 def _as_estimator(method: Method | str) -> Method:
-    """An estimator, from itself or from its name."""
+    """Return an estimator, given itself or its name."""
     if isinstance(method, str):
         for package, listed in (("aggregate", "__all__"), ("learn", "LEARNERS")):
             home = import_module(f"crowdwise.{package}")
@@ -208,14 +208,14 @@ def _as_estimator(method: Method | str) -> Method:
             explain(
                 f"{method!r:.80} is not a method to compare.",
                 expected="an estimator such as DawidSkene(), or its name, such as 'DawidSkene'",
-                fix="see crowdwise methods in a shell for all names",
+                fix="list all names in a shell: crowdwise methods",
             )
         )
     return method
 
 
 def _table(rows: dict[str, Row], agreement: pd.DataFrame) -> pd.DataFrame:
-    """One row per method, with its mean agreement with the others."""
+    """Assemble the table: one row per method, with its mean agreement with the others."""
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
     table = table.drop(columns="note").assign(note=table["note"].fillna(""))
     others = agreement.to_numpy().copy()
@@ -231,7 +231,7 @@ def _run_method(
     truth: Truths | None,
     settings: IntervalSettings,
 ) -> tuple[Row, Ints]:
-    """All numbers of one method, and the class number of each task's label."""
+    """Run one method; returns its row of the table and the class number of each task's label."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -263,7 +263,7 @@ def _score_columns(
 
 
 def share_labeled_alike(labels: Mapping[str, Ints], names: list[str]) -> pd.DataFrame:
-    """Share of tasks with the same label, method x method; NaN for one without labels."""
+    """Return the share of tasks with the same label, method x method; NaN without labels."""
     wide = pd.DataFrame(np.nan, index=names, columns=names)
     for one, mine in labels.items():
         for other, theirs in labels.items():
@@ -272,7 +272,7 @@ def share_labeled_alike(labels: Mapping[str, Ints], names: list[str]) -> pd.Data
 
 
 def last_objective(model: Method) -> float:
-    """The last value of the objective; NaN for a method without one."""
+    """Return the final value of the objective; NaN for a method without one."""
     steps = getattr(model, "objective_", None)
     if steps is None and hasattr(model, "history_"):
         losses = getattr(model.history_, "loss", None)

@@ -1,4 +1,4 @@
-"""How far judges err together, and how many independent ones a panel is worth."""
+"""Dependence between judges, and how many independent ones a panel is worth."""
 
 from __future__ import annotations
 
@@ -26,43 +26,43 @@ from crowdwise.typing import AnnotationsLike, Floats, GoldLike, Ints, RandomStat
 MOST_JUDGES = 200
 LEAST_TASKS = 20
 LEAST_JUDGES = 3  # without truth
-RIDGE = 0.02  # of a judge's variance, so that identical judges do not divide by zero
-LITTLE = 0.01  # of what the panel can tell, that it may lose with its redundant judges
-KNOWN = "Errors are those against the truths given."
+RIDGE = 0.02  # of a judge's variance, so that identical judges cause no division by zero
+LITTLE = 0.01  # share of the panel's information that may be lost with redundant judges
+KNOWN = "Errors are measured against the given truths."
 GUESSED = (
-    "Without truths, the panel's posterior stands for them. Errors that some judges share against "
-    "the others are seen; mistakes that most judges share count as right, and are not. "
+    "Without truths, the panel's posterior takes their place. It shows the errors that some "
+    "judges share against the others, but counts a mistake shared by most judges as right. "
     "The effective number was 3 to 7 % too high on a real panel of eight families, "
     "and 6 to 36 % too low in simulated panels of eight judges, most where one block held half of "
     "them. There is no interval; gold labels give one."
 )
-NO_ERRORS = "No two judges err on these tasks, so that nothing is known of errors together."
-UNKNOWN = "Without truths, at least three judges that are not copies of each other are needed."
+NO_ERRORS = "No two judges err on these tasks, so their dependence is unknown."
+UNKNOWN = "Without truths, at least three judges that are not copies of one another are needed."
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """How a panel's judges depend on each other.
+    """The dependence between the judges of a panel.
 
     Attributes
     ----------
     effective_number : Estimate
-        How many judges who err independently average out as much error as this panel does with
-        equal weights (Kish). NaN where nothing can be said.
+        How many independently erring judges average out as much error as this panel does with
+        equal weights (Kish). NaN if it cannot be determined.
     pairs : DataFrame
-        For each two judges, the correlation of their errors within the true classes, with its
-        interval, and the number of tasks that both judged.
+        For each pair of judges, the correlation of their errors within the true classes, with
+        its interval, and the number of tasks that both judged.
     judges : DataFrame
         By judge: its family, its cluster (judges who err together more than is usual in the
-        panel), skill (how far the classes lie apart in its scores, or how far it is better than
-        chance, in standard deviations of its errors), worth (the share of what the panel can
-        tell that would be lost without it), and whether it is redundant.
+        panel), skill (the distance between the classes in its scores, or its margin over
+        chance, in standard deviations of its errors), worth (the share of the panel's
+        information that would be lost without it), and whether it is redundant.
     families : DataFrame
-        By family, or by cluster where no families are known: its judges, the mean correlation of
+        By family, or by cluster if no families are known: its judges, the mean correlation of
         errors within it, and what one more judge like them would add to the effective number;
-        less than 0 if it would dilute the others. The last row is a new family.
+        below 0 if it would dilute the others. The last row is a new family.
     note : str
-        What the figures rest on, and what they can miss.
+        What the figures are based on, and what they can miss.
     """
 
     effective_number: Estimate
@@ -81,26 +81,26 @@ def dependence(
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> Dependence:
-    """Measure how far judges err together.
+    """Measure how much judges err together.
 
-    An error is how far a judge's score lies from its mean over the tasks of the same true class;
-    for labels, whether it is right, less how often it is on that class. Errors of two judges
-    that go together are not averaged out by asking both.
+    An error is the distance of a judge's score from its mean over the tasks of the same true
+    class; for labels, whether it is right, minus how often it is right on that class. Asking
+    both of two judges with correlated errors does not average these errors out.
 
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
     truth : mapping, Series, frame or array, optional
-        Truths of tasks drawn at random, 20 or more. Without them the posterior of ``model``
-        stands for the truth: a point without an interval, and with the bias that ``note`` states.
+        Truths of 20 or more tasks, drawn at random. Without them, the posterior of ``model``
+        takes their place: there is no interval, and ``note`` states the bias.
     model : Aggregator, optional
-        ``JudgePanel()`` if not given.
+        ``JudgePanel()`` by default.
     n_resamples : int, default=1000
-        Bootstrap resamples of tasks behind the effective number's interval.
+        Bootstrap resamples of tasks for the interval of the effective number.
     confidence : float, default=0.95
-        How often an interval should cover the true value.
+        Coverage of the intervals.
     random_state : int or RandomState, default=0
-        The seed.
+        Random seed.
 
     References
     ----------
@@ -129,7 +129,7 @@ def dependence(
                 explain(
                     what,
                     expected=f"{LEAST_TASKS} or more",
-                    fix="gather labels of more tasks by the same workers",
+                    fix="collect labels of more tasks by the same workers",
                 )
             )
     else:
@@ -162,12 +162,12 @@ def check_size(votes: Annotations) -> None:
         )
         expected = f"2 to {MOST_JUDGES} judges who rate most tasks, and two classes or more"
         raise AnnotationError(
-            explain(what, expected=expected, fix="gather labels of the same tasks by more workers")
+            explain(what, expected=expected, fix="collect labels of the same tasks by more workers")
         )
 
 
 def name_families(votes: Annotations) -> pd.Series:
-    """The family of each judge; a judge of none is one of its own."""
+    """Return the family of each judge; a judge without one is its own family."""
     names = pd.Series(votes.workers, index=votes.workers, dtype=object)
     if votes.about_workers is None or "family" not in votes.about_workers:
         return names
@@ -178,7 +178,7 @@ def name_families(votes: Annotations) -> pd.Series:
 def describe_judges(
     votes: Annotations, errors: Errors, found: Correlations, family: pd.Series
 ) -> pd.DataFrame:
-    """What is known of each judge, and whether the panel could do without it."""
+    """Describe each judge, and whether the panel could do without it."""
     total = errors.product.sum(axis=0) / np.maximum(errors.common.sum(axis=0), 1e-300)
     deviation = np.sqrt(np.maximum(np.diag(total), 1e-12))
     proper = found.shrink()
@@ -198,7 +198,7 @@ def describe_judges(
 
 
 def find_clusters(found: Correlations) -> Ints:
-    """A number for each judge, the same for judges who err together more than is usual here."""
+    """Number the clusters of judges who err together more than is usual in this panel."""
     beside = squareform(found.value, checks=False)
     bar = max(float(np.median(beside)), 0.0) + 3.0 / np.sqrt(found.n_tasks)
     tree = linkage(1.0 - beside, "average")
@@ -206,14 +206,14 @@ def find_clusters(found: Correlations) -> Ints:
 
 
 def tell(skill: Floats, noise: Floats, kept: Ints) -> float:
-    """How far apart the best weighting of some judges brings the classes, of what all do."""
+    """Return the class separation that some judges reach when weighted best, relative to all."""
     whole = float(skill @ solve(noise, skill))
     own = float(skill[kept] @ solve(noise[np.ix_(kept, kept)], skill[kept])) if len(kept) else 0.0
     return own / whole if whole > 0 else 1.0
 
 
 def find_redundant(skill: Floats, noise: Floats, copy: Ints) -> list[bool]:
-    """Which judges can go, copies and the least missed first, while the rest tells almost all."""
+    """Find judges to drop, copies and least missed first, while the rest tells almost all."""
     kept = np.unique(copy, return_index=True)[1]
     whole = tell(skill, noise, kept)
     while len(kept) > 1:
@@ -225,7 +225,7 @@ def find_redundant(skill: Floats, noise: Floats, copy: Ints) -> list[bool]:
 
 
 def describe_families(found: Correlations, family: pd.Series) -> pd.DataFrame:
-    """The dependence within each family, and what one more judge of it would add."""
+    """Measure the dependence within each family, and the gain of one more judge of it."""
     names, number = np.unique(family.to_numpy().astype(str), return_inverse=True)
     r, n = found.value, len(family)
     same = number[:, None] == number[None, :]

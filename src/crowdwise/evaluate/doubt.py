@@ -1,4 +1,4 @@
-"""How far everything that is inferred from labels may be off."""
+"""Uncertainty of everything that is inferred from labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, Ran
 
 MOST_CELLS = 200_000_000  # entries of confusion matrices, over all draws
 MOST_MATRICES = 2_000_000  # entries in one draw, for the accuracy of labels alone
-ENOUGH = 20_000  # annotations from which the accuracy of labels is known well
+ENOUGH = 20_000  # annotations that are enough to know the accuracy of labels well
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,30 +57,30 @@ def uncertainty(
 ) -> Uncertainty:
     """Bound the accuracy of labels and workers, class shares and confusion matrices.
 
-    The draws behind the intervals come from a chain in which doubt about workers enters the
-    truths, as if workers erred independently. But labels do not show where all err together. So
-    one draw in five is of a crowd that is misled on some of the tasks, up to a fifth of them, or
-    up to 45 % where the labels show that workers err together: a belief, which known truths
-    (``gold``) correct. Therefore intervals reach further down than up, that of the accuracy of
-    labels above all. What is bounded is what more labels of more such tasks would show, not the
-    tasks at hand (``crowdwise bench coverage`` measures how often the intervals hold). What a
-    clique of half of the workers agreed upon can still be outside; :func:`check_independence`
-    warns of what it can see.
+    The intervals come from a chain of draws in which uncertainty about workers carries over to
+    the truths, as if workers erred independently. Labels alone cannot show where all workers err
+    together, so one draw in five is of a crowd that is misled on some of the tasks: up to a
+    fifth of them, or up to 45 % if the labels show that workers err together. This is a prior
+    belief, which known truths (``gold``) correct. It makes intervals reach further down than up,
+    most of all that of the accuracy of labels. The intervals are about what more labels of more
+    such tasks would show, not about the tasks at hand (``crowdwise bench coverage`` measures how
+    often they hold). Something that a clique of half of the workers agreed upon can still lie
+    outside; :func:`check_independence` warns of the dependence that it can see.
 
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
         A worker who labels a task twice counts once, with the last label.
     model : fitted aggregator or frame of probabilities, optional
-        What the labels come from; by default, :data:`crowdwise.aggregate.DEFAULT` is fitted.
+        The source of the labels; by default, :data:`crowdwise.aggregate.DEFAULT` is fitted.
     gold : mapping, Series, frame or array, optional
         Known truths of some tasks.
     confusion : bool, default=False
-        Whether to bound every entry of the confusion matrices, too.
+        Whether to bound every entry of the confusion matrices as well.
     confidence : float, default=0.95
-        How often the intervals should cover the true value.
+        Coverage of the intervals.
     random_state : int or RandomState, default=0
-        Seed of the draws.
+        Random seed of the draws.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def uncertainty(
             explain(
                 "There are no annotations.",
                 expected="one or more",
-                fix="check that it is the right file, and that labels are not all empty",
+                fix="check that it is the right file, and that its labels are not all empty",
             )
         )
     known = None if gold is None else as_gold(gold, data)
@@ -121,7 +121,7 @@ def uncertainty(
 
 
 class LabelDoubt(NamedTuple):
-    """What labels alone say about tasks, with intervals; NaN where there are none."""
+    """What labels alone say about tasks, with intervals; NaN if there are none."""
 
     accuracy: Estimate
     shares: pd.DataFrame
@@ -135,9 +135,9 @@ def assess_labels(
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> LabelDoubt:
-    """Accuracy of labels and class shares alone; from some of the tasks where there are many.
+    """Assess accuracy and class shares by labels alone, on a sample if there are many tasks.
 
-    There is no interval where there are too many workers and classes for their matrices.
+    There is no interval if there are too many workers and classes for their matrices.
     """
     data = once_per_worker(annotations)
     rows = sample_tasks(data, ENOUGH, random_state)
@@ -156,7 +156,7 @@ def assess_labels(
 
 
 def only_busy(data: Annotations) -> Annotations:
-    """Without the workers who have no labels."""
+    """Return the annotations without the workers who have no labels."""
     used, worker = np.unique(data.worker, return_inverse=True)
     return replace(data, workers=data.workers[used], worker=worker.astype(data.worker.dtype))
 
@@ -166,7 +166,7 @@ def count_labeled(data: Annotations) -> int:
 
 
 def mean_confidence(data: Annotations, posterior: Floats) -> float:
-    """Expected accuracy of the most probable labels, of tasks that have labels."""
+    """Return the mean confidence of the tasks with labels, which is their expected accuracy."""
     labeled = posterior[data.redundancy > 0]
     return float(labeled.max(axis=1).mean()) if len(labeled) else NAN
 
@@ -180,21 +180,21 @@ def expect_accuracy(
 
 
 def share_right(data: Annotations, posterior: Floats) -> Floats:
-    """Expected share of each worker's labels that are right, NaN without labels."""
+    """Return the expected share of right labels of each worker, NaN without labels."""
     n = np.bincount(data.worker, minlength=data.n_workers)
     right = np.bincount(data.worker, posterior[data.task, data.label], minlength=data.n_workers)
     return np.divide(right, n, out=np.full(len(n), np.nan), where=n > 0)
 
 
 def bound_shares(data: Annotations, posterior: Floats, low: Array, high: Array) -> pd.DataFrame:
-    """The share of each class among the tasks that have labels."""
+    """Return the share of each class among the tasks that have labels."""
     value = normalize(posterior[data.redundancy > 0].sum(axis=0))
     columns = pd.Index(data.classes, name="class", tupleize_cols=False)
     return frame(value, low, high, columns)
 
 
 def frame(value: Floats, low: Array, high: Array, index: pd.Index) -> pd.DataFrame:
-    """Values and bounds that include them."""
+    """Make a frame of values with bounds that include them."""
     columns = {"value": value, "low": np.minimum(low, value), "high": np.maximum(high, value)}
     return pd.DataFrame(columns, index=index)
 
@@ -202,7 +202,7 @@ def frame(value: Floats, low: Array, high: Array, index: pd.Index) -> pd.DataFra
 def matrices(
     data: Annotations, posterior: Floats, drawn: CrowdDraws, confidence: float
 ) -> pd.DataFrame:
-    """P(label | truth) of every worker, one row per entry."""
+    """Return P(label | truth) of every worker, one row per entry."""
     index = pd.MultiIndex.from_product(
         [data.workers, data.classes, data.classes], names=["worker", "truth", "label"]
     )
@@ -216,7 +216,7 @@ def refuse_large(data: Annotations) -> None:
     if cells * 60 > MOST_CELLS:
         raise ParameterError(
             explain(
-                f"The confusion matrices have {cells:,} entries, too many to draw often.",
+                f"The confusion matrices have {cells:,} entries, too many to be drawn repeatedly.",
                 expected=f"{MOST_CELLS // 60:,} or fewer",
                 fix="select some of the workers, or leave confusion out",
             )

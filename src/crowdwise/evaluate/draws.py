@@ -1,4 +1,4 @@
-"""Crowds that may have given these labels: draws of truths, workers and class shares."""
+"""Draws of truths, workers and class shares that could be behind the labels."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from crowdwise.inference import MemoryEngine, normalize, one_hot
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
 MOST, FEWEST, WORK = 2_000, 120, 4_000_000  # steps of the chain, and annotations times steps
-BURN = 6  # one step in so many goes before the draws that are kept
-KEPT = 200  # draws of the chain, at most
-PRIOR = 6.0  # labels that the prior of a worker's accuracy is worth, over all classes
-HABIT = 3.0  # errors that the prior of how errors fall is worth, of each true class
-GOLDEN = (5.0**0.5 - 1.0) / 2  # steps of it leave no part of a circle out
+BURN = 6  # one step in this many is burn-in
+KEPT = 200  # maximum number of draws kept
+PRIOR = 6.0  # pseudo-labels in the prior of a worker's accuracy, over all classes
+HABIT = 3.0  # pseudo-errors in the prior of how errors are spread, per true class
+GOLDEN = (5.0**0.5 - 1.0) / 2  # multiples of it are spread evenly over [0, 1)
 TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class CrowdDraws:
-    """What workers and classes may be like, one row per draw."""
+    """Possible workers and class shares, one row per draw."""
 
     accuracy: Floats  # (draw, worker): P(right) on a task drawn from the class shares
     shares: Floats  # (draw, class)
@@ -32,10 +32,10 @@ class CrowdDraws:
     confusion: Array | None  # (draw, worker, truth, label), if asked for
 
     def interval(self, name: str, confidence: float = 0.95) -> tuple[Array, Array]:
-        """Bounds of one of the above that hold so often.
+        """Return bounds of one of the above with this coverage.
 
-        A new draw is below the k-th of n with probability k / (n + 1), and levels are those:
-        numpy's own quantiles lie inside, and cover 92 % rather than 95 % with 60 draws.
+        A new draw is below the k-th of n with probability k / (n + 1), so these levels are used:
+        numpy's default quantiles lie further inside, and cover 92 % instead of 95 % at 60 draws.
         """
         tail = (1.0 - confidence) / 2
         levels = [tail, 1.0 - tail]
@@ -51,25 +51,25 @@ def draw_crowds(
     confusion: bool = False,
     random_state: RandomState = 0,
 ) -> CrowdDraws:
-    """Draw truths and workers that may be behind the labels.
+    """Draw truths and workers that could be behind the labels.
 
     A chain draws workers given truths and truths given workers, as if workers erred
-    independently: its draws are as far apart as labels leave it open. But where all are misled
-    together, labels say nothing of it. So in one crowd of five that are drawn, truths are others
-    than the workers mean on some of the tasks; see :class:`~crowdwise.evaluate.misled.Misled`.
+    independently, so its draws are as spread out as the labels allow. But where all workers are
+    misled together, labels do not show it. So in one drawn crowd of five, the truths of some
+    tasks differ from what the workers mean; see :class:`~crowdwise.evaluate.misled.Misled`.
 
     Parameters
     ----------
     data : Annotations
         One label per worker and task.
     posterior : ndarray of shape (n_tasks, n_classes)
-        P(truth | labels): whose most probable classes may be right or wrong.
+        P(truth | labels), whose most probable classes may be right or wrong.
     gold : ndarray of shape (n_tasks,), optional
         Class number of known truths, -1 for the others.
     confusion : bool, default=False
         Whether to keep the confusion matrices of all draws.
     random_state : int or RandomState, default=0
-        The seed.
+        Random seed.
     """
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     engine, misled = MemoryEngine(data, gold), Misled.of(data, gold)
@@ -102,10 +102,10 @@ Draw = tuple[Floats, Floats, Floats]  # truths, confusion matrices, class shares
 def draw_chain(
     engine: MemoryEngine, posterior: Floats, right: float, rng: np.random.Generator
 ) -> Iterator[Draw]:
-    """Truths that follow from workers and class shares, and these from truths.
+    """Draw truths given workers and class shares, and these given truths, in turn.
 
-    Workers and truths hold each other in place, so that a chain is slow, the more so with few
-    labels of a task: it makes many steps where they cost little.
+    Workers and truths hold one another in place, so the chain moves slowly, most of all with few
+    labels per task: it makes many steps where they are cheap.
     """
     n_steps = int(np.clip(WORK // max(engine.annotations.n_annotations, 1), FEWEST, MOST))
     apart = max(n_steps // KEPT, 1)
@@ -118,7 +118,7 @@ def draw_chain(
 
 
 def draw_truths(posterior: Floats, rng: np.random.Generator) -> Floats:
-    """A truth of each task, as rows of zeros and a one."""
+    """Draw a truth for each task, as one-hot rows."""
     level = np.cumsum(posterior[:, :-1], axis=1)
     codes = (rng.random(len(posterior))[:, None] > level).sum(axis=1)
     return one_hot(codes, posterior.shape[1])
@@ -127,11 +127,11 @@ def draw_truths(posterior: Floats, rng: np.random.Generator) -> Floats:
 def draw_workers(
     engine: MemoryEngine, truths: Floats, right: float, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Confusion matrices and class shares, given all truths.
+    """Draw confusion matrices and class shares, given all truths.
 
-    Whether a label is right and, if not, which one it is have priors of their own: workers as
-    accurate as the crowd, errors that fall like the crowd's. With one prior for both, few
-    pseudo-counts over many classes would say that an error not seen cannot happen.
+    Whether a label is right and, if not, which one it is have separate priors: workers as
+    accurate as the crowd, and errors spread like the crowd's. One prior for both, with few
+    pseudo-counts over many classes, would rule out any error not seen so far.
     """
     counts = engine.count(truths)
     n_classes = counts.shape[2]
@@ -148,7 +148,7 @@ def draw_workers(
 
 
 def sample_tasks(data: Annotations, most: int, random_state: RandomState) -> Ints:
-    """Rows of all tasks, or of random ones with about ``most`` annotations."""
+    """Return the rows of all tasks, or of random ones with about ``most`` annotations."""
     if data.n_annotations <= most:
         return np.arange(data.n_tasks)
     n_tasks = max(int(data.n_tasks * most / data.n_annotations), 1)

@@ -1,4 +1,4 @@
-"""One number about all tasks from a few gold labels, with the crowd's labels as a proxy."""
+"""Estimates of one number over all tasks from a few gold labels and the crowd's labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTHING = Estimate(float("nan"))
 
 @dataclass(frozen=True)
 class GoldEstimate(Estimate):
-    """A number with its interval, beside the one from gold labels alone.
+    """A number with its interval, and the same from gold labels alone.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class GoldEstimate(Estimate):
     alone : Estimate
         The same number from the gold labels alone.
     power : float
-        How far the proxy was used: 0 not at all, 1 fully (lambda of PPI++).
+        How much the proxy was used: 0 not at all, 1 fully (lambda of PPI++).
     """
 
     n_gold: int = 0
@@ -50,9 +50,9 @@ class GoldEstimate(Estimate):
     _base: float = 0.0  # variance that it would not
 
     def gold_needed(self, width: float) -> float:
-        """How many gold labels, those at hand included, an interval of this width needs."""
+        """Return how many gold labels in total an interval of this width needs."""
         half, variance = (self.high - self.low) / 2, self._rest / self.n_gold + self._base
-        if variance <= 0:  # the bound of what was never seen falls with the number of labels
+        if variance <= 0:  # the bound for events never seen falls with the number of labels
             return float(np.ceil(max(self.n_gold * 2 * half / width, 1.0)))
         quantile = half / np.sqrt(variance)
         left = (width / 2 / quantile) ** 2 - self._base
@@ -77,10 +77,10 @@ def estimate(
     """Estimate a share, a mean or a difference of truths over all tasks.
 
     Gold labels are unbiased but few; the crowd's labels are many but biased. The estimate is the
-    mean of the gold labels, corrected by how much the proxy's mean over the gold tasks differs
-    from its mean over all others (prediction-powered inference). The proxy is an aggregator's
-    posterior, which never learned from the gold label it is compared with (cross-fitting), and
-    it counts by how well it predicts gold (PPI++), so that a useless one does no harm.
+    mean of the gold labels, corrected by the difference between the proxy's mean over the gold
+    tasks and over all others (prediction-powered inference). The proxy is an aggregator's
+    posterior that never learned from the gold label it is compared with (cross-fitting), and it
+    is weighted by how well it predicts gold (PPI++), so a useless one does no harm.
 
     Parameters
     ----------
@@ -88,27 +88,27 @@ def estimate(
     gold : mapping, Series, frame or array
         Truths of some tasks that were drawn at random, or with the chances that ``weights`` undo.
     of : {"share", "mean", "difference"}, default="share"
-        The share of ``label``; the mean of truths that are numbers; or by how much that share (or
-        mean, where truths are no labels) in the second of two ``groups`` exceeds the first.
+        The share of ``label``; the mean of truths that are numbers; or by how much that share
+        (or mean, if truths are not labels) is larger in the second of two ``groups``.
     label : label, optional
-        The class whose share is estimated; the last one if not given.
+        The class whose share is estimated; the last one by default.
     groups : mapping or Series from task to one of two groups, optional
-        What to compare, in the order of their names.
+        The groups to compare, ordered by name.
     weights : mapping or Series from task to number, optional
-        One over the chance with which each gold task was drawn, up to a factor.
+        The inverse of the chance with which each gold task was drawn, up to a factor.
     model : Aggregator, optional
-        What gives the proxy; ``JudgePanel()`` if not given.
+        Provides the proxy; ``JudgePanel()`` by default.
     finite : bool, default=False
-        Whether the number is about these very tasks, which makes the interval narrower; by
-        default about whatever they were drawn from.
+        Whether the number is about exactly these tasks, which makes the interval narrower; by
+        default it is about the population they were drawn from.
     confidence : float, default=0.95
-        How often the interval should cover the true value.
+        Coverage of the interval.
     n_folds : int, default=5
-        Parts of the gold labels for cross-fitting.
+        Number of folds of the gold labels for cross-fitting.
     tails : {"t", "normal"}, default="t"
-        Quantiles of Student's t, or normal ones, as ppi-python uses.
+        Quantiles of Student's t, or normal ones, as in ppi-python.
     random_state : int or RandomState, default=0
-        Draws the parts.
+        Random seed for the folds.
 
     References
     ----------
@@ -172,7 +172,7 @@ class Known:
     fold: Ints  # (gold,)
 
     def cross_fit(self, model: Aggregator, scale: Floats | None) -> tuple[Floats, Floats]:
-        """The proxy of each gold task, by a model that did not know it, and of every task."""
+        """Return the proxy of each gold task, by a model that did not know it, and of all."""
         own, rest = np.empty(len(self.place)), np.zeros(self.votes.n_tasks)
         are_labels = scale is not None
         each = np.linspace(0.0, 1.0, self.votes.n_classes) if scale is None else scale
@@ -186,7 +186,7 @@ class Known:
                 fitted = clone(model).fit(self.votes, known)
             assert fitted is not None
             proxy = fitted.predict_proba(self.votes).to_numpy() @ each
-            if not are_labels:  # the posterior is about other classes: bring it on their scale
+            if not are_labels:  # the posterior is about other classes: bring it to their scale
                 proxy = logit(proxy.clip(1e-6, 1 - 1e-6))
                 slope, start = np.polyfit(proxy[self.place[learn]], self.value[learn], 1)
                 proxy = start + slope * proxy
@@ -200,7 +200,7 @@ class Corrected:
     """A mean of gold values, corrected by the proxy."""
 
     value: float
-    rest: float  # variance of a gold value that is left
+    rest: float  # remaining variance of a gold value
     base: float  # variance of the proxy's mean
     n_gold: int
     power: float
@@ -221,7 +221,7 @@ class Part:
     rest: Floats
 
     def combine(self, pool: int | None, ddof: int = 0) -> Corrected:
-        """PPI++; ``pool`` is the number of tasks where they are all there is."""
+        """Combine by PPI++; ``pool`` is the number of tasks if they are the whole population."""
         n, n_rest = len(self.value), len(self.rest)
         if n < 2 or n_rest < 2:
             raise AnnotationError(
@@ -242,7 +242,7 @@ class Part:
         return Corrected(value, float(left.var(ddof=ddof) * finite), base, n, power, alone)
 
     def find_power(self, ratio: float) -> float:
-        """How far to use the proxy, for the least variance."""
+        """Find the weight of the proxy that gives the least variance."""
         weight = self.weight / self.weight.mean()
         value, own = weight * self.value, weight * self.own
         together = float(((value - value.mean()) * (own - own.mean())).mean())
@@ -258,10 +258,10 @@ def conclude(
     n_tasks: int,
     scope: float = 0.0,
 ) -> GoldEstimate:
-    """The last part less the first if there are two, with the interval.
+    """Return the only part, or the difference of two, with its interval.
 
-    Gold labels that are all alike, or all as the proxy says, have no variance; what none of them
-    shows may still occur as often as the exact binomial bound says, over the ``scope`` of values.
+    Gold labels that are all equal, or all as the proxy says, have no variance; what none of
+    them shows may still be as frequent as the exact binomial bound allows, over ``scope``.
     """
     sign = [1.0] if len(parts) == 1 else [-1.0, 1.0]
     least = min(part.n_gold for part in parts)
@@ -290,7 +290,7 @@ def conclude(
 def take_values(
     votes: Annotations, truths: Array, of: str, label: Hashable
 ) -> tuple[Floats, Floats | None]:
-    """What is averaged of each gold task, and of each class; None where truths are no labels."""
+    """Return the value of each gold task and of each class; None if truths are not labels."""
     code, numbers = locate(votes.classes, truths), as_numbers(votes.classes)
     are_labels = bool((code >= 0).all())
     if are_labels and of != "mean":
@@ -304,7 +304,7 @@ def take_values(
     if of == "share" or values is None or are_labels:
         raise AnnotationError(
             explain(
-                f"The {of} cannot be taken of these truths.",
+                f"The {of} of these truths is not defined.",
                 first=repr(truths[0]) if label is None or not are_labels else f"label={label!r}",
                 expected="numbers for a mean; for a share some of "
                 + ", ".join(map(repr, votes.classes.tolist())),
@@ -315,7 +315,7 @@ def take_values(
 
 
 def take(values: Mapping[Hashable, float] | pd.Series, tasks: Array) -> Floats:
-    """The value of each task; none may be missing."""
+    """Return the value of each task; none may be missing."""
     series = pd.Series(values) if isinstance(values, pd.Series) else pd.Series(dict(values))
     found = series.reindex(pd.Index(tasks, tupleize_cols=False)).to_numpy(dtype=np.float64)
     if not (np.isfinite(found).all() and (found > 0).all()):
@@ -333,13 +333,13 @@ def take(values: Mapping[Hashable, float] | pd.Series, tasks: Array) -> Floats:
 def split_groups(
     groups: Mapping[Hashable, Hashable] | pd.Series | None, tasks: Array
 ) -> list[Array]:
-    """Which tasks are in the first and in the second group."""
+    """Split the tasks into the first and the second group."""
     if groups is None:
         raise ParameterError(
             explain(
                 "A difference needs groups.",
                 expected="groups={task: group, …}",
-                fix="say to which group each task belongs",
+                fix="say which group each task belongs to",
             )
         )
     named = groups if isinstance(groups, pd.Series) else pd.Series(dict(groups))
@@ -348,7 +348,7 @@ def split_groups(
     if len(names) != 2:
         raise ParameterError(
             explain(
-                f"groups names {plural(len(names), 'group')} of tasks.",
+                f"groups has {plural(len(names), 'group')} of tasks.",
                 expected="two",
                 fix="compare two groups at a time",
             )

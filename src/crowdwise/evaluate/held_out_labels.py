@@ -1,4 +1,4 @@
-"""How well methods predict labels that were held out, which needs no truth."""
+"""Prediction of held-out labels, which measures a method without truths."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Method: TypeAlias = Union[Aggregator, "Learner"]
 
 
 def choose_held_out(votes: Annotations, share: float, random_state: RandomState) -> Array:
-    """Choose annotations to hold out: at random, one of each task that has others."""
+    """Choose annotations to hold out at random, one per task that has others."""
     rng = check_random_state(random_state)
     order = rng.permutation(votes.n_annotations)
     order = order[votes.redundancy[votes.task[order]] > 1]
@@ -39,19 +39,19 @@ def choose_held_out(votes: Annotations, share: float, random_state: RandomState)
 def held_out_evidence(
     method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array
 ) -> Floats:
-    """Log-likelihood of each held-out annotation under a fit to the others."""
+    """Return the log-likelihood of each held-out annotation under a fit to the others."""
     return score_held_out(fit_to_rest(method, votes, X, asked), votes, asked)
 
 
 def fit_to_rest(method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array) -> Floats:
-    """The posterior of a fit without the held-out annotations."""
+    """Fit without the held-out annotations and return the posterior."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the first fit has given them
+        warnings.simplefilter("ignore", UserWarning)  # the first fit has shown them
         return as_array(fit_clone(method, votes.filter(~asked), X).posterior_)
 
 
 def score_held_out(posterior: Floats, votes: Annotations, asked: Array) -> Floats:
-    """Log-likelihood of each held-out annotation, by a posterior from the others."""
+    """Return the log-likelihood of each held-out annotation, by a posterior from the others."""
     kept, out = votes.filter(~asked), votes.filter(asked)
     confusion = pooled_confusion(kept, posterior)
     by_truth = confusion[out.worker, :, out.label]  # (row, truth)
@@ -61,7 +61,7 @@ def score_held_out(posterior: Floats, votes: Annotations, asked: Array) -> Float
 def compare_with_best(
     evidence: Mapping[str, Floats], settings: IntervalSettings
 ) -> dict[str, dict[str, float]]:
-    """Mean held-out evidence of each method, and how far it is behind the best one's.
+    """Return the mean held-out log-likelihood of each method, and its gap to the best one.
 
     The same annotations are held out for all methods, so that differences are paired.
     """
@@ -85,7 +85,7 @@ def _interval(values: Floats, settings: IntervalSettings) -> tuple[float, float]
 
 
 def fit_clone(method: Method, votes: Annotations, X: FeaturesLike | None) -> Method:
-    """Fit a copy of an aggregator, or of a learner, which needs features."""
+    """Fit a clone of an aggregator, or of a learner, which needs features."""
     model: Method = clone(method)
     if isinstance(model, Aggregator):
         return model.fit(votes)

@@ -1,4 +1,4 @@
-"""Decisions that do justice to rare classes."""
+"""Decisions that give rare classes their due."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ def rebalance(
 ) -> Floats | pd.DataFrame:
     """Adjust probabilities to other class frequencies.
 
-    Each class's probability is divided by how frequent the class was and multiplied by how
-    frequent it will be. By default the most probable class then has the highest balanced
-    accuracy: of all decisions, it finds the largest mean share of each class's tasks. No truth
-    is needed for it.
+    Each class's probability is divided by its old frequency and multiplied by its new one.
+    By default, the most probable class then maximizes expected balanced accuracy, the mean share
+    of each class's tasks that are labeled correctly. No truth is needed for it.
 
     Parameters
     ----------
     proba : DataFrame or array of shape (n_tasks, n_classes)
         An aggregator's ``probas_``, or ``predict_proba`` of a learner.
     prior : array of shape (n_classes,), optional
-        How frequent each class was where the probabilities were learned; an aggregator's
-        ``prior_``, or by default the mean of ``proba``.
+        Class frequencies where the probabilities were learned: an aggregator's ``prior_``, or by
+        default the mean of ``proba``.
     target : array of shape (n_classes,), optional
-        How frequent each class will be; equally by default.
+        New class frequencies; equal by default.
 
     Examples
     --------
@@ -55,19 +54,19 @@ def rebalance(
 def balanced_threshold(
     predicted: Predictions, truth: Truths, *, positive: Hashable | None = None
 ) -> float:
-    """Find the probability above which to choose one of two classes, by known truths.
+    """Find the probability threshold between two classes from known truths.
 
-    Of all thresholds, the one with the highest balanced accuracy on the tasks whose truth
-    is known, halfway between the two probabilities that it separates.
+    Among all thresholds, it has the highest balanced accuracy on the tasks whose truth is
+    known, and lies halfway between the two probabilities that it separates.
 
     Parameters
     ----------
     predicted : fitted aggregator or DataFrame
         A model with ``probas_``, or a frame of tasks x two classes.
     truth : mapping, Series or frame
-        True label by task; other tasks are ignored. Do not use those that you test on.
+        True label by task; other tasks are ignored. Do not use the tasks that you test on.
     positive : label, optional
-        The class whose probability is compared; the rarer true one by default.
+        The class whose probability is compared; by default the rarer true class.
 
     Examples
     --------
@@ -82,7 +81,7 @@ def balanced_threshold(
             explain(
                 "A threshold needs probabilities of two classes, and truths of both.",
                 expected="a frame of tasks x two classes",
-                fix="use rebalance for more classes, or where no truth is known",
+                fix="use rebalance for more than two classes, or if no truth is known",
             )
         )
     names = known.classes.tolist()
@@ -96,7 +95,7 @@ def balanced_threshold(
 
 
 def _shares(value: ArrayLike, n_classes: int, name: str) -> Floats:
-    """Positive numbers, one per class, scaled to sum to one."""
+    """Check for positive numbers, one per class, and scale them to sum to one."""
     shares = np.asarray(value, dtype=np.float64)
     if shares.shape != (n_classes,) or not (shares > 0).all():
         raise ParameterError(

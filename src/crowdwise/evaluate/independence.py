@@ -1,4 +1,4 @@
-"""A test of what most methods take for granted: that workers err independently."""
+"""A test of what most methods assume: that workers err independently."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ UNSEEN = (
 
 @dataclass(frozen=True)
 class Independence:
-    """What :func:`check_independence` finds.
+    """The result of :func:`check_independence`.
 
     Attributes
     ----------
     p_value : float
-        How often a crowd of independent workers looks at least as dependent; NaN if not tested.
+        Probability of this much dependence in a crowd of independent workers; NaN if not tested.
     correlation : float
-        Mean correlation of the errors of two workers on the same task, less what a crowd of
-        independent workers shows when truths are inferred.
+        Mean correlation of the errors of two workers on the same task, minus that of a crowd of
+        independent workers whose truths are inferred.
     labels_per_task : float
-        Labels of a task that has two or more, on average.
+        Mean number of labels, over tasks with two or more.
     worth : float
         How many labels of independent workers these are worth (Kish).
     n_tasks : int
-        Tasks that were used.
+        Number of tasks used.
     note : str
-        What the test cannot see, or why there is none.
+        What the test cannot see, or why there is no result.
     """
 
     p_value: float
@@ -51,16 +51,16 @@ class Independence:
 
     @property
     def is_dependent(self) -> bool:
-        """Whether workers demonstrably err together (at the 1 % level)."""
+        """Return whether workers demonstrably err together (at the 1 % level)."""
         return self.p_value < SIGNIFICANT
 
     @property
     def is_severe(self) -> bool:
-        """Whether, besides, labels are worth less than half as many independent ones."""
+        """Return whether labels are also worth less than half as many independent ones."""
         return self.is_dependent and self.worth < HALF * self.labels_per_task
 
     def describe(self) -> str:
-        """The result in words."""
+        """Describe the result in words."""
         chance = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
         worth = f"the {self.labels_per_task:.1f} labels of a task are worth {self.worth:.1f} "
         worth += "of independent workers"
@@ -68,8 +68,8 @@ class Independence:
             text = f"Workers err together ({chance}): {worth}. Without known truths, no method's "
             return f"{text}confidence can be trusted here."
         if self.is_dependent:
-            text = f"Workers err together to some degree ({chance}): {worth}. Methods that take "
-            return f"{text}them for independent are too confident."
+            text = f"Workers err together to some degree ({chance}): {worth}. Methods that assume "
+            return f"{text}independence are overconfident."
         if np.isnan(self.p_value):
             return self.note
         return f"No clear sign that workers err together ({chance}). {UNSEEN}"
@@ -80,16 +80,16 @@ def check_independence(
 ) -> Independence:
     """Test whether workers err independently, given the truths.
 
-    Dawid and Skene's model, in which they do, is fitted, and the statistic is the mean
-    correlation of two workers' errors on the same task. Crowds are then drawn from the fitted
-    model, with the same tasks and workers, and the model is fitted to each: a parametric
-    bootstrap, with Student's t for the tail, since it takes few crowds. Of more than 30,000
-    annotations a sample of tasks is tested.
+    Dawid and Skene's model, in which they do, is fitted; the statistic is the mean correlation
+    of two workers' errors on the same task. Crowds are then drawn from the fitted model, with the
+    same tasks and workers, and the model is fitted to each: a parametric bootstrap, with
+    Student's t for the tail because there are few crowds. Above 30,000 annotations, a sample of
+    tested.
 
-    It sees copying, and tasks on which many err, be they hard or misleading, where others
-    dissent. It does not see errors that nearly all share. Nearly every real crowd is dependent
+    It detects copying, and tasks on which many workers err, whether hard or misleading, if others
+    dissent. It does not detect errors that nearly all share. Nearly every real crowd is dependent
     to some degree; ``worth`` says how much it matters. ``crowdwise bench independence`` measures
-    how often the test is wrong, and how often it finds what is there.
+    how often the test is wrong, and how often it finds real dependence.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What an agreement number means, in words."""
+"""Agreement figures in words."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from crowdwise.errors import plural
 from crowdwise.evaluate.intervals import Estimate
 from crowdwise.evaluate.label_counts import LabelCounts
 
-# Landis and Koch (1977), doi:10.2307/2529310; from the top down.
+# Landis and Koch (1977), doi:10.2307/2529310; from the highest down.
 KAPPA_WORDS = (
     (0.8, "almost perfect"),
     (0.6, "substantial"),
@@ -25,7 +25,7 @@ FEW_TASKS = 30
 
 
 def interpret(measure: str, estimate: Estimate, table: LabelCounts) -> str:
-    """One or two plain sentences about a number of :func:`~.agreement.agreement`."""
+    """Interpret a figure of :func:`~.agreement.agreement` in one or two plain sentences."""
     if np.isnan(estimate.value):
         return f"Not defined. {estimate.note}"
     if measure == "observed agreement":
@@ -41,7 +41,7 @@ def interpret(measure: str, estimate: Estimate, table: LabelCounts) -> str:
 
 
 def explain_undefined(table: LabelCounts) -> str:
-    """Why there is no number for these annotations."""
+    """Explain why there is no figure for these annotations."""
     if not table.counts.shape[0]:
         return "There are no annotations."
     if not table.shared.any():
@@ -64,14 +64,14 @@ def _caveats(estimate: Estimate) -> list[str]:
     if estimate.low == estimate.high:
         found.append("All tasks give the same value, so the interval cannot say how far off it is.")
     elif estimate.n_tasks < FEW_TASKS:
-        found.append(f"From {plural(estimate.n_tasks, 'task')} only: mind the interval.")
+        found.append(f"From {plural(estimate.n_tasks, 'task')} only: see the interval.")
     if estimate.note:
         found.append(estimate.note)
     return found
 
 
 def _paradox(measure: str, estimate: Estimate, table: LabelCounts) -> list[str]:
-    """Explain a low number beside high agreement, which rare classes cause."""
+    """Explain a low figure beside high agreement, which rare classes cause."""
     if "Gwet" in measure or not table.shared.any():
         return []
     size = table.size[table.shared]
@@ -85,7 +85,7 @@ def _paradox(measure: str, estimate: Estimate, table: LabelCounts) -> list[str]:
     return [
         f"It is low although {same:.0%} of pairs agree, because {share[top]:.0%} of the labels are "
         f"{_plain(table.classes[top])} and would mostly agree by chance; the rare labels are "
-        "what workers disagree on. Read Gwet's coefficient beside it."
+        "what workers disagree on. See also Gwet's coefficient."
     ]
 
 

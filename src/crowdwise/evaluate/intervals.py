@@ -1,4 +1,4 @@
-"""Intervals: how far a number may be from the one that more data would give."""
+"""Intervals: how far a figure may be from the one that more data would give."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ NAN = float("nan")
 
 
 class IntervalSettings(TypedDict, total=False):
-    """How intervals are drawn; see :func:`bootstrap`."""
+    """Settings of intervals; see :func:`bootstrap`."""
 
     n_resamples: int
     confidence: float
@@ -28,16 +28,16 @@ class IntervalSettings(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, the interval around it, and how many tasks it rests on.
+    """A number with its interval, and the number of tasks it is based on.
 
     Attributes
     ----------
     value, low, high : float
-        The number and its interval; NaN where there is none.
+        The number and its interval; NaN if there is none.
     n_tasks : int
-        Tasks that were used.
+        Number of tasks used.
     note : str
-        Why there is no number, or what to know about it, such as the order of classes taken.
+        Why there is no number, or something to know about it, such as the order of classes.
     """
 
     value: float
@@ -58,28 +58,28 @@ def bootstrap(
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> tuple[float, float]:
-    """Interval of a statistic of column sums, from rows drawn with replacement.
+    """Return a bootstrap interval of a statistic of column sums, resampling rows.
 
     The interval is Efron's bias-corrected and accelerated one (BCa). Agreement is bounded
     and skewed, and plain percentiles miss the truth more often: in simulations with 20 tasks
     and rare classes, 95% intervals of kappa covered it in 89% of cases, BCa's in 92%. The
-    sums without each row are at hand, so the correction costs next to nothing.
+    sums without each row are available anyway, so the correction costs next to nothing.
 
-    Rows beyond 4,096 are first added up in that many groups at random, and the groups are
-    resampled. The spread of the sums stays the same; its own error is about 1%.
+    Rows beyond 4,096 are first summed into that many random groups, and the groups are
+    resampled. The spread of the sums stays the same, with an error of about 1%.
 
     Parameters
     ----------
     rows : array or sparse array of shape (n, n_columns)
-        What each task adds to the sums.
+        The contribution of each task to the sums.
     statistic : callable
         Takes sums of shape (m, n_columns) and returns m values, NaN where undefined.
     n_resamples : int, default=1000
-        How many times to resample; 0 for no interval.
+        Number of resamples; 0 for no interval.
     confidence : float, default=0.95
-        How often the interval should cover the true value.
+        Coverage of the interval.
     random_state : int or RandomState, default=0
-        The seed.
+        Random seed.
 
     References
     ----------
@@ -105,7 +105,7 @@ def bootstrap(
 
 
 def bca_levels(value: float, drawn: Floats, left_out: Floats, confidence: float) -> Floats:
-    """Which quantiles of the resampled values bound the interval."""
+    """Return the quantiles of the resampled values that bound the interval."""
     below = (np.sum(drawn < value) + 0.5 * np.sum(drawn == value)) / len(drawn)
     bias = ndtri(np.clip(below, 0.5 / len(drawn), 1 - 0.5 / len(drawn)))
     pull = left_out[np.isfinite(left_out)]
@@ -118,7 +118,7 @@ def bca_levels(value: float, drawn: Floats, left_out: Floats, confidence: float)
 
 
 def group_rows(rows: Floats | csr_array, most: int, rng: np.random.RandomState) -> Floats:
-    """The rows as a dense array, summed in at most this many random groups of similar size."""
+    """Sum the rows in at most this many random groups of similar size, as a dense array."""
     n = rows.shape[0]
     table = csr_array(rows)
     if n <= most:
@@ -131,7 +131,7 @@ def group_rows(rows: Floats | csr_array, most: int, rng: np.random.RandomState) 
 def draw_resamples(
     n: int, width: int, n_resamples: int, rng: np.random.RandomState
 ) -> Iterator[Floats]:
-    """How often each of ``n`` rows is drawn, in blocks of shape (resamples, n)."""
+    """Draw how often each of ``n`` rows occurs, in blocks of shape (resamples, n)."""
     at_once = max(MOST_CELLS // max(4 * n, width), 1)
     for done in range(0, n_resamples, at_once):
         size = min(at_once, n_resamples - done)
@@ -141,7 +141,7 @@ def draw_resamples(
 
 
 def wilson(right: ArrayLike, total: ArrayLike, confidence: float = 0.95) -> tuple[Array, Array]:
-    """Interval of a share, from how many of how many; 0 to 1 when there is nothing to count.
+    """Return Wilson's interval of a share, from counts; 0 to 1 if the total is 0.
 
     References
     ----------
@@ -165,7 +165,7 @@ def wilson(right: ArrayLike, total: ArrayLike, confidence: float = 0.95) -> tupl
 
 
 def credible(right: ArrayLike, total: ArrayLike, confidence: float = 0.95) -> tuple[Array, Array]:
-    """Interval of a share under Jeffreys' prior; counts need not be whole.
+    """Return the interval of a share under Jeffreys' prior; counts need not be whole numbers.
 
     Near 0 and 1 it is widened to include the share itself.
 
@@ -182,13 +182,13 @@ def credible(right: ArrayLike, total: ArrayLike, confidence: float = 0.95) -> tu
 
 
 def normal(value: float, error: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of a number with a known standard error."""
+    """Return the interval of a number with a known standard error."""
     half = float(ndtri(0.5 + confidence / 2)) * error
     return value - half, value + half
 
 
 def check_interval(n_resamples: int, confidence: float) -> None:
-    """Refuse settings that no interval can have."""
+    """Refuse invalid interval settings."""
     if n_resamples < 0:
         raise ParameterError(
             f"n_resamples={n_resamples} is too small.\n  expected: 0 or more"

@@ -1,4 +1,4 @@
-"""Errors of judges within the true classes, and how they go together."""
+"""Errors of judges within the true classes, and their correlations."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from crowdwise.evaluate.intervals import NAN, Estimate, bootstrap
 from crowdwise.inference.ratings import Correlations, dense_blocks
 from crowdwise.typing import Array, Floats, Ints
 
-MOST_GROUPS, MOST_CELLS = 1000, 20_000_000  # of tasks that are resampled together
+MOST_GROUPS, MOST_CELLS = 1000, 20_000_000  # groups of tasks that are resampled together
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Products of two judges' errors and counts of common tasks, by group of tasks."""
+    """Products of two judges' errors, and counts of shared tasks, by group of tasks."""
 
     product: Floats  # (group, judge, judge)
     common: Floats  # (group, judge, judge)
@@ -30,7 +30,7 @@ class Errors:
 
     @classmethod
     def of(cls, votes: Annotations, proba: Floats, rng: np.random.RandomState) -> Errors:
-        """Errors within classes, to which tasks belong with probabilities (task, class)."""
+        """Compute errors within classes, from P(class) of each task (task, class)."""
         used = np.flatnonzero(proba.sum(axis=1) > 0)
         n_judges = votes.n_workers
         most = max(min(MOST_GROUPS, MOST_CELLS // (2 * n_judges**2)), 50)
@@ -63,7 +63,7 @@ class Errors:
     def count_effective(
         self, n_resamples: int, confidence: float, rng: np.random.RandomState
     ) -> Estimate:
-        """How many independent judges the panel is worth, by the mean correlation."""
+        """Estimate how many independent judges the panel is worth, from the mean correlation."""
         n_groups, n_judges = self.product.shape[:2]
         square = n_judges**2
         off = ~np.eye(n_judges, dtype=bool)
@@ -88,7 +88,7 @@ class Errors:
         return Estimate(value, low, high)
 
     def list_pairs(self, workers: Array, confidence: float | None) -> pd.DataFrame:
-        """The correlation of each two judges, its interval by the jackknife over groups."""
+        """List the correlation of each pair of judges, with a jackknife interval over groups."""
         product, common = self.product.sum(axis=0), self.common.sum(axis=0)
         first, second = np.triu_indices(len(workers), 1)
         value = correlations(product, common)[first, second].clip(-0.9999, 0.9999)
@@ -112,7 +112,7 @@ class Errors:
 
 
 def widen(confidence: float, n: int) -> float:
-    """The level at which resamples of few tasks are as wide as intervals of Student's t.
+    """Return the level at which resamples of few tasks are as wide as Student's t intervals.
 
     Hesterberg (2015). What teachers should know about the bootstrap. The American Statistician
     69(4). doi:10.1080/00031305.2015.1089789
@@ -122,7 +122,7 @@ def widen(confidence: float, n: int) -> float:
 
 
 def parts_of(rows: slice, ends: Ints) -> Iterator[tuple[int, slice]]:
-    """Groups of rows that have some in a block, and which rows of the block those are."""
+    """Yield the groups with rows in a block, and which rows of the block those are."""
     first, last = np.searchsorted(ends, [rows.start, rows.stop - 1], side="right") - 1
     for g in range(first, last + 1):
         start, stop = max(ends[g], rows.start), min(ends[g + 1], rows.stop)
@@ -130,7 +130,7 @@ def parts_of(rows: slice, ends: Ints) -> Iterator[tuple[int, slice]]:
 
 
 def table_of(votes: Annotations, value: Floats) -> csr_array:
-    """Values of annotations as tasks x judges, repeats averaged; 0 where there is none."""
+    """Arrange values of annotations as tasks x judges; repeats are averaged, 0 means none."""
     place = (votes.task, votes.worker)
     table = csr_array((value, place), shape=votes.shape)
     count = csr_array((np.ones(len(value)), place), shape=votes.shape)
@@ -139,7 +139,7 @@ def table_of(votes: Annotations, value: Floats) -> csr_array:
 
 
 def rate_class(votes: Annotations, k: int) -> Floats:
-    """The score of each annotation; without scores, how far it says class ``k``."""
+    """Return each annotation's score, or without scores, how much it supports class ``k``."""
     if votes.score is not None:
         return votes.score
     if votes.soft is not None:
@@ -148,7 +148,7 @@ def rate_class(votes: Annotations, k: int) -> Floats:
 
 
 def correlations(product: Floats, common: Floats) -> Floats:
-    """Correlations from sums of products and counts, over the last two axes; NaN if unknown."""
+    """Compute correlations from sums of products and counts, over the last two axes."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = product / common
         own = np.diagonal(mean, axis1=-2, axis2=-1)

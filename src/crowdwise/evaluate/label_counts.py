@@ -1,4 +1,4 @@
-"""Label counts of each task, which is all that most agreement measures need."""
+"""Label counts of each task, which are all that most agreement measures need."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,7 +23,7 @@ CELLS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """How many workers gave each label, on the tasks that have any."""
+    """How many workers gave each label, for tasks with any labels."""
 
     counts: csr_array  # (task, class)
     classes: Array
@@ -31,12 +31,12 @@ class LabelCounts:
 
     @cached_property
     def size(self) -> Floats:
-        """Labels of each task."""
+        """Number of labels of each task."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     @cached_property
     def shared(self) -> Array:
-        """Which tasks have two labels or more."""
+        """Whether each task has two labels or more."""
         return self.size > 1
 
     @cached_property
@@ -49,7 +49,7 @@ def once_per_worker(annotations: AnnotationsLike) -> Annotations:
     """Keep at most one label per worker and task, all of equal weight.
 
     Agreement is between workers: one who labels a task twice counts once, with the last
-    label, and weights do not matter (but an annotation of weight 0 is left out).
+    label; weights do not matter, except that annotations of weight 0 are left out.
     A soft label counts as its most probable class.
     """
     data = as_annotations(annotations)
@@ -73,10 +73,10 @@ def label_counts(annotations: Annotations) -> LabelCounts:
 
 
 def sum_similarity(table: LabelCounts, kernel: Floats | None) -> Floats:
-    """Sum the similarity of all ordered pairs of each task's labels, a label with itself too.
+    """Sum the similarity of all ordered pairs of each task's labels, self-pairs included.
 
-    ``kernel[k, l]`` is how similar classes k and l are, 1 for a class and itself; None
-    is for classes that are similar only to themselves.
+    ``kernel[k, l]`` is the similarity of classes k and l, 1 on the diagonal; None means that
+    different classes are not similar at all.
     """
     counts = table.counts
     if kernel is None:
@@ -89,13 +89,13 @@ def sum_similarity(table: LabelCounts, kernel: Floats | None) -> Floats:
 
 
 def expected_similarity(shares: Floats, kernel: Floats | None) -> Floats:
-    """Similarity of two labels drawn from the same shares; one value per row."""
+    """Return the expected similarity of two labels drawn from the same shares, one per row."""
     other = shares if kernel is None else shares @ kernel
     return np.einsum("rk,rk->r", shares, other)
 
 
 def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
-    """How similar two classes are under named weights, or under a matrix of them."""
+    """Return the similarity of classes under named weights, or under a weight matrix."""
     if isinstance(weights, str):
         if weights not in WEIGHTS:
             raise ParameterError(
@@ -116,14 +116,14 @@ def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
             explain(
                 f"The weights have shape {kernel.shape} for {len(classes)} classes.",
                 expected="one number for each pair of classes, 1 for a class and itself",
-                fix="give one row and one column for each class, in their order",
+                fix="give one row and one column per class, in the order of the classes",
             )
         )
     return kernel
 
 
 def level_kernel(level: str, table: LabelCounts) -> Floats | None:
-    """How similar two classes are at a level of measurement (Krippendorff's distances)."""
+    """Return the similarity of classes at a level of measurement (Krippendorff's distances)."""
     if level not in LEVELS:
         raise ParameterError(
             f"level={level!r} is unknown.\n  expected: {', '.join(LEVELS)}"
@@ -144,19 +144,19 @@ def _refuse_many(classes: Array) -> None:
 
 
 def _ratio_kernel(classes: Array) -> Floats:
-    """Similarity of numbers with a true zero: their gap counts relative to their sum."""
+    """Return the similarity of numbers with a true zero: their gap relative to their sum."""
     values = _numbers(classes, "ratio")
     gap, total = values[:, None] - values, values[:, None] + values
     return _nearness(np.divide(gap, total, out=np.zeros_like(gap), where=total > 0) ** 2)
 
 
 def _nearness(gap: Floats) -> Floats:
-    """One minus the gap, with the widest gap as 1."""
+    """Return one minus the gap, scaled so that the widest gap is 1."""
     return 1 - gap / max(gap.max(initial=0), 1e-300)
 
 
 def _middle_ranks(table: LabelCounts) -> Floats:
-    """Where the middle of each class stands among all labels that share a task, in order."""
+    """Return the middle rank of each class among all labels of shared tasks."""
     number = np.asarray(table.counts[np.flatnonzero(table.shared)].sum(axis=0), dtype=np.float64)
     order = np.argsort(ordered_values(table.classes), kind="stable")
     ranks = np.empty_like(number)
@@ -165,13 +165,13 @@ def _middle_ranks(table: LabelCounts) -> Floats:
 
 
 def ordered_values(classes: Array) -> Floats:
-    """The classes as numbers where they are numbers, else their positions in ``classes``."""
+    """Return the classes as numbers if they are numbers, else their positions."""
     values = as_numbers(classes)
     return np.arange(len(classes), dtype=np.float64) if values is None else values
 
 
 def note_order(kernel: Floats | None, classes: Array) -> str:
-    """Say which order a similarity of classes follows, where that is not plain."""
+    """Say which order a similarity of classes follows, unless it is obvious."""
     if kernel is None:
         return ""
     return describe_order(classes[np.argsort(ordered_values(classes), kind="stable")])

@@ -1,4 +1,4 @@
-"""Learning curves: what a method makes of fewer labels per task, measured by leaving some out."""
+"""Learning curves: results with fewer labels per task, measured by leaving labels out."""
 
 import logging
 import time
@@ -18,7 +18,7 @@ from crowdwise.errors import ParameterError, explain
 from crowdwise.evaluate.truth_alignment import align_predictions, correct_shares
 from crowdwise.typing import Floats, RandomState
 
-LABELS_PER_TASK = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)  # worth trying
+LABELS_PER_TASK = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)  # points of the curve
 
 log = logging.getLogger("crowdwise.evaluate")
 
@@ -38,7 +38,7 @@ class Fit:
 
 
 def fit_and_time(model: Aggregator, data: Annotations) -> Fit:
-    """Fit, and note how long it took and whether it converged."""
+    """Fit a model, and record its running time and whether it converged."""
     name = type(model).__name__
     log.info("fitting %s", name)
     start = time.perf_counter()
@@ -53,7 +53,7 @@ def fit_and_time(model: Aggregator, data: Annotations) -> Fit:
 
 
 def same_labels(posterior: Floats, other: Floats) -> float:
-    """Share of tasks with the same label under both; tied labels count their share of it."""
+    """Return the share of tasks with the same label under both; ties count in part."""
     one, two = tied(posterior), tied(other)
     both = (one & two).sum(axis=1) / (one.sum(axis=1) * two.sum(axis=1))
     return float(both.mean()) if len(both) else float("nan")
@@ -68,10 +68,10 @@ def fit_with_fewer_labels(
     n_draws: int,
     random_state: RandomState,
 ) -> tuple[Floats, Floats]:
-    """Fit to random subsets with at most so many labels per task.
+    """Fit to random subsets with at most this many labels per task.
 
-    Returns, for each draw, the share of tasks that keep the label they have under ``whole``, and
-    the share whose label is right; the latter is NaN where no truth is known.
+    Returns, for each draw, the share of tasks that keep their label under ``whole``, and the
+    share whose label is right; the latter is NaN if no truth is known.
     """
     rng = check_random_state(random_state)
     kept, right = np.empty(n_draws), np.full(n_draws, np.nan)

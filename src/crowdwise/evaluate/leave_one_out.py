@@ -1,4 +1,4 @@
-"""The truth of each task that the other workers imply."""
+"""The truth of each task as implied by the other workers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,32 +16,32 @@ ROWS_AT_ONCE = 1 << 19
 
 @dataclass(frozen=True)
 class LeftOutBlock:
-    """One block of annotations beside the truth that the other workers of the task imply."""
+    """A block of annotations with the truths that the tasks' other workers imply."""
 
     rows: slice  # of the annotations
     worker: Ints  # (row,)
     label: Ints  # (row,)
     truth: Floats  # (row, class): P(truth | the others' labels)
-    plurality: Ints  # (row,): the class most of the others gave, or gold
+    plurality: Ints  # (row,): gold, or the class that most of the others gave
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """Goes over the annotations, each time without the one that it looks at.
+    """Visits each annotation with the evidence of all but that one.
 
-    A worker's own label sways the truth that is inferred from it, so that a spammer looks
-    informed when tasks have few labels. Here the evidence of the own label is removed.
+    A worker's own label influences the truth that is inferred from it, so a spammer looks
+    informed when tasks have few labels. Here the evidence of the worker's own label is removed.
     """
 
     annotations: Annotations
     table: Floats  # (worker * class + label, truth): log P(label | truth)
     log_prior: Floats  # (truth,)
     gold: Ints | None  # (task,): class number, -1 where unknown
-    mask: Floats | None  # (task, truth): log of 0 where gold rules a truth out
+    mask: Floats | None  # (task, truth): -inf where gold rules a truth out
 
     @classmethod
     def of(cls, annotations: Annotations, posterior: Floats, gold: Ints | None) -> Self:
-        """Prepare from any method's posterior: one step of Dawid and Skene's, pooled."""
+        """Prepare from any method's posterior: one pooled step of Dawid and Skene's."""
         n_classes = annotations.n_classes
         confusion = pooled_confusion(annotations, posterior)
         table = np.log(confusion).swapaxes(1, 2).reshape(-1, n_classes)
@@ -55,7 +55,7 @@ class LeaveOneOut:
         )
 
     def blocks(self) -> Iterator[LeftOutBlock]:
-        """All annotations, a block of whole tasks at a time."""
+        """Yield all annotations, one block of whole tasks at a time."""
         data, n_classes = self.annotations, self.annotations.n_classes
         start, step = 0, max(ROWS_AT_ONCE * 4 // max(n_classes, 4), 1)
         with progress.bar("leaving labels out", data.n_tasks, "task") as bar:
@@ -81,7 +81,7 @@ class LeaveOneOut:
         return LeftOutBlock(rows, worker, label, others, self._plurality(start, stop, task, label))
 
     def _plurality(self, start: int, stop: int, task: Ints, label: Ints) -> Ints:
-        """The label most of the others gave: no model, so nothing of the own label is left."""
+        """Return the label most others gave, which leaves no trace of the worker's own."""
         n_classes = self.annotations.n_classes
         votes = np.bincount(task * n_classes + label, minlength=(stop - start) * n_classes)
         others = votes.reshape(-1, n_classes)[task]

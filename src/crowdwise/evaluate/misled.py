@@ -1,4 +1,4 @@
-"""What labels cannot exclude: that all workers are misled together on some of the tasks."""
+"""What labels cannot rule out: that all workers are misled together on some of the tasks."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from crowdwise.annotations import Annotations
 from crowdwise.inference import MemoryEngine, fingerprint, normalize
 from crowdwise.typing import Floats, Ints
 
-CROWDS = 0.2  # probability that a crowd is misled at all
-TASKS = 0.2  # the most tasks that it is misled on
-DEPENDENT = 0.25  # and how many more where workers demonstrably err together
-LEVELS = 50  # shares of tasks between nothing and the most
-ROUNDS = 30  # of finding the class shares behind those of the crowd's answers
+CROWDS = 0.2  # prior probability that a crowd is misled at all
+TASKS = 0.2  # maximum share of tasks that it is misled on
+DEPENDENT = 0.25  # added to it if workers demonstrably err together
+LEVELS = 50  # grid of shares between 0 and the maximum
+ROUNDS = 30  # EM steps to find the class shares behind the crowd's answers
 TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class Misled:
-    """On a share of the tasks the crowd agrees upon a class that is not the true one.
+    """A crowd that, on a share of the tasks, agrees on a class that is not the true one.
 
-    What independent workers would mean by their labels, the crowd's answer, is then not the
-    truth, and labels show nothing of it: one crowd in five is believed to be misled, on a share
-    of the tasks that may be anything up to a fifth, or up to 45 % where workers demonstrably
-    err together. Known truths tell more.
+    The crowd's answer, which is what independent workers would mean by their labels, is then not
+    the truth, and labels do not show it. By prior belief, one crowd in five is misled, on a share
+    of the tasks between 0 and a fifth, or up to 45 % if workers demonstrably err together. Known
+    truths update this belief.
     """
 
     votes: Floats  # (task, class)
-    rates: Floats  # shares of tasks, 0 first
-    log_prior: Floats  # of each
-    known: MemoryEngine | None  # tasks with a known truth, as if it were not known
-    truth: Ints  # of these
+    rates: Floats  # shares of tasks, starting with 0
+    log_prior: Floats  # of each rate
+    known: MemoryEngine | None  # tasks with a known truth, treated as unknown
+    truth: Ints  # of those tasks
 
     @classmethod
     def of(cls, data: Annotations, gold: Ints | None) -> Misled:
@@ -50,7 +50,7 @@ class Misled:
         return cls(data.votes(), rates, np.log(prior), known, truth)
 
     def rate(self, level: float, log_shares: Floats, table: Floats) -> float:
-        """On how many of the tasks, given what these workers would say of known truths.
+        """Return the share of misled tasks, given what these workers would say of known truths.
 
         It is the quantile at this level, from 0 to 1.
         """
@@ -67,10 +67,10 @@ class Misled:
     def draw_truths(
         self, answers: Ints, rate: float, gold: Ints | None, rng: np.random.Generator
     ) -> Ints:
-        """Truths behind the crowd's answers, if it is misled on this share of the tasks.
+        """Draw truths behind the crowd's answers, if it is misled on this share of the tasks.
 
-        What it is misled to is somewhere between any class, all as often, and the classes that
-        it names most.
+        Its wrong answers lie somewhere between a uniform choice of class and the classes that the
+        crowd names most.
         """
         n_classes = self.votes.shape[1]
         if not rate or n_classes < 2:
@@ -92,13 +92,13 @@ class Misled:
 
 
 def say(shares: Floats, rate: float, to: Floats, leaves: Floats) -> Floats:
-    """How often the crowd says each class, given how often each is true."""
+    """Return how often the crowd says each class, given how often each is true."""
     misled = shares * leaves
     return np.maximum((1.0 - rate) * shares + to * (misled.sum() - misled), TINY)
 
 
 def find_shares(said: Floats, rate: float, to: Floats, leaves: Floats) -> Floats:
-    """The class shares that make what the crowd says most probable, by EM."""
+    """Find by EM the class shares that make the crowd's answers most probable."""
     shares = said
     for _ in range(ROUNDS):
         ratio = said / say(shares, rate, to, leaves)

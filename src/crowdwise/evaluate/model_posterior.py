@@ -17,7 +17,7 @@ from crowdwise.typing import Floats, GoldLike
 def model_posterior(
     data: Annotations, model: Aggregator | pd.DataFrame | None, gold: GoldLike
 ) -> Floats:
-    """The posterior of a fitted model or of a frame; any other model is fitted first."""
+    """Return the posterior of a fitted model or frame; other models are fitted first."""
     if not data.n_annotations:
         return data.shares()
     if model is None:

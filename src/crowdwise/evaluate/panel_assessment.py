@@ -1,4 +1,4 @@
-"""What a panel of judges is worth, how right it is, what it costs, and what to do next."""
+"""Assessment of a panel of judges: worth, accuracy, cost, and what to do next."""
 
 from __future__ import annotations
 
@@ -22,33 +22,32 @@ from crowdwise.io.gold import find_truths
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, RandomState
 
 N_FOLDS = 5
-MANY = 500  # gold labels from which they tell more about single judges than all tasks without
-EXPECTED = "what the panel expects of itself; only gold labels can tell"
+MANY = 500  # gold labels that tell more about single judges than all tasks without gold
+EXPECTED = "the panel's own expectation; only gold labels can tell"
 CROSS_FITTED = "on gold labels that the panel had not learned from"
 
 
 @dataclass(frozen=True)
 class PanelAssessment:
-    """What is known of a panel of judges.
+    """An assessment of a panel of judges.
 
     Attributes
     ----------
     dependence : Dependence
-        How far the judges err together; with the gold labels if there are 20 or more. Which
-        judges cluster and which are redundant rests on all tasks, with the panel's posterior for
-        the truth, until there are 500 gold labels.
+        Dependence between the judges, based on gold labels if there are 20 or more. With fewer
+        than 500 gold labels, clusters and redundant judges are found on all tasks, with the
+        panel's posterior as the truth.
     accuracy : Estimate
-        Share of the panel's labels that are right; without gold labels what it expects, without
-        an interval.
+        Share of the panel's labels that are right; without gold labels, its own expectation
+        without an interval.
     estimate : Estimate
         The share of ``label``, or the mean of truths that are numbers, over all tasks.
     of : str
         What is estimated, in words.
-    judges : DataFrame
-        ``dependence.judges`` with accuracy on the gold labels, the share of tasks that the judge
-        rated, the share it declined, and its price if known.
+    ``dependence.judges`` with accuracy on the gold labels, the share of tasks that the judge
+    rated, the share without an answer, and the judge's price if known.
     costs : DataFrame or None
-        With prices: of all judges and of those that are not redundant, the price of a task and,
+        With prices, for all judges and for those that are not redundant: the price of a task and,
         with gold labels, the accuracy and the price of a correct label.
     """
 
@@ -69,7 +68,7 @@ def assess_panel(
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> PanelAssessment:
-    """Assess a panel of judges, with some gold labels or without.
+    """Assess a panel of judges, with or without gold labels.
 
     Parameters
     ----------
@@ -79,13 +78,13 @@ def assess_panel(
         Truths of ten tasks or more, drawn at random: labels, or numbers on the scale of the
         scores.
     label : label, optional
-        The class whose share is estimated; the last one if not given.
+        The class whose share is estimated; the last one by default.
     prices : mapping or Series from worker to number, optional
-        What a label of each judge costs.
+        The price of a label by each judge.
     confidence : float, default=0.95
-        How often an interval should cover the true value.
+        Coverage of the intervals.
     random_state : int or RandomState, default=0
-        The seed.
+        Random seed.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def assess_panel(
     seed = int(rng.randint(1 << 30))
     enough = known.labels if known is not None and known.n_labels >= LEAST_TASKS else None
     found = dependence(votes, random_state=seed)
-    if enough is not None:  # for the number and pairs; judges are compared on all tasks
+    if enough is not None:  # for the effective number and pairs; judges use all tasks
         known_errors = dependence(votes, enough, confidence=confidence, random_state=seed)
         every = {"judges": found.judges, "families": found.families}
         found = known_errors if len(enough) >= MANY else replace(known_errors, **every)
@@ -118,11 +117,11 @@ def assess_panel(
 
 @dataclass(frozen=True)
 class Gold:
-    """Truths of some tasks, and the classes they stand for."""
+    """Truths of some tasks, and the classes they correspond to."""
 
     place: Ints
     values: Array
-    code: Ints  # (gold,): class, -1 where a truth stands for none
+    code: Ints  # (gold,): class, -1 if it matches no class
     tasks: Array
     classes: Array
 
@@ -150,14 +149,14 @@ class Gold:
         return self.take(np.ones(len(self.place), dtype=bool))
 
     def take(self, kept: Array) -> dict[Hashable, Hashable]:
-        """The classes of some gold tasks, by task."""
+        """Return the classes of some gold tasks, by task."""
         kept = kept & (self.code >= 0)
         names = self.classes[self.code[kept]].tolist()
         return dict(zip(self.tasks[kept].tolist(), names, strict=True))
 
 
 def find_codes(votes: Annotations, values: Array) -> Ints:
-    """The class of each truth; of a number on the scale of the scores, the side of their cut."""
+    """Return each truth's class; numbers on the scale of the scores are cut like these."""
     code = locate(votes.classes, values)
     numbers = as_numbers(values)
     if (code >= 0).all() or votes.score is None or numbers is None or votes.n_classes != 2:
@@ -174,7 +173,7 @@ def describe(
     known: Gold | None,
     prices: Mapping[Hashable, float] | pd.Series | None,
 ) -> pd.DataFrame:
-    """What is known of each judge, with its own accuracy, how often it declined, its price."""
+    """Describe each judge, with its accuracy, missing answers and price."""
     pairs = np.unique(votes.task * np.int64(votes.n_workers) + votes.worker)
     rated = np.bincount(pairs % votes.n_workers, minlength=votes.n_workers)
     said_no = np.zeros(votes.n_workers)
@@ -200,7 +199,7 @@ def describe(
 
 
 def take_prices(votes: Annotations, prices: Mapping[Hashable, float] | pd.Series) -> Floats:
-    """The price of a label of each judge; none may be missing."""
+    """Return the price of a label by each judge; none may be missing."""
     given = prices if isinstance(prices, pd.Series) else pd.Series(dict(prices), dtype=object)
     own = pd.to_numeric(given.reindex(pd.Index(votes.workers, tupleize_cols=False)), "coerce")
     bad = ~(own >= 0).to_numpy(dtype=bool)
@@ -219,7 +218,7 @@ def take_prices(votes: Annotations, prices: Mapping[Hashable, float] | pd.Series
 def measure_accuracy(
     votes: Annotations, known: Gold | None, confidence: float, seed: int
 ) -> Estimate:
-    """How often the panel is right on gold tasks that it did not learn from."""
+    """Measure how often the panel is right on gold tasks that it did not learn from."""
     if known is None or known.n_labels < LEAST_GOLD:
         sure = JudgePanel().fit(votes).posterior_.max(axis=1)
         return Estimate(float(sure.mean()), n_tasks=votes.n_tasks, note=EXPECTED)
@@ -238,7 +237,7 @@ def measure_accuracy(
 def estimate_number(
     votes: Annotations, known: Gold | None, confidence: float, seed: int, label: Hashable
 ) -> tuple[str, Estimate]:
-    """The share of a class, or the mean of truths that are numbers, and what it is of."""
+    """Estimate the share of a class, or the mean of truths that are numbers; name it, too."""
     chosen = votes.classes[-1] if label is None else label
     what = f"share of {chosen}"
     if known is None:

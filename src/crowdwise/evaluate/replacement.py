@@ -1,4 +1,4 @@
-"""Whether a model may label in the place of people: the alternative annotator test."""
+"""The alternative annotator test: whether a model's labels may replace people's."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from crowdwise.io.gold import find_truths
 from crowdwise.io.truths import align_truths
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, RandomState
 
-FEW = 30  # tasks below which Wilcoxon's test takes the place of the t test
+FEW = 30  # tasks below which Wilcoxon's test replaces the t test
 LEAST_PEOPLE = 3
 TIE = 1e-9
 ASSUMES = (
-    "Assumes that these people stand for those whose labels count, and these tasks, drawn at "
-    "random, for those to be labeled; that people labeled without seeing the model's labels or "
+    "Assumes that these people represent those whose labels count, and these tasks, drawn at "
+    "random, those to be labeled; that people labeled without seeing the model's labels or "
     "each other's; and that people are right on average: the test compares with people, not with "
-    "the truth, so that a mistake most of them share counts for whoever makes it. A model may win "
-    "and still be wrong where people agree."
+    "the truth, so a mistake that most of them share counts in favor of whoever makes it. A model "
+    "may win and still be wrong where people agree."
 )
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """How a model does in the place of each person.
+    """How a model compares with each person.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class Replacement:
     winning_rate : float
         Share of people against whom it wins (omega).
     advantage : Estimate
-        How often, on average over people, the model agrees with the other people at least as
+        How often, averaged over people, the model agrees with the other people at least as
         well as the person does (rho); the interval is over tasks.
     people : DataFrame
         By person: n_tasks, on which others labeled too; advantage, and person_advantage, the
-        same the other way round; p_value of a model that is worse by ``epsilon`` or more, and
-        whether the model wins. Without p_value where tasks are fewer than ``min_tasks``.
+        same with the roles exchanged; p_value of a model that is worse by ``epsilon`` or more,
+        and whether the model wins. There is no p_value below ``min_tasks`` tasks.
     note : str
         What the result assumes.
     """
@@ -72,22 +72,22 @@ def replaceable(
     confidence: float = 0.95,
     random_state: RandomState = 0,
 ) -> Replacement:
-    """Test whether a model's labels may take the place of a person's.
+    """Test whether a model's labels may replace a person's.
 
     Each person is left out in turn. On each of the person's tasks, the model's label and the
     person's are compared with those of the other people: by the share that agrees or, for
-    scores, by the root mean squared distance. The model wins against the person if it is closer
-    or level clearly more often than the person is, less ``epsilon``; tests are corrected for
-    the number of people. It may replace people if it wins against half of them.
+    scores, by the root mean squared distance. The model wins against the person if it is at
+    least as close significantly more often than the person is, less ``epsilon``; tests are
+    corrected for the number of people. It may replace people if it wins against half of them.
 
     Parameters
     ----------
     model : mapping, Series, frame or array
-        The model's label of each task, or its score where ``people`` have scores.
+        The model's label of each task, or its score if ``people`` have scores.
     people : Annotations, frame, array, dict or path
         Labels of three people or more, two or more per task.
     epsilon : float, default=0.15
-        How much worse than a person the model may be because it is cheaper: the paper has 0.2
+        How much worse than a person the model may be because it is cheaper: in the paper, 0.2
         for experts, 0.15 for skilled annotators and 0.1 for crowd workers.
     false_discovery : float, default=0.05
         Expected share of false wins, under any dependence of the tests (Benjamini and Yekutieli).
@@ -151,7 +151,7 @@ def replaceable(
 
 @dataclass(frozen=True)
 class Duels:
-    """Model and person beside the other people of a task: who is at least as close to them."""
+    """Model and person compared on a task: which is closer to the other people."""
 
     votes: Annotations
     task: Ints
@@ -161,7 +161,7 @@ class Duels:
 
     @classmethod
     def of(cls, votes: Annotations, model: GoldLike) -> Duels:
-        """A duel for each label that other people and the model have given beside."""
+        """Make a duel for each person's label on a task that others and the model label."""
         place, said = take_labels(votes, model)
         known = np.zeros(votes.n_tasks, dtype=bool)
         known[place] = True
@@ -179,7 +179,7 @@ class Duels:
         return cls(votes, task, person, other >= own - TIE, own >= other - TIE)
 
     def test(self, epsilon: float, min_tasks: int) -> pd.DataFrame:
-        """By person: how often each is level, and P(so few losses | the model is too bad)."""
+        """Compute by person how often each is level, and the p-value of the losses."""
         rows = []
         for person in range(self.votes.n_workers):
             mine = self.person == person
@@ -195,7 +195,7 @@ class Duels:
         return pd.DataFrame(rows, index=index, columns=columns)
 
     def by_task(self, people: Ints) -> csr_array:
-        """What each task adds: for each person whether the model was level, then the duels."""
+        """Return for each task, by person, how often the model was level and how many duels."""
         used = np.isin(self.person, people)
         task = np.unique(self.task[used], return_inverse=True)[1]
         column = np.searchsorted(people, self.person[used])
@@ -206,7 +206,7 @@ class Duels:
 
 
 def mean_share(sums: Floats) -> Floats:
-    """Mean over people of level duels among all, from sums of both side by side."""
+    """Return the mean over people of the share of level duels, from sums of both."""
     level, met = np.split(sums, 2, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         found: Floats = (level / met).mean(axis=1)
@@ -214,8 +214,8 @@ def mean_share(sums: Floats) -> Floats:
 
 
 def find_p_value(loss: Floats, epsilon: float) -> float:
-    """P(loss so low), if its mean were ``epsilon`` or more."""
-    if np.ptp(loss) == 0:  # always the same, which no test can take
+    """Compute P(loss this low) if its mean were ``epsilon`` or more."""
+    if np.ptp(loss) == 0:  # constant, which no test can handle
         return 0.0 if loss[0] < epsilon else 1.0
     if len(loss) < FEW:
         return float(wilcoxon(loss - epsilon, alternative="less").pvalue)
@@ -223,7 +223,7 @@ def find_p_value(loss: Floats, epsilon: float) -> float:
 
 
 def take_labels(votes: Annotations, model: GoldLike) -> tuple[Ints, Array]:
-    """Which tasks the model labeled, and how; numbers where people gave scores."""
+    """Return which tasks the model labeled, and its labels; numbers if people gave scores."""
     if votes.score is None:
         return find_truths(model, votes)
     if not isinstance(model, Mapping | pd.Series | pd.DataFrame):
@@ -235,7 +235,7 @@ def take_labels(votes: Annotations, model: GoldLike) -> tuple[Ints, Array]:
             explain(
                 "The model's scores are not numbers.",
                 first=repr(said.iloc[0]),
-                expected="a score for each task, on the scale of the people",
+                expected="a score for each task, on the same scale as people's",
                 fix="give the scores as numbers",
             )
         )
@@ -243,7 +243,7 @@ def take_labels(votes: Annotations, model: GoldLike) -> tuple[Ints, Array]:
 
 
 def share_agreeing(votes: Annotations, label: Ints) -> tuple[Floats, Floats]:
-    """Which share of the other people agrees with each annotation, and with the model's label."""
+    """Return the share of other people who agree with each annotation, and with the model."""
     count, others = votes.votes(), np.maximum(votes.redundancy - 1, 1)[votes.task]
     model = label[votes.task]
     own = count[votes.task, votes.label] - 1
@@ -252,7 +252,7 @@ def share_agreeing(votes: Annotations, label: Ints) -> tuple[Floats, Floats]:
 
 
 def measure_closeness(votes: Annotations, score: Floats) -> tuple[Floats, Floats]:
-    """Root mean squared distance to the other people's scores, negated, of person and model."""
+    """Return the negated RMS distance of person and model to the other people's scores."""
     assert votes.score is not None
     task, value, others = votes.task, votes.score, np.maximum(votes.redundancy - 1, 1)[votes.task]
     total, square = (sum_by_group(task, v, votes.n_tasks)[task] - v for v in (value, value**2))

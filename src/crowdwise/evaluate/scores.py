@@ -1,4 +1,4 @@
-"""How good labels and their probabilities are, where the truth is known."""
+"""Scores of labels and their probabilities against known truths."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -42,28 +42,28 @@ def score(
 ) -> pd.DataFrame:
     """Score predictions on the tasks whose truth is known.
 
-    A task whose label is tied counts as one over the number of ties, as a random choice among
-    them would on average.
+    A task whose label is tied counts as one over the number of ties, the mean of a random
+    choice among them.
 
     Parameters
     ----------
     predicted : fitted aggregator or learner, DataFrame or Series
         A model with ``probas_``, or a learner with ``posterior_``, both of the tasks it was
         fitted to; a frame of tasks x classes, such as a learner's ``predict_proba`` with names;
-        or a series of labels by task, which has no scores that need probabilities.
+        or a series of labels by task, for which scores that need probabilities are left out.
     truth : mapping, Series or frame
-        True label by task; truths of other tasks are ignored.
+        True labels by task; other tasks are ignored.
     minority : label, optional
-        The class to look at on its own; the rarest true class by default.
+        The class that is scored on its own; by default the rarest true class.
     n_bins, bins : int, {"mass", "width"}
-        For the calibration error: how many bins of confidence, of equal numbers of tasks or of
-        equal width.
+        For the calibration error: the number of bins of confidence, and whether they hold
+        equal numbers of tasks or have equal widths.
     floor : float, default=1e-6
-        Smallest probability in the log loss. A truth that was ruled out costs
+        Lower limit of probabilities in the log loss. A truth that was ruled out costs
         ``-log(floor)`` rather than infinity.
     n_resamples, confidence, random_state
-        For the intervals: from resampled tasks, but Wilson's for accuracy and from the
-        influence of each task for the AUROC.
+        For the intervals, which come from resampled tasks, except Wilson's for accuracy and
+        the influence of each task for the AUROC.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def score(
         * log loss (nats), Brier score (0 to 2), calibration error (mean gap between
           confidence and accuracy, biased upward when tasks are few): lower is better;
         * confidence AUROC: the chance that a correct label has more confidence than a wrong
-          one; at 0.5, confidence is of no use.
+          one; at 0.5, confidence is useless.
 
     Examples
     --------
@@ -115,42 +115,42 @@ def score(
 
 
 def accuracy(posterior: Floats, truth: Ints) -> float:
-    """Share of correct labels; a tie counts one over the number tied."""
+    """Compute the share of correct labels; a tie counts one over the number tied."""
     return float(correct_shares(posterior, truth).mean())
 
 
 def balanced_accuracy(posterior: Floats, truth: Ints) -> float:
-    """Mean over the true classes of the share of their tasks that are labeled correctly."""
+    """Compute the mean recall of the true classes."""
     return _value(class_rows(posterior, truth), _balanced)
 
 
 def macro_f1(posterior: Floats, truth: Ints) -> float:
-    """Mean F1 of all classes that are true or predicted somewhere."""
+    """Compute the mean F1 of all classes that are true or predicted somewhere."""
     return _value(class_rows(posterior, truth), _macro_f1)
 
 
 def class_f1(posterior: Floats, truth: Ints) -> Floats:
-    """F1 of each class, NaN where it is neither true nor predicted."""
+    """Compute F1 of each class, NaN if it is neither true nor predicted."""
     return _f1(_sums(class_rows(posterior, truth)))[0]
 
 
 def class_recall(posterior: Floats, truth: Ints) -> Floats:
-    """Share of each class's tasks that are labeled correctly; NaN where it has none."""
+    """Compute the share of each class's tasks that are labeled correctly; NaN if none."""
     return _recall(_sums(class_rows(posterior, truth)))[0]
 
 
 def log_loss(posterior: Floats, truth: Ints, *, floor: float = 1e-6) -> float:
-    """Mean of -log P(truth), in nats, with no probability below ``floor``."""
+    """Compute the mean of -log P(truth), in nats, with no probability below ``floor``."""
     return _value(loss_rows(posterior, truth, floor), _mean)
 
 
 def brier_score(posterior: Floats, truth: Ints) -> float:
-    """Mean squared distance from the posterior to the truth, from 0 to 2."""
+    """Compute the mean squared distance from the posterior to the truth, from 0 to 2."""
     return _value(brier_rows(posterior, truth), _mean)
 
 
 def class_rows(posterior: Floats, truth: Ints) -> csr_array:
-    """Of each task, by class: whether it is true, whether it is predicted, and both."""
+    """Return for each task, by class, whether it is true, predicted, and both."""
     n_classes = posterior.shape[1]
     one = csr_array(
         (np.ones(len(truth)), truth, np.arange(len(truth) + 1)), shape=(len(truth), n_classes)
@@ -160,7 +160,7 @@ def class_rows(posterior: Floats, truth: Ints) -> csr_array:
 
 
 def loss_rows(posterior: Floats, truth: Ints, floor: float) -> Floats:
-    """Of each task: one, and the log loss."""
+    """Return for each task 1 and its log loss."""
     if not 0 < floor < 1:
         raise ParameterError(
             f"floor={floor} is out of range.\n  expected: between 0 and 1"
@@ -171,13 +171,13 @@ def loss_rows(posterior: Floats, truth: Ints, floor: float) -> Floats:
 
 
 def brier_rows(posterior: Floats, truth: Ints) -> Floats:
-    """Of each task: one, and the squared distance to the truth."""
+    """Return for each task 1 and its squared distance to the truth."""
     own = posterior[np.arange(len(truth)), truth]
     return np.column_stack([np.ones(len(truth)), (posterior**2).sum(axis=1) - 2 * own + 1])
 
 
 def _parts(sums: Floats) -> tuple[Floats, Floats, Floats]:
-    """Tasks of each true class, labels of each class, and how many are correct."""
+    """Split sums into tasks of each true class, labels of each class, and correct ones."""
     true, predicted, right = np.split(sums, 3, axis=1)
     return true, predicted, right
 
@@ -222,7 +222,7 @@ def _estimate(
 
 
 def _minority(known: ScoredTasks, name: Hashable | None) -> int:
-    """Number of the class to look at on its own."""
+    """Return the number of the class that is scored on its own."""
     if name is None:
         count = np.bincount(known.truth, minlength=len(known.classes))
         return int(np.where(count > 0, count, count.max() + 1).argmin())

@@ -1,4 +1,4 @@
-"""Predictions aligned with the truths that are known, task by task."""
+"""Predictions aligned with known truths, task by task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Predictions: TypeAlias = Union["Aggregator", "Learner", pd.DataFrame, pd.Series]
 Truths: TypeAlias = Mapping[str, object] | Mapping[int, object] | pd.Series | pd.DataFrame
 
-# By how much probabilities may miss a sum of 1: each may be rounded to two digits.
+# How far probabilities may be from a sum of 1: each may be rounded to two digits.
 ROUNDED, MOST = 0.005, 0.05
 
 
@@ -43,7 +43,7 @@ class ScoredTasks:
 
 
 def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
-    """Align predictions and truths by task; a class that either names is a class.
+    """Align predictions and truths by task; their classes are merged.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
         A model with ``probas_``, or with ``posterior_`` of its training tasks; a frame of
         tasks x classes; or a series of labels by task, in which None means no label.
     truth : mapping, Series or frame
-        True label by task; a frame has the columns task and gold or label. Tasks without a
+        True labels by task; a frame has the columns task and gold or label. Tasks without a
         prediction, and predictions without a truth, are ignored.
     """
     frame = _as_table(predicted, truth)
@@ -77,36 +77,36 @@ def align_predictions(predicted: Predictions, truth: Truths) -> ScoredTasks:
 
 
 def _as_table(predicted: Predictions, truth: Truths) -> pd.DataFrame | pd.Series:
-    """A model's distributions as a frame with names; anything else as it is."""
+    """Return a model's distributions as a named frame; anything else is unchanged."""
     posterior = getattr(predicted, "posterior_", None)
     if not isinstance(posterior, np.ndarray | CompactPosterior):
         return predicted.probas_ if hasattr(predicted, "probas_") else predicted
     tasks = pd.Index(predicted.tasks_, name="task", tupleize_cols=False)
-    if isinstance(posterior, CompactPosterior):  # only of tasks with a truth
+    if isinstance(posterior, CompactPosterior):  # only tasks with a truth
         place = align_truths(truth, tasks, "that was predicted")[0]
         tasks, posterior = tasks[place], as_array(posterior.take(place))
     return pd.DataFrame(posterior, index=tasks, columns=predicted.classes_)
 
 
 def predicted_shares(posterior: Floats) -> Floats:
-    """One for the best class of each task, split between ties; zeros where there is none."""
+    """Return 1 for the best class of each task, split between ties; all 0 if there is none."""
     return np.where(posterior.sum(axis=1, keepdims=True) > 0, share_best(posterior), 0.0)
 
 
 def correct_shares(posterior: Floats, truth: Ints) -> Floats:
-    """Whether each task's label is correct; with tied labels, how likely it is to be."""
+    """Return whether each task's label is correct; if tied, the chance that it is."""
     return predicted_shares(posterior)[np.arange(len(truth)), truth]
 
 
 def _merge_classes(predicted: Array, true: Array, *, hard: bool) -> Array:
-    """The classes of both; labels need not name all classes, but then truths have them all."""
+    """Merge the classes of both; labels need not name all classes, but then truths must."""
     own, known = encode(predicted, "label")[0], encode(true, "label")[0]
     unseen = locate(own, known) < 0
     if unseen.all():
         fact = "None of the true labels was ever predicted."
         raise AnnotationError(explain(fact, **compare_classes(known, own)))
     if not hard or (locate(known, own) < 0).any():
-        warn_unseen_truths(true, own, "no prediction is right there")
+        warn_unseen_truths(true, own, "all predictions for them are wrong")
     return np.concatenate([own.astype(object), known[unseen].astype(object)])
 
 
@@ -124,7 +124,7 @@ def _one_hot(labels: pd.Series, classes: Array) -> Floats:
 
 
 def refuse_repeated_names(predicted: pd.DataFrame | pd.Series) -> None:
-    """Refuse a task, or a class, that has several predictions."""
+    """Refuse tasks or classes that have more than one prediction."""
     names = {"task": predicted.index}
     if isinstance(predicted, pd.DataFrame):
         names["class"] = predicted.columns
@@ -133,16 +133,16 @@ def refuse_repeated_names(predicted: pd.DataFrame | pd.Series) -> None:
         if len(again):
             raise AnnotationError(
                 explain(
-                    f"{len(again):,} of the names of a {what} occur more than once.",
+                    f"Some names of a {what} occur more than once: {len(again):,}.",
                     first=f"{what}={listing(again[:1])}",
                     expected=f"one prediction for each {what}",
-                    fix="drop or merge the repeated ones",
+                    fix="drop or merge the repeated names",
                 )
             )
 
 
 def as_distributions(predicted: pd.DataFrame) -> Floats:
-    """Probabilities as an array, refused unless each row is a distribution up to rounding."""
+    """Return probabilities as an array; rows must be distributions, up to rounding."""
     numbers = predicted
     if any(dtype.kind not in "fiub" for dtype in set(predicted.dtypes)):
         numbers = predicted.apply(pd.to_numeric, errors="coerce")

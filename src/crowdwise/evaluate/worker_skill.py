@@ -16,15 +16,15 @@ from crowdwise.typing import Array, Floats, Ints
 
 @dataclass(frozen=True)
 class Skill:
-    """What is known of each worker from the tasks shared with others; all by worker."""
+    """The skill of each worker on tasks shared with others; all by worker."""
 
     value: Floats  # 0 for labels that ignore the task, 1 for the truth, NaN if all are the same
     error: Floats  # standard error of value
     n_shared: Ints  # tasks that others labeled too
     match: Floats  # expected number of correct labels
-    by_chance: Floats  # share of correct labels that random ones could have
+    by_chance: Floats  # share of correct labels to be expected at random
     same: Floats  # share of the most frequent label
-    misses: Ints  # tasks labeled so, though most of the others disagree
+    misses: Ints  # tasks given that label although most of the others disagree
     p_random: Floats  # of the test of independence
 
     def interval(self, confidence: float) -> tuple[Floats, Floats]:
@@ -32,10 +32,10 @@ class Skill:
         return np.maximum(self.value - half, -1.0), np.minimum(self.value + half, 1.0)
 
     def is_below_chance(self, confidence: float) -> Array:
-        """Whether labels are correct less often than random ones would be, with confidence.
+        """Return whether labels are correct less often than by chance, with confidence.
 
-        Chance is halfway between that of labels drawn uniformly and of labels drawn like the
-        truths. It reveals a spammer where one class is rare and skill has little to go by.
+        Chance is halfway between labels drawn uniformly and labels drawn like the truths. It
+        reveals a spammer when one class is rare and skill has little to go on.
         """
         return wilson(self.match, self.n_shared, confidence)[1] < self.by_chance
 
@@ -55,8 +55,8 @@ def measure_skill(others: LeaveOneOut, shared: Array) -> Skill:
     """Compare each worker's labels with the truth that the others imply.
 
     With ``q`` the others' posterior of a task and ``y`` the label as a one-hot row, both
-    less their means over the worker's tasks, skill is ``sum(q . y) / sum(q . q)``: how much
-    the labels follow the truth, over how much the truth itself would.
+    centered over the worker's tasks, skill is ``sum(q . y) / sum(q . q)``: how much the labels
+    follow the truth, relative to how much the truth itself would.
     """
     data = others.annotations
     n = np.bincount(data.worker[shared], minlength=data.n_workers)
@@ -81,7 +81,7 @@ def measure_skill(others: LeaveOneOut, shared: Array) -> Skill:
 
 
 def _sum_truths(others: LeaveOneOut, shared: Array) -> tuple[Floats, Floats, Ints]:
-    """Sums of truths and of correct labels by worker; the others' plurality, by annotation."""
+    """Sum truths and correct labels by worker; also return the others' plurality."""
     data = others.annotations
     truth, match = np.zeros((data.n_workers, data.n_classes)), np.zeros(data.n_workers)
     plurality = np.empty(data.n_annotations, dtype=data.label.dtype)
@@ -96,7 +96,7 @@ def _sum_truths(others: LeaveOneOut, shared: Array) -> tuple[Floats, Floats, Int
 
 
 def _sum_skill(others: LeaveOneOut, shared: Array, truth: Floats, habit: Floats) -> SkillSums:
-    """Add up how labels follow truths, now that their means are known."""
+    """Sum how labels follow truths, now that their means are known."""
     n_workers = len(truth)
     sums = np.zeros((n_workers, 5))
     for block in others.blocks():
@@ -112,11 +112,11 @@ def _sum_skill(others: LeaveOneOut, shared: Array, truth: Floats, habit: Floats)
 
 
 def _skill_ratio(sums: SkillSums, n: Ints) -> tuple[Floats, Floats]:
-    """Skill and its standard error, the larger of two.
+    """Return skill and its standard error, the larger of two.
 
-    They are that of a ratio of sums, and that of a coin tossed on each task that separates
-    the truths. The coin is at least as uncertain as labels shuffled among the tasks, and
-    keeps a worker with hardly any such task, or with one label only, from being judged.
+    One is that of a ratio of sums, the other that of a coin tossed on each task that separates
+    the truths. The coin is at least as uncertain as labels shuffled among the tasks, and keeps
+    a worker with hardly any such tasks, or with one label only, from being judged.
     """
     nothing = np.full(len(n), np.nan)
     decided = sums.possible > 1e-9
@@ -134,14 +134,14 @@ def _label_shares(worker: Ints, label: Ints, n: Ints, n_classes: int) -> Floats:
 
 
 def _membership(worker: Ints, n_workers: int) -> csr_array:
-    """Sparse workers x rows, to add up rows by worker."""
+    """Return a sparse matrix, workers x rows, that sums rows by worker."""
     ones, place = np.ones(len(worker)), np.arange(len(worker))
     return csr_array((ones, (worker, place)), shape=(n_workers, len(worker)))
 
 
 @dataclass(frozen=True)
 class Margin:
-    """How often each worker has each value (a truth, or a label)."""
+    """How often each worker has each value (a truth or a label)."""
 
     times: Floats  # (worker, value)
 
@@ -154,27 +154,27 @@ class Margin:
 
     @property
     def kinds(self) -> Floats:
-        """How many values each worker has."""
+        """Count the distinct values of each worker."""
         return (self.times > 0).sum(axis=1).astype(np.float64)
 
     def terms(self, n: Floats) -> tuple[Floats, Floats]:
-        """The two parts of the variance that depend on this margin alone."""
+        """Return the two parts of the variance that depend on this margin alone."""
         inverse = np.divide(1, self.times, out=np.zeros_like(self.times), where=self.times > 0)
         even = (self.kinds - 1) * (n - self.kinds) / (n - 1)
         return even, (n * inverse.sum(axis=1) - self.kinds**2) / (n - 2)
 
 
 def independence_p_value(worker: Ints, truth: Ints, label: Ints, n: Ints) -> Floats:
-    """P-value of Pearson's chi-square test that labels do not depend on truths.
+    """Return the p-value of Pearson's chi-square test that labels do not depend on truths.
 
-    The mean and variance over all ways to shuffle a worker's labels are exact, and a gamma
-    distribution with that mean and variance gives the p-value: it holds for sparse tables,
-    where the usual one does not. NaN where all labels or all truths of a worker are the same.
+    The mean and variance over all permutations of a worker's labels are exact, and a gamma
+    distribution with that mean and variance gives the p-value; this holds for sparse tables,
+    where the usual one does not. NaN if all labels or all truths of a worker are the same.
 
     Parameters
     ----------
     worker, truth, label : ndarray of shape (n_annotations,)
-        Running numbers.
+        Class numbers and worker numbers.
     n : ndarray of shape (n_workers,)
         Annotations of each worker.
 
@@ -200,7 +200,7 @@ def independence_p_value(worker: Ints, truth: Ints, label: Ints, n: Ints) -> Flo
 
 
 def _explained(worker: Ints, truth: Ints, label: Ints, truths: Margin, labels: Margin) -> Floats:
-    """Sum over the cells of each worker's table of count ** 2 / (row * column)."""
+    """Sum count ** 2 / (row * column) over the cells of each worker's table."""
     n_workers, width = truths.times.shape
     row = worker.astype(np.int64) * width + truth
     ones = np.ones(len(row))
@@ -212,11 +212,11 @@ def _explained(worker: Ints, truth: Ints, label: Ints, truths: Margin, labels: M
 
 
 def measure_signal(annotations: Annotations, posterior: Floats) -> Floats:
-    """How far apart the rows of each worker's confusion matrix are, from 0 to 1.
+    """Measure how far apart the rows of each worker's confusion matrix are, from 0 to 1.
 
     Equation 8 of Raykar and Yu for any number of classes, unweighted: the mean squared
-    distance between rows, over that of a perfect worker. Each row has one pseudo-label
-    spread like all labels of the worker, so that a row hardly ever seen counts for little.
+    distance between rows, relative to that of a perfect worker. Each row has one pseudo-label
+    spread like all labels of the worker, so a row that is rarely seen counts for little.
     """
     n_classes, n_workers = annotations.n_classes, annotations.n_workers
     if n_classes < 2:

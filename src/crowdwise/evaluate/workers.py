@@ -1,4 +1,4 @@
-"""How good each worker is, how certain that is, and who needs a second look."""
+"""Quality of each worker, how certain it is, and which workers need a second look."""
 
 import warnings
 from typing import NamedTuple
@@ -35,7 +35,7 @@ def worker_quality(
     significance: float = 0.01,
     random_state: RandomState = 0,
 ) -> pd.DataFrame:
-    """Assess every worker from labels alone, and from gold where there is some.
+    """Assess every worker from labels alone, and from gold labels if there are any.
 
     A worker who labels a task twice counts once, with the last label. Weights are not used,
     but annotations of weight 0 are left out.
@@ -43,28 +43,28 @@ def worker_quality(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes.
+        Anything that :func:`crowdwise.io.as_annotations` accepts.
     model : fitted aggregator, optional
-        Its ``probas_`` stand for the truth (a frame of the same form will do as well);
+        Its ``probas_`` take the place of the truth (a frame of the same form is fine too);
         by default, :data:`crowdwise.aggregate.DEFAULT` is fitted here.
     gold : mapping, Series, frame or array, optional
         Known truths of some tasks.
     confidence : float, default=0.95
-        How often the intervals should cover the true value.
+        Coverage of the intervals.
     min_labels : int, default=10
-        "too few labels to say": fewer than this on tasks that others labeled too; or
-        ``skill`` might be 0 as well as ``max_skill``.
+        "too few labels to say": fewer than this on tasks that others labeled too; or an interval
+        of ``skill`` that includes both 0 and ``max_skill``.
     same_share, min_misses : float, int
         "always the same label": at least this share of a worker's labels is one class,
-        though on this many tasks most of the others have another.
+        although most of the others have another on this many of the tasks.
     max_skill, significance : float
-        "answers as if at random": nothing shows skill (``skill_low`` is not above 0) and
+        "answers as if at random": there is no sign of skill (``skill_low`` is not above 0) and
         ``skill_high`` is below ``max_skill``. "often contradicts the rest": ``skill_high``
-        is below 0; or nothing shows skill, and labels are correct less often than by chance;
-        or labels look random, but ``p_random`` is below ``significance``, so that they do
+        is below 0; or there is no sign of skill, and labels are correct less often than by
+        chance; or labels look random, but ``p_random`` is below ``significance``, so they do
         depend on the truth.
     random_state : int or RandomState, default=0
-        Seed of the draws behind the intervals of accuracy.
+        Random seed of the draws behind the intervals of accuracy.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def worker_quality(
 
         * n_labels, and n_shared: of these, on tasks that others labeled too;
         * accuracy, accuracy_low, accuracy_high: expected share of correct labels under the
-          model's posterior, and bounds of P(right) that allow for how few labels there are and
-          how uncertain the truths and the other workers, from two labels per task on
+          model's posterior, and bounds of P(right) that allow for the number of labels and for
+          uncertainty about the truths and the other workers, from two labels per task on
           (``crowdwise bench coverage`` measures how often they hold);
         * agreement, agreement_low, agreement_high: how often another worker of the task
           gives the same label;
@@ -130,7 +130,7 @@ def worker_quality(
 
 
 class Draws(NamedTuple):
-    """How intervals are drawn."""
+    """Settings of the draws behind intervals."""
 
     confidence: float
     random_state: RandomState
@@ -139,7 +139,7 @@ class Draws(NamedTuple):
 def accuracy_by_worker(
     data: Annotations, posterior: Floats, gold: Ints | None, settings: Draws
 ) -> tuple[Floats, Array, Array]:
-    """Expected share of correct labels, with bounds that allow for doubt about all truths."""
+    """Return expected accuracy by worker, with bounds that allow for uncertain truths."""
     share = share_right(data, posterior)
     if not data.n_annotations:
         return share, share, share
@@ -151,13 +151,13 @@ def accuracy_by_worker(
 def expected_accuracy(
     data: Annotations, posterior: Floats, confidence: float
 ) -> tuple[Floats, Array, Array]:
-    """Expected share of correct labels; doubt about the truth counts as fewer labels."""
+    """Return expected accuracy; uncertainty about the truth counts as fewer labels."""
     right = posterior[data.task, data.label]
     n = np.bincount(data.worker, minlength=data.n_workers).astype(np.float64)
     total = np.bincount(data.worker, right, minlength=data.n_workers)
     doubt = np.bincount(data.worker, right * (1 - right), minlength=data.n_workers)
     share = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
-    # A share of n labels has variance s (1 - s) / n; uncertain truths add doubt / n^2 to it.
+    # A share of n labels has variance s (1 - s) / n; uncertain truths add uncertainty / n^2.
     own = (total + 0.5) * (n - total + 0.5) / (n + 1)
     worth = n * own / (own + doubt)
     low, high = credible(np.nan_to_num(share) * worth, worth, confidence)
@@ -165,7 +165,7 @@ def expected_accuracy(
 
 
 def mean_pair_agreement(data: Annotations, confidence: float) -> tuple[Floats, Array, Array]:
-    """How often another worker of the same task gives the same label."""
+    """Measure how often another worker of the same task gives the same label."""
     size = data.redundancy[data.task]
     shared = size > 1
     same = (data.votes()[data.task, data.label] - 1)[shared] / (size[shared] - 1)
@@ -183,7 +183,7 @@ def flag_workers(
     max_skill: float,
     significance: float,
 ) -> Array:
-    """A short description of each worker, empty if there is nothing to report."""
+    """Describe each worker in a few words, empty if there is nothing to report."""
     low, high = frame["skill_low"].to_numpy(), frame["skill_high"].to_numpy()
     unproven = ~(low > 0)
     random = unproven & (high < max_skill)
@@ -203,7 +203,7 @@ def flag_workers(
 def _single_model(
     data: Annotations, model: Aggregator | pd.DataFrame | None, gold: GoldLike, posterior: Floats
 ) -> Floats:
-    """The posterior that workers are compared with: bags blur who is good, so not theirs."""
+    """Return the posterior to compare workers with, not a bagged one: bags blur skill."""
     if data.n_annotations and (model is None or isinstance(model, BayesBag)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -1,4 +1,4 @@
-"""The shared maths of truth inference: engines that sweep, the stopping rule, distributions."""
+"""The shared mathematics of truth inference: engines, the stopping rule, distributions."""
 
 from crowdwise.inference.compact import CompactPosterior
 from crowdwise.inference.confidence import Confidence

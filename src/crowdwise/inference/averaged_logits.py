@@ -1,4 +1,4 @@
-"""A logistic regression that starts from what is known without gold, averaged over its priors."""
+"""A logistic regression that starts from prior knowledge, averaged over several priors."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from scipy.special import expit, log_expit
 
 from crowdwise.typing import Floats
 
-# Deviations of the priors: of the intercept, of the slope of what was known (around 1), of the
-# factors, and of single judges. Small ones keep what was known, large ones learn from gold.
+# Standard deviations of the priors: of the intercept, of the slope of the prior logit (around
+# 1), of the factors, and of single judges. Small ones keep the prior, large ones learn from gold.
 INTERCEPTS, SLOPES = (0.2, 0.6, 1.5), (0.15, 0.5)
 FACTORS, JUDGES = (0.03, 0.3, 0.8), (0.01, 0.06, 0.15, 0.3)
 ROWS_AT_ONCE = 1 << 16
-LONGEST = 4.0  # step of a logit at once
+LONGEST = 4.0  # maximum step of a logit
 NEWTON, SETTLED = 100, 1e-9
-LEAST_SHARE = 1e-3  # of the average, below which a prior is left out
+LEAST_SHARE = 1e-3  # share of the average below which a prior is dropped
 
 
 @dataclass(frozen=True)
 class Average:
-    """Linear log-odds under several priors, how uncertain each is, and how far it is believed."""
+    """Linear log-odds under several priors, with their uncertainties and weights."""
 
     share: Floats  # (prior,), sums to one
     coef: Floats  # (prior, column)
     root: Floats  # (prior, column, …): root root' is the covariance of the coefficients
 
     def predict(self, design: Floats) -> Floats:
-        """P(yes) of each row; the less sure, the less is known of the coefficients (MacKay)."""
+        """Return P(yes) of each row, less certain where the coefficients are (MacKay)."""
         found = np.zeros(len(design))
         for share, coef, root in zip(self.share, self.coef, self.root, strict=True):
             variance = ((design @ root) ** 2).sum(axis=1)
@@ -38,7 +38,7 @@ class Average:
         return found
 
     def predict_table(self, ratings: csr_array) -> Floats:
-        """P(yes) of each row of a sparse table, which stands for 1 and its own columns."""
+        """Return P(yes) of each row of a sparse table, with columns 1 and its own."""
         found = np.empty(ratings.shape[0])
         for start in range(0, len(found), ROWS_AT_ONCE):
             rows = ratings[start : start + ROWS_AT_ONCE].toarray()
@@ -46,14 +46,14 @@ class Average:
         return found
 
     def turn(self, map: Floats) -> Average:
-        """The same log-odds over other columns: ``design = columns @ map``."""
+        """Express the same log-odds in other columns: ``design = columns @ map``."""
         return Average(self.share, self.coef @ map.T, np.matmul(map, self.root))
 
 
 def average_priors(design: Floats, yes: Floats, n_factors: int, accuracy: float = 1.0) -> Average:
-    """Fit every prior by its mode, and weigh them by their evidence (Laplace).
+    """Find the mode under every prior, and weight them by their evidence (Laplace).
 
-    Columns of ``design`` are 1, the logit that was known, the factors, then the judges. A gold
+    Columns of ``design`` are 1, the prior logit, the factors, then the judges. A gold
     label is right with probability ``accuracy``.
     """
     n_judges = design.shape[1] - 2 - n_factors
@@ -75,7 +75,7 @@ def average_priors(design: Floats, yes: Floats, n_factors: int, accuracy: float 
 def fit_mode(
     design: Floats, yes: Floats, mean: Floats, precision: Floats, accuracy: float
 ) -> tuple[Floats, Floats, float]:
-    """The coefficients of greatest posterior, its curvature there, and the log evidence."""
+    """Return the most probable coefficients, the curvature there, and the log-evidence."""
     coef, sign = mean.copy(), np.where(yes > 0.5, 1.0, -1.0)
     with np.errstate(divide="ignore"):
         trust = np.log(accuracy) - np.log1p(-accuracy)  # log-odds that a gold label is right

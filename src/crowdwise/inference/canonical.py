@@ -1,4 +1,4 @@
-"""The same crowd whatever its names and the order of its rows, for what is drawn from it."""
+"""A canonical form of a crowd, independent of names and row order, for random draws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
 class ClearLabels:
     """One label of each worker and task of a block, all of equal weight.
 
-    Where a worker has given a task different labels, none of them is kept.
+    If a worker has given a task different labels, none of them is kept.
     """
 
     size: Ints  # (task,): how many there are
@@ -48,7 +48,7 @@ class ClearLabels:
         return cls(size, code)
 
     def take(self, rows: Ints) -> Ints:
-        """The labels of some tasks."""
+        """Return the labels of some tasks."""
         ends = np.cumsum(self.size)
         size = self.size[rows]
         place = np.repeat(ends[rows] - np.cumsum(size), size) + np.arange(size.sum())
@@ -56,7 +56,7 @@ class ClearLabels:
 
 
 def count_shared(engine: Engine) -> tuple[int, int]:
-    """The number of tasks that two workers or more have labeled clearly, and of their labels."""
+    """Count the tasks that two workers or more have labeled clearly, and their labels."""
     worker, n_workers = engine.pairs.worker, engine.n_workers
 
     def work(block: Block, sums: Floats) -> None:
@@ -123,7 +123,7 @@ class _Lowest:
 
 
 def rank(values: Hashes) -> Ints:
-    """The place of each value in order; equal ones keep their order."""
+    """Return the rank of each value; equal ones keep their order."""
     place = np.empty(len(values), dtype=np.intp)
     place[np.argsort(values, kind="stable")] = np.arange(len(values))
     return place

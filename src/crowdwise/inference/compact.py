@@ -14,19 +14,19 @@ from crowdwise.typing import Array, Floats, Indices, Ints
 
 @dataclass(frozen=True, eq=False)
 class CompactPosterior:
-    """P(truth | labels) of each task, kept only for the classes that somebody gave the task.
+    """P(truth | labels) of each task, stored only for the classes that its labels name.
 
-    Every other class ``k`` of task ``i`` has the probability ``rest[i] * prior[k]``. Rows are
-    whole distributions when asked for: ``posterior[3]``, ``posterior[:100]``; so is
-    :meth:`toarray`, where that fits into memory.
+    Every other class ``k`` of task ``i`` has the probability ``rest[i] * prior[k]``. Indexing
+    returns complete distributions: ``posterior[3]``, ``posterior[:100]``; so does
+    :meth:`toarray`, if that fits into memory.
 
     Attributes
     ----------
     indptr, label, value : ndarray
-        The classes given to task ``i`` are ``label[indptr[i] : indptr[i + 1]]``, in rising
-        order, and ``value`` their probabilities; as in a scipy CSR array.
+        The classes named for task ``i`` are ``label[indptr[i] : indptr[i + 1]]``, in rising
+        order, with probabilities ``value``; as in a scipy CSR array.
     rest : ndarray of shape (n_tasks,)
-        How probable classes are that nobody gave the task, over their ``prior``.
+        Probability of classes not named for the task, relative to their ``prior``.
     prior : ndarray of shape (n_classes,)
         P(truth) before any label.
     """
@@ -43,7 +43,7 @@ class CompactPosterior:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """Size in memory."""
         parts = (self.indptr, self.label, self.value, self.rest, self.prior)
         return sum(part.nbytes for part in parts)
 
@@ -51,38 +51,38 @@ class CompactPosterior:
         return len(self.rest)
 
     def __getitem__(self, rows: Indices) -> Floats:
-        """Whole distributions of some tasks; of one task, a single row."""
+        """Return complete distributions of some tasks; for one task, a single row."""
         chosen = np.arange(len(self))[rows]
         some = self.take(np.atleast_1d(chosen)).toarray()
         return some if np.ndim(chosen) else some[0]
 
     def take(self, rows: Ints) -> CompactPosterior:
-        """The same of some tasks."""
+        """Return the same for some tasks only."""
         part = self._given[rows]
         return CompactPosterior(part.indptr, part.indices, part.data, self.rest[rows], self.prior)
 
     def toarray(self) -> Floats:
-        """All distributions, shape (n_tasks, n_classes)."""
+        """Return all distributions, shape (n_tasks, n_classes)."""
         dense = self.rest[:, None] * self.prior
         dense[self.task, self.label] = self.value
         return dense
 
     def sum(self, axis: int = 1) -> Floats:
-        """What each distribution sums to."""
+        """Return the sum of each distribution."""
         if axis != 1:
-            raise ValueError("only axis=1 is there")
+            raise ValueError("only axis=1 is supported")
         return self._add(self.value) + self.rest * (1.0 - self._add(self.prior[self.label]))
 
     def max(self, axis: int = 1) -> Floats:
-        """The probability of each task's best class."""
+        """Return the probability of each task's best class."""
         if axis != 1:
-            raise ValueError("only axis=1 is there")
+            raise ValueError("only axis=1 is supported")
         top = self.rest * self.prior[self._best_other]
         np.maximum.at(top, self.task, self.value)
         return top
 
     def argmax(self, axis: int = 1) -> Ints:
-        """Each task's best class, the first of tied ones."""
+        """Return each task's best class, the first of tied ones."""
         top = self.max(axis)
         leads = self.value >= top[self.task] - TIE
         best = np.full(len(self), len(self.prior))
@@ -92,19 +92,19 @@ class CompactPosterior:
         return np.where(ahead, np.minimum(best, other), best)
 
     def count_tied(self) -> Ints:
-        """How many classes of each task are as good as the best one."""
+        """Count the classes of each task that are tied for the best."""
         top = self.max()
         leads = self._add((self.value >= top[self.task] - TIE).astype(np.float64))
         others = self.rest * self.prior[self._best_other] >= top - TIE
-        unnamed = len(self.prior) - np.diff(self.indptr)  # about as good as each other
+        unnamed = len(self.prior) - np.diff(self.indptr)  # about equally good
         return (leads + np.where(others & (self.rest > 0), unnamed, 0)).astype(np.int64)
 
     def at(self, label: Ints) -> Floats:
-        """Probability of one class for each task."""
+        """Return the probability of one class for each task."""
         return self.at_pairs(np.arange(len(self)), label)
 
     def at_pairs(self, task: Ints, label: Ints) -> Floats:
-        """Probability of some tasks' classes."""
+        """Return the probability of the given classes of some tasks."""
         n_classes = len(self.prior)
         code, wanted = self.task * n_classes + self.label, task * n_classes + label
         place = np.minimum(np.searchsorted(code, wanted), max(len(code) - 1, 0))
@@ -112,7 +112,7 @@ class CompactPosterior:
         return np.where(known, self.value[place], self.rest[task] * self.prior[label])
 
     def clamp(self, gold: Ints | None) -> CompactPosterior:
-        """All mass on the gold class of each task where it is known."""
+        """Put all mass on the gold class of each task, if it is known."""
         if gold is None:
             return self
         known = np.flatnonzero(gold >= 0)
@@ -126,7 +126,7 @@ class CompactPosterior:
 
     @cached_property
     def task(self) -> Ints:
-        """The task that each entry of ``value`` is about."""
+        """Task of each entry of ``value``."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
 
     @cached_property
@@ -135,7 +135,7 @@ class CompactPosterior:
 
     @cached_property
     def _best_other(self) -> Ints:
-        """The class with the highest prior that nobody gave the task, the first of equals."""
+        """Return the class with the highest prior not named for the task, the first of equals."""
         order = np.argsort(-self.prior, kind="stable")
         code = self.task * len(self.prior) + self.label  # rising
         best, open_ = np.full(len(self), order[-1]), np.arange(len(self))

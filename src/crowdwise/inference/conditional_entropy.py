@@ -1,9 +1,9 @@
 """The solver behind both minimax conditional entropy methods.
 
-Effects on a label's log odds add up: ``P(label | truth) = softmax(worker + task)``. Given the
-truths, workers do not depend on each other, nor do tasks. So each round takes Newton steps on
-all workers, a sweep over the blocks of the engine for each; and one sweep more moves every task
-by steps of its own, infers its truth, and finds what the workers' next steps need. The
+Effects on a label's log-odds add up: ``P(label | truth) = softmax(worker + task)``. Given the
+truths, workers are independent of one another, and so are tasks. So each round takes Newton steps
+on all workers, with a sweep over the engine's blocks for each; and one more sweep moves every
+task by its own steps, infers its truth, and computes what the workers' next steps need. The
 strength of the penalty may be chosen by how well held-out annotations are predicted.
 """
 
@@ -31,16 +31,16 @@ from crowdwise.inference.entropy_steps import (
 from crowdwise.inference.stopping import until_converged
 from crowdwise.typing import Floats, Ints, RandomState
 
-MIRRORED = 1e-6  # less of a gain in agreement per task is rounding
+MIRRORED = 1e-6  # a smaller gain in agreement per task is rounding error
 STRENGTHS = tuple(4.0**power for power in range(1, -6, -1))  # to choose from, strongest first
 N_FOLDS = 5
 CLEARLY_WORSE = 1.01  # a held-out loss this many times the best one ends the search
-AT_ONCE = 1 << 20  # cells of annotations x classes x classes that are looked at together
+AT_ONCE = 1 << 20  # cells of annotations x classes x classes processed together
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Effects on the log odds, (unit, truth, label), the truths, and how they were found."""
+    """Effects on the log-odds, (unit, truth, label), the truths, and the objective."""
 
     worker_effect: Floats
     task_effect: Floats  # of the engine's own tasks
@@ -53,7 +53,7 @@ class Solution:
 def solve(
     engine: Engine, basis: Basis, penalties: tuple[float, float], max_iter: int, tol: float
 ) -> Solution:
-    """Raise the penalized likelihood of the labels, truths summed out, by coordinates."""
+    """Maximize the penalized likelihood of the labels, summed over truths, by coordinates."""
     steps = EntropySteps.begin(engine, basis, penalties[1], tol)
     workers = np.zeros((engine.n_workers, basis.n_parameters))
     everyone = np.ones(engine.n_workers, dtype=bool)
@@ -66,7 +66,7 @@ def solve(
 
 
 def move_workers(steps: EntropySteps, workers: Floats, found: Found, penalty: float) -> Floats:
-    """Newton steps on all workers, until they gain little."""
+    """Take Newton steps on all workers until they gain little."""
     basis, given = steps.basis, found.given
     labels = given.swapaxes(1, 2)
 
@@ -96,7 +96,7 @@ def move_workers(steps: EntropySteps, workers: Floats, found: Found, penalty: fl
 
 
 def put_in_order(steps: EntropySteps, worker_effect: Floats, objective: list[float]) -> Solution:
-    """The solution, in the order of the truths in which they agree most with the votes."""
+    """Return the solution, with truths ordered for the best agreement with the votes."""
     engine, n_classes = steps.engine, steps.basis.n_classes
     first = engine.own_tasks[0]
 
@@ -119,10 +119,10 @@ def put_in_order(steps: EntropySteps, worker_effect: Floats, objective: list[flo
 
 
 def order_truths(basis: Basis, agreement: Floats, n_tasks: int) -> Ints:
-    """The order of the truths in which they agree most with the labels.
+    """Return the order of the truths that agrees most with the labels.
 
-    From labels alone truths have no names, and with few of them rounds can end in a mirror
-    image of where they began. ``agreement[truth, label]`` is a sum over tasks.
+    Labels alone do not name the truths, and with few labels the rounds can end in a mirror
+    image of the starting point. ``agreement[truth, label]`` is a sum over tasks.
     """
     same = np.arange(len(agreement))
     best = max(basis.orders(agreement), key=lambda order: agreement[order, same].sum())
@@ -131,7 +131,7 @@ def order_truths(basis: Basis, agreement: Floats, n_tasks: int) -> Ints:
 
 
 def infer(engine: Engine, worker_effect: Floats, task_effect: Floats) -> Posterior:
-    """P(truth | labels) of each task under these effects, (unit, truth, label)."""
+    """Return P(truth | labels) of each task under these effects, (unit, truth, label)."""
     basis, first = EveryCell(engine.n_classes), engine.own_tasks[0]
     tables, nobody = Tables.of(worker_effect), np.zeros(engine.n_workers, dtype=bool)
     rows = task_effect.reshape(-1, basis.n_parameters)
@@ -152,11 +152,11 @@ def choose_strength(
     annotations: Annotations,
     random_state: RandomState,
 ) -> float:
-    """The strength whose fits predict held-out annotations best, the stronger of equals."""
+    """Return the strength that best predicts held-out annotations, the stronger of equals."""
     fold = deal_folds(annotations, random_state)
     parts = [(annotations.filter(fold != i), annotations.filter(fold == i)) for i in range(N_FOLDS)]
     losses: dict[float, float] = {}
-    with warnings.catch_warnings():  # a fold need not run to the end
+    with warnings.catch_warnings():  # folds need not converge
         warnings.simplefilter("ignore", ConvergenceWarning)
         for strength in STRENGTHS:
             fits = ((fit(kept, strength), held_out) for kept, held_out in parts)
@@ -167,7 +167,7 @@ def choose_strength(
 
 
 def deal_folds(annotations: Annotations, random_state: RandomState) -> Ints:
-    """Fold of each annotation: each worker's tasks, dealt out evenly to the folds at random."""
+    """Distribute each worker's annotations evenly over the folds, at random."""
     rng = check_random_state(random_state)
     pair = annotations.worker.astype(np.int64) * annotations.n_tasks + annotations.task
     pairs, place = np.unique(pair, return_inverse=True)
@@ -180,7 +180,7 @@ def deal_folds(annotations: Annotations, random_state: RandomState) -> Ints:
 
 
 def held_out_loss(solution: Solution, annotations: Annotations) -> float:
-    """Negative log-likelihood of annotations that were not fitted."""
+    """Return the negative log-likelihood of annotations that were not fitted."""
     n_classes, total = annotations.n_classes, 0.0
     for start in range(0, annotations.n_annotations, step := max(AT_ONCE // n_classes**2, 1)):
         some = slice(start, start + step)

@@ -1,4 +1,4 @@
-"""How sure an answer may be where workers err together, by known truths if there are any."""
+"""Confidence of answers when workers err together, calibrated by known truths if any."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import numpy as np
 from crowdwise.inference.simplex import normalize
 from crowdwise.typing import Floats, Ints
 
-POWERS = np.geomspace(0.2, 3.0, 19)  # what is tried when there are known truths
-BELIEF = 20.0  # known truths that what was given is worth
-SECOND = 0.1  # weight of a second base, before known truths are asked
-ROUNDS = 60  # of finding weights
+POWERS = np.geomspace(0.2, 3.0, 19)  # tried if there are known truths
+BELIEF = 20.0  # weight of the given settings, in known truths
+SECOND = 0.1  # weight of a second base, before known truths are used
+ROUNDS = 60  # of EM to find the weights
 
 
 @dataclass(frozen=True)
 class Confidence:
-    """How posteriors and the shares of labels make an answer.
+    """How posteriors and the shares of labels are combined in an answer.
 
     ``n`` labels of a task count as ``n / (1 + (n - 1) * dependence)`` independent ones, as in
-    a survey of people who have the dependence in common (Kish's design effect).
+    a survey of people with this correlation (Kish's design effect).
     """
 
     dependence: float  # correlation of the labels of a task
     shares: float  # weight of each task's own share of labels
-    power: float = 1.0  # of the posteriors, beside that from dependence
+    power: float = 1.0  # of the posteriors, besides that from dependence
     second: float = 0.0  # weight of the posterior of a second base
 
     def sharpen(self, posterior: Floats, n_labels: Floats) -> Floats:
-        """The posterior, as sure as dependence and power leave it."""
+        """Adjust the posterior's confidence for dependence, and by the power."""
         power = self.power / (1.0 + (np.maximum(n_labels, 1.0) - 1.0) * self.dependence)
         return normalize(posterior ** power[:, None])
 
     def answer(
         self, posterior: Floats, share: Floats, n_labels: Floats, other: Floats | None = None
     ) -> Floats:
-        """P(truth) of each task; without labels, the posterior as it is."""
+        """Return P(truth) of each task; without labels, the posterior is unchanged."""
         second = 0.0 if other is None else self.second
         first = 1.0 - self.shares - second
         mixed = first * self.sharpen(posterior, n_labels) + self.shares * share
@@ -52,15 +52,15 @@ class Confidence:
         truth: Ints,
         other: Floats | None = None,
     ) -> Confidence:
-        """The power and the weights under which the truths are most probable.
+        """Choose the power and the weights that make the truths most probable.
 
-        The posteriors must not have seen the truths. What was given counts as a few truths
-        more, so that few of them change little.
+        The posteriors must not have seen the truths. The given settings count as some additional
+        truths, so a few truths change little.
         """
         row = np.arange(len(truth))
         second = 0.0 if other is None else SECOND * (1.0 - self.shares)
         given = np.array([1.0 - self.shares - second, second, self.shares])
-        chance = np.zeros((len(truth), 3))  # of each truth, under the bases and the shares
+        chance = np.zeros((len(truth), 3))  # P(each truth) under the bases and the shares
         chance[:, 2] = share[row, truth]
         best, found = -np.inf, self
         for power in POWERS * self.power:
@@ -77,9 +77,9 @@ class Confidence:
 
 
 def weigh(chance: Floats, given: Floats) -> tuple[Floats, float]:
-    """Weights of a mixture under which what happened is most probable, and how probable it is.
+    """Return the mixture weights that make the observations most probable, and how probable.
 
-    ``given`` are the weights beforehand; those of 0 stay 0. (EM, whose objective is concave.)
+    ``given`` are the prior weights; those of 0 stay 0. (EM, whose objective is concave.)
     """
     weights = given
     for _ in range(ROUNDS):

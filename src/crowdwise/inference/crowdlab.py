@@ -12,14 +12,14 @@ from crowdwise.inference.rows import LabelRows, sum_by_group
 from crowdwise.inference.simplex import log_of
 from crowdwise.typing import Array, Floats, Ints
 
-LEAST = 1e-6  # of a weight, and of the error that weights are compared with
-FLOOR = 1e-30  # of a probability whose logarithm is taken
+LEAST = 1e-6  # minimum weight, and minimum error that weights are compared with
+FLOOR = 1e-30  # minimum probability before taking logarithms
 TEMPERATURES = (0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 8.0)
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """The labels that a weighted vote agrees on, and the weights."""
+    """The labels that a weighted vote agrees on, with the weights."""
 
     consensus: Ints  # (task,): class number
     posterior: Floats  # (task, class)
@@ -28,7 +28,7 @@ class Consensus:
 
     @property
     def quality(self) -> Floats:
-        """How likely each task's label is right."""
+        """The probability that each task's label is right."""
         return self.posterior[np.arange(len(self.consensus)), self.consensus]
 
 
@@ -50,15 +50,15 @@ class CrowdlabCounts:
         return self.votes.sum(axis=1)
 
     def by_worker(self, value: Floats) -> Floats:
-        """Weighted sum of each worker's rows."""
+        """Return the weighted sum of each worker's rows."""
         return sum_by_group(self.rows.worker, self.rows.weight * value, self.n_workers)
 
     def by_class(self, value: Floats) -> Floats:
-        """Weighted sum of each task's rows of each label."""
+        """Return the weighted sum of each task's rows by label."""
         return self.rows.by_class(value, self.votes.shape)
 
     def mean_by_worker(self, value: Floats, weight: Floats) -> Floats:
-        """Mean of each worker's rows; nan for a worker without any of them."""
+        """Return the mean of each worker's rows; NaN for a worker without any."""
         total = self.by_worker(weight)
         empty = np.full(self.n_workers, np.nan)
         return np.divide(self.by_worker(value * weight), total, out=empty, where=total > 0)
@@ -67,7 +67,7 @@ class CrowdlabCounts:
 def find_consensus(
     counts: CrowdlabCounts, proba: Floats, gold: Ints, tiebreak: Floats, *, best_quality: bool
 ) -> Consensus:
-    """The posterior and the labels: the majority's, or the most probable by its posterior."""
+    """Find the posterior and the labels: the majority's, or the most probable ones."""
     consensus = np.where(gold >= 0, gold, majority_label(counts, proba, tiebreak))
     first = weigh(counts, proba, consensus)
     if not best_quality:
@@ -78,9 +78,9 @@ def find_consensus(
 
 
 def weigh(counts: CrowdlabCounts, proba: Floats, consensus: Ints) -> Consensus:
-    """Weigh the classifier and the workers by their agreement, and average them."""
+    """Weight the classifier and the workers by their agreement, and average them."""
     size, n_classes, several = counts.size, proba.shape[1], counts.size > 1
-    if not several.any():  # nobody agrees or disagrees: the classifier stands alone
+    if not several.any():  # no agreement to measure: only the classifier counts
         return Consensus(consensus, proba, 1.0, np.ones(counts.n_workers))
     named = consensus[several]
     error = max(np.mean(named != np.bincount(named).argmax()), LEAST)
@@ -88,7 +88,7 @@ def weigh(counts: CrowdlabCounts, proba: Floats, consensus: Ints) -> Consensus:
     model = max(1.0 - missed / error, LEAST) * np.sqrt(size[size > 0].mean())
     worker = np.maximum(1.0 - (1.0 - agreement_with_others(counts)) / error, LEAST)
     with_it = counts.votes[several, named]
-    right = np.mean(with_it / size[several])  # how often a label is the task's
+    right = np.mean(with_it / size[several])  # how often a label equals the task's
     wrong = (1.0 - right) / max(n_classes - 1, 1)
     votes = counts.by_class(worker[counts.rows.worker])  # (task, class)
     everyone = votes.sum(axis=1, keepdims=True)
@@ -97,7 +97,7 @@ def weigh(counts: CrowdlabCounts, proba: Floats, consensus: Ints) -> Consensus:
 
 
 def agreement_with_others(counts: CrowdlabCounts) -> Floats:
-    """How often the other labels of a worker's tasks are theirs; the average if none are."""
+    """Return how often other labels of a worker's tasks agree; the average if there are none."""
     rows = counts.rows
     own = np.minimum(rows.weight, 1.0)  # a label is not compared with itself
     others = counts.size[rows.task] - own
@@ -108,10 +108,10 @@ def agreement_with_others(counts: CrowdlabCounts) -> Floats:
 
 
 def majority_label(counts: CrowdlabCounts, proba: Floats | None, tiebreak: Floats) -> Ints:
-    """Most frequent label of each task.
+    """Return the most frequent label of each task.
 
     Ties go to the class that the classifier prefers, then to the rarer one, then to that of
-    the workers who agree more with the majorities elsewhere, and then to the higher ``tiebreak``.
+    the workers who agree more with other majorities, and then to the higher ``tiebreak``.
     """
     best = counts.votes == counts.votes.max(axis=1, keepdims=True)
     clear, first = best.sum(axis=1) == 1, best.argmax(axis=1)
@@ -124,7 +124,7 @@ def majority_label(counts: CrowdlabCounts, proba: Floats | None, tiebreak: Float
 
 
 def mean_agreement(counts: CrowdlabCounts, clear: Array, consensus: Ints) -> Floats:
-    """Mean agreement of the workers behind each label of each task with clear majorities."""
+    """Return the mean agreement of each label's workers with clear majorities."""
     rows = counts.rows
     agrees = (rows.label == consensus[rows.task]).astype(np.float64)
     agreement = counts.mean_by_worker(agrees, clear[rows.task].astype(np.float64))
@@ -135,13 +135,13 @@ def mean_agreement(counts: CrowdlabCounts, clear: Array, consensus: Ints) -> Flo
 
 
 def narrow(best: Array, score: Floats) -> Array:
-    """Those of the tied classes with the highest score."""
+    """Keep those of the tied classes with the highest score."""
     among = np.where(best, score, -np.inf)
     return among == among.max(axis=1, keepdims=True)
 
 
 def score_workers(counts: CrowdlabCounts, found: Consensus) -> Floats:
-    """Mean posterior of each worker's labels and agreement with the tasks' labels, mixed."""
+    """Mix the mean posterior of each worker's labels with their agreement with the consensus."""
     rows, size = counts.rows, counts.size
     own = counts.mean_by_worker(found.posterior[rows.task, rows.label], np.ones(len(rows.task)))
     agrees = (rows.label == found.consensus[rows.task]).astype(np.float64)
@@ -154,7 +154,7 @@ def score_workers(counts: CrowdlabCounts, found: Consensus) -> Floats:
 
 
 def fit_temperature(shares: Floats, proba: Floats) -> float:
-    """The temperature whose probabilities are closest to the shares of labels."""
+    """Return the temperature whose probabilities are closest to the shares of labels."""
     log_class = log_of(proba)
 
     def distance(temperature: float) -> float:
@@ -174,5 +174,5 @@ def fit_temperature(shares: Floats, proba: Floats) -> float:
 
 
 def apply_temperature(proba: Floats, temperature: float) -> Floats:
-    """Probabilities at a temperature: below one they are sharper, above it flatter."""
+    """Return probabilities at a temperature: sharper below one, flatter above."""
     return softmax(np.log(np.maximum(proba, FLOOR)) / temperature, axis=1)

@@ -1,4 +1,4 @@
-"""Beliefs about probabilities, as counts: what the variational methods share."""
+"""Beliefs about probabilities as counts, shared by the variational methods."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,14 +10,14 @@ from crowdwise.typing import Floats
 
 
 def expected_log(counts: Floats) -> Floats:
-    """E[log p] when p has a Dirichlet distribution with these counts on the last axis."""
+    """Return E[log p] for p with a Dirichlet distribution, with counts on the last axis."""
     return digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True))
 
 
 def divergence(counts: Floats, prior: Floats, log: Floats | None = None) -> float:
-    """KL(Dirichlet(counts) || Dirichlet(prior)), summed over all rows.
+    """Return KL(Dirichlet(counts) || Dirichlet(prior)), summed over all rows.
 
-    ``log`` is ``expected_log(counts)``, where it is known already.
+    ``log`` is ``expected_log(counts)``, if already computed.
     """
     log = expected_log(counts) if log is None else log
     distance = ((counts - prior) * log).sum(axis=-1)
@@ -25,19 +25,19 @@ def divergence(counts: Floats, prior: Floats, log: Floats | None = None) -> floa
 
 
 def pool_counts(counts: Floats, smoothing: Floats, pooling: float) -> Floats:
-    """Pseudo-counts of every worker: ``pooling`` labels of the whole crowd's confusion."""
+    """Return pseudo-counts per worker: ``pooling`` labels of the whole crowd's confusion."""
     return pooling * normalize(counts.sum(axis=0) + smoothing)
 
 
 def positive_pair(value: ArrayLike, name: str, meaning: str) -> Floats:
-    """Two positive numbers."""
+    """Check for two positive numbers."""
     pair = np.asarray(value, dtype=np.float64)
     if pair.shape != (2,) or not (pair > 0).all():
         raise ParameterError(
             explain(
                 f"{name}={value!r} cannot be used.",
                 expected=f"two positive numbers, {meaning}",
-                fix="leave it out for the usual one",
+                fix="leave it out for the default",
             )
         )
     return pair

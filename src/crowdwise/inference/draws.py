@@ -1,14 +1,14 @@
-"""Random numbers that belong to tasks, wherever and in whatever order tasks are worked on."""
+"""Random numbers that belong to tasks, wherever and in whatever order tasks are processed."""
 
 import numpy as np
 
 from crowdwise.typing import Floats
 
-AT_ONCE = 4  # numbers that Philox makes at a time
+AT_ONCE = 4  # numbers that Philox generates at a time
 
 
 def draw_rows(seed: int, first: int, n_rows: int, width: int) -> Floats:
-    """Uniform numbers below one, (row, number); those of a row depend on its number alone."""
+    """Draw uniform numbers below one, (row, number), that depend only on the row's number."""
     steps = -(-width // AT_ONCE)
     bits = np.random.Philox(key=seed)
     bits.advance(first * steps)
@@ -17,7 +17,7 @@ def draw_rows(seed: int, first: int, n_rows: int, width: int) -> Floats:
 
 
 def draw_even_shares(seed: int, first: int, shape: tuple[int, ...]) -> Floats:
-    """Shares along the last axis, all as likely (Dirichlet of ones), by the number of the row."""
+    """Draw uniform shares along the last axis (Dirichlet of ones), by row number."""
     n_rows, *rest = shape
     level = draw_rows(seed, first, n_rows, int(np.prod(rest))).reshape(shape)
     part = -np.log1p(-level)

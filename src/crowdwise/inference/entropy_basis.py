@@ -1,4 +1,4 @@
-"""How the free parameters of a worker or task make up its matrix of effects on the log odds."""
+"""Parametrizations of the effects of a worker or task on the log-odds of labels."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,39 +13,39 @@ TINY = np.finfo(np.float64).tiny
 
 
 class Basis(Protocol):
-    """How the free parameters of a worker or task make up its effect on the log odds."""
+    """A parametrization of the effect of a worker or task on the log-odds."""
 
-    ordinal: ClassVar[bool]  # whether they are of thresholds, for the compiled loop
+    ordinal: ClassVar[bool]  # whether parameters belong to thresholds, for the compiled loop
 
     @property
     def n_classes(self) -> int: ...
 
     @property
     def n_parameters(self) -> int:
-        """How many of them a worker or task has."""
+        """Number of parameters of a worker or task."""
         ...
 
     @property
     def fair_penalty(self) -> float:
-        """A penalty that weighs as much against the labels as one does with two classes.
+        """Penalty that weighs as much against the labels as 1 does with two classes.
 
         Twice the number of parameters that add up in a cell, times the share of the truths
-        that one of them is about.
+        that one of them affects.
         """
         ...
 
     def effect(self, parameters: Floats) -> Floats:
-        """Effect on the log odds, (unit, truth, label), of parameters (unit, parameter)."""
+        """Return effects on log-odds, (unit, truth, label), of parameters (unit, parameter)."""
         ...
 
     def step(self, given: Floats, expected: Floats, parameters: Floats, penalty: float) -> Floats:
-        """Newton step, from given and expected label counts of shape (unit, truth, label)."""
+        """Take a Newton step, from given and expected label counts (unit, truth, label)."""
         ...
 
     def orders(self, agreement: Floats) -> list[Ints]:
-        """Orders of the truths that make no difference to the penalized likelihood.
+        """List orders of the truths that do not change the penalized likelihood.
 
-        Only those that may raise the diagonal sum of ``agreement[truth, label]`` matter.
+        Only those that may increase the diagonal sum of ``agreement[truth, label]`` matter.
         """
         ...
 
@@ -72,7 +72,7 @@ class EveryCell:
         """Solve ``(diag(c) - c c' / sum(c) + penalty) step = gradient`` for each truth's row.
 
         With ``c`` the expected counts, the bracket is no less than the curvature, and its
-        inverse has a closed form: it is diagonal but for a matrix of rank one.
+        inverse has a closed form: diagonal plus a matrix of rank one.
         """
         gradient = given - expected - penalty * self.effect(parameters)
         scaled = gradient / (expected + penalty)
@@ -89,9 +89,9 @@ class EveryCell:
 class Thresholds:
     """A basis with two parameters for each threshold of a scale: truth above, truth below.
 
-    Each lifts the labels above the threshold and lowers those below it. The papers have a
-    parameter for either side of the label; they always end as opposites, which is what the
-    factor ``sqrt(1 / 2)`` stands for: the squares of both add up to that of one here.
+    Each raises the labels above the threshold and lowers those below it. The papers have a
+    parameter for either side of the label; these two always end up as opposites, hence the
+    factor ``sqrt(1 / 2)``: their squares add up to the square of the single one here.
     """
 
     n_classes: int
@@ -103,11 +103,11 @@ class Thresholds:
 
     @property
     def fair_penalty(self) -> float:
-        return max(self.n_classes - 1.0, 1.0)  # each is about half of the truths, on average
+        return max(self.n_classes - 1.0, 1.0)  # each affects half of the truths on average
 
     @cached_property
     def matrices(self) -> Floats:
-        """What each parameter multiplies, shape (parameter, truth, label)."""
+        """The factor of each parameter, shape (parameter, truth, label)."""
         scale = np.arange(self.n_classes)
         above = scale >= np.arange(1, self.n_classes)[:, None]  # (threshold, class)
         truth = np.stack([above, ~above]).astype(np.float64)  # (side, threshold, class)

@@ -1,6 +1,6 @@
 """The sweeps of minimax conditional entropy over blocks of tasks, compiled or in plain numpy.
 
-Tables and sums of workers have their labels before their truths here, (worker, label, truth).
+Workers' tables and sums have labels before truths here, (worker, label, truth).
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from crowdwise.inference.entropy_basis import Basis
 from crowdwise.inference.simplex import gold_mask
 from crowdwise.typing import Array, Floats, Ints
 
-MOST_STEPS = 10  # Newton steps on one side before it is the other's turn
+MOST_STEPS = 10  # Newton steps on one side before the other side's turn
 MOST_HALVINGS = 20
-ROUNDING = 1e-12  # a loss smaller than this share of the value is none
-NO_GAIN = 1e-10  # likewise: what is left is gained in the next round
-LOOK_ONLY = -1  # instead of a number of Newton steps: leave tasks and truths as they are
+ROUNDING = 1e-12  # losses below this share of the value are ignored
+NO_GAIN = 1e-10  # likewise for gains, which are left to the next round
+LOOK_ONLY = -1  # instead of a number of Newton steps: leave tasks and truths unchanged
 
 Point = TypeVar("Point")
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What a sweep knows of the workers."""
+    """The workers' effects, as seen by a sweep."""
 
     odds: Floats  # (worker, label, truth): effects on the log odds, the largest of a truth 0
     chance: Floats  # the same: their exponentials
 
     @classmethod
     def of(cls, effect: Floats) -> Self:
-        """From effects, (worker, truth, label)."""
+        """Make from effects, (worker, truth, label)."""
         odds = effect - effect.max(axis=2, keepdims=True)
         odds = np.ascontiguousarray(odds.swapaxes(1, 2))
         return cls(odds, np.exp(odds))
@@ -48,17 +48,17 @@ class Tables:
 
 @dataclass(frozen=True)
 class Found:
-    """What a sweep adds up to; of workers whose sums were not wanted nothing is known."""
+    """The sums of a sweep; undefined for workers whose sums were not requested."""
 
     objective: float  # the tasks' part
-    given: Floats  # (worker, truth, label): labels, shared out to the truths
-    expected: Floats  # (worker, truth, label): the same if they fell as the effects say
-    spent: Floats  # (worker,): what normalizing takes from the log-likelihood
+    given: Floats  # (worker, truth, label): labels, distributed over the truths
+    expected: Floats  # (worker, truth, label): the same as predicted by the effects
+    spent: Floats  # (worker,): log of the normalizing constants
 
 
 @dataclass(frozen=True, eq=False)
 class EntropySteps:
-    """What is done to the tasks, each of which has parameters and a posterior of its own."""
+    """The steps on tasks, each of which has its own parameters and posterior."""
 
     engine: Engine
     basis: Basis
@@ -69,7 +69,7 @@ class EntropySteps:
 
     @classmethod
     def begin(cls, engine: Engine, basis: Basis, penalty: float, tol: float) -> Self:
-        """Tasks that add nothing, and whose truths are as the votes say."""
+        """Start with tasks without effects, and truths according to the votes."""
         first, stop = engine.own_tasks
         rows = np.zeros((stop - first, basis.n_parameters))
         steps = cls(engine, basis, penalty, tol, rows, np.empty((stop - first, engine.n_classes)))
@@ -83,9 +83,9 @@ class EntropySteps:
     def sweep(
         self, effect: Floats, live: Array, n_steps: int = LOOK_ONLY, *, count: bool = False
     ) -> Found:
-        """Move the tasks and infer their truths, if asked to; and add up what workers need.
+        """Move the tasks and infer their truths, if requested; and sum what workers need.
 
-        Labels are counted where truths may have changed.
+        Labels are counted if truths may have changed.
         """
         tables, shape = Tables.of(effect), (len(effect), *effect.shape[:0:-1])
         shapes = [shape, (len(effect),), *([shape] if count else [])]
@@ -109,7 +109,7 @@ class EntropySteps:
         sums: tuple[Floats, Floats, Floats],
         n_steps: int,
     ) -> float:
-        """Replace the state of a block's tasks, add to the sums, and return their objective."""
+        """Replace the state of a block's tasks, update the sums, and return their objective."""
         pairs, cells = self.engine.pairs, block.cells
         if (loop := compiled.find("entropy_pass")) is not None:
             columns = cells.indptr, cells.code, cells.value, pairs.worker, pairs.label, block.gold
@@ -131,13 +131,13 @@ class EntropySteps:
 
 @dataclass(frozen=True)
 class Seen:
-    """What is found at some parameters of the tasks of a block."""
+    """The results at some parameters of the tasks of a block."""
 
     parameters: Floats
     value: Floats  # (task,)
     expected: Floats  # (task, truth, label)
     odds: Floats  # (task, label, truth)
-    logs: Floats  # (task, truth): what normalizing takes from the log-likelihood
+    logs: Floats  # (task, truth): log of the normalizing constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class PlainBlock:
 
     @classmethod
     def of(cls, block: Block, worker: Ints, tables: Tables) -> Self:
-        """The cells of a block as columns."""
+        """Arrange the cells of a block as columns."""
         cells = block.cells
         some = slice(cells.indptr[0], cells.indptr[-1])
         code, indptr = cells.code[some], cells.indptr - cells.indptr[0]
@@ -172,7 +172,7 @@ class PlainBlock:
         mask: Floats | None,
         n_steps: int,
     ) -> float:
-        """Newton steps on the tasks until they gain little, then their truths."""
+        """Take Newton steps on the tasks until they gain little, then infer their truths."""
         basis, penalty, shape = steps.basis, steps.penalty, posterior.shape
         place = self.task * shape[1] + self.label
         flat = np.bincount(place, self.weight, minlength=posterior.size)
@@ -218,7 +218,7 @@ class PlainBlock:
         return look
 
     def _normalized(self, chance: Floats, share: Floats) -> tuple[Floats, Floats]:
-        """Weight of each truth over the total of its chances, and the log of that total."""
+        """Return each truth's share of the total of its probabilities, and the total's log."""
         total = np.einsum("alk,alk->ak", chance[self.task], self.tables.chance[self.worker])
         weight = self.weight[:, None]
         return (weight * share[self.task] / total)[:, None, :], weight * np.log(total)
@@ -233,7 +233,7 @@ class PlainBlock:
         expected: Floats,
         spent: Floats,
     ) -> None:
-        """Add to the sums of the live workers."""
+        """Add to the sums of the workers in use."""
         own = Tables.of(basis.effect(parameters))
         cells, logs = self._normalized(own.chance, posterior)
         share = posterior[self.task]
@@ -251,19 +251,19 @@ class PlainBlock:
 def _look_along(
     look: Callable[[Floats], Seen], parameters: Floats, step: Floats, pace: Floats
 ) -> Seen:
-    """What is found some way along the step, which may differ from unit to unit."""
+    """Evaluate some way along the step, which may differ between units."""
     return look(parameters + pace[:, None] * step)
 
 
 def gains(before: Floats, after: Floats, tol: float) -> Array:
-    """Which values have risen by more than a fraction of themselves."""
+    """Return which values have risen by more than a fraction of themselves."""
     return after - before > max(tol, NO_GAIN) * np.abs(after)
 
 
 def search(
     reach: Callable[[Floats], Point], value: Callable[[Point], Floats], before: Floats
 ) -> tuple[Point, Floats]:
-    """Halve the steps of the units that would fall: a Newton step may overshoot."""
+    """Halve the steps of units that would fall, since a Newton step may overshoot."""
     pace = np.ones(len(before))
     for _ in range(MOST_HALVINGS):
         trial = reach(pace)

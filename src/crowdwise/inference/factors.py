@@ -1,4 +1,4 @@
-"""What judges have in common: a factor model of their ratings, and the weights that follow."""
+"""Common factors of judges: a factor model of their ratings, and the resulting weights."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from crowdwise.inference.ratings import LEAST_NOISE
 from crowdwise.typing import Floats, Ints
 
 MOST_FACTORS = 3
-ALIKE = 0.95  # congruence of two sets of loadings above which they are one factor
+ALIKE = 0.95  # congruence above which two sets of loadings are one factor
 STEPS, SETTLED = 1000, 1e-7
 
 
 def guess_families(correlation: Floats, n_tasks: int) -> Ints:
-    """Judges who agree beyond what all have in common, by partial correlation."""
+    """Group judges who agree beyond what all have in common, by partial correlation."""
     n = len(correlation)
     inverse = np.linalg.inv(correlation + LEAST_NOISE * np.eye(n))
     scale = np.sqrt(np.diag(inverse))
@@ -31,17 +31,17 @@ def guess_families(correlation: Floats, n_tasks: int) -> Ints:
 
 
 def count_factors(correlation: Floats, n_tasks: int) -> int:
-    """Eigenvalues above those of chance (Marchenko and Pastur), from 1 to 3."""
+    """Count eigenvalues above those of chance (Marchenko and Pastur), from 1 to 3."""
     chance = (1.0 + np.sqrt(len(correlation) / max(n_tasks, 1))) ** 2
     found = int((np.linalg.eigvalsh(correlation) > chance).sum())
     return int(np.clip(found, 1, min(MOST_FACTORS, max((len(correlation) - 1) // 2, 1))))
 
 
 def fit_factors(correlation: Floats, n_factors: int) -> tuple[Floats, Floats]:
-    """Loadings (judge, factor) and noise (judge,) of greatest likelihood.
+    """Return loadings (judge, factor) and noise (judge,) of maximum likelihood.
 
-    The likelihood is a function of the noise alone, since the best loadings for a noise are the
-    leading axes of what it leaves (Joreskog 1967).
+    The likelihood is a function of the noise alone, since the best loadings for given noise are
+    the leading axes of the remainder (Joreskog 1967).
     """
 
     def lead(noise: Floats) -> tuple[Floats, Floats]:
@@ -65,7 +65,7 @@ def fit_factors(correlation: Floats, n_factors: int) -> tuple[Floats, Floats]:
 
 
 def rotate_quartimax(loading: Floats) -> Floats:
-    """Turn the factors so that one of them carries as much as possible of every judge."""
+    """Rotate the factors so that one of them explains as much as possible of every judge."""
     turn = np.eye(loading.shape[1])
     for _ in range(STEPS):
         left, _, right = np.linalg.svd(loading.T @ (loading @ turn) ** 3)
@@ -76,7 +76,7 @@ def rotate_quartimax(loading: Floats) -> Floats:
 
 
 def fit_between(correlation: Floats, family: Ints) -> Floats:
-    """Loadings of one factor that explains correlations between families alone."""
+    """Fit one factor that explains correlations between families only."""
     between = (family[:, None] != family[None, :]).astype(np.float64)
     size, axes = np.linalg.eigh(correlation)
     loading = face_up(axes[:, -1] * np.sqrt(size[-1]) * 0.8)
@@ -92,14 +92,14 @@ def fit_between(correlation: Floats, family: Ints) -> Floats:
 
 
 def face_up(loading: Floats) -> Floats:
-    """The loadings, turned so that most of them are positive."""
+    """Flip the loadings so that most of them are positive."""
     return loading if loading.sum() >= 0 else -loading
 
 
 def weigh_judges(correlation: Floats, family: Ints, n_tasks: int) -> Floats:
-    """How much each judge's rating tells of what the panel has in common.
+    """Weight each judge's rating by how much it tells about what the panel has in common.
 
-    The main factor where families agree on it; where one family dominates, the factor that
+    This is the main factor if families agree on it; if one family dominates, the factor that
     families share, with judges of one family counted as dependent.
     """
     n = len(correlation)
@@ -119,7 +119,7 @@ def weigh_judges(correlation: Floats, family: Ints, n_tasks: int) -> Floats:
 
 
 def score_factors(correlation: Floats) -> Floats:
-    """Weights (judge, factor) that turn ratings into the scores of up to three factors."""
+    """Return weights (judge, factor) that turn ratings into scores of up to three factors."""
     n_factors = min(MOST_FACTORS, max((len(correlation) - 1) // 2, 1))
     loading, noise = fit_factors(correlation, n_factors)
     turned = rotate_quartimax(loading)
@@ -128,7 +128,7 @@ def score_factors(correlation: Floats) -> Floats:
 
 
 def solve(matrix: Floats, side: Floats) -> Floats:
-    """``matrix^-1 side``, of a positive definite matrix; lifted a little where it is not."""
+    """Return ``matrix^-1 side`` of a positive definite matrix, regularized if needed."""
     lowest = float(np.linalg.eigvalsh(matrix)[0])
     lift = max(LEAST_NOISE - lowest, 0.0)
     found: Floats = cho_solve(cho_factor(matrix + lift * np.eye(len(matrix))), side)

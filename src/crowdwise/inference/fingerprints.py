@@ -1,4 +1,4 @@
-"""Numbers that tell workers and tasks apart by the labels, whatever the names and the order."""
+"""Hashes that identify workers and tasks by their labels, whatever the names and order."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from crowdwise.typing import Floats, Ints
 
 Hashes = NDArray[np.uint64]
 
-ROUNDS = 2  # after which workers who differ at all have different fingerprints, nearly always
-LOW = 1 << 20  # a hash is summed in parts below this: exactly, up to 2**27 of them
+ROUNDS = 2  # after which different workers nearly always have different fingerprints
+LOW = 1 << 20  # hashes are summed in parts below this, exactly for up to 2**27 of them
 SHIFTS = (0, 20, 40)  # of these parts
-FINE = 64.0  # weights count in steps of one over this
+FINE = 64.0  # weights are counted in steps of one over this
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -32,12 +32,12 @@ def scramble(value: Hashes) -> Hashes:
 
 
 def fingerprint_workers(annotations: Annotations) -> Hashes:
-    """One number per worker from the workers' labels, and those of others on the same tasks.
+    """Compute one number per worker from their labels, and those of others on the same tasks.
 
-    Names and the order of rows, tasks, workers and classes do not enter, nor do annotations of
-    weight 0; a weight of two is a repeated row. Workers with one fingerprint are
-    exchangeable, nearly always. (Labels and workers color each other in turn, as in the test of
-    Weisfeiler and Leman for graphs.)
+    Names and the order of rows, tasks, workers and classes have no effect, nor do annotations of
+    weight 0; a weight of two is a repeated row. Workers with equal fingerprints are nearly
+    always exchangeable. (Labels and workers color each other in turn, as in the graph test of
+    Weisfeiler and Leman.)
     """
     return color_workers(MemoryEngine(annotations))
 
@@ -71,7 +71,7 @@ class Fingerprints:
     worker: Ints  # of each pair of the engine
 
     def tasks(self, block: Block) -> Hashes:
-        """Numbers of a block's tasks: from who labeled them, as what, and who was right."""
+        """Compute numbers of a block's tasks: who labeled them, as what, and who was right."""
         rows = Rows.of(block, self.worker)
         given = scramble(self.classes)[rows.label]
         if block.gold is not None:
@@ -81,7 +81,7 @@ class Fingerprints:
 
 
 def fingerprint(engine: Engine) -> Fingerprints:
-    """Numbers of everything; see :func:`fingerprint_workers`. That of a class is who gave it."""
+    """Compute all numbers; see :func:`fingerprint_workers`. A class's depends on who gave it."""
     worker, n_classes, workers = engine.pairs.worker, engine.n_classes, color_workers(engine)
 
     def work(block: Block, sums: Floats) -> None:
@@ -116,7 +116,7 @@ class Rows:
 
 
 def number_choices(choice: Ints, n_possible: int) -> tuple[Ints, Ints]:
-    """The different choices in order, and the place of each one among them."""
+    """Return the different choices in order, and the position of each one among them."""
     if n_possible > 4 * len(choice):
         return np.unique(choice, return_inverse=True)
     there = np.bincount(choice, minlength=n_possible) > 0  # the same, without sorting
@@ -124,7 +124,7 @@ def number_choices(choice: Ints, n_possible: int) -> tuple[Ints, Ints]:
 
 
 def rank_equals(values: Hashes) -> Ints:
-    """How many equal numbers come before each one."""
+    """Return how many equal numbers come before each one."""
     order = np.argsort(values, kind="stable")
     ranked = values[order]
     first = np.searchsorted(ranked, ranked)
@@ -134,7 +134,7 @@ def rank_equals(values: Hashes) -> Ints:
 
 
 def add_up(group: Ints, value: Hashes, weight: Floats | None, n_groups: int) -> Hashes:
-    """Scrambled sums of scrambled values, the same in any order of the rows."""
+    """Sum scrambled values and scramble the sums, in a way independent of row order."""
     return join(add_parts(group, value, weight, n_groups))
 
 

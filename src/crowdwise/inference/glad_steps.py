@@ -1,10 +1,10 @@
 """The steps of GLAD: skills and eases by Newton's method, truths by Bayes' rule.
 
 A label of worker ``w`` on task ``t`` is right with probability ``sigmoid(skill[w] * ease[t])``. A
-step is one sweep over the blocks of an engine. For new skills it finds what they are worth under
-the posterior as it was, which follows from the old ones; moves the ease of each task; infers its
-truth; and finds the objective as a function of the skills there, from which the next ones come.
-Of the tasks only the ease is kept.
+step is one sweep over the blocks of an engine. It evaluates new skills under the previous
+posterior, which follows from the old ones; moves the ease of each task; infers its truth; and
+computes the objective as a function of the skills there, from which the next ones follow.
+Only the ease of tasks is stored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from crowdwise.inference.logistic import (
 from crowdwise.inference.simplex import gold_mask, log_of
 from crowdwise.typing import Floats
 
-COLUMNS = 6  # of the sums by worker: value, slope, curvature and a factor; trial and its factor
+COLUMNS = 6  # sums by worker: value, slope, curvature and a factor; trial and its factor
 NOTHING = np.zeros(0)
 
 
@@ -47,26 +47,26 @@ class Abilities:
 
 @dataclass(frozen=True)
 class Found:
-    """What a sweep finds at some abilities."""
+    """The results of a sweep at some abilities."""
 
     at: Abilities
     evidence: float
-    pull: float  # of the prior of ease on all tasks
+    pull: float  # log-prior of ease over all tasks
     truths: Floats  # (class,): expected number of tasks
     by_skill: Shape  # the expected log-posterior as a function of each worker's skill
-    trial: Floats  # (worker,): its value at these skills before the eases were moved
+    trial: Floats  # (worker,): its value at these skills with the previous eases
 
 
 @dataclass(frozen=True, eq=False)
 class GladSteps:
-    """What GLAD does to the annotations; gold classes hold throughout."""
+    """GLAD's steps on the annotations; gold classes hold throughout."""
 
     engine: Engine
     of_skill: Normal
     of_ease: Normal
 
     def begin(self, prior: Floats) -> Found:
-        """The first E-step, where all workers and all tasks are alike."""
+        """Run the first E-step, where all workers and all tasks are equal."""
         first, stop = self.engine.own_tasks
         skill = np.full(self.engine.n_workers, self.of_skill.mean)
         now = Abilities(prior, skill, np.full(stop - first, self.of_ease.mean))
@@ -87,7 +87,7 @@ class GladSteps:
         return self._sweep(last.at, replace(there, skill=skill + step), move=True)
 
     def posterior(self, at: Abilities) -> Posterior:
-        """P(truth | labels) of each task."""
+        """Return P(truth | labels) of each task."""
         first = self.engine.own_tasks[0]
 
         def work(block: Block, out: Floats) -> None:
@@ -129,7 +129,7 @@ class GladSteps:
         *,
         move: bool,
     ) -> float:
-        """Fill ``moved`` and ``posterior``, add to ``truths`` and ``sums``; the evidence."""
+        """Fill ``moved`` and ``posterior``, update the sums, and return the evidence."""
         pairs, cells = self.engine.pairs, block.cells
         if (loop := compiled.find("glad_pass")) is not None:
             columns = cells.indptr, cells.code, cells.value, pairs.worker, pairs.label, block.gold
@@ -159,10 +159,10 @@ class GladSteps:
 def expect(
     rows: LabelResponses, now: Abilities, mask: Floats | None = None
 ) -> tuple[Floats, float]:
-    """P(truth | labels) of each task, and the log-evidence of all.
+    """Return P(truth | labels) of each task, and the log-evidence of all.
 
-    A label lifts its class over the others by ``log(sigmoid(x) / (sigmoid(-x) / (K - 1)))``,
-    which is ``x + log(K - 1)`` where ``x = skill * ease``.
+    A label raises its class over the others by ``log(sigmoid(x) / (sigmoid(-x) / (K - 1)))``,
+    which is ``x + log(K - 1)`` with ``x = skill * ease``.
     """
     shape = len(now.log_ease), len(now.prior)
     others = np.log(max(shape[1] - 1, 1))
@@ -179,9 +179,9 @@ def expect(
 def at_ease(
     log_ease: Floats, *, rows: LabelResponses, right: Floats, skill: Floats, prior: Normal
 ) -> Shape:
-    """M-step: the expected log-posterior as a function of each task's log ease."""
+    """Return the expected log-posterior as a function of each task's log ease (M-step)."""
     ease = np.exp(log_ease)
     shape = at_scale(ease, skill[rows.worker], rows.task, rows, right)
-    # Not concave in the logarithm: where it bends upwards, leave the curvature to the prior.
+    # Not concave in the logarithm: where it is convex, leave the curvature to the prior.
     bend = np.maximum(ease**2 * shape.curvature - ease * shape.slope, 0.0)
     return prior.added_to(Shape(shape.value, ease * shape.slope, bend), log_ease)

@@ -1,4 +1,4 @@
-"""Arrays that grow at their end, in a time that does not depend on their length."""
+"""Arrays that grow at the end, in time independent of their length."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crowdwise.typing import Array, Ints, Names
 
 
 class Growing:
-    """An array with room at its end; ``view`` is the part in use."""
+    """An array with spare room at the end; ``view`` is the part in use."""
 
     def __init__(self, start: Array) -> None:
         self.data, self.n = start, len(start)
@@ -19,7 +19,7 @@ class Growing:
         return self.data[: self.n]
 
     def append(self, rows: Array) -> None:
-        """Add rows; the type widens where they need it."""
+        """Append rows; the type is widened if needed."""
         dtype = self.data.dtype if self.n == 0 else np.result_type(self.data, rows)
         if self.n == 0:
             dtype = rows.dtype
@@ -32,18 +32,18 @@ class Growing:
         self.n = need
 
     def extend(self, n: int, value: float = 0) -> None:
-        """Add rows of one value, until there are ``n``."""
+        """Append rows of one value until there are ``n``."""
         shape = (n - self.n, *self.data.shape[1:])
         self.append(np.full(shape, value, dtype=self.data.dtype))
 
     def widen(self, pad: int) -> None:
-        """Add ``pad`` zeros at the end of every axis but the first."""
+        """Append ``pad`` zeros to every axis except the first."""
         width = [(0, 0), *[(0, pad)] * (self.data.ndim - 1)]
         self.data = np.pad(self.data, width)
 
 
 class NameBook:
-    """Names and their running numbers, in the order in which they came."""
+    """Names and their numbers, in order of first appearance."""
 
     def __init__(self, names: Array) -> None:
         self.names = Growing(names.copy())
@@ -53,7 +53,7 @@ class NameBook:
         return self.names.n
 
     def enroll(self, names: Names) -> Ints:
-        """The number of each name; new ones get the next."""
+        """Return the number of each name; new ones get the next numbers."""
         array = as_names(names)
         found = [self.number.setdefault(name, len(self.number)) for name in array.tolist()]
         codes = np.array(found, dtype=np.int64)
@@ -64,7 +64,7 @@ class NameBook:
 
 
 def number_repeats(codes: Ints) -> tuple[Ints, Ints]:
-    """Where each value was last (-1 for never), and how often it has occurred before."""
+    """Return where each value last occurred (-1 for never), and how often before."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     same = np.zeros(len(codes), dtype=bool)

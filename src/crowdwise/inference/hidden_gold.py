@@ -1,4 +1,4 @@
-"""Known truths that are hidden in turn, to see what would be said of their tasks without them."""
+"""Known truths hidden in turn, to see what is inferred about their tasks without them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ENOUGH = 20  # known truths of tasks with labels; fewer are never hidden
 
 @dataclass(frozen=True, eq=False)
 class HiddenGold:
-    """Gold classes in folds: of fits 1, 2, … number ``b`` does not see those of fold ``b % 5``.
+    """Gold classes in folds: fit number ``b`` of 1, 2, … does not see those of fold ``b % 5``.
 
     Fit 0 sees all of them.
 
     So every fit learns from most of the truths, and each of their tasks has posteriors that
-    its own truth has no part in. Folds do not depend on names or order.
+    its own truth did not influence. Folds do not depend on names or order.
     """
 
-    task: Ints  # of each truth that is hidden at times
+    task: Ints  # task of each truth that is hidden at times
     label: Ints  # the gold class
     votes: Floats  # (truth, class): weight of its labels
     fold: Ints
@@ -47,12 +47,12 @@ class HiddenGold:
         return cls(task[order], label[order], votes[order], np.arange(len(order)) % N_FOLDS)
 
     def is_hidden(self, number: int) -> Array:
-        """Which of the truths fit ``number`` does not see."""
+        """Return which of the truths fit ``number`` does not see."""
         hidden: Array = (self.fold == number % N_FOLDS) & (number > 0)
         return hidden
 
     def seen(self, block: Block, number: int) -> Ints | None:
-        """The gold classes of a block's tasks, as fit ``number`` sees them."""
+        """Return the gold classes of a block's tasks, as fit ``number`` sees them."""
         tasks = self.task[self.is_hidden(number)] - block.first
         tasks = tasks[(tasks >= 0) & (tasks < block.n_tasks)]
         if block.gold is None or not len(tasks):

@@ -1,4 +1,4 @@
-"""What leaves a live crowd and comes back: a ledger to a file, a snapshot to a fit."""
+"""What a live crowd exchanges: a ledger with a file, a snapshot with a fit."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from crowdwise.errors import FormatError
 from crowdwise.inference.engines.memory import MemoryEngine
 from crowdwise.typing import Array, Floats, Ints
 
-ROUNDING = 1e-6  # what a probability may be off by
+ROUNDING = 1e-6  # allowed error of a probability
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """All that a live crowd has to remember, for a file: labels in order, and where it stands."""
+    """Everything a live crowd has to store in a file: labels in order, and its state."""
 
-    task: Ints  # of each label, in the order of arrival; as the next three
+    task: Ints  # of each label, in the order of arrival; like the next three
     worker: Ints
     label: Ints
     weight: Floats
     gold: Ints  # of each task, -1 for none
-    posterior: Floats  # (task, class); as the next one
+    posterior: Floats  # (task, class); like the next one
     counted: Floats
-    memory: float  # 0 for all
-    begun: int  # labels at the last beginning
+    memory: float  # 0 for unlimited
+    begun: int  # number of labels at the last start
 
     def __post_init__(self) -> None:
         n_tasks, n_cells = len(self.gold), len(self.task)
@@ -38,31 +38,31 @@ class Ledger:
             raise FormatError("The columns of the ledger differ in length.")
         numbers = isinstance(self.begun, Integral) and isinstance(self.memory, Real)
         if self.counted.shape != shape or not n_cells or not numbers or self.memory < 0:
-            raise FormatError("The ledger's numbers do not fit each other.")
+            raise FormatError("The ledger's numbers do not match one another.")
         for codes, n in ((self.task, n_tasks), (self.label, shape[1]), (self.worker, n_cells)):
             if codes.min() < 0 or codes.max() >= n:
                 raise FormatError("The ledger names a task, worker or label that is not there.")
 
     def refuse_misfits(self, n_tasks: int, n_workers: int, n_classes: int) -> None:
-        """Refuse what does not fit the names of a model, or no labels give."""
+        """Refuse what does not match the names of a model, or cannot result from labels."""
         codes = {own.dtype.kind for own in (self.task, self.worker, self.label, self.gold)}
         if codes - set("iu") or self.worker.max() >= n_workers or self.gold.max() >= n_classes:
             raise FormatError("The ledger names a worker or a class that is not there.")
         if self.posterior.shape != (n_tasks, n_classes):
-            raise FormatError("The ledger does not fit the names of the model.")
+            raise FormatError("The ledger does not match the names of the model.")
         rows = np.stack([self.posterior, self.counted])
         if rows.min() < 0 or rows.max() > 1 + ROUNDING or self.weight.min() < 0:
-            raise FormatError("The ledger holds numbers that cannot be probabilities or weights.")
+            raise FormatError("The ledger has numbers that cannot be probabilities or weights.")
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """All labels at one moment: a fit can work on them while more arrive."""
+    """All labels at one moment, which a fit can use while more arrive."""
 
     tasks: Array
     workers: Array
     classes: Array
-    task: Ints  # of each label, in the order of arrival; as the next three
+    task: Ints  # of each label, in the order of arrival; like the next three
     worker: Ints
     label: Ints
     weight: Floats
@@ -86,9 +86,9 @@ class Snapshot:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a fit to a snapshot has found: of its tasks, and the sums over its labels."""
+    """The results of fitting a snapshot: posteriors, and sums over labels."""
 
     n_labels: int
-    posterior: Floats  # (task, class); as the next one
+    posterior: Floats  # (task, class); like the next one
     counted: Floats
     counts: Floats  # (worker, truth, label)

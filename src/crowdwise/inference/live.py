@@ -1,11 +1,11 @@
-"""A crowd whose labels keep arriving: what is known of each task, and the sums over all.
+"""A crowd whose labels keep arriving: the posterior of each task, and the sums over all.
 
-Each label goes to the end of a column and is linked to the label before it of the same task. A
-*visit* judges some tasks again under the present sums and moves the sums by what has changed, as
+Each label is appended to a column and linked to the previous label of the same task. A
+*visit* infers some tasks again under the current sums and updates the sums by the differences, as
 in the incremental EM of Neal and Hinton (1998). Tasks with new labels are visited at once, all
-others in turn, until a whole round of visits moves nothing. EM ends in one of several places and
-``fit`` stops a little before, so that visits alone do not lead where a fit to all labels leads:
-at least every thousand labels a fit to a *snapshot* of them is taken over.
+others in turn, until a whole round of visits changes nothing. EM has several local optima and
+``fit`` stops slightly before one, so visits alone do not lead where a fit to all labels leads:
+at least every thousand labels, a fit to a *snapshot* of them is taken over.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from crowdwise.inference.growing import Growing, NameBook, number_repeats
 from crowdwise.inference.ledger import Fitted, Ledger, Snapshot
 from crowdwise.typing import Array, Floats, Ints
 
-BLOCK = 1 << 12  # labels of a visit, about
-STILL = 1e-6  # a visit that moves every probability by less has moved nothing
+BLOCK = 1 << 12  # approximate number of labels per visit
+STILL = 1e-6  # smaller changes of all probabilities count as none
 EVERY = 1_000  # labels after which a fit to all of them is due at the latest
 
 
 class Judge(Protocol):
-    """A method's view of some tasks: their posterior, and what is counted of them."""
+    """A method's inference for some tasks: their posterior, and what is counted for them."""
 
     def __call__(self, engine: MemoryEngine, sums: Sums, crowd: Floats) -> tuple[Floats, Floats]:
-        """From the sums of the engine's workers, and the counts of all workers together."""
+        """Infer from the sums of the engine's workers, and the counts of all workers together."""
         ...
 
 
 class LiveCrowd:
-    """Labels that arrive one by one or in batches, and the sums that a method keeps of them."""
+    """Labels that arrive one by one or in batches, and the sums over them for a method."""
 
     def __init__(self, tasks: Array, workers: Array, classes: Array, memory: float = 0.0) -> None:
         self.tasks, self.workers, self.classes = map(NameBook, (tasks, workers, classes))
         self.memory, self.begun = memory, 0
-        self.cursor, self.still = 0, 0  # where the round is, and tasks since something moved
+        self.cursor, self.still = 0, 0  # position in the round, and tasks since the last change
         n_tasks, n_workers, k = len(tasks), len(workers), len(classes)
         self.task, self.worker, self.label = (Growing(np.zeros(0, np.int64)) for _ in range(3))
         self.weight, self.before = Growing(np.zeros(0)), Growing(np.zeros(0, np.int64))
-        self.rank = Growing(np.zeros(0, np.int64))  # the how-manieth of its worker
+        self.rank = Growing(np.zeros(0, np.int64))  # its number among its worker's labels
         self.last = Growing(np.full(n_tasks, -1, np.int64))
         self.size = Growing(np.zeros(n_tasks, np.int64))
         self.gold = Growing(np.full(n_tasks, -1, np.int64))
@@ -54,15 +54,15 @@ class LiveCrowd:
         self.given = Growing(np.zeros(n_workers, np.int64))
         self.counts = Growing(np.zeros((n_workers, k, k)))
         self.truths = np.zeros(k)
-        self.shown: Floats | None = None  # the posterior that a model shows
-        self.pending: Future[Fitted] | None = None  # a fit that is being made beside
+        self.shown: Floats | None = None  # posterior shown by a model
+        self.pending: Future[Fitted] | None = None  # a fit in the background
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "pending": None}  # it stays where it runs, and will be due again
+        return {**vars(self), "pending": None}  # left behind where it runs, and due again later
 
     @classmethod
     def reopen(cls, ledger: Ledger, tasks: Array, workers: Array, classes: Array) -> LiveCrowd:
-        """Continue where a ledger ends."""
+        """Continue from a ledger."""
         ledger.refuse_misfits(len(tasks), len(workers), len(classes))
         live = cls(tasks, workers, classes, ledger.memory)
         live._link(ledger.task, ledger.worker, ledger.label, ledger.weight)
@@ -72,13 +72,13 @@ class LiveCrowd:
         return live
 
     def close(self) -> Ledger:
-        """What a file has to hold."""
+        """Return everything that a file needs."""
         names = ("task", "worker", "label", "weight", "gold", "posterior", "counted")
         columns = {name: getattr(self, name).view.copy() for name in names}
         return Ledger(memory=float(self.memory), begun=self.begun, **columns)
 
     def show_posterior(self) -> Floats:
-        """A view of the posterior that nobody can write to."""
+        """Return a read-only view of the posterior."""
         self.shown = self.posterior.view
         self.shown.flags.writeable = False
         return self.shown
@@ -87,10 +87,10 @@ class LiveCrowd:
     def n_labels(self) -> int:
         return self.task.n
 
-    # -- labels in ---------------------------------------------------------------------
+    # -- adding labels -----------------------------------------------------------------
 
     def add(self, votes: Annotations, gold: Ints | None) -> Ints:
-        """Take new labels, and truths by our numbers; returns the numbers of their tasks."""
+        """Add new labels, and truths as class numbers; returns the numbers of their tasks."""
         known = votes.redundancy > 0 if gold is None else (votes.redundancy > 0) | (gold >= 0)
         place = np.full(votes.n_tasks, -1, np.int64)
         place[known] = self.tasks.enroll(votes.tasks[known])
@@ -113,7 +113,7 @@ class LiveCrowd:
         return np.unique(place[known])
 
     def _order(self, votes: Annotations) -> Ints:
-        """In which order the cells came: by time where it is known, else by task."""
+        """Return the order in which the cells came: by time if known, else by task."""
         n_cells = len(votes.cells.code)
         if votes.time is None:
             return np.arange(n_cells)
@@ -122,7 +122,7 @@ class LiveCrowd:
         return (first[:, None] + np.arange(each)).ravel()
 
     def _make_room(self) -> None:
-        """Rows for new tasks and workers, columns for new classes."""
+        """Add rows for new tasks and workers, and columns for new classes."""
         pad = len(self.classes) - len(self.truths)
         if pad:
             for table in (self.posterior, self.counted, self.counts):
@@ -136,7 +136,7 @@ class LiveCrowd:
             column.extend(len(self.workers))
 
     def _link(self, task: Ints, worker: Ints, label: Ints, weight: Floats) -> None:
-        """Append labels, each linked to the one before it of its task."""
+        """Append labels, each linked to the previous one of its task."""
         first = self.n_labels
         number = np.arange(first, first + len(task))
         before, turn = number_repeats(task)
@@ -147,7 +147,7 @@ class LiveCrowd:
         if self.memory:
             self.counts.view[:] *= self.fade(added)[:, None, None]
         self.given.view[:] += added
-        self.last.view[task] = number  # the last of several is the one that stays
+        self.last.view[task] = number  # the last of several remains
         np.maximum.at(self.size.view, task, self.size.view[task] + turn + 1)
         columns = (self.task, self.worker, self.label, self.weight, self.before, self.rank)
         for column, values in zip(
@@ -157,7 +157,7 @@ class LiveCrowd:
         self._add_counts(first)
 
     def _add_counts(self, first: int) -> None:
-        """Count later labels for what is known of their tasks: visits move sums by changes."""
+        """Count repeated labels under the current posteriors: visits add only differences."""
         new = slice(first, None)
         task, worker, label = self.task.view[new], self.worker.view[new], self.label.view[new]
         value = self.weight.view[new] * self.fade(self.given.view[worker] - 1 - self.rank.view[new])
@@ -165,13 +165,13 @@ class LiveCrowd:
         np.add.at(self.counts.view.swapaxes(1, 2), (worker, label), share)
 
     def fade(self, age: Ints) -> Floats:
-        """How much a label counts after so many later ones of its worker."""
+        """Return the weight of a label after this many later ones by its worker."""
         return np.exp(-age / self.memory) if self.memory else np.ones(len(age))
 
-    # -- judgments ---------------------------------------------------------------------
+    # -- inference ---------------------------------------------------------------------
 
     def gather(self, tasks: Ints) -> tuple[Annotations, Ints, Ints]:
-        """The labels of these tasks, the numbers of their workers, and those of the labels."""
+        """Return the labels of these tasks, with the numbers of workers and of labels."""
         at, owner, found, owners = self.last.view[tasks], np.arange(len(tasks)), [], []
         while len(at):
             there = at >= 0
@@ -196,7 +196,7 @@ class LiveCrowd:
         return votes, rows, cell
 
     def snapshot(self) -> Snapshot:
-        """All labels so far; the columns only ever grow, beyond what the snapshot sees."""
+        """Return all labels so far; columns only grow beyond what the snapshot sees."""
         return Snapshot(
             tasks=self.tasks.names.view,
             workers=self.workers.names.view,
@@ -213,7 +213,7 @@ class LiveCrowd:
         return gold if (gold >= 0).any() else None
 
     def recount(self, counted: Floats) -> None:
-        """Sum up anew what is counted of every task."""
+        """Recompute the sums from what is counted for every task."""
         votes, rows, cell = self.gather(np.arange(len(self.tasks)))
         self.counted.view[:] = counted
         self.truths = counted.sum(axis=0)
@@ -221,7 +221,7 @@ class LiveCrowd:
         self.counts.view[rows] = self._count(votes, rows, cell, counted)
 
     def take(self, fitted: Fitted) -> Ints:
-        """Take over what a fit has found; returns the tasks with labels that it has not seen."""
+        """Take over the results of a fit; returns tasks with labels that it has not seen."""
         n_tasks, k = fitted.posterior.shape
         for column, found in ((self.posterior, fitted.posterior), (self.counted, fitted.counted)):
             column.view[:n_tasks] = 0.0
@@ -239,14 +239,14 @@ class LiveCrowd:
         return later
 
     def is_due(self, growth: float) -> bool:
-        """Whether there are so many more labels that a fit to all of them may lead elsewhere."""
+        """Return whether there are enough new labels that a fit to all may differ."""
         if self.memory and self.begun and int(self.given.view.max(initial=0)) > self.memory:
-            return False  # old tasks were judged by what their workers were like at the time
+            return False  # old tasks were inferred with their workers' skill at the time
         more = self.n_labels // EVERY > self.begun // EVERY
         return more or self.n_labels >= growth * self.begun
 
     def visit(self, tasks: Ints, judge: Judge) -> None:
-        """Judge some tasks again, and move the sums by what has changed."""
+        """Infer some tasks again, and update the sums by the differences."""
         votes, rows, cell = self.gather(tasks)
         sums = Sums(0.0, self.truths, self.counts.view[rows])
         engine = MemoryEngine(votes, self._gold_of(tasks), 1)
@@ -256,7 +256,7 @@ class LiveCrowd:
         self.posterior.view[tasks], self.counted.view[tasks] = posterior, counted
         self.truths = np.maximum(self.truths + change.sum(axis=0), 0.0)
         new = self.counts.view[rows] + self._count(votes, rows, cell, change)
-        self.counts.view[rows] = np.maximum(new, 0.0)  # rounding may leave less than nothing
+        self.counts.view[rows] = np.maximum(new, 0.0)  # rounding may give negative values
         self.still = self.still + len(tasks) if moved < STILL else 0
 
     def _count(self, votes: Annotations, rows: Ints, cell: Ints, counted: Floats) -> Floats:
@@ -266,7 +266,7 @@ class LiveCrowd:
         return MemoryEngine(votes, None, 1).count(counted)
 
     def settle(self, judge: Judge, work: int) -> None:
-        """Visit tasks in turn until a round moves nothing, or so many labels were looked at."""
+        """Visit tasks in turn until a round changes nothing, or for ``work`` labels."""
         while work > 0 and self.still < len(self.tasks):
             tasks = self._next_block()
             looked = int(self.size.view[tasks].sum())
@@ -285,7 +285,7 @@ class LiveCrowd:
         return tasks
 
     def _is_recent(self, tasks: Ints) -> Array:
-        """Which tasks have a label that is not forgotten yet."""
+        """Return which tasks have a label that is not forgotten yet."""
         last = self.last.view[tasks]
         age = self.given.view[self.worker.view[last]] - self.rank.view[last]
         return (last >= 0) & (age <= 2 * self.memory)

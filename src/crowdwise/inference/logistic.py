@@ -12,9 +12,9 @@ from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.engines.kernels import Block
 from crowdwise.typing import Array, Floats, Ints
 
-LONGEST = 1.0  # longest step; where a function is flat, Newton's own would leave the data
+LONGEST = 1.0  # maximum step; where a function is flat, Newton's own would be far too long
 MOST_HALVINGS = 30
-ROUNDING = 1e-12  # a fall below this fraction of the value is none
+ROUNDING = 1e-12  # decreases below this fraction of the value are ignored
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,18 @@ class LabelResponses:
     weight: Floats | None
 
     def total(self, group: Ints, n_groups: int, values: Floats) -> Floats:
-        """Weighted sum of the values of each group of rows."""
+        """Return the weighted sum of the values of each group of rows."""
         weighted = values if self.weight is None else values * self.weight
         return np.asarray(np.bincount(group, weighted, minlength=n_groups), dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Many functions of one variable, at one point of each."""
+    """Many functions of one variable, described at one point of each."""
 
     value: Floats
     slope: Floats
-    curvature: Floats  # how fast the slope falls, made positive
+    curvature: Floats  # rate at which the slope falls, made positive
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class Normal:
         return (value - self.mean) ** 2 / (2.0 * self.variance)
 
     def added_to(self, shape: Shape, at: Floats) -> Shape:
-        """The shape of a function plus the log of this prior."""
+        """Return the shape of a function plus the log of this prior."""
         slope = shape.slope - (at - self.mean) / self.variance
         return Shape(shape.value - self.penalty(at), slope, shape.curvature + 1.0 / self.variance)
 
 
 def responses_of(block: Block, worker: Ints) -> LabelResponses:
-    """One row per cell of a block."""
+    """Return one row per cell of a block."""
     cells = block.cells
     some = slice(cells.indptr[0], cells.indptr[-1])
     code = cells.code[some]
@@ -68,14 +68,14 @@ def responses_of(block: Block, worker: Ints) -> LabelResponses:
 
 
 def normal_prior(pair: ArrayLike, name: str) -> Normal:
-    """A prior from (mean, variance)."""
+    """Make a prior from (mean, variance)."""
     values = np.asarray(pair, dtype=np.float64)
     if values.shape != (2,) or not (np.isfinite(values).all() and values[1] > 0):
         raise ParameterError(
             explain(
                 f"{name}={pair!r} cannot be used.",
                 expected="a mean and a positive variance",
-                fix="leave it out for the usual one",
+                fix="leave it out for the default",
             )
         )
     return Normal(float(values[0]), float(values[1]))
@@ -84,7 +84,7 @@ def normal_prior(pair: ArrayLike, name: str) -> Normal:
 def at_scale(
     scale: Floats, factor: Floats, group: Ints, responses: LabelResponses, right: Floats
 ) -> Shape:
-    """Sum of right log sigmoid(x) + (1 - right) log sigmoid(-x), x = scale * factor, by group."""
+    """Sum right log sigmoid(x) + (1 - right) log sigmoid(-x), x = scale * factor, by group."""
     x = scale[group] * factor
     chance = expit(x)
     total = partial(responses.total, group, len(scale))
@@ -93,12 +93,12 @@ def at_scale(
 
 
 def softplus(x: Floats) -> Floats:
-    """Log(1 + exp(x)), which is -log sigmoid(-x)."""
+    """Return log(1 + exp(x)), which is -log sigmoid(-x)."""
     return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def ascend(point: Floats, shape: Callable[[Floats], Shape]) -> Floats:
-    """Take a Newton step up each function, halved until that function does not fall."""
+    """Take a Newton step up each function, halved until that function does not decrease."""
     here = shape(point)
     step = np.clip(here.slope / here.curvature, -LONGEST, LONGEST)
     for _ in range(MOST_HALVINGS):
@@ -112,5 +112,5 @@ def ascend(point: Floats, shape: Callable[[Floats], Shape]) -> Floats:
 
 
 def falls(before: Floats, after: Floats) -> Array:
-    """Where a value has fallen by more than rounding, or is not a number."""
+    """Return where a value has decreased by more than rounding, or is not a number."""
     return ~(after >= before - ROUNDING * (1.0 + np.abs(before)))

@@ -1,4 +1,4 @@
-"""How often workers give labels, alone and in pairs; and trimmed means over such pairs."""
+"""Frequencies of workers' labels, alone and in pairs, and trimmed means over such pairs."""
 
 from dataclasses import dataclass
 
@@ -9,20 +9,20 @@ from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.typing import Floats, Ints
 
-NUMBERS_AT_ONCE = 1 << 22  # padded and sorted in one go, to bound memory
+NUMBERS_AT_ONCE = 1 << 22  # padded and sorted at once, to bound memory
 MOST_PAIRS = 20_000**2  # non-zero second moments that fit in a few gigabytes
 
 
 @dataclass(frozen=True)
 class Moments:
-    """How often workers give labels, alone and in pairs."""
+    """Frequencies of workers' labels, alone and in pairs."""
 
     label: Floats  # (worker, label): share of all tasks with that label
-    pair: csr_array  # (worker and label, worker and label): the same; 0 within a worker
+    pair: csr_array  # (worker and label, worker and label): likewise; 0 within a worker
 
 
 def moments_of(annotations: Annotations) -> Moments:
-    """First and second moments of the labels, from the sparse cells."""
+    """Compute first and second moments of the labels, from the sparse cells."""
     n_classes, cells = annotations.n_classes, annotations.cells
     n_codes = annotations.n_workers * n_classes
     refuse_size(n_codes, np.diff(cells.indptr))
@@ -35,7 +35,7 @@ def moments_of(annotations: Annotations) -> Moments:
 
 
 def refuse_size(n_codes: int, per_task: Ints) -> None:
-    """Stop before second moments that would not fit."""
+    """Refuse second moments that would not fit into memory."""
     n_pairs = min(n_codes**2, int((per_task.astype(np.int64) ** 2).sum()))
     if n_pairs > MOST_PAIRS:
         raise ParameterError(
@@ -48,10 +48,10 @@ def refuse_size(n_codes: int, per_task: Ints) -> None:
 
 
 def trimmed_mean(rows: csr_array, current: Floats, n_trimmed: int) -> Floats:
-    """Mean of the stored values of each row, without the extremes beyond ``current``.
+    """Return the mean of each row's stored values, without extremes relative to ``current``.
 
-    Of the values above a row's ``current`` one the largest ``n_trimmed`` are left out, all if
-    there are fewer; likewise below. Where nothing is left, ``current`` stays.
+    Of the values above a row's ``current`` one, the largest ``n_trimmed`` are left out, or all
+    if there are fewer; likewise below. If nothing is left, ``current`` stays.
     """
     if n_trimmed:
         total, kept = trimmed_sum(rows, current, n_trimmed)
@@ -61,7 +61,7 @@ def trimmed_mean(rows: csr_array, current: Floats, n_trimmed: int) -> Floats:
 
 
 def trimmed_sum(rows: csr_array, current: Floats, n_trimmed: int) -> tuple[Floats, Ints]:
-    """Sum and number of the values that are left in each row."""
+    """Return sum and number of the values that are left in each row."""
     degree = np.diff(rows.indptr)
     total, kept = np.zeros(len(degree)), np.zeros(len(degree), dtype=np.int64)
     place = np.arange(degree.max(initial=0))

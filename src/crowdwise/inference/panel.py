@@ -1,4 +1,4 @@
-"""A panel of judges who err together: how far it may be believed, without gold and with some."""
+"""A panel of judges who err together: how far to trust it, with or without gold."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class Scale:
         each = ratings.standardize(view, mean, deviation)
         group = Correlations.of(each).clones()
         rated = np.bincount(each.worker, minlength=len(group)) > 0
-        if not rated.all():  # who rates nothing is no judge of its own, and joins the first one
+        if not rated.all():  # a judge without ratings joins the first group
             group = np.where(rated, group, group[rated.argmax()])
             group = np.unique(group, return_inverse=True)[1]
         joined = each.join(group)
         return cls(mean, deviation, group, joined.table(), Correlations.of(joined).shrink())
 
     def name_families(self, family: Ints | None) -> Ints:
-        """A number for each group's family, from 0: that of most of its members."""
+        """Number each group's family, from 0: that of most of its members."""
         n_groups = len(self.correlation)
         if family is None:
             found = guess_families(self.correlation, self.table.shape[0])
         else:
             size = np.bincount(family)
-            by_size = np.lexsort([-size[family], self.group])  # copies take the larger family
+            by_size = np.lexsort([-size[family], self.group])  # copies join the larger family
             first = np.unique(self.group[by_size], return_index=True)[1]
             found = family[by_size][first]
         if len(np.unique(found)) < 2:
@@ -52,7 +52,7 @@ class Scale:
         return np.unique(found, return_inverse=True)[1]
 
     def fit(self, ratings: Ratings, column: int, family: Ints, target: Floats) -> Panel:
-        """Weigh the judges, and find out how sure the panel may be of one cut."""
+        """Weight the judges, and determine how confident the panel may be about one cut."""
         votes, n_tasks = ratings.take(column).join(self.group), self.table.shape[0]
         rate = float(votes.value.mean())
         known = float(target[0])
@@ -77,7 +77,7 @@ class Scale:
         return self.guess(votes, rate if np.isnan(known) else known)
 
     def guess(self, votes: Ratings, rate: float) -> Panel:
-        """Half the votes, half the rate: all that can be said where judges never meet."""
+        """Return half the votes and half the rate, if no two judges rate the same tasks."""
         rate = float(np.clip(rate, 1e-6, 1 - 1e-6))
         low, high = logit(rate / 2), logit((1 + rate) / 2)
         mean, deviation = votes.by_judge(0)
@@ -87,11 +87,11 @@ class Scale:
 
 @dataclass(frozen=True)
 class Panel:
-    """Log-odds of one cut, linear in 1 and the ratings; several where priors are averaged."""
+    """Log-odds of one cut, linear in 1 and the ratings; several if priors are averaged."""
 
     scale: Scale
     odds: Average  # columns: 1, then one per group of judges
-    caution: float = 0.0  # how far votes should count as they are, where ratings are no more
+    caution: float = 0.0  # weight of plain votes if ratings tell no more
 
     @classmethod
     def single(cls, scale: Scale, coef: Floats, intercept: float, caution: float = 0.0) -> Panel:
@@ -99,7 +99,7 @@ class Panel:
         return cls(scale, Average(np.ones(1), coef, np.zeros((*coef.shape, 0))), caution)
 
     def learn(self, tasks: Ints, yes: Floats, accuracy: float) -> Panel:
-        """Learn from gold, starting from what the panel says without."""
+        """Learn from gold, starting from the panel's log-odds without it."""
         factors = score_factors(self.scale.correlation)
         n_judges, n_factors = factors.shape
         one = np.eye(1 + n_judges)

@@ -1,4 +1,4 @@
-"""What is asked of a posterior, whether it is an array or in compact form."""
+"""Operations on a posterior, whether it is an array or in compact form."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from crowdwise.typing import Array, Floats, Ints
 
 
 def as_array(posterior: Posterior) -> Floats:
-    """The posterior as an array, if that fits into memory."""
+    """Return the posterior as an array, if that fits into memory."""
     if not isinstance(posterior, CompactPosterior):
         return posterior
     memory.refuse_dense("Probabilities of every class", posterior.shape, ("tasks", "classes"))
@@ -21,14 +21,14 @@ def as_array(posterior: Posterior) -> Floats:
 
 
 def choose(posterior: Posterior) -> Ints:
-    """The best class of each task, the first of tied ones."""
+    """Return the best class of each task, the first of tied ones."""
     if isinstance(posterior, CompactPosterior):
         return posterior.argmax()
     return tied(posterior).argmax(axis=1)
 
 
 def share_right(posterior: Posterior, truth: Ints) -> Floats:
-    """Whether each task's best class is the true one; one over the number of tied ones."""
+    """Return whether each task's best class is right; one over the number of tied ones."""
     if not isinstance(posterior, CompactPosterior):
         return share_best(posterior)[np.arange(len(truth)), truth]
     leads = posterior.at(truth) >= posterior.max() - TIE
@@ -36,7 +36,7 @@ def share_right(posterior: Posterior, truth: Ints) -> Floats:
 
 
 def as_frame(posterior: Posterior, tasks: Array | pd.Index, classes: Array) -> pd.DataFrame:
-    """The posterior with its names, task x class."""
+    """Return the posterior with its names, task x class."""
     if isinstance(posterior, CompactPosterior):
         size = memory.show_bytes(8 * len(posterior) * len(classes))
         raise AnnotationError(
@@ -44,7 +44,7 @@ def as_frame(posterior: Posterior, tasks: Array | pd.Index, classes: Array) -> p
                 f"A frame of {len(posterior):,} tasks x {len(classes):,} classes would "
                 f"take {size} of memory.",
                 fix="use labels_ or predict for the labels, posterior_.max() for their "
-                "probabilities, and posterior_[rows] for whole distributions of some tasks",
+                "probabilities, and posterior_[rows] for complete distributions of some tasks",
             )
         )
     index = pd.Index(tasks, name="task")
@@ -52,7 +52,7 @@ def as_frame(posterior: Posterior, tasks: Array | pd.Index, classes: Array) -> p
 
 
 def name_labels(codes: Ints, tasks: Array | pd.Index, classes: Array) -> pd.Series:
-    """The label of each task by name, None for a negative number."""
+    """Return the label of each task by name, None for a negative number."""
     labels = pd.Series(classes[codes], index=pd.Index(tasks, name="task"))
     if (codes < 0).any():
         labels = labels.astype(object)

@@ -1,7 +1,7 @@
-"""Ratings of tasks by judges, and how judges go together.
+"""Ratings of tasks by judges, and their correlations.
 
-Ratings are standardized for each judge, and a judge who did not rate a task says nothing of it
-(0). The correlation of two judges comes from the tasks that both rated.
+Ratings are standardized for each judge; a task that a judge did not rate gets a neutral 0. The
+correlation of two judges is computed on the tasks that both rated.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from scipy.sparse.csgraph import connected_components
 from crowdwise.inference.rows import sum_by_group
 from crowdwise.typing import Array, Floats, Ints
 
-CLONES = 0.95  # judges who correlate more are one judge under several names
+CLONES = 0.95  # judges with a higher correlation are one judge under several names
 CELLS_AT_ONCE = 1 << 18
-FEW = 30  # common tasks below which only identical ratings make clones of two judges
-USUAL = 20.0  # common tasks that the panel's mean correlation is worth
-LEAST_NOISE = 0.02  # of a judge's variance
+FEW = 30  # shared tasks below which only identical ratings make two judges clones
+USUAL = 20.0  # weight of the panel's mean correlation, in shared tasks
+LEAST_NOISE = 0.02  # as a share of a judge's variance
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Ratings:
     def average(
         cls, task: Ints, worker: Ints, value: Floats, weight: Floats, shape: tuple[int, int]
     ) -> Ratings:
-        """The mean of the values, (row, column), that a judge gave to a task."""
+        """Average the values, (row, column), that a judge gave to a task."""
         if not (weight > 0).all():
             counted = weight > 0
             task, worker, value, weight = (c[counted] for c in (task, worker, value, weight))
@@ -49,7 +49,7 @@ class Ratings:
         return cls(pair // shape[1], pair % shape[1], np.stack(sums, axis=1) / mass[:, None], shape)
 
     def by_judge(self, column: int) -> tuple[Floats, Floats]:
-        """Mean and deviation of each judge's values; 0 and 1 where there is nothing to see."""
+        """Return mean and standard deviation of each judge's values; 0 and 1 by default."""
         value, n = self.value[:, column], self.shape[1]
         count = np.maximum(np.bincount(self.worker, minlength=n), 1)
         mean = sum_by_group(self.worker, value, n) / count
@@ -58,29 +58,29 @@ class Ratings:
         return mean, np.where(deviation > 1e-9, deviation, 1.0)
 
     def standardize(self, column: int, mean: Floats, deviation: Floats) -> Ratings:
-        """One column, in deviations from each judge's mean."""
+        """Return one column, in deviations from each judge's mean."""
         z = (self.value[:, column] - mean[self.worker]) / deviation[self.worker]
         return Ratings(self.task, self.worker, z[:, None], self.shape)
 
     def take(self, column: int) -> Ratings:
-        """One column alone."""
+        """Return one column alone."""
         return replace(self, value=self.value[:, [column]])
 
     def shares(self, pseudo: tuple[float, float]) -> Floats:
-        """Mean of each task's values, with some of 1 and some of 0 added."""
+        """Return the mean of each task's values, with some values of 1 and of 0 added."""
         total = sum_by_group(self.task, self.value[:, 0], self.shape[0]) + pseudo[0]
         return total / (np.bincount(self.task, minlength=self.shape[0]) + sum(pseudo))
 
     def join(self, group: Ints) -> Ratings:
-        """The ratings of groups of judges, each the mean of those of its members."""
+        """Return the ratings of groups of judges, each the mean of its members' ratings."""
         shape = (self.shape[0], int(group.max(initial=-1)) + 1)
-        if shape == self.shape:  # nobody to join
+        if shape == self.shape:  # nothing to join
             return replace(self, worker=group[self.worker])
         weight = np.ones(len(self.task))
         return Ratings.average(self.task, group[self.worker], self.value, weight, shape)
 
     def table(self, column: int = 0) -> csr_array:
-        """Tasks x judges; 0 where there is no rating."""
+        """Return a table tasks x judges; 0 for no rating."""
         ends = np.cumsum(np.bincount(self.task, minlength=self.shape[0]))
         value = np.ascontiguousarray(self.value[:, column])
         return csr_array((value, self.worker, np.append(0, ends)), shape=self.shape)
@@ -88,7 +88,7 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Correlations:
-    """How judges go together, and on how many tasks that was seen."""
+    """Correlations of judges, and the number of tasks they are based on."""
 
     value: Floats  # (judge, judge)
     n_common: Floats  # (judge, judge)
@@ -100,14 +100,14 @@ class Correlations:
         for _, value, seen in dense_blocks(ratings.table()):
             product += value.T @ value
             n_common += seen.T @ seen
-            own += (value**2).T @ seen  # squares of a judge on the tasks of another
+            own += (value**2).T @ seen  # squares of a judge on another's tasks
         scale = np.sqrt(own * own.T)
         value = np.divide(product, scale, out=np.zeros_like(scale), where=scale > 1e-12)
         np.fill_diagonal(value, 1.0)
         return cls(value.clip(-1.0, 1.0), n_common, ratings.shape[0])
 
     def shrink(self) -> Floats:
-        """A proper correlation matrix, in which judges of few common tasks go with the usual."""
+        """Return a proper correlation matrix, shrunk to the mean where judges share few tasks."""
         apart = ~np.eye(len(self.value), dtype=bool)
         seen = self.n_common[apart]
         usual = float((self.value[apart] * seen).sum() / max(seen.sum(), 1.0))
@@ -121,7 +121,7 @@ class Correlations:
         return value / np.outer(scale, scale)
 
     def clones(self) -> Ints:
-        """A number for each judge, the same for judges who say the same of the same tasks."""
+        """Number the judges, with the same number for those with the same ratings."""
         n = np.diag(self.n_common)
         same_tasks = (self.n_common >= n[:, None]) & (self.n_common >= n[None, :])
         identical = same_tasks & (self.value > 1 - 1e-9) & (self.n_common >= FEW // 3)
@@ -130,7 +130,7 @@ class Correlations:
 
 
 def dense_blocks(table: csr_array) -> Iterator[tuple[slice, Floats, Floats]]:
-    """Blocks of rows, their values, and 1 where there is one."""
+    """Yield blocks of rows, their values, and 1 where there is a value."""
     size = max(CELLS_AT_ONCE // max(table.shape[1], 1), 1)
     for start in range(0, table.shape[0], size):
         rows = slice(start, min(start + size, table.shape[0]))
@@ -145,7 +145,7 @@ def dense_blocks(table: csr_array) -> Iterator[tuple[slice, Floats, Floats]]:
 
 
 def is_distinct(code: Ints, most: int) -> bool:
-    """Whether no number occurs twice; numbers are below ``most``."""
+    """Return whether no number occurs twice; numbers are below ``most``."""
     if most <= 8 * len(code):
         return bool(np.bincount(code, minlength=1).max() <= 1)
     order = np.sort(code)
@@ -153,5 +153,5 @@ def is_distinct(code: Ints, most: int) -> bool:
 
 
 def number_parts(linked: Array) -> Ints:
-    """A number for each node, the same for nodes that are linked, directly or not."""
+    """Number the nodes, with the same number if linked, directly or indirectly."""
     return connected_components(coo_array(linked), directed=False)[1].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Annotations as rows of plain labels, and sums over them."""
+"""Annotations as rows of hard labels, and sums over them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdwise.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class LabelRows:
-    """One label per row; a soft label is a row for each class, of less weight."""
+    """One label per row; a soft label is a row for each class, with less weight."""
 
     task: Ints
     worker: Ints
@@ -29,17 +29,17 @@ class LabelRows:
         return cls(task, cells.code // votes.n_classes, cells.code % votes.n_classes, weight)
 
     def by_class(self, value: Floats, shape: tuple[int, ...]) -> Floats:
-        """Sum of the weighted values of each task and label."""
+        """Sum the weighted values by task and label."""
         cell = self.task * shape[1] + self.label
         return sum_by_group(cell, self.weight * value, shape[0] * shape[1]).reshape(shape)
 
     def mean_by_worker(self, value: Floats, smoothing: float, n_workers: int) -> Floats:
-        """Mean value of each worker's labels, with ``smoothing`` labels of 0 and of 1 more."""
+        """Average the values of each worker's labels, plus ``smoothing`` labels of 0 and of 1."""
         for_it = sum_by_group(self.worker, self.weight * value, n_workers)
         against = sum_by_group(self.worker, self.weight * (1.0 - value), n_workers)
         return normalize(np.stack([for_it, against], axis=1) + smoothing)[:, 0]
 
 
 def sum_by_group(group: Ints, value: Floats, n_groups: int) -> Floats:
-    """Sum of the values of each group."""
+    """Sum the values of each group."""
     return np.bincount(group, value, minlength=n_groups).astype(np.float64)

@@ -7,40 +7,40 @@ from crowdwise.annotations import Annotations, tied
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.typing import Floats, Ints
 
-SAME = 9  # digits in which certainties of one level agree
+SAME = 9  # digits to which equal levels of certainty agree
 
 
 def normalize(counts: Floats) -> Floats:
-    """Scale the last axis to sum to one, uniform where it is empty."""
+    """Scale the last axis to sum to one, uniform if it is empty."""
     total = counts.sum(axis=-1, keepdims=True)
     uniform = np.full_like(counts, 1.0 / counts.shape[-1])
     return np.divide(counts, total, out=uniform, where=total > 0)
 
 
 def log_of(probability: Floats) -> Floats:
-    """The logarithm, -inf at 0."""
+    """Return the logarithm, -inf at 0."""
     with np.errstate(divide="ignore"):
         return np.log(probability)
 
 
 def one_hot(codes: Ints, n_classes: int) -> Floats:
-    """A row for each class number, all 0 for a negative one."""
+    """Return a row for each class number, all 0 for a negative one."""
     return (codes[:, None] == np.arange(n_classes)).astype(np.float64)
 
 
 def share_best(posterior: Floats) -> Floats:
-    """All mass on the best class of each task, in equal parts if several are tied."""
+    """Put all mass on the best class of each task, in equal parts if several are tied."""
     return normalize(tied(posterior).astype(np.float64))
 
 
 def measure_certainty(annotations: Annotations, floor: float) -> Floats:
-    """One over the variance of each task's labels (ICED eq. 2.4), 0 where it has none."""
+    """Return one over the variance of each task's labels (ICED eq. 2.4), 0 without any."""
     if not floor > 0:
         raise ParameterError(
             explain(
                 f"floor={floor} is out of range.",
                 expected="more than 0",
-                fix="leave floor out for the usual one",
+                fix="leave floor out for the default",
             )
         )
     variance = 1.0 - (annotations.shares() ** 2).sum(axis=1)
@@ -49,14 +49,14 @@ def measure_certainty(annotations: Annotations, floor: float) -> Floats:
 
 
 def rank_certainty(certainty: Floats, n_levels: int) -> Ints:
-    """Which of the highest distinct values each task has, from 1; 0 for all that are lower."""
+    """Rank each task's value among the highest distinct ones, from 1; 0 for lower ones."""
     values = np.unique(np.round(certainty[certainty > 0], SAME))[::-1][:n_levels]
     found = np.round(certainty, SAME)[:, None] == values
     return np.where(found.any(axis=1), found.argmax(axis=1) + 1 if len(values) else 0, 0)
 
 
 def clamp(posterior: Floats, gold: Ints | None) -> Floats:
-    """The posterior with all mass on the gold class where it is known."""
+    """Return the posterior with all mass on the gold class where known."""
     if gold is None:
         return posterior
     posterior = posterior.copy()
@@ -66,7 +66,7 @@ def clamp(posterior: Floats, gold: Ints | None) -> Floats:
 
 
 def gold_mask(gold: Ints | None, n_classes: int) -> Floats | None:
-    """Log of 0 for every truth that gold rules out, to be added to a log joint."""
+    """Return the log of 0 for every truth that gold rules out, to add to a log joint."""
     if gold is None or not (gold >= 0).any():
         return None
     mask = np.zeros((len(gold), n_classes))
@@ -76,7 +76,7 @@ def gold_mask(gold: Ints | None, n_classes: int) -> Floats | None:
 
 
 def fixed_prior(class_prior: str | ArrayLike, n_classes: int) -> Floats | None:
-    """The class prior that a parameter gives; None if it is to be estimated."""
+    """Return the class prior given by a parameter; None if it is to be estimated."""
     if isinstance(class_prior, str):
         return None if class_prior == "estimate" else np.full(n_classes, 1.0 / n_classes)
     prior = np.asarray(class_prior, dtype=np.float64)
@@ -92,7 +92,7 @@ def fixed_prior(class_prior: str | ArrayLike, n_classes: int) -> Floats | None:
 
 
 def worker_prior(smoothing: ArrayLike, n_classes: int) -> Floats:
-    """Pseudo-counts of truth x label from one number, (right, wrong), or a whole matrix."""
+    """Return pseudo-counts of truth x label from one number, (right, wrong), or a matrix."""
     value = np.asarray(smoothing, dtype=np.float64)
     shapes = ((), (2,), (n_classes, n_classes))
     if value.shape not in shapes or not (value > 0).all():
@@ -111,7 +111,7 @@ def worker_prior(smoothing: ArrayLike, n_classes: int) -> Floats:
 
 
 def as_confusion_counts(value: ArrayLike, n_classes: int, name: str = "smoothing") -> Floats:
-    """Pseudo-counts of truth x label from one number, or from a whole matrix."""
+    """Return pseudo-counts of truth x label from one number, or from a matrix."""
     matrix = np.asarray(value, dtype=np.float64)
     if matrix.ndim == 0:
         return np.full((n_classes, n_classes), float(matrix))
@@ -127,15 +127,15 @@ def as_confusion_counts(value: ArrayLike, n_classes: int, name: str = "smoothing
 
 
 def one_coin_confusion(accuracy: ArrayLike, n_classes: int) -> Floats:
-    """Confusion matrices of workers who err evenly, ``(worker, truth, label)``.
+    """Return confusion matrices with evenly spread errors, ``(worker, truth, label)``.
 
-    With one class there is nothing to err about.
+    With a single class, there are no errors.
     """
     right = np.atleast_1d(np.asarray(accuracy, dtype=np.float64))[:, None, None]
     if not ((right >= 0) & (right <= 1)).all():
         raise ParameterError(
             explain(
-                f"accuracy={listing(right.ravel())} holds values that are not probabilities.",
+                f"accuracy={listing(right.ravel())} has values that are not probabilities.",
                 expected="numbers from 0 to 1",
                 fix="divide percentages by 100",
             )

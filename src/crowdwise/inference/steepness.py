@@ -1,4 +1,4 @@
-"""How sure a score makes: logistic curves of some judges' votes over the score of the others."""
+"""Steepness of judges' votes: logistic curves over the score by the other judges."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from crowdwise.inference.ratings import dense_blocks
 from crowdwise.inference.rows import sum_by_group
 from crowdwise.typing import Floats, Ints
 
-MOST_BINS = 1000  # scores of more tasks are grouped, so that a fit costs the same for any number
-CONTINUUM = 1 - 2 / np.pi  # covariance that is left within two halves of a normal distribution
+MOST_BINS = 1000  # bins of scores, so that the cost does not depend on the number of tasks
+CONTINUUM = 1 - 2 / np.pi  # remaining covariance within two halves of a normal distribution
 LOW, HIGH = (1.5, 3.0), (3.0, 1.5)  # Beta priors of a judge's lowest and highest rate
 PRECISELY = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-14, "gtol": 1e-7, "maxcor": 30}
 FLAT = 0.01  # precision of a slope's prior
@@ -22,7 +22,7 @@ FLAT = 0.01  # precision of a slope's prior
 
 @dataclass(frozen=True)
 class Votes:
-    """Votes for a class over a score: cells of a judge and a bin of scores."""
+    """Votes for a class over a score, in cells of judge and score bin."""
 
     judge: Ints
     score: Floats
@@ -32,7 +32,7 @@ class Votes:
 
     @classmethod
     def of(cls, votes: csr_array, scores: Floats, family: Ints) -> Votes:
-        """Votes (task, judge) of each family over ``scores`` (task, family) without it."""
+        """Collect votes (task, judge) of each family over ``scores`` (task, family) of others."""
         parts, columns = [], votes.tocsc()
         for g, score in enumerate(scores.T):
             edges = np.sort(score)
@@ -53,7 +53,7 @@ class Votes:
         return cls(who, where, votes_in, for_it, votes.shape[1])
 
     def fit_slope(self) -> tuple[float, float]:
-        """One logistic curve for all judges: slope and intercept."""
+        """Fit one logistic curve for all judges: slope and intercept."""
 
         def loss(at: Floats) -> tuple[float, Floats]:
             p = expit(at[0] * self.score + at[1]).clip(1e-12, 1 - 1e-12)
@@ -66,7 +66,7 @@ class Votes:
         return float(a), float(c)
 
     def fit_bounded(self, slope: float, intercept: float) -> tuple[float, float]:
-        """One curve, from a lowest to a highest rate of each judge: its slope and intercept."""
+        """Fit one curve between each judge's lowest and highest rate: slope and intercept."""
         size = self.n_judges
 
         def loss(at: Floats) -> tuple[float, Floats]:
@@ -92,10 +92,10 @@ class Votes:
 
 
 def measure_overlap(votes: csr_array, proba: Floats, family: Ints) -> float:
-    """How much of what families share is left within the classes, as a share of a continuum.
+    """Measure the correlation of families that remains within classes, relative to a continuum.
 
-    0 for two clean classes; 1 where scores run through without a gap, so that the classes are
-    the two halves of one distribution. ``votes`` are standardized, (task, judge).
+    0 for two clean classes; 1 for scores without a gap, so that the classes are the two
+    halves of one distribution. ``votes`` are standardized, (task, judge).
     """
     between = family[:, None] != family[None, :]
     whole, above = np.zeros((2, len(family), len(family)))
@@ -114,13 +114,13 @@ def measure_overlap(votes: csr_array, proba: Floats, family: Ints) -> float:
 
 
 def covariance(product: Floats, total: Floats, weight: float) -> Floats:
-    """Covariance of columns from weighted sums of their products, and of themselves."""
+    """Return the covariance of columns from weighted sums of products and of values."""
     weight = max(weight, 1e-300)
     return product / weight - np.outer(total, total) / weight**2
 
 
 def match_mean(logit: Floats, target: float) -> float:
-    """What to add to logits so that their mean probability is ``target``."""
+    """Return what to add to logits so that their mean probability is ``target``."""
     low, high = -60.0 - float(logit.max()), 60.0 - float(logit.min())
     found: float = brentq(lambda shift: expit(logit + shift).mean() - target, low, high, xtol=1e-13)
     return found

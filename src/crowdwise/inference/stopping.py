@@ -1,4 +1,4 @@
-"""The stopping rule of every iterative method, and the choice among random restarts."""
+"""The stopping rule of all iterative methods, and the choice among random restarts."""
 
 import logging
 import warnings
@@ -26,7 +26,7 @@ class Trace:
         log.debug("step %d: objective %.6f", len(self.objective), value)
 
     def risen_by(self) -> float:
-        """Relative change of the objective in the last step (inf after the first)."""
+        """Return the relative change of the objective in the last step (inf after the first)."""
         if len(self.objective) < 2:
             return float("inf")
         before, after = self.objective[-2:]
@@ -34,9 +34,9 @@ class Trace:
 
 
 def until_converged(max_iter: int, tol: float, *, name: str = "EM") -> Iterator[Trace]:
-    """Yield one :class:`Trace` over and over, until it changes by less than ``tol``.
+    """Yield one :class:`Trace` repeatedly, until it changes by less than ``tol``.
 
-    With ``tol=0`` exactly ``max_iter`` steps are taken, without a warning.
+    With ``tol=0``, exactly ``max_iter`` steps are taken, without a warning.
     """
     trace = Trace()
     for _ in progress.track(range(max_iter), f"{name}, at most"):
@@ -54,14 +54,14 @@ def until_converged(max_iter: int, tol: float, *, name: str = "EM") -> Iterator[
 
 @dataclass(frozen=True)
 class Run(Generic[End]):
-    """Where one start led, and the objective after each step on the way."""
+    """The end of a run, and the objective after each step."""
 
     end: End
     objective: list[float]
 
 
 def best_of(n_restarts: int, run: Callable[[], Run[End]]) -> Run[End]:
-    """The run whose objective ends highest, the first of equals; only its warnings are shown."""
+    """Return the run with the highest final objective; only its warnings are shown."""
     with progress.bar("restarts", n_restarts, "restart") as bar:
         best, shown = _quietly(run)
         for _ in range(n_restarts - 1):

@@ -1,4 +1,4 @@
-"""Random weights of workers, the same whatever their names and the order of rows."""
+"""Random weights of workers that do not depend on names or row order."""
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -7,21 +7,21 @@ from crowdwise.annotations import Annotations
 from crowdwise.inference.fingerprints import Hashes, fingerprint_workers, rank_equals, scramble
 from crowdwise.typing import Floats, RandomState
 
-ROUND = 10  # bags that cover the distribution together
+ROUND = 10  # bags that together cover the distribution
 
 
 def draw_weights(votes: Annotations, n_bags: int, random_state: RandomState) -> Floats:
-    """Exponential weights, (bag, worker), that do not depend on names or order.
+    """Draw exponential weights, (bag, worker), that do not depend on names or order.
 
-    In every round of bags a worker has a weight from each tenth of the distribution, in random
+    In every round of bags, a worker has a weight from each tenth of the distribution, in random
     order: means over bags then vary less than with independent weights. Workers who labeled
-    the same in the same company differ in their rank alone.
+    the same tasks in the same way as others differ only in rank.
     """
     return draw_weights_of(fingerprint_workers(votes), n_bags, random_state)
 
 
 def draw_weights_of(color: Hashes, n_bags: int, random_state: RandomState) -> Floats:
-    """The same from the fingerprints of the workers."""
+    """Do the same with the fingerprints of the workers."""
     seed = check_random_state(random_state).randint(0, 1 << 62, dtype=np.int64)
     who = scramble(color ^ scramble(rank_equals(color).astype(np.uint64)))
     bag = scramble(np.uint64(seed) + np.arange(n_bags, dtype=np.uint64))

@@ -1,4 +1,4 @@
-"""Annotations in and out: files, frames and labeling tools."""
+"""Reading and writing annotations: files, frames and labeling tools."""
 
 from crowdwise.io.accept import as_annotations
 from crowdwise.io.consensus import consensus_frame, to_argilla, to_label_studio

@@ -1,4 +1,4 @@
-"""Whatever people have, as annotations."""
+"""Conversion of anything that can be read as annotations."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Ints
 
 
 def as_annotations(data: AnnotationsLike) -> Annotations:
-    """Take annotations in any shape: a frame, wide table, triples, nested dict, file or matrix.
+    """Convert annotations in any form: frame, wide table, triples, nested dict, file or matrix.
 
     A frame is recognized as a file would be, including columns of weights, times and truths;
-    one that looks like nothing else is a wide table, whose index names the tasks unless a
-    column does. A warning says which words were taken as missing.
+    one that matches nothing else is a wide table, whose index names the tasks unless a column
+    does. A warning lists the words that were read as missing.
     """
     if isinstance(data, Annotations):
         return data
@@ -39,7 +39,7 @@ def as_annotations(data: AnnotationsLike) -> Annotations:
 
 
 def refuse_too_many(name: str, needed: float, votes: Annotations, fix: str) -> None:
-    """Refuse to fit a method that would need more bytes of memory than there are."""
+    """Refuse to fit a method that needs more bytes of memory than there are."""
     if needed > memory.LARGE:
         sizes = f"{plural(votes.n_tasks, 'task')}, {plural(votes.n_workers, 'worker')} and "
         sizes += plural(votes.n_classes, "class", "classes")
@@ -47,7 +47,7 @@ def refuse_too_many(name: str, needed: float, votes: Annotations, fix: str) -> N
 
 
 def refuse_too_many_classes(name: str, votes: Annotations, *, tables: bool) -> None:
-    """Refuse to train a model of more tasks and classes, or tables of workers, than fit in."""
+    """Refuse to train a model whose tasks and classes, or worker tables, exceed the memory."""
     needed = 24 * votes.n_tasks * votes.n_classes
     if tables:  # one confusion matrix per worker
         needed += CELL * votes.n_workers * votes.n_classes**2
@@ -56,17 +56,17 @@ def refuse_too_many_classes(name: str, votes: Annotations, *, tables: bool) -> N
 
 
 def in_rows_of(X: FeaturesLike, annotations: object) -> FeaturesLike:
-    """X without row numbers, where annotations are an array, whose tasks have no names.
+    """Return X without row numbers if annotations are an array, whose tasks have no names.
 
-    Both are cut and shuffled alike then, as by scikit-learn: rows go by place, whatever numbers
-    pandas has kept for them. An index called ``task`` holds names even so.
+    Both can then be cut and shuffled together, as scikit-learn does: rows are matched by
+    position, whatever index pandas has kept. An index called ``task`` still has names.
     """
     bare = isinstance(annotations, np.ndarray | list | tuple) or hasattr(annotations, "toarray")
     if not bare or not isinstance(X, pd.DataFrame) or X.index.name == "task":
         return X
     numbers = pd.api.types.is_integer_dtype(X.index.dtype)
     rows = annotations.shape[0] if hasattr(annotations, "shape") else len(annotations)  # type: ignore[arg-type]
-    alike = numbers and rows == len(X)  # of triples there are more, as a rule
+    alike = numbers and rows == len(X)  # triples usually have more rows
     return X.reset_index(drop=True) if alike else X
 
 
@@ -78,7 +78,7 @@ def _accept(data: AnnotationsLike) -> Annotations:
         return _accept_nested(data) if records is None else read(records)
     if isinstance(data, pd.DataFrame) and isinstance(data.columns, pd.RangeIndex):
         refuse_triples(data.to_numpy(), "The frame")
-        return _accept_matrix(data)  # unnamed columns are those of an array
+        return _accept_matrix(data)  # unnamed columns mean an array
     if isinstance(data, pd.DataFrame) or as_narwhals(data) is not None:
         frame = as_pandas(data)
         if [str(name).removeprefix("column_") for name in frame] == ["0", "1", "2"]:  # the same
@@ -100,7 +100,7 @@ def _accept(data: AnnotationsLike) -> Annotations:
 
 
 def _accept_nested(data: Nested) -> Annotations:
-    """A dict of dicts; a warning says if workers were outside, as in that of a wide frame."""
+    """Read a dict of dicts; a warning says if workers were outside, as in a wide frame's."""
     if all(isinstance(labels, Mapping) for labels in data.values()):
         own, note = orient_labels(data, "The dict")
         if own is not data:
@@ -120,11 +120,11 @@ def align_to_model(
     unknown: str,
     idle: Sequence[int] | Ints = (),
 ) -> tuple[Annotations, bool]:
-    """The annotations with the workers and classes of a fitted model.
+    """Align annotations with the workers and classes of a fitted model.
 
-    Also returns whether workers remain that the model does not know; they all get the number
-    after the last known one. ``unknown`` says what to do with them: ``"error"``, ``"ignore"``
-    or ``"average"``. Those of ``idle`` numbers had no labels, so they are unknown too.
+    Also returns whether any workers are unknown to the model; they all get the number after
+    the last known one. ``unknown`` says what to do with them: ``"error"``, ``"ignore"``
+    or ``"average"``. Workers with ``idle`` numbers had no labels, so they count as unknown.
     """
     annotations = drop_weightless(annotations)
     label = locate(classes, annotations.classes)

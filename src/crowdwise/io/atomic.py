@@ -11,9 +11,9 @@ from crowdwise.errors import FileError, explain
 
 @contextmanager
 def replace_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a temporary file next to ``path``, and move it there once all is written.
+    """Open a temporary file next to ``path``, and move it there once it is complete.
 
-    If anything goes wrong before that, ``path`` stays as it was and the temporary file is
+    If anything goes wrong before that, ``path`` is unchanged and the temporary file is
     removed.
     """
     target = Path(path).expanduser()
@@ -38,7 +38,7 @@ def replace_file(path: str | Path, *, binary: bool = False) -> Iterator[IO[Any]]
 
 @contextmanager
 def replace_files(folder: Path) -> Iterator[Path]:
-    """A temporary folder inside ``folder``, whose files move there once all are written."""
+    """Make a temporary folder in ``folder``, whose files move there once all are written."""
     inside = tempfile.TemporaryDirectory
     with _explain_write_errors(folder), inside(dir=folder, prefix=".unfinished.") as beside:
         yield Path(beside)
@@ -47,7 +47,7 @@ def replace_files(folder: Path) -> Iterator[Path]:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Refuse a path that cannot be written, before doing the work whose result goes there."""
+    """Refuse a path that cannot be written, before the work for it is done."""
     target = Path(path).expanduser()
     with _explain_write_errors(target):
         if target.is_dir():
@@ -61,7 +61,7 @@ _TEXT = {"mode": "w", "encoding": "utf-8", "newline": ""}
 
 @contextmanager
 def _explain_write_errors(path: Path) -> Iterator[None]:
-    """Turn what the operating system says into a :class:`FileError`."""
+    """Turn errors of the operating system into a :class:`FileError`."""
     try:
         yield
     except FileError:

@@ -1,4 +1,4 @@
-"""Build: the long table that every format becomes, and the annotations that it becomes."""
+"""Build: from the long table that every format becomes, to annotations."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class LongTable:
 
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
-    untyped: tuple[str, ...] = ()  # columns whose text may stand for whole numbers
+    untyped: tuple[str, ...] = ()  # columns whose text may be whole numbers
     names: Mapping[str, Names] = field(default_factory=dict)  # tasks and workers in their own order
-    soft: dict[Hashable, str] | None = None  # the column of each class's probability
-    guessed: bool = False  # whether columns were taken by their names alone
-    added: int = 0  # rows that are no record of the file
-    about: pd.DataFrame | None = None  # what is known of workers, by their names
-    source: str = ""  # whose outputs are judged: tasks of another source are other tasks
+    soft: dict[Hashable, str] | None = None  # column of each class's probability
+    guessed: bool = False  # whether columns were identified by their names alone
+    added: int = 0  # rows that are not records of the file
+    about: pd.DataFrame | None = None  # facts about workers, by name
+    source: str = ""  # whose outputs are judged: tasks of other sources are different tasks
 
     @classmethod
     def from_columns(
@@ -51,7 +51,7 @@ class LongTable:
         notes: tuple[str, ...] = (),
         **computed: pd.Series,
     ) -> LongTable:
-        """The columns that play the roles, and columns computed from others."""
+        """Take the columns of these roles, plus columns computed from others."""
         columns = {role: name for role, name in roles.items() if role not in computed}
         refuse_absent(columns, table.columns, table.name)
         for role in ("task", "worker", "label"):
@@ -77,9 +77,9 @@ class LongTable:
     def from_annotations(
         cls, annotations: Annotations, notes: tuple[str, ...] = (), *, scale: bool = False
     ) -> LongTable:
-        """Annotations as a long table again, which keeps tasks and workers without any label.
+        """Convert annotations back to a long table, including tasks and workers without labels.
 
-        ``scale`` says that the order of the classes is their own, and stays.
+        ``scale`` says that the order of the classes is meaningful and must be kept.
         """
         columns = {
             "task": (annotations.task, annotations.tasks, False),
@@ -98,12 +98,12 @@ class LongTable:
         return cls(frame, notes, names=declared)
 
     def name_source(self) -> LongTable:
-        """The table with tasks that name their source too."""
+        """Return the table with the source added to the names of tasks."""
         named = map_values(self.frame["task"], lambda task: f"{self.source} {task}")
         return replace(self, frame=self.frame.assign(task=named))
 
     def drop_rows(self, rows: Array, what: str) -> LongTable:
-        """The table less these rows, with a note that says how many there were."""
+        """Drop these rows, with a note that says how many there were."""
         if not rows.any():
             return self
         note = Aside(f"{what} left out", int(rows.sum()))
@@ -112,12 +112,12 @@ class LongTable:
 
 
 def _find_headers(frame: pd.DataFrame, columns: Mapping[str, str]) -> Array:
-    """Which rows hold the names of the columns, as where files were put one after another."""
+    """Find rows that repeat the column names, as when files were concatenated."""
     names = {role: columns[role] for role in ROLES[:3] if role in columns}
     found = np.full(len(frame), len(names) > 1)
     kinds = {role: frame[role].dtype for role in names}
     few = sorted(names, key=lambda role: len(getattr(kinds[role], "categories", frame)))
-    for role in few:  # most often one look at few texts says that there are none
+    for role in few:  # usually a look at few texts is enough
         name, kind = names[role], kinds[role]
         if isinstance(kind, pd.CategoricalDtype) and name not in kind.categories:
             return np.zeros(len(frame), dtype=bool)
@@ -129,7 +129,7 @@ def _find_headers(frame: pd.DataFrame, columns: Mapping[str, str]) -> Array:
 def build_annotations(
     long: LongTable, options: ReadOptions, names: Mapping[str, Names], repeats: str, where: str
 ) -> Annotations:
-    """Give the columns their types, drop what is missing, and encode the rest."""
+    """Give the columns their types, drop missing values, and encode the rest."""
     long = _blank_words(_refuse_lists(long, where), options.words)
     long = _drop_missing(_drop_blank_rows(_parse_types(long)), options.missing)
     long = _parse_times(long, where, asked=options.time is not None)
@@ -150,7 +150,7 @@ def build_annotations(
         workers=declared.get("workers"),
         classes=declared.get("classes"),
         repeats=repeats,
-        missing=None,  # what is missing is so already
+        missing=None,  # missing values are marked already
         where=where,
         notes=long.notes,
     )
@@ -162,7 +162,7 @@ def build_annotations(
 
 
 def _account(built: Annotations, long: LongTable, repeats: str) -> Annotations:
-    """The annotations with notes on the records that are none, and are not noted yet."""
+    """Add notes on records that are not annotations, unless they are noted already."""
     notes = _note_alone(long)
     if repeats == "all" and built.n_repeats:
         notes += (f"annotations of a task by a worker who had labeled it: {built.n_repeats:,}",)
@@ -179,13 +179,13 @@ def _note_alone(long: LongTable) -> tuple[str, ...]:
 
 
 def _find_alone(frame: pd.DataFrame) -> Array:
-    """Which rows give the truth of a task, and nothing else."""
+    """Find rows that only give the truth of a task."""
     empty = frame["worker"].isna() & frame["label"].isna() & frame["gold"].notna()
     return empty.to_numpy(bool)
 
 
 def join_tables(tables: list[LongTable], format: str) -> LongTable:
-    """The rows of several files of one format as one table, with notes that say so."""
+    """Join several files of one format into one table, with notes that say so."""
     if len({table.source for table in tables}) > 1:
         tables = [table.name_source() for table in tables]
     first = tables[0]
@@ -225,7 +225,7 @@ def _refuse_lists(long: LongTable, where: str) -> LongTable:
 
 
 def _blank_words(long: LongTable, words: frozenset[str]) -> LongTable:
-    """Labels and truths that are words for a missing value become missing."""
+    """Replace labels and truths that are words for a missing value."""
     frame = long.frame
     notes = (*long.notes, *(note for role in ROLES[:2] for note in note_names(frame[role], role)))
     for role, what in (("label", "labels"), ("gold", "truths")):
@@ -238,7 +238,7 @@ def _blank_words(long: LongTable, words: frozenset[str]) -> LongTable:
 
 
 def _parse_types(long: LongTable) -> LongTable:
-    """Integers where all the text in a column stands for them; labels and gold together."""
+    """Convert text to integers if a whole column allows it; labels and gold together."""
     frame, names = long.frame.copy(deep=False), dict(long.names)
     for key, role in (("tasks", "task"), ("workers", "worker")):
         if role in long.untyped and key in names:
@@ -259,7 +259,7 @@ def _drop_blank_rows(long: LongTable) -> LongTable:
 
 
 def _drop_missing(long: LongTable, missing: Cell) -> LongTable:
-    if isinstance(missing, str):  # "auto": empty cells and words, which are missing already
+    if isinstance(missing, str):  # "auto": empty cells and words, which are marked already
         return long
     label = map_values(long.frame["label"], lambda name: None if name in missing else name)
     return replace(long, frame=long.frame.assign(label=label))
@@ -272,7 +272,7 @@ def _parse_times(long: LongTable, where: str, *, asked: bool) -> LongTable:
     times = to_floats(column)
     if times is None:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an unknown time zone, say
+            warnings.simplefilter("error")  # such as an unknown time zone
             try:
                 times = _to_times(encode_column(column))
             except (ValueError, TypeError, OverflowError, Warning) as error:
@@ -301,7 +301,7 @@ def _drop_times(long: LongTable, where: str, error: Exception, asked: bool) -> L
 
 
 def _check_gold(long: LongTable, *, asked: bool) -> LongTable:
-    """Leave out gold that nobody asked for, unless it is one label per task and in use."""
+    """Leave out gold that was not asked for, unless it is one label per task and in use."""
     if asked or "gold" not in long.frame:
         return long
     known = long.frame.loc[long.frame["gold"].notna(), ["task", "gold"]].astype(object)
@@ -317,7 +317,7 @@ def _check_gold(long: LongTable, *, asked: bool) -> LongTable:
 
 
 def _spell_as_declared(column: pd.Series, names: Names) -> pd.Series:
-    """Values as the caller writes them: 1 for "1", or "1" for 1."""
+    """Return values as the caller writes them: 1 for "1", or "1" for 1."""
     known = list(names)
     by_text = {str(name): name for name in known}
     exact = set(known)

@@ -1,4 +1,4 @@
-"""Consensus labels: as a table, and in the form that labeling tools import."""
+"""Consensus labels, as a table and in the form that labeling tools import."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -16,10 +16,10 @@ from crowdwise.typing import Array, Floats, Names
 def consensus_frame(
     model: Any, annotations: Annotations, *, probabilities: bool = False
 ) -> pd.DataFrame:
-    """One row per task: its label, the model's confidence, and how many annotations it has.
+    """Return one row per task: label, the model's confidence, and number of annotations.
 
-    Tasks that the model was fitted on keep what ``fit`` found, including gold; others are
-    predicted. With ``probabilities`` there is a column ``proba_<class>`` for every class.
+    Tasks that the model was fitted on keep the result of ``fit``, including gold; others are
+    predicted. With ``probabilities``, there is a column ``proba_<class>`` for every class.
     """
     if np.array_equal(model.tasks_, annotations.tasks):
         labels, posterior = model.labels_, model.posterior_
@@ -42,9 +42,9 @@ def consensus_frame(
 def labels_frame(
     proba: Floats, classes: Array, tasks: Names | None = None, *, probabilities: bool = False
 ) -> pd.DataFrame:
-    """One row per task, numbered if it has no name: its most probable label and probability.
+    """Return one row per task, numbered if unnamed: most probable label and probability.
 
-    With ``probabilities`` there is a column ``proba_<class>`` for every class.
+    With ``probabilities``, there is a column ``proba_<class>`` for every class.
     """
     frame = pd.DataFrame(
         {
@@ -67,17 +67,17 @@ def to_label_studio(
     type: str = "choices",
     model_version: str = "crowdwise",
 ) -> list[Record]:
-    """Consensus labels as predictions that Label Studio imports.
+    """Convert consensus labels to predictions that Label Studio imports.
 
     Parameters
     ----------
     consensus : DataFrame
         Columns task, label and confidence, as from :func:`consensus_frame`.
     from_name, to_name : str
-        Names of the control (``<Choices name=…>``) and of the object it labels.
+        Names of the control (``<Choices name=…>``) and of the object that it labels.
     export : list of tasks, optional
-        The JSON export the labels came from; its tasks keep their data. Without it a task
-        has its name as ``data["task"]``.
+        The JSON export that the labels came from; its tasks keep their data. Without it, each
+        task has its name as ``data["task"]``.
     type : {"choices", "rating"}, default="choices"
         The kind of control.
     model_version : str, default="crowdwise"
@@ -97,7 +97,7 @@ def to_label_studio(
 
 
 def to_argilla(consensus: pd.DataFrame, question: str, agent: str = "crowdwise") -> list[Record]:
-    """Consensus labels as Argilla suggestions, one flat record per task."""
+    """Convert consensus labels to Argilla suggestions, one flat record per task."""
     suggestion = f"{question}.suggestion"
     return [
         {
@@ -111,6 +111,6 @@ def to_argilla(consensus: pd.DataFrame, question: str, agent: str = "crowdwise")
 
 
 def _list_labeled(consensus: pd.DataFrame) -> Iterator[tuple[Cell, Cell, float]]:
-    """Task, label and confidence of the tasks that have a label, as plain values."""
+    """Yield task, label and confidence of the tasks with a label, as plain values."""
     rows = consensus.loc[consensus["label"].notna(), ["task", "label", "confidence"]]
     yield from zip(*(rows[name].tolist() for name in rows), strict=True)

@@ -1,4 +1,4 @@
-"""Numbers rounded to the digits that count."""
+"""Rounding to significant digits."""
 
 import numpy as np
 import pandas as pd
@@ -6,11 +6,11 @@ from pandas.api.types import is_float_dtype
 
 from crowdwise.typing import Floats
 
-EXACT = 22  # powers of ten up to this are exact as floats, so that results print short
+EXACT = 22  # powers of ten up to this are exact as floats, so results print short
 
 
 def round_floats(frame: pd.DataFrame, digits: int) -> pd.DataFrame:
-    """The table with columns of floats rounded to so many digits; whole parts stay whole."""
+    """Round float columns to this many digits; the integer part is always exact."""
     rounded = frame.copy(deep=False)
     for place, kind in enumerate(frame.dtypes):
         if is_float_dtype(kind):
@@ -19,7 +19,7 @@ def round_floats(frame: pd.DataFrame, digits: int) -> pd.DataFrame:
 
 
 def round_digits(column: pd.Series, digits: int) -> Floats:
-    """Numbers rounded to so many digits.
+    """Round numbers to this many digits.
 
     >>> round_digits(pd.Series([0.1 + 0.2, 2 / 3, 1e-9 / 3, 1234567.8, 1e-40 / 3]), 6).tolist()
     [0.3, 0.666667, 3.33333e-10, 1234568.0, 3.33333e-41]

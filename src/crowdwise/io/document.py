@@ -1,4 +1,4 @@
-"""One file: its bytes, what the caller said about it, and what it holds once parsed."""
+"""A file: its bytes, the caller's options, and its parsed content."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from crowdwise.io.values import Cell
 from crowdwise.memory import refuse_too_large
 from crowdwise.typing import Array
 
-CELL = 8  # bytes that a cell needs in memory at least
-LITTLE = 1 << 16  # bytes, which are there and read in no time
-SAMPLE = 200  # rows looked at to recognize a format
+CELL = 8  # minimum number of bytes per cell in memory
+LITTLE = 1 << 16  # bytes that are always affordable and fast to read
+SAMPLE = 200  # rows inspected to recognize a format
 READABLE = (".csv", ".tsv", ".tab", ".txt", ".json", ".jsonl", ".ndjson", ".manifest", ".parquet",
             ".pq", ".npy", ".xlsx", ".eval")  # fmt: skip
 Record = Mapping[str, Cell]  # one row
@@ -38,11 +38,11 @@ class File:
     name: str
     path: Path | None = None
     data: bytes = b""
-    notes: tuple[str, ...] = ()  # why it was chosen
+    notes: tuple[str, ...] = ()  # on why it was chosen
 
     @property
     def stem(self) -> str:
-        """The file's name without folders and without the endings that say what kind it is."""
+        """The file's name without folders and without the extensions for its kind."""
         plain = remove_ending(PurePath(self.name).name, (".gz",))
         return remove_ending(plain, READABLE)
 
@@ -59,7 +59,7 @@ class File:
 
     @contextmanager
     def open_shown(self) -> Iterator[BinaryIO]:
-        """The file, open; whoever asked for progress sees how much of it was read."""
+        """Open the file; its progress is shown if asked for."""
         if self.size < LITTLE:
             with self.open() as handle:
                 yield handle
@@ -81,14 +81,14 @@ class File:
 
 
 def remove_ending(name: str, endings: Iterable[str]) -> str:
-    """The name without the one of these endings that it has, in any case; never empty."""
+    """Remove the first of these endings that the name has, in any case; never all of it."""
     found = (end for end in endings if name.lower().endswith(end) and len(name) > len(end))
     return name[: -len(end)] if (end := next(found, "")) else name
 
 
 @contextmanager
 def explain_read_errors(name: str | Path) -> Iterator[None]:
-    """Turn what the operating system says about a file into a :class:`FileError`."""
+    """Turn errors of the operating system about a file into a :class:`FileError`."""
     try:
         yield
     except FileError:
@@ -105,7 +105,7 @@ def explain_read_errors(name: str | Path) -> Iterator[None]:
 
 
 def refuse_endless(mode: int, name: str, *, pipes: bool = True) -> None:
-    """Refuse devices, which may never end, sockets, and pipes that nobody may write to."""
+    """Refuse devices, which may never end, sockets, and pipes unless allowed."""
     device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
     pipe = stat.S_ISFIFO(mode) and not pipes
     if device or pipe or stat.S_ISSOCK(mode):
@@ -113,13 +113,13 @@ def refuse_endless(mode: int, name: str, *, pipes: bool = True) -> None:
             explain(
                 f"{name} is a {'device' if device else 'pipe' if pipe else 'socket'}, not a file.",
                 expected="a file",
-                fix="copy what is to be read to a file",
+                fix="copy the content to a file",
             )
         )
 
 
 def not_utf8(name: str, error: UnicodeDecodeError) -> FormatError:
-    """The error for text in another encoding."""
+    """Return the error for text in another encoding."""
     return FormatError(
         explain(
             f"The text of {name} is not UTF-8.",
@@ -132,7 +132,7 @@ def not_utf8(name: str, error: UnicodeDecodeError) -> FormatError:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the caller said about a file; it overrules whatever is recognized."""
+    """What the caller said about a file; it overrides what is recognized."""
 
     task: str | None = None
     worker: str | None = None
@@ -149,12 +149,12 @@ class ReadOptions:
 
     @property
     def asked(self) -> str | None:
-        """The question or column that holds the labels."""
+        """The question or column with the labels."""
         return self.question or self.label
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns that are named, by their role."""
+        """The columns given by the caller, by role."""
         named = {
             "task": self.task,
             "worker": self.worker,
@@ -168,19 +168,19 @@ class ReadOptions:
 
 
 class Document:
-    """One of a table, records, a tree or a matrix; ``name`` and ``stem`` are its file's."""
+    """A table, records, a tree or a matrix; ``name`` and ``stem`` are its file's."""
 
-    untyped = False  # whether all values are text that may stand for numbers
+    untyped = False  # whether all values are text that may be numbers
     columns: Sequence[str] = ()
-    notes: tuple[str, ...] = ()  # what reading it had to change
-    task: str | None = None  # the column that names the tasks, where its own name does not say so
+    notes: tuple[str, ...] = ()  # on what was changed while reading it
+    task: str | None = None  # the column of task names, if its own name does not say so
 
     def __init__(self, name: str, stem: str) -> None:
         self.name, self.stem = name, stem
 
     @property
     def sample(self) -> Sequence[Record]:
-        """The first rows, with None for an empty cell."""
+        """The first rows, with None for empty cells."""
         return []
 
 
@@ -189,25 +189,25 @@ class Table(Document, ABC):
 
     @property
     def titles(self) -> Sequence[Any]:
-        """The names of the columns as they are, which need not be text."""
+        """The names of the columns unchanged, which may not be text."""
         return self.columns
 
     @abstractmethod
     def frame(self, columns: list[str]) -> pd.DataFrame:
-        """These columns of all rows."""
+        """Return these columns of all rows."""
 
     @abstractmethod
     def records(self) -> list[Record]:
-        """All rows as dicts."""
+        """Return all rows as dicts."""
 
     def refuse_too_many(self, n_rows: int, columns: Sequence[str]) -> None:
-        """Refuse to take more cells than fit into memory."""
+        """Refuse to read more cells than fit into memory."""
         if (needed := CELL * n_rows * len(columns)) > LITTLE:
-            why = f"about {n_rows:,} rows of {len(columns):,} columns that are used"
+            why = f"about {n_rows:,} rows of {len(columns):,} columns to read"
             refuse_too_large(self.name, needed, why)
 
     def refuse_duplicates(self, columns: list[str]) -> None:
-        """Refuse to take a column whose name another one has too."""
+        """Refuse to read a column whose name occurs twice."""
         times = Counter(self.columns)
         twice = [name for name in columns if times[name] > 1]
         if twice:
@@ -255,7 +255,7 @@ class FrameTable(Table):
 
 
 class RecordTable(Table):
-    """A list of dicts, which need not all have the same keys."""
+    """A list of dicts, which may have different keys."""
 
     def __init__(self, rows: list[Record], name: str, stem: str) -> None:
         super().__init__(name, stem)
@@ -290,7 +290,7 @@ class Tree(Document):
         return [value for value in values if isinstance(value, dict)]
 
 
-JSON = (RecordTable, Tree)  # what JSON becomes, unless it is an array of labels
+JSON = (RecordTable, Tree)  # from JSON, unless it is an array of labels
 
 
 class Matrix(Document):
@@ -302,7 +302,7 @@ class Matrix(Document):
 
 
 def to_records(frame: pd.DataFrame, columns: Sequence[str]) -> list[Record]:
-    """The rows as dicts, with None for an empty cell."""
+    """Return the rows as dicts, with None for empty cells."""
     cells = frame.astype(object).to_numpy(copy=True)
     cells[pd.isna(cells)] = None
     return [dict(zip(columns, row, strict=True)) for row in cells.tolist()]

@@ -1,4 +1,4 @@
-"""Excel workbooks: the one sheet that has something in it."""
+"""Excel workbooks with one sheet that is not empty."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Rows = list[tuple[Any, ...]]
 
 
 def parse_excel(file: File) -> FrameTable:
-    """The cells of a workbook's only sheet, with their types; the first row names the columns."""
+    """Read the typed cells of a workbook's only sheet; the first row names the columns."""
     sheets = _read_sheets(file)
     filled = {name: rows for name, rows in sheets.items() if rows}
     if len(filled) != 1:
         raise FormatError(
             explain(
-                f"{file.name} is a workbook with {len(filled) or 'no'} sheets that hold anything.",
+                f"{file.name} is a workbook with {len(filled) or 'no'} sheets that are not empty.",
                 found=listing(list(filled)) if filled else "",
                 expected="one sheet, with a row of names on top",
                 fix="save the sheet with the annotations as CSV, or delete the others",
@@ -46,7 +46,7 @@ def _refuse_errors(rows: Rows, where: str) -> None:
             raise FormatError(
                 explain(
                     f"{where} has a cell whose formula failed.",
-                    first=f"row {number:,} of those that are not empty: {wrong[0]}",
+                    first=f"row {number:,}, not counting empty rows: {wrong[0]}",
                     expected="values, or nothing",
                     fix="correct the formula, or clear the cell",
                 )
@@ -54,7 +54,7 @@ def _refuse_errors(rows: Rows, where: str) -> None:
 
 
 def _read_sheets(file: File) -> dict[str, Rows]:
-    """The rows of each sheet, less those that are empty."""
+    """Read the rows of each sheet, without empty ones."""
     try:
         from openpyxl import load_workbook
     except ImportError:
@@ -70,12 +70,12 @@ def _read_sheets(file: File) -> dict[str, Rows]:
                 {own.title: list(own.iter_rows(values_only=True)) for own in book.worksheets}
                 for book in books
             )
-    except Exception as error:  # a damaged part can trip it in any way
+    except Exception as error:  # damage can cause any error
         raise FormatError(
             explain(
                 f"{file.name} cannot be read.",
                 first=(str(error) or type(error).__name__).splitlines()[0],
-                expected="a whole Excel workbook (.xlsx)",
+                expected="a complete Excel workbook (.xlsx)",
                 fix="save it again, or as CSV",
             )
         ) from error
@@ -85,7 +85,7 @@ def _read_sheets(file: File) -> dict[str, Rows]:
 
 
 def _refuse_unsaved(values: Rows, formulas: Rows, where: str) -> None:
-    """Refuse formulas without a value, as a program writes them that does not compute."""
+    """Refuse formulas without a value, as written by programs that do not compute them."""
     for number, (row, written) in enumerate(zip(values, formulas, strict=False), start=1):
         for value, formula in zip(row, written, strict=False):
             if value is None and formula is not None:

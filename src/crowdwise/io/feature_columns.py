@@ -1,4 +1,4 @@
-"""Which columns of a table are features, and which one names the tasks."""
+"""Recognition of the feature columns of a table, and of the column of task names."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from crowdwise.io.recognize import list_candidates
 from crowdwise.io.text import TextTable
 from crowdwise.typing import Array, Floats, Names
 
-INDEX = ("", "Unnamed: 0", "__index_level_0__", "index")  # columns that pandas adds by itself
+INDEX = ("", "Unnamed: 0", "__index_level_0__", "index")  # columns that pandas adds
 
 
 def to_texts(names: Names) -> Array:
-    """Names as text, whole numbers without a decimal point, to compare them across files."""
+    """Return names as text, whole numbers without a decimal point, to compare across files."""
     return np.array([str(name) for name in as_names(names).tolist()], dtype=object)
 
 
 def find_id_column(table: Table, tasks: Array | None, id: str | None) -> str | None:
-    """The column of names: as given, the one that matches the tasks best, or none."""
+    """Find the column of names: as given, else the best match with the tasks, if any."""
     if id is not None:
         _refuse_unknown([id], table)
         return id
@@ -44,7 +44,7 @@ def find_id_column(table: Table, tasks: Array | None, id: str | None) -> str | N
 
 
 def _find_best(table: Table, named: list[str], spare: list[str], tasks: Array) -> str:
-    """The column with most of the tasks; one that only numbers the rows comes last."""
+    """Find the column with most of the tasks; one that only numbers the rows comes last."""
     possible = [*named, *spare]
     if len(possible) == 1:
         return possible[0]
@@ -56,21 +56,21 @@ def _find_best(table: Table, named: list[str], spare: list[str], tasks: Array) -
 
 
 def count_rows(texts: Array) -> bool:
-    """Whether names only count from 0 on, in any order, as an index of pandas does."""
+    """Return whether names only count from 0, in any order, like a pandas index."""
     return len(texts) > 0 and set(texts) == {str(k) for k in range(len(texts))}
 
 
 def choose_features(
     table: Table, own: str | None, columns: str | Sequence[str] | None
 ) -> tuple[list[str], tuple[str, ...]]:
-    """The columns that are features, and a note on those that were left out."""
+    """Choose the feature columns, with a note on those that were left out."""
     names = [name for name in table.columns if name != own]
     left: list[str] = []
     if columns is not None:
         wanted = [columns] if isinstance(columns, str) else list(columns)
         _refuse_unknown([w for w in wanted if not any(fnmatch(n, w) for n in names)], table)
         kept = [name for name in names if any(fnmatch(name, w) for w in wanted)]
-    else:  # a truth among the features would give the answer away
+    else:  # a truth among the features would leak the answer
         answers = {*list_candidates("label", names), *list_candidates("gold", names), *INDEX}
         kept = [name for name in names if name not in answers]
         left = [name for name in names if name in answers]
@@ -83,12 +83,12 @@ def choose_features(
                 fix="add columns of numbers, or name them: --feature-columns x_*",
             )
         )
-    note = f"not taken as features in {table.name}: {', '.join(map(repr, left))}"
+    note = f"columns of {table.name} that are not features: {', '.join(map(repr, left))}"
     return kept, (note,) if left else ()
 
 
 def read_cells(table: Table, own: str | None, chosen: list[str]) -> tuple[Floats, Array | None]:
-    """The numbers in the chosen columns, and the names of the rows."""
+    """Read the numbers in the chosen columns, and the names of the rows."""
     if isinstance(table, TextTable):
         frame = table.numbers(chosen, own)
     else:
@@ -100,7 +100,7 @@ def read_cells(table: Table, own: str | None, chosen: list[str]) -> tuple[Floats
 
 
 def refuse_repeats(names: Array, where: str) -> Array:
-    """The names themselves, unless one occurs twice."""
+    """Return the names, unless one occurs twice."""
     twice = pd.Index(names).duplicated()
     if twice.any():
         raise AnnotationError(
@@ -115,7 +115,7 @@ def refuse_repeats(names: Array, where: str) -> Array:
 
 
 def _take_names(column: pd.Series, role: str, where: str) -> Array:
-    """Each row's name, once."""
+    """Read each row's name; all must be different."""
     missing = column.isna().to_numpy()
     if missing.any():
         raise AnnotationError(
@@ -130,7 +130,7 @@ def _take_names(column: pd.Series, role: str, where: str) -> Array:
 
 
 def _parse_numbers(column: pd.Series, name: str, where: str) -> Floats:
-    """A column as floats, NaN where a cell is empty."""
+    """Convert a column to floats, with NaN for empty cells."""
     numbers = pd.to_numeric(column, errors="coerce")
     bad = (numbers.isna() & column.notna()).to_numpy()
     if bad.any():
@@ -139,7 +139,7 @@ def _parse_numbers(column: pd.Series, name: str, where: str) -> Floats:
                 f"Column {name!r} of {where} is not all numbers.",
                 first=f"row {int(bad.argmax()) + 1}: {column.iloc[int(bad.argmax())]!r:.60}",
                 expected="numbers only",
-                fix="encode text first, or name the columns to take: --feature-columns …",
+                fix="encode text first, or choose the feature columns: --feature-columns …",
             )
         )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,4 +1,4 @@
-"""Files of features: one row per task, matched by the name of the task."""
+"""Feature files: one row per task, matched by task name."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ IDS = ("ids", "id", "tasks", "task", "names", "index")
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Features as a file has them.
+    """Features as stored in a file.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, …)
-        Finite numbers; the first axis is the rows.
+        Finite numbers, one row per entry of the first axis.
     ids : ndarray of shape (n_rows,) or None
-        The tasks' names as text; None where the file has none.
+        The names of the tasks as text; None if the file has none.
     name : str
         The file, for messages.
     notes : tuple of str
-        What was taken for what, and what was left out.
+        How columns were understood, and what was left out.
     guessed : bool
-        Whether the names are from a column that has no name, and may only number the rows.
+        Whether the names are from an unnamed column, which may only number the rows.
     """
 
     values: Floats
@@ -56,17 +56,17 @@ class FeatureTable:
     guessed: bool = False
 
     def take_tasks(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
-        """One row for each task, in their order, and notes on how the rows were found."""
+        """Return one row for each task, in order, and notes on how rows were matched."""
         if self.ids is None:
             return self._take_by_number(tasks)
         texts = to_texts(tasks)
         if self.guessed and "0" not in texts and count_rows(self.ids):
             raise AnnotationError(
                 explain(
-                    f"The column of {self.name} without a name may only number its rows.",
+                    f"The unnamed column of {self.name} may only number its rows.",
                     found=f"rows of {listing(self.ids, 3)}, tasks such as {listing(tasks, 3)}",
                     expected="a column of task names",
-                    fix="name it: --feature-id … in a shell, id='…' in Python; even if it is ''",
+                    fix="name it if it has task names: --feature-id … in a shell, id='…' in Python",
                 )
             )
         place = pd.Index(self.ids).get_indexer(pd.Index(texts))
@@ -87,7 +87,7 @@ class FeatureTable:
         return self.values[place], (*self.notes, note) if spare else self.notes
 
     def _take_by_number(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
-        """Rows without names: by number where tasks are numbers, else in the tasks' order."""
+        """Match rows without names: by number if tasks are numbers, else in the tasks' order."""
         n_rows, whole = len(self.values), tasks.dtype.kind in "iu"
         fits = whole and len(tasks) > 0 and tasks.min() >= 0 and tasks.max() < n_rows
         if fits and not counts_from(pd.Index(tasks), 1):
@@ -117,19 +117,19 @@ def read_features(
     Parameters
     ----------
     path : str or Path
-        The file, plain or gzip. An .npz holds the array ``X`` and, if it has them, the names
+        The file, plain or gzip. An .npz has the array ``X`` and, optionally, the names
         ``ids``; an .npy is the array alone.
     tasks : ndarray, optional
-        Names of the tasks that need a row; they decide which column holds names.
+        Names of the tasks that need a row; they decide which column has the names.
     id : str, optional
-        The column that holds the tasks' names; by default, one whose name suggests it.
+        The column of task names; by default, one whose name suggests it.
     columns : list of str, optional
-        The columns that are features, ``x_*`` for all that begin like that; by default, all
-        but those named like a task or a label.
+        The feature columns, with ``x_*`` for all that begin like that; by default, all but those
+        named like a task or a label.
     """
     if Path(path).expanduser().is_dir():
         raise FileError(
-            explain(f"{path} is a folder.", expected="one file of features", fix="name the file")
+            explain(f"{path} is a folder.", expected="one file of features", fix="give the file")
         )
     files = find_files(path)
     if all(file.suffix == ".npy" for file in files) or files[0].read(6) == b"\x93NUMPY":
@@ -155,7 +155,7 @@ def read_features(
 
 
 def write_features(path: str | Path, values: Floats, ids: Names, columns: Sequence[str]) -> None:
-    """Write rows of numbers and their names: .npz (X and ids), or a table as its ending says."""
+    """Write rows of numbers and their names: .npz (X and ids), or a table by extension."""
     if not str(path).lower().endswith(".npz"):
         frame = pd.DataFrame(values, columns=list(columns))
         frame.insert(0, "task", np.asarray(ids))
@@ -166,7 +166,7 @@ def write_features(path: str | Path, values: Floats, ids: Names, columns: Sequen
 
 
 def _take_arrays(files: dict[str, File], where: str) -> FeatureTable:
-    """The array of features in .npy or .npz, and the names if there are any."""
+    """Take the feature array in .npy or .npz, and the names if there are any."""
     lone = next(iter(files)) if len(files) == 1 else None
     key = next((name for name in VALUES if name in files), lone)
     if key is None:
@@ -198,7 +198,7 @@ def _take_arrays(files: dict[str, File], where: str) -> FeatureTable:
 
 
 def _check_matrix(values: Array, key: str, where: str) -> Floats:
-    """An array of finite numbers, one row per task."""
+    """Check for an array of finite numbers, one row per task."""
     if values.ndim < 2 or values.dtype.kind not in "biuf":
         raise FormatError(
             explain(
@@ -215,12 +215,12 @@ def _check_matrix(values: Array, key: str, where: str) -> Floats:
 def _load_array(file: File) -> Array:
     try:
         return np.load(io.BytesIO(file.read()), allow_pickle=False)
-    except Exception as error:  # a damaged header can trip NumPy in any way
+    except Exception as error:  # damage can cause any error
         raise FormatError(
             explain(
                 f"{file.name} cannot be read.",
                 first=str(error).partition("\n")[0],
-                expected="an array of numbers, or of text for names: no Python objects",
+                expected="an array of numbers, or of text for names, without Python objects",
                 fix="save it again; names with ids=np.array(names, dtype=str)",
             )
         ) from error
@@ -244,7 +244,7 @@ def _require_finite(values: Floats, columns: Sequence[str] | None, where: str) -
             explain(
                 f"{where} has no rows.",
                 expected="one row per task",
-                fix="check that the file was written whole",
+                fix="check that the file is complete",
             )
         )
     return values

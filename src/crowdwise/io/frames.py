@@ -1,4 +1,4 @@
-"""Frames in memory, read as a file with the same columns would be."""
+"""Frames in memory, read like a file with the same columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crowdwise.io.recognize import SYNONYMS, normalize_name, recognize_columns
 
 
 def as_pandas(source: Any) -> Any:
-    """A frame of any library as a pandas frame; anything else as it is."""
+    """Convert a frame of any library to pandas; anything else is returned unchanged."""
     if isinstance(source, pd.DataFrame):
         return source
     frame = as_narwhals(source)  # of polars or Arrow, else perhaps of Hugging Face
@@ -23,9 +23,9 @@ def as_pandas(source: Any) -> Any:
 
 
 def from_pandas(frame: pd.DataFrame, *, always: bool = False) -> FrameTable:
-    """The frame as a table, with its index among the columns where that adds something.
+    """Make a table of the frame, with its index among the columns if that adds something.
 
-    An index that only counts the rows adds nothing; ``always`` takes its numbers as the
+    An index that only counts the rows adds nothing; with ``always``, its numbers are the
     tasks' names even so, unless a column names the tasks.
     """
     index, columns = frame.index, list(map(str, frame.columns))
@@ -49,7 +49,7 @@ def from_pandas(frame: pd.DataFrame, *, always: bool = False) -> FrameTable:
 
 
 def _find_row_roles(roles: dict[str, str]) -> set[str]:
-    """The columns beside the task, where one for the worker or the label makes a table long."""
+    """Return the columns other than the task; a worker or label column makes a table long."""
     if not {"worker", "label"} & roles.keys():
         return set()
     return {name for role, name in roles.items() if role != "task"}
@@ -58,7 +58,7 @@ def _find_row_roles(roles: dict[str, str]) -> set[str]:
 def _find_task_levels(
     index: pd.Index, levels: list[str], roles: dict[str, str], own: list[int]
 ) -> list[int]:
-    """The levels that together name the task; in a long table, the number of a row does not."""
+    """Find the index levels that name the task; in a long table, row numbers do not."""
     left = [k for k in range(len(levels)) if k not in own]
     if not {"worker", "label"} <= roles.keys():
         return left
@@ -71,7 +71,7 @@ def _counts_rows(index: pd.Index) -> bool:
 
 
 def _join_levels(index: pd.Index, levels: list[int]) -> pd.Index:
-    """One level of an index, or several as tuples."""
+    """Return one level of an index, or several as tuples."""
     values = [index.get_level_values(k) for k in levels]
     if len(values) == 1:
         return values[0]

@@ -1,4 +1,4 @@
-"""Known truths that a method learns from or is scored by: in memory, or in a file."""
+"""Known truths to learn from or to score by: in memory, or in a file."""
 
 from __future__ import annotations
 
@@ -37,13 +37,12 @@ from crowdwise.typing import Array, GoldLike, Ints, Names
 
 
 def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
-    """Class number of each task's known truth, ``-1`` where it is unknown.
+    """Return the class number of each task's known truth, ``-1`` if it is unknown.
 
-    Takes a mapping or series by task, a frame with the columns task and label, or one
+    Accepts a mapping or series by task, a frame with the columns task and label, or one
     value for each task. Truths of tasks that are not in ``annotations`` are ignored, and
-    so is a truth of ``-1`` where that is not a class. ``annotations.gold`` itself is taken
-    for the class numbers that it holds; a copy of it is refused, as its numbers look like
-    names.
+    so is a truth of ``-1`` unless that is a class. ``annotations.gold`` itself is read as
+    class numbers; a copy of it is refused, because its numbers look like names.
     """
     if annotations.gold is not None and gold is annotations.gold:
         return annotations.gold.copy()
@@ -65,14 +64,14 @@ def as_gold(gold: GoldLike, annotations: Annotations) -> Ints:
 
 
 def as_stored_gold(gold: GoldLike, stored: StoredAnnotations) -> KnownTasks:
-    """The same of annotations on disk: numbers of the tasks with a known truth, and its class.
+    """Return task numbers and classes of known truths for annotations on disk.
 
-    Takes truths by task. The names of the tasks are read in a stream.
+    Accepts truths by task. The names of the tasks are read as a stream.
     """
     if not isinstance(gold, Mapping | pd.Series) and as_narwhals(gold) is None:
         raise AnnotationError(
             explain(
-                "Gold labels of annotations on disk must say which tasks they are of.",
+                "Gold labels of annotations on disk must say which tasks they belong to.",
                 found=f"a {type(gold).__name__}",
                 fix="give a dict, a series indexed by task, or a frame with columns task and label",
             )
@@ -80,7 +79,7 @@ def as_stored_gold(gold: GoldLike, stored: StoredAnnotations) -> KnownTasks:
     wanted, names, numbers, first = collect_truths(gold).index, [], [], 0
     for chunk in stored.task_names():
         here = locate(wanted, as_names(chunk)) >= 0
-        if not first:  # others too, for errors to show, and to tell tasks from rows
+        if not first:  # others too, for error messages, and to tell tasks from row numbers
             here[np.flatnonzero(~here)[:3]] = True
         names.append(chunk[here])
         numbers.append(first + np.flatnonzero(here))
@@ -93,7 +92,7 @@ def as_stored_gold(gold: GoldLike, stored: StoredAnnotations) -> KnownTasks:
 
 
 def find_truths(truth: GoldLike, annotations: Annotations) -> tuple[Ints, Array]:
-    """Which tasks have a known truth, and what it is; takes what :func:`as_gold` takes."""
+    """Return which tasks have a known truth, and the truths; see :func:`as_gold`."""
     if not isinstance(truth, Mapping | pd.Series) and as_narwhals(truth) is None:
         truth = pd.Series(_check_one_each(truth, annotations), index=annotations.tasks)
     place, known = align_truths(truth, annotations.tasks)
@@ -104,7 +103,7 @@ def find_truths(truth: GoldLike, annotations: Annotations) -> tuple[Ints, Array]
 
 
 def _check_one_each(gold: GoldLike, annotations: Annotations) -> Array:
-    """Truths that are in the order of the tasks."""
+    """Check truths given in the order of the tasks."""
     values = unmask(gold)
     if values.shape != (annotations.n_tasks,):
         raise AnnotationError(
@@ -144,7 +143,7 @@ def add_gold_file(
     task: str | None = None,
     label: str | None = None,
 ) -> Annotations:
-    """The annotations with the truths of a table of task and label, in any kind of file.
+    """Return the annotations with truths from a table of task and label, in any kind of file.
 
     Names are compared as text, in which 1.0 and true are 1. Truths of tasks that are not in
     ``annotations`` are ignored; labels that no worker gave are added to the classes.
@@ -168,9 +167,9 @@ def read_truths(
     task: str | None = None,
     label: str | None = None,
 ) -> pd.Series:
-    """The truths in a file by task: classes where all of them are, else numbers or text as given.
+    """Read truths by task: classes if all of them are, else numbers or text as given.
 
-    Unlike :func:`add_gold_file` it leaves the classes alone, so that a truth may be a number such
+    Unlike :func:`add_gold_file`, it does not change the classes, so a truth may be a number such
     as people's mean rating.
     """
     name, place, truths, _ = _read_known(annotations, path, task, label)
@@ -187,7 +186,7 @@ def read_truths(
 def _read_known(
     annotations: Annotations, path: str | PathLike[str], task: str | None, label: str | None
 ) -> tuple[str, Ints, pd.Categorical, tuple[str, ...]]:
-    """The file's name, numbers of tasks, their truths, and notes on truths that are missing."""
+    """Return file name, task numbers, their truths, and notes on missing truths."""
     document = open_document(find_files(path)[0])
     tasks, truths = _read_pairs(document, task, label)
     column, words = blank_words(pd.Series(truths), find_words("auto", annotations.classes))
@@ -205,7 +204,7 @@ def _read_known(
 def _read_pairs(
     document: Document, task: str | None, label: str | None
 ) -> tuple[pd.Categorical, pd.Categorical]:
-    """Tasks and their truths, row by row."""
+    """Read tasks and their truths, row by row."""
     where = document.name
     if isinstance(document, Tree):
         rows = [list(document.value), list(document.value.values())]
@@ -228,7 +227,7 @@ def _read_pairs(
 
 
 def _locate_text(names: Names, column: pd.Categorical) -> Ints:
-    """Where each value of a column stands among names, -1 where it does not."""
+    """Return the position of each value of a column among names, -1 if it is not one."""
     exact = {str(name): number for number, name in enumerate(names)}
     alike = {_normalize_text(name): number for number, name in enumerate(names)}
     found = [exact.get(str(own), alike.get(_normalize_text(own), -1)) for own in column.categories]
@@ -236,13 +235,13 @@ def _locate_text(names: Names, column: pd.Categorical) -> Ints:
 
 
 def _normalize_text(name: Hashable) -> str:
-    """A name as text that is the same for 1, 1.0 and true."""
+    """Return a name as text that is the same for 1, 1.0 and true."""
     text = str(int(name)) if isinstance(name, bool | np.bool_) else str(name)
     return str(parse_whole(text)) if is_whole(text) else text
 
 
 def _list_classes(annotations: Annotations, truths: pd.Categorical) -> list[Hashable]:
-    """The classes, and after them the truths that are not a class yet."""
+    """List the classes, followed by truths that are not a class yet."""
     own = annotations.classes.tolist()
     unseen = truths[_locate_text(own, truths) < 0].unique()
     numbers = all(isinstance(name, int) for name in own)

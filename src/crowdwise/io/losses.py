@@ -12,7 +12,7 @@ from crowdwise.typing import Array, Names
 
 
 def warn_about_losses(annotations: Annotations, layout: str) -> None:
-    """Say which columns are lost."""
+    """Warn about columns that are lost."""
     extra = ("weight", "time", "soft", "gold")
     lost = [name for name in extra if getattr(annotations, name) is not None]
     if lost:
@@ -21,7 +21,7 @@ def warn_about_losses(annotations: Annotations, layout: str) -> None:
 
 
 def warn_about_words(classes: Array) -> None:
-    """Say that a class will be read back as missing, by default."""
+    """Warn that a class will be read back as missing, by default."""
     words = [name for name in classes.tolist() if is_word(name)]
     if words:
         fact = f"Labels {listing(words)} are taken as missing when they are read back."
@@ -30,7 +30,7 @@ def warn_about_words(classes: Array) -> None:
 
 
 def warn_about_duplicates(names: Names, role: str) -> None:
-    """Say that names of different types, such as 1 and "1", are the same as text."""
+    """Warn that names of different types, such as 1 and "1", are the same as text."""
     values = np.asarray(names, dtype=object)
     own = values[~pd.isna(values)].tolist()
     if len(set(map(type, own))) < 2:

@@ -34,10 +34,10 @@ from crowdwise.io.typed_files import (
 from crowdwise.io.unpack import GZIP, ZIP, is_readable, read_stream, unpack
 from crowdwise.memory import refuse_too_large, show_bytes
 
-# How many times its size a file needs in memory at least; of a table the rows say it.
+# Minimum memory of a file as a multiple of its size; tables are estimated by their rows.
 TIMES = {"json": 5, "jsonl": 5, "npy": 2}
 
-# Tables of a set in a folder: its annotations, and what is no part of them.
+# Files of a set in a folder: its annotations, and those that are not part of them.
 VOTES = ("votes", "annotations")
 BESIDE = ("truth", "gold", "features", "items", "labels", "split", "workers")
 
@@ -48,7 +48,7 @@ SUFFIXES = {
     ".manifest": "jsonl",
 }  # fmt: skip
 
-# How files begin that are known and not read, what they are, and what to do.
+# Signatures of known file types that cannot be read, with a description and advice.
 OTHERS = (
     ((b"\xd0\xcf\x11\xe0",), "an old Excel workbook (.xls)", "save it as .xlsx, or as CSV"),
     ((b"<!doctype html", b"<html"), "a web page, perhaps one that asks to log in",
@@ -58,16 +58,16 @@ OTHERS = (
     ((b"%pdf",), "a PDF", "export a table"),
 )  # fmt: skip
 
-# How text in other encodings than UTF-8 begins.
+# Byte-order marks of encodings other than UTF-8.
 MARKS = {
     codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16",
 }  # fmt: skip
-MOSTLY = 0.4  # zeros in every other byte that make text without a mark UTF-16
+MOSTLY = 0.4  # share of zeros in every other byte from which text without a mark is UTF-16
 
 
 def open_document(file: File, container: str | None = None) -> Document:
-    """Parse a file; its first bytes say what it is, then its name."""
+    """Parse a file; its first bytes determine its kind, then its name."""
     notes, file = file.notes, to_utf8(file)
     start = file.read(1 << 12)
     if not start.removeprefix(b"\xef\xbb\xbf").strip():
@@ -107,7 +107,7 @@ def read_table(path: str | PathLike[str], expected: str) -> pd.DataFrame:
 
 
 def to_utf8(file: File) -> File:
-    """The file itself; or a copy of it in UTF-8, if it is text in UTF-16 or UTF-32."""
+    """Return the file, or a copy in UTF-8 if it is text in UTF-16 or UTF-32."""
     encoding = find_encoding(file.read(1 << 12))
     if encoding is None:
         return file
@@ -127,7 +127,7 @@ def to_utf8(file: File) -> File:
 
 
 def find_encoding(start: bytes) -> str | None:
-    """UTF-16 or UTF-32, where a mark says so, or zeros in every other byte; else None."""
+    """Detect UTF-16 or UTF-32 by a mark, or by zeros in every other byte; else None."""
     for mark, encoding in MARKS.items():
         if start.startswith(mark):
             return encoding
@@ -138,7 +138,7 @@ def find_encoding(start: bytes) -> str | None:
 
 
 def _refuse_others(start: bytes, file: File) -> None:
-    """Refuse what is known, but not read, whatever its name ends in."""
+    """Refuse known types that cannot be read, whatever the file's extension."""
     first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:64].lower()
     for marks, what, fix in OTHERS:
         if first.startswith(marks):
@@ -152,7 +152,7 @@ def _refuse_others(start: bytes, file: File) -> None:
 
 
 def find_files(source: Any) -> list[File]:
-    """The files behind a path, a folder, an archive, a stream, or several of these."""
+    """Find the files behind a path, a folder, an archive, a stream, or several of these."""
     if isinstance(source, list | tuple):
         return [file for part in source for file in find_files(part)]
     if hasattr(source, "read"):
@@ -162,15 +162,15 @@ def find_files(source: Any) -> list[File]:
             explain(
                 f"A {type(source).__name__} cannot be read as annotations.",
                 expected="a path, a list of paths, a binary stream, a frame or a list of dicts",
-                fix="pass a path, or what json.loads returns",
+                fix="pass a path, or the result of json.loads",
             )
         )
-    if not str(source):  # which Python would take for the current folder
+    if not str(source):  # Python would use the current folder
         raise ParameterError(
             explain(
                 "The path is empty.",
                 expected="the path of a file, or of a folder of files",
-                fix="export it again",
+                fix="give the path",
             )
         )
     path = Path(source).expanduser()
@@ -180,7 +180,7 @@ def find_files(source: Any) -> list[File]:
         if not path.exists():
             raise FileError(_explain_missing(path))
         refuse_endless(path.stat().st_mode, str(path))
-        if not path.is_file():  # a pipe, say
+        if not path.is_file():  # such as a pipe
             with path.open("rb") as stream:
                 return read_stream(stream, str(path))
         with path.open("rb") as handle:
@@ -198,15 +198,15 @@ def _explain_missing(path: Path) -> str:
         f"There is no file {path}.",
         found=f"{path.with_name(near[0])}" if near else "",
         expected="the path of a file, or of a folder with one file per worker",
-        fix="check the spelling, and the folder that this is run in",
+        fix="check the spelling, and the current folder",
     )
 
 
 def list_folder(folder: Path, new: Path | None = None) -> list[Path]:
-    """What is read when the folder is, those files in folders of theirs too.
+    """List the files to read for a folder, including those in its folders.
 
-    In a folder as :func:`crowdwise.simulate.write_set` makes it, that is the votes alone.
-    ``new`` is a file that may not be there yet.
+    For a folder made by :func:`crowdwise.simulate.write_set`, these are the votes alone.
+    ``new`` is a file that may not exist yet.
     """
     names = {*folder.iterdir(), *([new] if new is not None and new.parent == folder else [])}
     inside = sorted(path for path in names if is_readable(path.name.removesuffix(".gz")))
@@ -236,7 +236,7 @@ def _list_folder(folder: Path) -> list[File]:
             explain(
                 f"The folder {folder} has no file of annotations.",
                 expected=f"files that end in {', '.join(READABLE)}, plain or .gz",
-                fix="name the file itself",
+                fix="give the file itself",
             )
         )
     return [file for path in inside for file in find_files(path)]
@@ -248,7 +248,7 @@ def _guess_container(start: bytes, file: File) -> str:
         raise FormatError(
             explain(
                 f"{file.name} is a binary file of an unknown kind.",
-                first=f"it begins with {start[:8]!r}",
+                first=f"it starts with {start[:8]!r}",
                 expected=f"one of {', '.join(CONTAINERS)}, plain, gzip or zip",
                 fix="export it as CSV or JSON",
             )

@@ -1,4 +1,4 @@
-"""Read: the stages in order. Open, recognize, parse, build."""
+"""Read, in stages: open, recognize, parse, build."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from crowdwise.typing import Names
 
 BY_NAME = {form.name: form for form in FORMATS}
 DEFAULTS = ReadOptions()
-Declared = Mapping[str, Names]  # tasks, workers or classes that the caller names
+Declared = Mapping[str, Names]  # tasks, workers or classes declared by the caller
 
 
 def read(
@@ -51,40 +51,39 @@ def read(
 ) -> Annotations:
     """Read annotations from a file of any known format.
 
-    What is in the file, and which column plays which part, is recognized; ``notes`` of the
-    result say what was taken for what, and what was left out. Whatever is given here
-    overrules that.
+    The format and the roles of the columns are recognized; ``notes`` of the result say how they
+    were understood, and what was left out. Whatever is given here overrides that.
 
     An empty cell is missing, and so are ``null`` in JSON and labels that are the text NA, N/A,
-    nan, None, null or the like; a note says how many there were. A column of a text file holds
-    integers if every value in it is a whole number without leading zeros (``7`` or ``7.0``),
-    otherwise text. JSON and Parquet keep their types.
+    nan, None, null or the like; a note says how many there were. A column of a text file is
+    read as integers if every value in it is a whole number without leading zeros (``7`` or
+    ``7.0``), otherwise as text. JSON and Parquet keep their types.
 
     Parameters
     ----------
     path : path, list of paths, binary stream, frame, list of triples, or what json.loads returns
-        A file, plain, gzip or zip; or a folder of files of one format, whose rows are put
-        together. An export that is in memory already is taken as it is.
+        A file, plain, gzip or zip; or a folder of files of one format, whose rows are
+        combined. An export that is already in memory is used as it is.
     format : str, optional
         A name in ``crowdwise.io.formats.FORMATS``, or a kind of file: csv, tsv, json, jsonl,
         parquet, npy.
     task, worker, label, weight, time, gold : str, optional
-        Names of the columns, or fields such as ``meta.id`` of JSON records. In a wide table
-        a pattern such as ``worker="rater_*"`` names the columns of workers.
+        Names of columns, or of fields such as ``meta.id`` in JSON records. In a wide table,
+        a pattern such as ``worker="rater_*"`` selects the columns of workers.
     score : str, optional
         Column of a long table with the number behind each label.
     question : str, optional
-        Which question to read, where an export has several.
+        The question to read, if an export has several.
     missing : value or list of values, default="auto"
-        Labels that mean "no label", in place of NA, None and the like and, in a wide table,
-        of -1. With None only what is empty is missing, and NA is a class; so it is if
-        ``classes`` names it.
+        Labels that mean "no label", instead of NA, None and the like and, in a wide table,
+        -1. With None, only empty cells are missing, and NA is a class, as it is if ``classes``
+        includes it.
     rejected : bool, default=False
-        Also take what the platform rejected (MTurk, Toloka) or calls tainted (Appen).
+        Also read what the platform rejected (MTurk, Toloka) or calls tainted (Appen).
     repeats : {"all", "first", "last", "majority"}, default="all"
         What to keep when a worker labels a task more than once.
     tasks, workers, classes : array-like, optional
-        All names, in the order wanted; any other name is refused.
+        All names, in order; any other name is refused.
     """
     roles = {"task": task, "worker": worker, "label": label, "weight": weight, "time": time}
     refuse_values({**roles, "gold": gold, "score": score, "question": question})
@@ -103,10 +102,10 @@ def read(
 
 
 def read_frame(frame: Any) -> Annotations:
-    """Take a frame for what a file with its columns would be, or else for a wide table.
+    """Read a frame like a file with its columns, or else as a wide table.
 
-    Unlike in a file, a first column whose name does not say so does not name the tasks: those
-    have their place in a frame's index.
+    Unlike in a file, an unrecognized first column does not name the tasks: their place is
+    the frame's index.
     """
     whole = as_pandas(frame)
     document = from_pandas(whole)
@@ -121,7 +120,7 @@ def read_frame(frame: Any) -> Annotations:
 
 
 def _list_missing(missing: Cell) -> Cell:
-    """The values that mean "no label", text for numbers included; "auto" as it is."""
+    """List the values that mean "no label", including text for numbers; "auto" is unchanged."""
     if isinstance(missing, str) and missing == "auto":
         return missing
     values = list_missing(missing)
@@ -129,7 +128,7 @@ def _list_missing(missing: Cell) -> Cell:
 
 
 def _find_format(name: str | None) -> tuple[Format[Any] | None, str | None]:
-    """The format or the kind of file that a name means."""
+    """Find the format or the kind of file with this name."""
     if name is None:
         return None, None
     plain = name.lower().replace("-", "_").replace(" ", "_")
@@ -146,7 +145,7 @@ def _find_format(name: str | None) -> tuple[Format[Any] | None, str | None]:
 
 
 def _open_all(source: Any, container: str | None) -> list[Document]:
-    """What a path, a stream, a frame or an object holds; several for several files."""
+    """Open a path, a stream, a frame or an object; several documents for several files."""
     if not isinstance(source, str | PathLike):
         source = as_pandas(source)
     if isinstance(source, pd.DataFrame):
@@ -158,7 +157,7 @@ def _open_all(source: Any, container: str | None) -> list[Document]:
 
 
 def _choose_array(documents: list[Document], question: str | None) -> list[Document]:
-    """One of several arrays in an archive; any other documents as they are."""
+    """Choose one of several arrays in an archive; other documents are returned unchanged."""
     if len(documents) < 2 or not all(isinstance(document, Matrix) for document in documents):
         return documents
     stems = [document.stem for document in documents]
@@ -168,9 +167,9 @@ def _choose_array(documents: list[Document], question: str | None) -> list[Docum
 
 
 def _guess_format(document: Document, options: ReadOptions) -> Format[Any]:
-    """The format that a document looks like; a table that looks like none is a long one.
+    """Guess the format of a document; a table of no known format counts as long.
 
-    So an error about a missing column names the columns that are there.
+    This way an error about a missing column lists those that exist.
     """
     if isinstance(document, Table) and "*" in (options.worker or ""):
         return wide.FORMAT
@@ -198,14 +197,14 @@ def _parse_and_build(
     declared: Declared | None = None,
     repeats: str = "all",
 ) -> Annotations:
-    """The annotations in documents whose format is known."""
+    """Parse documents of a known format, and build the annotations."""
     table = join_tables([_parse(document, form, options) for document in documents], form.name)
     table = replace(table, notes=(*table.notes, *_note_same_files(documents, table.notes)))
     return build_annotations(table, options, declared or {}, repeats, documents[0].name)
 
 
 def _note_same_files(documents: list[Document], notes: tuple[str, ...]) -> tuple[str, ...]:
-    """A note on files that name the same worker."""
+    """Note files that name the same worker."""
     if not any(note.startswith("worker from") and "file name" in note for note in notes):
         return ()
     stems = [document.stem for document in documents]
@@ -214,7 +213,7 @@ def _note_same_files(documents: list[Document], notes: tuple[str, ...]) -> tuple
 
 
 def _parse(document: Document, form: Format[Any], options: ReadOptions) -> LongTable:
-    """The document as a long table; whatever trips a parser up is an error about the file."""
+    """Parse a document to a long table; a parser's failure is an error about the file."""
     try:
         table = form.parse(document, options)
     except CrowdwiseError:

@@ -1,4 +1,4 @@
-"""Recognize: which format a document has, and which column plays which part."""
+"""Recognize: the format of a document, and the role of each column."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ def always(_: Document) -> bool:
 
 @dataclass(frozen=True)
 class Format(Generic[Kind]):
-    """A way to lay out annotations in a file.
+    """A layout of annotations in a file.
 
     Attributes
     ----------
     name : str
-        What to call it.
+        Its name.
     doc : str
-        One line that says what it is: the docstring of its module.
+        One line that describes it: the docstring of its module.
     kind : type or tuple of types
-        What kinds of document hold it.
+        The kinds of documents that can have it.
     parse : callable
-        Turns such a document and the caller's options into a long table.
+        Converts such a document, with the caller's options, to a long table.
     marks : tuple of sets of str
-        Columns that give it away: all those of one set are there. Shell patterns are
-        allowed. An empty tuple asks for none.
+        Sets of columns that identify it: all those of one set exist. Shell patterns are
+        allowed. An empty tuple means no such check.
     any_case : bool
-        Whether upper and lower case are the same in ``marks``.
+        Whether ``marks`` ignore case.
     lists : tuple of str
-        Columns, in plain letters, one of which must hold several values in a cell; an empty
-        tuple asks for none.
+        Normalized names of columns, one of which must have several values in a cell; an empty
+        tuple means no such check.
     matches : callable
-        Looks at a document that passes the above, and decides.
+        Makes the final decision on a document that passes the above.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Format(Generic[Kind]):
         return (self.doc or "").strip().rstrip(".")
 
     def recognizes(self, document: Document) -> bool:
-        """Whether a document looks like this format."""
+        """Return whether a document looks like this format."""
         try:
             return (
                 isinstance(document, self.kind)
@@ -91,7 +91,7 @@ def _names_one(pattern: str, names: set[str]) -> bool:
 
 
 def holds_several(cell: Cell) -> bool:
-    """Whether a cell holds several values: a list, a dict, or text written like one."""
+    """Return whether a cell has several values: a list, a dict, or text written like one."""
     if isinstance(cell, str):
         return "," in cell or cell[:1] in ("[", "{")
     return isinstance(cell, list | tuple | np.ndarray | Mapping)
@@ -105,7 +105,7 @@ def _has_lists(document: Document, names: tuple[str, ...]) -> bool:
 
 
 def recognize_format(document: Document, formats: Sequence[Format[Any]]) -> Format[Any] | None:
-    """The first format that a document looks like, if there is one."""
+    """Return the first format that a document looks like, if there is one."""
     return next((form for form in formats if form.recognizes(document)), None)
 
 
@@ -142,12 +142,12 @@ REQUIRED = ("task", "worker", "label")
 
 @lru_cache(maxsize=1 << 14, typed=True)  # wide tables are looked at by every format in turn
 def normalize_name(name: object) -> str:
-    """A column's name without case and punctuation."""
+    """Return a column's name without case and punctuation."""
     return "".join(letter for letter in str(name).lower() if letter.isalnum())
 
 
 def list_candidates(role: str, columns: Iterable[object]) -> list[str]:
-    """The columns that a role's synonyms name, the likeliest first."""
+    """List the columns that a role's synonyms match, the likeliest first."""
     by_plain: dict[str, str] = {}
     for name in map(str, columns):
         by_plain.setdefault(normalize_name(name), name)
@@ -172,7 +172,7 @@ def require_columns(
     where: str,
     needed: Iterable[str] = REQUIRED,
 ) -> None:
-    """Refuse a table that lacks a column for a role that is needed, or one that was named."""
+    """Refuse a table without a column for a required role, or without a named column."""
     names = list(map(str, columns))
     for role in needed:
         if role not in found:

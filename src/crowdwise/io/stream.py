@@ -15,8 +15,8 @@ from crowdwise.io.atomic import replace_file
 from crowdwise.memory import available_memory
 from crowdwise.typing import Array, Floats
 
-IN_MEMORY = {".csv": 4, ".parquet": 12}  # bytes that a byte of a file takes while it is read
-SHARE = 0.6  # of the memory there is
+IN_MEMORY = {".csv": 4, ".parquet": 12}  # bytes of memory per byte of a file
+SHARE = 0.6  # of the available memory
 
 
 def stream_labels(model: Any, path: str | Path, *, probabilities: bool = False) -> None:
@@ -29,7 +29,7 @@ def stream_labels(model: Any, path: str | Path, *, probabilities: bool = False) 
     model : fitted aggregator
         Fitted to :meth:`Annotations.open <crowdwise.Annotations.open>`.
     path : str or Path
-        A file named ``.parquet``; there once all is written.
+        A file named ``.parquet``, which appears once it is complete.
     probabilities : bool, default=False
         Also write a column ``proba_<class>`` for every class.
     """
@@ -62,7 +62,7 @@ def stream_labels(model: Any, path: str | Path, *, probabilities: bool = False) 
 
 
 def is_too_large(path: str) -> bool:
-    """Whether a file would take too much of the memory there is, and can be read in a stream."""
+    """Return whether a file takes too much of the memory, and can be read as a stream."""
     file = Path(path)
     kind = file.suffix.lower()
     if kind not in IN_MEMORY or not file.is_file():
@@ -80,7 +80,7 @@ def _columns(model: Any, names: Array, rows: Floats, *, probabilities: bool) -> 
 
 
 def _align(names: Iterator[Array], blocks: Iterator[Floats]) -> Iterator[tuple[Array, Floats]]:
-    """Names and rows of the same tasks: both come in parts, cut at other places."""
+    """Align names and rows of the same tasks, which come in blocks of different sizes."""
     held = np.zeros(0)
     for rows in blocks:
         parts, there = [held], len(held)

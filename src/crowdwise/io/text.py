@@ -1,4 +1,4 @@
-"""Delimited text: CSV, TSV and their cousins."""
+"""Delimited text: CSV, TSV and the like."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from crowdwise.io.values import unguard
 from crowdwise.typing import Array, Ints
 
 DELIMITERS = ",\t;|"
-LONGEST = 1 << 26  # bytes of a line
+LONGEST = 1 << 26  # bytes in a line
 HEAD = 1 << 18  # bytes read to find the header and to sample the rows
 ROWS = 1_000_000  # rows parsed at a time by pandas
 BIG = 1 << 24  # bytes from which the compiled loops parse
-NO_NUMBER = ["", "NA", "N/A", "NaN", "nan", "null", "None"]  # cells where a number is missing
+NO_NUMBER = ["", "NA", "N/A", "NaN", "nan", "null", "None"]  # cells of missing numbers
 
 
 class TextTable(Table):
-    """A delimited file; its header is read at once, its columns when they are asked for.
+    """A delimited file; its header is read at once, its columns on request.
 
-    A ``delimiter`` that is not in the header is replaced by one that is.
-    Only an empty cell is missing here; whether a label "NA" is, the reader decides.
+    If ``delimiter`` is not in the header, another one is chosen.
+    Only empty cells are missing here; the reader decides whether a label "NA" is.
     """
 
     untyped = True
@@ -42,7 +42,7 @@ class TextTable(Table):
         self.file = file
         whole = _read_head(file)
         lines = max(whole.count("\n"), 1)
-        self.n_rows = int(file.size / max(len(whole.encode()), 1) * lines)  # about so many
+        self.n_rows = int(file.size / max(len(whole.encode()), 1) * lines)  # an estimate
         text = whole.lstrip("\r\n")
         likely = delimiter if delimiter and delimiter in text.split("\n", 1)[0] else None
         self.delimiter = likely or _guess_delimiter(text)
@@ -68,7 +68,7 @@ class TextTable(Table):
         return self._unguard(self._with_pandas(wanted))
 
     def numbers(self, columns: list[str], name: str | None = None) -> pd.DataFrame:
-        """These columns, as numbers where all cells are, and the text in column ``name``."""
+        """Read columns that are all numbers as such, and column ``name`` as text."""
         wanted = columns if name is None else [name, *columns]
         self.refuse_duplicates(wanted)
         self.refuse_too_many(self.n_rows, wanted)
@@ -101,7 +101,7 @@ class TextTable(Table):
         return [dict(zip(self.columns, row, strict=True)) for row in rows.tolist()]
 
     def _unguard(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Take away the apostrophes that keep spreadsheets from running names as formulas."""
+        """Remove the apostrophes that keep spreadsheets from running names as formulas."""
         for name, column in frame.items():
             texts = column.cat.categories.tolist()
             if (plain := unguard(texts)) is texts:
@@ -110,7 +110,7 @@ class TextTable(Table):
             if changed:
                 names = pd.Index(plain, dtype=object)
                 frame[name] = column.cat.rename_categories(names)
-                note = f"apostrophes taken away from names such as {changed[0]!r}"
+                note = f"apostrophes removed from names such as {changed[0]!r}"
                 self.notes = (*self.notes, note)
         return frame
 
@@ -157,7 +157,7 @@ def _to_categorical(codes: Ints, texts: Array) -> pd.Categorical:
 
 
 def _merge_pieces(parts: list[tuple[Ints, Array]]) -> pd.Categorical:
-    """One column from the codes and texts of its pieces."""
+    """Combine the codes and texts of several pieces into one column."""
     place, texts = pd.factorize(np.concatenate([own for _, own in parts]))
     pieces = np.split(place, np.cumsum([len(own) for _, own in parts])[:-1])
     codes = [np.append(new, -1)[old] for new, (old, _) in zip(pieces, parts, strict=True)]
@@ -165,10 +165,10 @@ def _merge_pieces(parts: list[tuple[Ints, Array]]) -> pd.Categorical:
 
 
 def _read_head(file: File) -> str:
-    """The header and as many lines as fit into the first bytes."""
+    """Read the header and as many lines as fit into the first bytes."""
     with explain_read_errors(file.name), file.open() as handle:
         head = handle.read(HEAD)
-        head += handle.readline(LONGEST) if len(head) == HEAD else b""  # no half line
+        head += handle.readline(LONGEST) if len(head) == HEAD else b""  # no partial line
     if len(head) == HEAD + LONGEST and not head.endswith(b"\n"):
         raise FormatError(
             explain(
@@ -184,7 +184,7 @@ def _read_head(file: File) -> str:
 
 
 def _split_cells(text: str, delimiter: str) -> list[list[str]]:
-    """The first rows that are not blank, including the header."""
+    """Split the first rows that are not blank, including the header."""
     usual = csv.field_size_limit(max(len(text), csv.field_size_limit()))  # a cell may be long
     rows = (row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
     try:
@@ -195,7 +195,7 @@ def _split_cells(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _guess_delimiter(text: str) -> str:
-    """The one that splits the header into most columns; a comma if none does."""
+    """Choose the one that splits the header into most columns; a comma if none does."""
     return max(DELIMITERS, key=lambda mark: len(_split_cells(text, mark)[0]))
 
 
@@ -215,9 +215,10 @@ def _explain_errors(table: TextTable) -> Iterator[None]:
 def _ragged_error(table: TextTable, first: str) -> FormatError:
     return FormatError(
         explain(
-            f"{table.name} has a row that does not fit its {plural(len(table.columns), 'column')}.",
+            f"{table.name} has a row that does not match its "
+            f"{plural(len(table.columns), 'column')}.",
             first=first,
-            expected=f"one cell per column, quotes around text that has {table.delimiter!r} in it",
+            expected=f"one cell per column, quotes around text with {table.delimiter!r} in it",
             fix="correct that row, or write the file again with quotes",
         )
     )

@@ -1,4 +1,4 @@
-"""Lists and dicts of rows: whether they are (task, worker, label), or a table of labels."""
+"""Lists and dicts of rows: whether they are (task, worker, label) or a table of labels."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from crowdwise.io.recognize import REQUIRED, SYNONYMS, normalize_name, recognize
 from crowdwise.typing import Array
 
 Rows = Sequence[Sequence[Any]]
-FEW = 4  # rows in order; of fewer, nobody can tell
-SURE = 6  # rows; in fewer, the labels of three workers may look like anything
-MANY = 10  # more workers than tasks, all of whom label every task, are doubted from here on
+FEW = 4  # rows in order; with fewer, it cannot be decided
+SURE = 6  # rows; with fewer, the labels of three workers may look like anything
+MANY = 10  # from this many workers on, more workers than tasks who all label all is suspicious
 
 
 def find_rows(rows: Sequence[Any], where: str) -> list[Mapping[str, Any]] | None:
-    """The rows of a long table, where that is what a list of lists is; else None.
+    """Return the rows of a long table if a list of lists is one; else None.
 
-    Its first row may name the columns. Without names, three cells a row are a task, a worker
-    and a label if no column shares a value with another, as the columns of a table of labels
-    do, or if they name each (task, worker) once and are tuples or in order of either.
+    Its first row may name the columns. Without names, three cells per row are a task, a worker
+    and a label if no column shares a value with another, as columns of a label table do, or if
+    they name each (task, worker) once and are tuples or sorted by either.
     """
     if not rows or not all(isinstance(row, list | tuple) for row in rows):
         return None
@@ -41,7 +41,7 @@ def find_rows(rows: Sequence[Any], where: str) -> list[Mapping[str, Any]] | None
 
 
 def find_records(value: Mapping[Any, Any]) -> list[Mapping[str, Any]] | None:
-    """The rows of a long table, where that is what a dict of dicts is; else None.
+    """Return the rows of a long table if a dict of dicts is one; else None.
 
     As pandas writes a frame: ``{column: {row: cell}}``, or ``{row: {column: cell}}``.
     """
@@ -62,7 +62,7 @@ def _is_header(row: Sequence[Any]) -> bool:
 
 def _are_triples(rows: Rows, where: str) -> bool:
     cells = [cell for row in rows for cell in row]
-    if any(map(pd.isna, cells)):  # a gap is one in a table of labels
+    if any(map(pd.isna, cells)):  # gaps occur in tables of labels
         return False
     tasks, workers, labels = (set(column) for column in zip(*rows, strict=True))
     tuples = all(isinstance(row, tuple) for row in rows)
@@ -83,9 +83,9 @@ def _are_triples(rows: Rows, where: str) -> bool:
 
 
 def refuse_triples(values: Array, where: str) -> None:
-    """Refuse an array without names that looks like (task, worker, label) in each row.
+    """Refuse an array without names whose rows look like (task, worker, label).
 
-    Its first two columns then name each row once, and are in order or like no label.
+    Its first two columns then name each row once, and are sorted or unlike labels.
     """
     if values.ndim != 2 or values.shape[1] != len(REQUIRED) or len(values) < FEW:
         return
@@ -107,7 +107,7 @@ def refuse_triples(values: Array, where: str) -> None:
 
 
 def _rise(first: Array, second: Array) -> bool:
-    """Whether rows are in order of one column, then of another, and none occurs twice."""
+    """Return whether rows are sorted by one column, then another, without repeats."""
     more = np.diff(first)
     return bool(((more > 0) | ((more == 0) & (np.diff(second) > 0))).all())
 
@@ -124,7 +124,7 @@ def _refuse_either(where: str, first: list[Any], how: str) -> NoReturn:
 
 
 def _are_sorted(rows: Rows) -> bool:
-    """Whether rows are in order of their first and second cells, or of the second and first."""
+    """Return whether rows are sorted by first and second cell, or by second and first."""
     pairs = [(row[0], row[1]) for row in rows]
     try:
         return any(
@@ -135,9 +135,9 @@ def _are_sorted(rows: Rows) -> bool:
 
 
 def orient_labels(value: Mapping[Any, Mapping[Any, Any]], where: str) -> tuple[Nested, str]:
-    """``{task: {worker: label}}``, and a note; pandas writes a wide frame the other way round.
+    """Return ``{task: {worker: label}}`` and a note; pandas writes wide frames transposed.
 
-    Which way it is shows in a full table only: by its names, or by numbers of rows.
+    Only in a full table can the orientation be seen: by its names, or by row numbers.
     """
     outer, inner = list(value), list(next(iter(value.values()), {}))
     note = f"tasks from the outer names ({listing(outer, 2)}), workers from the inner"
@@ -165,6 +165,6 @@ def orient_labels(value: Mapping[Any, Mapping[Any, Any]], where: str) -> tuple[N
 
 
 def _sounds_like(names: Sequence[Any], role: str) -> bool:
-    """Whether all names are a word for this role and a number, such as ``rater_1``."""
+    """Return whether all names are a word for this role and a number, such as ``rater_1``."""
     stems = {normalize_name(str(name).rstrip("0123456789")) for name in names}
     return len(names) > 1 and stems <= set(SYNONYMS[role])

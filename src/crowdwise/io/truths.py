@@ -1,4 +1,4 @@
-"""Truths in memory: who they are for, and how they align with tasks."""
+"""Truths in memory, aligned with tasks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from crowdwise.typing import Array, GoldLike, Ints, Names
 def align_truths(
     truth: GoldLike, tasks: Names, whose: str = "of the annotations"
 ) -> tuple[Ints, pd.Series]:
-    """Where the tasks with a known truth stand among ``tasks``, and these truths by task.
+    """Return the positions of tasks with a known truth, and the truths by task.
 
-    Takes what :func:`collect_truths` takes. Truths of other tasks are ignored, unless there
-    are no others; ``whose`` says in errors whose tasks these are. Whole numbers in an index
-    without a name may be numbers of rows, and are refused where they fit the tasks in part.
+    Accepts what :func:`collect_truths` does. Truths of other tasks are ignored, unless there
+    are no others; in errors, ``whose`` says whose tasks these are. Whole numbers in an unnamed
+    index may be row numbers, and are refused if only some of them are tasks.
     """
     given = _as_series(truth)
     refuse_row_numbers(given.index, tasks, "the truths", whose)
@@ -37,7 +37,7 @@ def align_truths(
 def refuse_row_numbers(
     index: pd.Index, tasks: Names, what: str, whose: str = "of the annotations"
 ) -> None:
-    """Refuse numbers that may be of rows: they fit in part, or count from 0 and tasks from 1."""
+    """Refuse what may be row numbers: only some are tasks, or one starts at 0, the other at 1."""
     loose = [_may_number_rows(names) for names in (index, tasks)]
     if not any(loose):
         return
@@ -62,7 +62,7 @@ def refuse_row_numbers(
 
 
 def _may_number_rows(names: Names) -> bool:
-    """Whether this is an index of whole numbers whose name does not say that they are tasks."""
+    """Return whether this is an index of whole numbers whose name does not say tasks."""
     named = not isinstance(names, pd.Index) or normalize_name(names.name) in SYNONYMS["task"]
     return not named and _distinct(names).dtype.kind in "iu"
 
@@ -72,7 +72,7 @@ def _distinct(names: Names) -> pd.Index:
 
 
 def counts_from(names: pd.Index, start: int) -> bool:
-    """Whether distinct names are the whole numbers from ``start`` on, in any order."""
+    """Return whether distinct names are the whole numbers from ``start``, in any order."""
     whole = len(names) > 0 and names.dtype.kind in "iu"
     return whole and names.min() == start and names.max() == start + len(names) - 1
 
@@ -90,12 +90,12 @@ def explain_no_shared_task(fact: str, named: Array, tasks: Array) -> AnnotationE
 
 
 def collect_truths(truth: GoldLike) -> pd.Series:
-    """Known truths as a series by task, each task once; a table's gold comes before its label."""
+    """Return truths as a series by task, each task once; gold comes before label."""
     return _keep_known(_as_series(truth))
 
 
 def _as_series(truth: GoldLike) -> pd.Series:
-    """Truths by task; the index has a name where what it holds must be tasks, not rows."""
+    """Return truths by task; the index has a name if it must be tasks, not row numbers."""
     if isinstance(truth, Mapping):
         truth = pd.Series(truth)
         rows = truth.index.nlevels > 1 or counts_from(truth.index, 0)
@@ -109,7 +109,7 @@ def _keep_known(truth: pd.Series) -> pd.Series:
 
 
 def find_repeats(tasks: Names, labels: Names, where: str = "The table of truths") -> Array:
-    """Which rows repeat a truth; a task that has two different ones is refused."""
+    """Find rows that repeat a truth; a task with two different ones is refused."""
     columns = {"task": pd.Index(tasks).tolist(), "label": pd.Series(labels).tolist()}
     pairs = pd.DataFrame(columns, dtype=object)
     distinct = pairs.drop_duplicates()
@@ -134,7 +134,7 @@ def find_truth_columns(
     given: Mapping[str, str | None],
     take: Callable[[str], pd.Series],
 ) -> tuple[str, str]:
-    """The columns that hold the task and its truth: gold, or label where gold is empty."""
+    """Find the columns of the task and its truth: gold, or label if gold is empty."""
     roles = recognize_columns(columns, given)
     label, gold = roles.get("label"), roles.get("gold")
     if gold and not given.get("label") and (label is None or take(gold).notna().any()):

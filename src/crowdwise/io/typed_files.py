@@ -1,4 +1,4 @@
-"""Files that carry their own types: JSON, JSONL, Parquet and NumPy."""
+"""Files with types of their own: JSON, JSONL, Parquet and NumPy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from crowdwise.typing import Array
 
 
 def parse_value(value: Cell, name: str, stem: str) -> Document:
-    """A document from what ``json.loads`` returned, or from an object of that shape."""
+    """Make a document of the result of ``json.loads``, or an object of that form."""
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
         return RecordTable(value, name, stem)
     if isinstance(value, list) and value and all(isinstance(row, list | tuple) for row in value):
@@ -44,27 +44,27 @@ def parse_value(value: Cell, name: str, stem: str) -> Document:
         explain(
             f"{name} holds {'nothing' if value in ([], {}, None) else 'no records'}.",
             expected="a list of objects, or an object of objects such as {task: {worker: label}}",
-            fix="export it again, or name another file",
+            fix="export it again, or give another file",
         )
     )
 
 
 def _parse_rows(value: list[Sequence[Cell]], name: str, stem: str) -> Document:
-    """Triples or a table of labels; a note says which, where rows have no titles."""
+    """Parse triples or a table of labels; if rows have no titles, a note says which."""
     rows = find_rows(value, name)
     if rows is None:
         matrix = Matrix(_as_grid(value, name), name, stem)
         n_workers = matrix.array.shape[1]
-        matrix.notes = (f"each row taken for a task, with {plural(n_workers, 'label')}",)
+        matrix.notes = (f"each row read as a task, with {plural(n_workers, 'label')}",)
         return matrix
     table = RecordTable(rows, name, stem)
     if len(rows) == len(value):
-        table.notes = ("each row taken for a task, a worker and a label",)
+        table.notes = ("each row read as a task, a worker and a label",)
     return table
 
 
 class ParquetTable(Table):
-    """A Parquet file; columns are read when they are asked for."""
+    """A Parquet file; columns are read on request."""
 
     def __init__(self, file: File) -> None:
         super().__init__(file.name, file.stem)
@@ -99,8 +99,8 @@ class ParquetTable(Table):
         try:
             with self.file.open() as handle:
                 return use(ParquetFile(handle))
-        except Exception as error:  # a damaged footer can trip Arrow in any way
-            raise _damage_error(self.name, error, "a whole Parquet file") from error
+        except Exception as error:  # damage can cause any error
+            raise _damage_error(self.name, error, "a complete Parquet file") from error
 
 
 def _as_codes(table: Any) -> Any:
@@ -126,18 +126,18 @@ def parse_json(file: File) -> Document:
         if error.msg == "Extra data" and text.lstrip().startswith("{"):
             return parse_jsonl(file)
         raise _json_error(file, error.lineno, error) from None
-    except (RecursionError, ValueError) as error:  # nested too deep, a number too long
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number too long
         raise _json_error(file, 0, error) from None
     return parse_value(value, file.name, file.stem)
 
 
 def load_json(text: str) -> Cell:
-    """What ``json.loads`` returns; but an object with the same key twice is refused."""
+    """Parse JSON like ``json.loads``, but refuse an object with the same key twice."""
     return json.loads(text, object_pairs_hook=_refuse_twice)
 
 
 class RepeatedKeyError(ValueError):
-    """An object has the same key twice, of which ``json.loads`` would keep the last."""
+    """An object has the same key twice; ``json.loads`` would keep the last."""
 
 
 def _refuse_twice(pairs: list[tuple[str, Cell]]) -> Record:
@@ -203,7 +203,7 @@ def _as_grid(rows: list[Sequence[Cell]], name: str) -> Array:
     if nested or len({len(row) for row in rows}) > 1:
         raise FormatError(
             explain(
-                f"{name} is a list of lists that do not form a table.",
+                f"{name} is a list of lists that are not a table.",
                 expected="one row per task and one cell per worker, null where there is no label",
                 fix="write null where a worker gave no label",
             )
@@ -214,14 +214,14 @@ def _as_grid(rows: list[Sequence[Cell]], name: str) -> Array:
 def parse_npy(file: File) -> Document:
     try:
         array = np.load(io.BytesIO(file.read()), allow_pickle=False)
-    except Exception as error:  # a damaged header can trip NumPy in any way
+    except Exception as error:  # damage can cause any error
         expected = "a NumPy array of integers, tasks x workers, -1 where there is no label"
         raise _damage_error(file.name, error, expected) from error
     return Matrix(array, file.name, file.stem)
 
 
 def parse_integers(file: File) -> Array | None:
-    """A matrix written as integers between spaces, if the file is one; gaps are words like NA."""
+    """Read a file of integers between spaces, or None if it is not one; gaps are NA etc."""
     start = file.read(1 << 16).removeprefix(codecs.BOM_UTF8).lstrip()
     first = start.split(b"\n")[0].split()
     if len(first) < 2 or not all(_is_integer(cell.decode("latin-1")) for cell in first):

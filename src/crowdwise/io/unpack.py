@@ -1,4 +1,4 @@
-"""Streams, gzip and zip: into memory, as far as there is some."""
+"""Streams, gzip and zip, read into memory within limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdwise.errors import CrowdwiseError, FileError, FormatError, MissingExtr
 from crowdwise.io.document import READABLE, File, explain_read_errors, refuse_endless
 from crowdwise.memory import available_memory, show_bytes
 
-# A compressed file may unpack to this many times its size, or to this many bytes if more.
+# A compressed file may unpack to this many times its size, or to this many bytes if larger.
 RATIO = 200
 ROOM = 1 << 30
 STEP = 1 << 20
@@ -25,13 +25,13 @@ STEP = 1 << 20
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 LOG, SAMPLES = "header.json", "samples/"  # in every .eval of Inspect
 WORKBOOK = "xl/workbook.xml"  # in every .xlsx
-ZSTANDARD = 93  # how Inspect packs a log; Python itself unpacks it from 3.14 on
+ZSTANDARD = 93  # compression of Inspect logs, built into Python from 3.14 on
 
 
 def is_readable(name: str) -> bool:
-    """Whether a file of this name is taken from a folder or an archive.
+    """Return whether a file of this name is read from a folder or an archive.
 
-    Hidden files are not, nor what goes with the data: a readme, a license, an index of Parquet.
+    Hidden files are not, nor those that accompany data: readme, license, Parquet index.
     """
     plain = name.lower()
     beside = plain.startswith(("readme", "license")) and plain.endswith(".txt")
@@ -40,7 +40,7 @@ def is_readable(name: str) -> bool:
 
 
 def read_stream(stream: IO[Any], name: str) -> list[File]:
-    """What a stream holds, to its end; a terminal's is where its user says so."""
+    """Read a stream to its end; in a terminal, the user ends it."""
     if not getattr(stream, "isatty", bool)():
         refuse_endless(_find_mode(stream), name)
     with explain_read_errors(name):
@@ -49,14 +49,14 @@ def read_stream(stream: IO[Any], name: str) -> list[File]:
 
 
 def _find_mode(stream: IO[Any]) -> int:
-    """What kind of file a stream is; 0 if it is none."""
+    """Return the kind of file behind a stream; 0 if there is none."""
     with suppress(AttributeError, OSError, ValueError):
         return os.fstat(stream.fileno()).st_mode
     return 0
 
 
 def _find_room() -> int:
-    """How many bytes can be read into memory: half of it, as parts are joined then."""
+    """Return how many bytes can be read into memory: half of it, for joining parts."""
     there = available_memory()
     return sys.maxsize if there is None else there // 2
 
@@ -79,7 +79,7 @@ def unpack(data: bytes, name: str) -> list[File]:
                 explain(
                     f"{name} is packed twice.",
                     expected="a gzip file of a plain one, or a zip",
-                    fix="unpack it once, and read what comes out",
+                    fix="unpack it once, and read the result",
                 )
             )
         return [File(name, data=plain)]
@@ -94,7 +94,7 @@ def _gunzip(data: bytes, name: str) -> bytes:
 
 
 def _unzip(data: bytes, name: str) -> list[File]:
-    """The readable files of an archive, named after their places in it."""
+    """Return the readable files of an archive, named by their paths in it."""
     files: list[File] = []
     left, error = _limit(name, len(data))
     with _explain_damage(name), _open_zip(data, name) as archive:
@@ -115,7 +115,7 @@ def _unzip(data: bytes, name: str) -> list[File]:
                 f"{name} is an archive without a file of annotations.",
                 found="an OpenDocument file" if sheet else "",
                 expected=f"files that end in {', '.join(READABLE)}",
-                fix="save its sheet as CSV or .xlsx" if sheet else "name the file itself",
+                fix="save its sheet as CSV or .xlsx" if sheet else "give the file itself",
             )
         )
     return files
@@ -134,7 +134,7 @@ def _open_zip(data: bytes, name: str) -> zipfile.ZipFile:
 
 
 def _join_log(archive: zipfile.ZipFile, limit: int, error: CrowdwiseError) -> bytes:
-    """An evaluation log of Inspect as one JSON object: its head, and its samples in a list."""
+    """Join an Inspect log into one JSON object: its header, and its samples in a list."""
     parts = []
     for member in [LOG, *sorted(n for n in archive.namelist() if n.startswith(SAMPLES))]:
         with archive.open(member) as handle:
@@ -152,7 +152,7 @@ def _refuse_bomb(archive: zipfile.ZipFile, limit: int, error: CrowdwiseError) ->
 
 
 def _limit(name: str, packed: int) -> tuple[int, CrowdwiseError]:
-    """How many bytes a packed file may unpack to, and the error if it does not."""
+    """Return how many bytes a packed file may unpack to, and the error beyond that."""
     usual, room = max(ROOM, RATIO * packed), _find_room()
     if room < usual:
         return room, _too_long(name, room)
@@ -160,13 +160,13 @@ def _limit(name: str, packed: int) -> tuple[int, CrowdwiseError]:
         explain(
             f"{name} unpacks to more than {usual:,} bytes.",
             expected=f"at most {RATIO} times the packed size, or {ROOM:,} bytes",
-            fix="if that is right, unpack it first and read the plain file",
+            fix="if the size is right, unpack it first and read the plain file",
         )
     )
 
 
 def _read_bounded(handle: IO[Any] | gzip.GzipFile, limit: int, error: CrowdwiseError) -> bytes:
-    """Everything in the stream, unless it is more than ``limit``."""
+    """Read the whole stream, unless it is longer than ``limit``."""
     parts, total = [], 0
     while part := handle.read(STEP):
         part = part.encode("utf-8") if isinstance(part, str) else part
@@ -183,12 +183,12 @@ def _explain_damage(name: str) -> Iterator[None]:
         yield
     except (CrowdwiseError, MemoryError):
         raise
-    except Exception as error:  # each kind of compression has errors of its own
+    except Exception as error:  # each kind of compression has its own errors
         raise FormatError(
             explain(
                 f"{name} cannot be unpacked.",
                 first=str(error),
-                expected="a whole gzip or zip file without a password",
+                expected="a complete gzip or zip file without a password",
                 fix="download or copy it again; it may have been cut short",
             )
         ) from error

@@ -1,10 +1,10 @@
-"""Values as files hold them: text without types, or whatever JSON allows.
+"""Values in files: text without types, or anything that JSON allows.
 
-Words such as NA and None stand for a missing label. And whoever names a worker ``=HYPERLINK(…)``
-writes into the spreadsheet of whoever opens the results: so text that begins with ``=``, ``+``,
-``-``, ``@``, a tab or the end of a line is written to CSV and TSV with an apostrophe before it,
-and read back without it. Text that begins with apostrophes before such a sign gets one more, so
-every name comes back as it was. Numbers, and a sign alone, are no formulas and stay as they are.
+Words such as NA and None mean a missing label. A worker named ``=HYPERLINK(…)`` would put a
+formula into the spreadsheet of anyone who opens the results, so text that starts with ``=``,
+``+``, ``-``, ``@``, a tab or a line end is written to CSV and TSV with an apostrophe before it,
+and read back without it. Text that starts with apostrophes before such a sign gets one more, so
+every name is restored exactly. Numbers, and a sign alone, are not formulas and stay unchanged.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from crowdwise.annotations.names import is_hashable, part_booleans
 from crowdwise.errors import FormatError, explain
 from crowdwise.typing import Array
 
-Cell: TypeAlias = Any  # whatever JSON allows in a field
+Cell: TypeAlias = Any  # anything that JSON allows in a field
 SCALARS = (str, int, float, bool, np.generic, pd.Timestamp, type(None), type(pd.NA))
 is_whole_number = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?").fullmatch
 
 SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four: the same signs in full width
-# Where a formula begins: at the start of a cell, and after what ends one in spreadsheets of
-# countries that write ; between cells, whatever quotes are around it.
+# Where a formula starts: at the beginning of a cell, and after a separator in countries whose
+# spreadsheets use ; between cells, whatever quotes are around it.
 _PLACE, _SIGN = "(?:^|(?<=[;\t\r\n]))", f"'*[{re.escape(SIGNS)}]."
 FORMULA = re.compile(f"{_PLACE}(?={_SIGN})", re.S)
 GUARDED = re.compile(f"{_PLACE}'(?={_SIGN})", re.S)
@@ -40,7 +40,7 @@ is_number = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?").ful
 def encode_values(
     values: Iterable[Cell], role: str = "label", where: str = "The file"
 ) -> pd.Categorical:
-    """Values of any plain type, each distinct one kept once; None and NaN are missing."""
+    """Encode values of any plain type, each distinct one once; None and NaN are missing."""
     if not isinstance(values, np.ndarray):
         values = np.fromiter(values := list(values), dtype=object, count=len(values))
     try:
@@ -57,21 +57,21 @@ def encode_values(
                 f"{where} has half a character in a {role}.",
                 first=repr(error.object),
                 expected="text in Unicode, in which surrogates come in pairs",
-                fix="correct it; it may have been cut short",
+                fix="correct it; the file may have been cut short",
             )
         ) from None
     return pd.Categorical.from_codes(codes, categories=names)
 
 
 def encode_column(column: pd.Series, role: str = "label", where: str = "The file") -> pd.Series:
-    """A column that keeps each distinct value once."""
+    """Return a column that stores each distinct value once."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column
     return pd.Series(encode_values(column.to_numpy(dtype=object), role, where), index=column.index)
 
 
 def refuse_nested(value: Cell, role: str, where: str) -> Cell:
-    """The value itself, unless it is a list or a dict."""
+    """Return the value, unless it is a list or a dict."""
     if isinstance(value, SCALARS) or is_hashable(value):
         return value
     raise FormatError(
@@ -79,20 +79,20 @@ def refuse_nested(value: Cell, role: str, where: str) -> Cell:
             f"{where} has a {type(value).__name__} where the {role} should be.",
             first=shorten(value),
             expected=f"one number or word as the {role}",
-            fix="say which field holds it: task=, worker=, label= or question=",
+            fix="say which field has it: task=, worker=, label= or question=",
         )
     )
 
 
 def _as_integers(distinct: Array) -> Array:
-    """An array of integers where all objects are, else the objects."""
+    """Return an array of integers if all objects are, else the objects."""
     kinds = {type(value) for value in distinct}
     fits = all(abs(value) < 2**63 for value in distinct) if kinds == {int} else False
     return distinct.astype(np.int64) if fits else distinct
 
 
 def map_values(column: pd.Series, rule: Callable[[Cell], Cell]) -> pd.Series:
-    """The column with ``rule`` applied to every distinct value; None makes it missing."""
+    """Return the column with ``rule`` applied to each distinct value; None means missing."""
     column = encode_column(column)
     new = encode_values(map(rule, column.cat.categories))
     codes = np.append(new.codes, -1)[column.cat.codes.to_numpy()]
@@ -101,7 +101,7 @@ def map_values(column: pd.Series, rule: Callable[[Cell], Cell]) -> pd.Series:
 
 
 def parse_numbers(*columns: pd.Series) -> list[pd.Series]:
-    """Columns of text as integers where every value of all of them is a whole number.
+    """Convert columns of text to integers if all values of all of them are whole numbers.
 
     Whole numbers are written as 12 or 12.0, without leading zeros.
     """
@@ -112,7 +112,7 @@ def parse_numbers(*columns: pd.Series) -> list[pd.Series]:
 
 
 def is_whole(text: object) -> bool:
-    """Whether a value is text that stands for a whole number."""
+    """Return whether a value is text for a whole number."""
     return isinstance(text, str) and is_whole_number(text) is not None
 
 
@@ -121,12 +121,12 @@ def parse_whole(text: str) -> int:
 
 
 def parse_names(names: Sequence[Any]) -> list[Any]:
-    """Names that came as text, as integers if all of them are whole numbers."""
+    """Convert text names to integers if all of them are whole numbers."""
     return [parse_whole(name) for name in names] if all(map(is_whole, names)) else list(names)
 
 
 def blank_words(column: pd.Series, words: frozenset[str]) -> tuple[pd.Series, Counter[str]]:
-    """A column without these words, and how often each was there; it must be a categorical."""
+    """Return a categorical without these words, and how often each of them occurred."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return column, Counter()
     codes, names = column.cat.codes.to_numpy(), column.cat.categories
@@ -141,21 +141,21 @@ def blank_words(column: pd.Series, words: frozenset[str]) -> tuple[pd.Series, Co
 
 
 def note_names(column: pd.Series, role: str) -> tuple[str, ...]:
-    """A note on tasks or workers that are named like a missing value; these are names even so."""
+    """Note tasks or workers whose names look like a missing value; they stay names."""
     if is_numeric_dtype(column.dtype):
         return ()
     if (
         isinstance(column.dtype, pd.CategoricalDtype)
         and not column.cat.categories.isin(WORDS).any()
     ):
-        return ()  # without a look at all rows
+        return ()  # without scanning all rows
     found = column[column.isin(WORDS)].astype(object).value_counts()
     shown = ", ".join(f"{name!r} {times:,}" for name, times in found.items())
     return (f"{role}s with names like that of a missing value: {shown}",) if shown else ()
 
 
 def guard(text: str) -> str:
-    """The text as CSV holds it.
+    """Return the text in its CSV form.
 
     >>> guard("=1+1"), guard("'=1+1"), guard("-1.5"), guard("+"), guard("ann"), guard("a;=b")
     ("'=1+1", "''=1+1", '-1.5', '+', 'ann', "a;'=b")
@@ -164,15 +164,15 @@ def guard(text: str) -> str:
 
 
 def guard_values(values: Iterable[object]) -> dict[object, str]:
-    """Those of the values that CSV holds in another form, with that form."""
+    """Return the CSV form of those values that have a different one."""
     likely = (value for value in values if isinstance(value, str) and FORMULA.search(value))
     return {text: guarded for text in likely if (guarded := guard(text)) != text}
 
 
 def unguard(texts: list[Any]) -> list[Any]:
-    """The texts of one column as they were before they were guarded.
+    """Return the texts of one column as they were before they were guarded.
 
-    A column in which a formula is not guarded was not written by this rule, and stays as it is.
+    A column with an unguarded formula was not written by this rule, and is not changed.
     """
     likely = texts if set(map(type, texts)) == {str} else [t for t in texts if isinstance(t, str)]
     if "'" not in "".join(likely) or not any(map(GUARDED.search, likely)):  # quick for many

@@ -1,4 +1,4 @@
-"""What is known of workers, from a file of its own: family, kind, price and the like."""
+"""Facts about workers from a separate file: family, kind, price and the like."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from crowdwise.io.recognize import recognize_columns
 
 
 def add_worker_file(annotations: Annotations, path: str | PathLike[str]) -> Annotations:
-    """The annotations with what a table says of their workers, one row each.
+    """Add facts about workers from a table with one row per worker.
 
     A column ``family`` says which judges err together. Workers that are not in the annotations
-    are ignored; of those that are not in the table nothing is known.
+    are ignored; those that are not in the table have no facts.
     """
     frame = read_table(path, "a row for each worker")
     worker = recognize_columns(list(frame), {}).get("worker")
@@ -35,13 +35,13 @@ def add_worker_file(annotations: Annotations, path: str | PathLike[str]) -> Anno
 
 
 def as_named(about: pd.DataFrame, annotations: Annotations) -> pd.DataFrame:
-    """The facts under the names that the annotations have, which need not be text."""
+    """Return the facts by the annotations' names, which may not be text."""
     by_text = {str(name): name for name in annotations.workers.tolist()}
     names = [by_text.get(name, name) for name in about.index]
     return about.set_axis(pd.Index(names, dtype=object, tupleize_cols=False))
 
 
 def parse_column(column: pd.Series) -> pd.Series:
-    """Numbers where all of a column's text stands for them; empty cells are missing."""
+    """Convert to numbers if all of a column's text is; empty cells are missing."""
     numbers = to_floats(column.where(column.notna(), None))
     return column if numbers is None or not column.notna().any() else numbers

@@ -1,4 +1,4 @@
-"""Write: labels and annotations, to a path or a stream."""
+"""Writing labels and annotations to a path or a stream."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from crowdwise.typing import Array
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
             ".parquet": "parquet", ".pq": "parquet", ".npy": "snorkel"}  # fmt: skip
 ROWS = 100_000  # written at a time
-DIGITS = 6  # of numbers in tables of results
+DIGITS = 6  # of numbers in result tables
 T = TypeVar("T")
 Target: TypeAlias = str | PathLike[str] | IO[str] | IO[bytes]
 Writer: TypeAlias = Callable[[T, IO[Any]], None]  # text or bytes, as the kind asks
@@ -44,9 +44,9 @@ def write_labels(
 ) -> None:
     """Write a table of labels to a path or a stream.
 
-    ``format`` is csv, tsv, json, jsonl or parquet; by default the path's suffix decides. A
-    path that ends in ``.gz`` is compressed. The file appears whole or not at all. In CSV and
-    TSV, numbers that are not whole have so many ``digits``; None keeps them all.
+    ``format`` is csv, tsv, json, jsonl or parquet; by default the path's extension decides. A
+    path ending in ``.gz`` is compressed. The file appears whole or not at all. In CSV and
+    TSV, numbers that are not whole have this many ``digits``; None keeps them all.
     """
     if digits is not None and _find_kind(_name_of(target), format, TABLES) in ("csv", "tsv"):
         frame = round_floats(frame, digits)
@@ -58,7 +58,7 @@ def _name_of(target: Target) -> str:
 
 
 def refuse_other_tables(path: str | PathLike[str]) -> None:
-    """Refuse a path that does not end like a table, before doing the work for it."""
+    """Refuse a path without the extension of a table, before any work is done."""
     _find_kind(str(path), None, TABLES)
 
 
@@ -67,7 +67,7 @@ def write_annotations(target: Target, annotations: Annotations, format: str | No
 
     ``format`` is one of ``WRITERS``: csv, tsv, json, jsonl or parquet with one row per
     annotation; ``wide`` (CSV, one column per worker); ``nested`` (JSON, ``{task: {worker:
-    label}}``); ``snorkel`` (.npy, class numbers and -1). By default the suffix decides. A
+    label}}``); ``snorkel`` (.npy, class numbers and -1). By default the extension decides. A
     warning says what the last three cannot hold.
     """
     warn_about_words(annotations.classes)
@@ -75,12 +75,12 @@ def write_annotations(target: Target, annotations: Annotations, format: str | No
 
 
 def write_json(target: Target, value: object) -> None:
-    """Write predictions or anything else of plain types as JSON."""
+    """Write predictions or any other plain values as JSON."""
     _write(target, value, "json", {"json": _dump})
 
 
 def _write(target: Target, value: T, format: str | None, writers: Mapping[str, Writer[T]]) -> None:
-    """Pick the writer, and give it a stream to write to."""
+    """Choose the writer, and give it a stream to write to."""
     if not isinstance(target, str | PathLike) and hasattr(target, "write"):
         kind = _find_kind("", format, writers)
         _write_stream(target, value, kind, writers[kind])
@@ -96,16 +96,16 @@ def _write(target: Target, value: T, format: str | None, writers: Mapping[str, W
 
 
 def _find_kind(name: str, format: str | None, writers: Iterable[str]) -> str:
-    """The kind of file: as given, as its suffix says, or CSV without one."""
+    """Find the kind of file: as given, by its extension, or CSV without one."""
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
     kind = format or (SUFFIXES.get(suffix, suffix) if suffix else "csv")
     if kind not in writers:
         wanted = f"format={format!r}" if format else f"The suffix {suffix!r} of {name}"
         raise ParameterError(
             explain(
-                f"{wanted} is not a kind of file that can be written here.",
+                f"{wanted} is not a format that can be written here.",
                 expected=", ".join(writers),
-                fix="change the ending, or name the kind: --to csv",
+                fix="change the extension, or give the format: --to csv",
             )
         )
     return kind
@@ -129,7 +129,7 @@ def _write_stream(stream: Any, value: T, kind: str, writer: Writer[T]) -> None:
 def _write_csv(
     frame: pd.DataFrame, file: IO[str], texts: Mapping[str, Array] | None = None, sep: str = ","
 ) -> None:
-    """Write delimited text; ``texts`` are the distinct values of columns, where known."""
+    """Write delimited text; ``texts`` are the distinct values of columns, if known."""
     if texts is None:
         columns = [(str(k), own) for k, own in frame.items() if not is_numeric_dtype(own.dtype)]
         texts = {name: own.unique() for name, own in columns}
@@ -146,7 +146,7 @@ def _write_csv(
 
 
 def _guard_formulas(frame: pd.DataFrame, texts: Mapping[str, Array]) -> pd.DataFrame:
-    """The table with an apostrophe before what a spreadsheet would run, in titles too."""
+    """Put an apostrophe before anything a spreadsheet would run, including titles."""
     for name, values in texts.items():
         if changed := guard_values(values):
             own = frame[name].astype(object)
@@ -161,13 +161,13 @@ def _write_tsv(
 
 
 def _choose_quoting(*texts: Iterable[object]) -> Literal[0, 2]:
-    """Quotes where they are needed; around all text, if some of it has a carriage return."""
+    """Quote where needed; quote all text if some of it has a carriage return."""
     ends = any("\r" in text for part in texts for text in part if isinstance(text, str))
     return csv.QUOTE_NONNUMERIC if ends else csv.QUOTE_MINIMAL
 
 
 def _write_json(frame: pd.DataFrame, file: IO[str]) -> None:
-    """Write a list of records one by one: the same text as of the whole list at once."""
+    """Write a list of records one by one, giving the same text as the whole list at once."""
     opening = "["
     for record in _list_records(frame):
         text = json.dumps(record, ensure_ascii=False, indent=1, default=str)
@@ -206,7 +206,7 @@ def _dump(value: object, file: IO[str]) -> None:
 
 
 def _list_records(frame: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Rows as plain values, None for what is missing."""
+    """Yield rows as plain values, with None for missing ones."""
     columns = [frame[name].astype(object).where(frame[name].notna(), None) for name in frame]
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for row in progress.track(rows, "writing", len(frame), "row"):
@@ -214,10 +214,10 @@ def _list_records(frame: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _to_long(annotations: Annotations) -> pd.DataFrame:
-    """One row per annotation, with gold where it is known."""
+    """Return one row per annotation, with gold if known."""
     frame = annotations.to_frame()
     if annotations.gold is not None:
-        names = np.array([*annotations.classes.tolist(), None], dtype=object)  # -1 finds None
+        names = np.array([*annotations.classes.tolist(), None], dtype=object)  # -1 selects None
         frame["gold"] = names[annotations.gold[annotations.task]]
     return frame
 
@@ -229,7 +229,7 @@ def _list_texts(annotations: Annotations) -> dict[str, Array]:
 def _make_long_writer(
     write: Callable[[pd.DataFrame, IO[str], Mapping[str, Array]], None],
 ) -> Writer[Annotations]:
-    """A writer of text, which refuses empty names: they would be read as missing."""
+    """Make a writer of text that refuses empty names, which would be read as missing."""
 
     def write_text(annotations: Annotations, file: IO[str]) -> None:
         for names in _list_texts(annotations).values():
@@ -237,7 +237,7 @@ def _make_long_writer(
                 raise AnnotationError(
                     explain(
                         "An empty name cannot be written to a text file.",
-                        expected="names of at least one letter",
+                        expected="names that are not empty",
                         fix="rename it, or write JSON or Parquet",
                     )
                 )

@@ -7,10 +7,10 @@ when the method breaks it. Run all of them over your own aggregator::
         law(MyAggregator(), annotations)
 
 Laws of learners take features as well: ``law(MyLearner(), X, annotations)`` for every law in
-``LEARNER_LAWS``; so do those of embedders, in ``EMBEDDER_LAWS``. A learner of several labels per
+``LEARNER_LAWS``, and likewise for embedders in ``EMBEDDER_LAWS``. A learner of several labels per
 task obeys the same laws as ``OneLabelName(MyLearner())``, on annotations of two classes. A
 method that cannot promise a law says so in its ``traits``. The laws train briefly;
-:func:`crowdwise.laws.quick.quick` does the same for tests of your own.
+:func:`crowdwise.laws.quick.quick` makes the same short training available to other tests.
 """
 
 from crowdwise.laws.aggregators import AGGREGATOR_LAWS

@@ -72,7 +72,7 @@ def row_order_is_irrelevant(method: Aggregator, annotations: Annotations) -> Non
 
 
 def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotations) -> None:
-    """Naming tasks that nobody has labeled leaves the others as they are."""
+    """Declaring tasks that nobody has labeled changes nothing for the others."""
     if method.traits.abstention_counts:
         return
     names = np.array([*annotations.tasks, *(f"unlabeled-{i}" for i in range(40))], dtype=object)
@@ -89,7 +89,7 @@ def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotat
     alone = fit_copy(method, annotations)
     for more in (
         build(*columns, weight=annotations.weight),
-        build(*both, weight=[*counts, *np.zeros(40)]),  # for nothing
+        build(*both, weight=[*counts, *np.zeros(40)]),  # with weight 0
     ):
         beside = fit_copy(method, more)
         assert_allclose(beside.posterior_[:n], alone.posterior_, rtol=1e-6, atol=1e-9)
@@ -99,7 +99,7 @@ def tasks_without_labels_change_nothing(method: Aggregator, annotations: Annotat
 
 
 def labels_of_weight_zero_teach_nothing(method: Aggregator, annotations: Annotations) -> None:
-    """Rows of weight 0 change nothing, and neither does a worker or a task without others."""
+    """Rows of weight 0 change nothing, even if a worker or task has no others."""
     alone, n = fit_copy(method, annotations), annotations.n_workers
     newcomers = [f"newcomer-{i}" for i in range(3)]
     names = np.array([*annotations.workers, *newcomers], dtype=object)
@@ -239,7 +239,7 @@ def gold_labels_are_kept(method: Aggregator, annotations: Annotations) -> None:
 
 
 def unknown_workers_are_declared(method: Aggregator, annotations: Annotations) -> None:
-    """A worker unknown to ``fit`` is averaged, left out or refused, as asked."""
+    """A worker unknown to ``fit`` is averaged, left out or refused, as requested."""
     model = fit_copy(method, annotations)
     names = np.array([f"unknown-{i}" for i in range(annotations.n_workers)], dtype=object)
     unknown = replace(annotations[:5], workers=names)
@@ -297,7 +297,7 @@ AGGREGATOR_LAWS: list[Callable[[Aggregator, Annotations], None]] = [
 
 
 def _assert_same(method: Aggregator, found: Floats, expected: Floats) -> None:
-    """Equal up to rounding; for a stochastic method, the same label on nearly all tasks."""
+    """Assert equality up to rounding; for a stochastic method, of nearly all labels."""
     if not method.traits.stochastic:
         assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
         return

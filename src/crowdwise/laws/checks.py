@@ -1,4 +1,4 @@
-"""What the laws share: fits, crowds at the edge of what a method can take, and assertions."""
+"""Shared parts of the laws: fits, extreme crowds, and assertions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 if TYPE_CHECKING:
     from crowdwise.base.learner import Learner
 
-ROUNDING = 1e-4  # what sums in another order come to, after some steps in single precision
-RANDOMNESS = 0.1  # mean difference that other random numbers may make
+ROUNDING = 1e-4  # effect of another order of summation after some steps in single precision
+RANDOMNESS = 0.1  # mean difference that other random numbers may cause
 
 
 def unusual_crowds() -> list[Annotations]:
-    """Crowds at the edge, each of a kind that people really have."""
+    """Make extreme crowds, each of a kind that occurs in practice."""
     rng = np.random.default_rng(8)
     some = confused_crowd(one_coin_confusion([0.9, 0.8, 0.7, 0.6], 2), 12, 3, random_state=9)
     flat = some.annotations
@@ -47,14 +47,14 @@ def unusual_crowds() -> list[Annotations]:
         Annotations.from_matrix([[0, 0], [0, 0]], classes=[0, 1]),  # a class nobody used
         flat.subsample(1, random_state=0),  # one label per task
         replace(flat, tasks=flat.tasks).filter(flat.task > 3),  # tasks without labels
-        replace(flat, weight=np.zeros(flat.n_annotations, np.float32)),  # nothing that counts
+        replace(flat, weight=np.zeros(flat.n_annotations, np.float32)),  # all of weight 0
         Annotations.from_matrix(rng.integers(0, 2, (1, 40))),  # one task, many workers
         Annotations.from_codes(np.arange(30), np.arange(30), rng.integers(0, 2, 30)),
     ]
 
 
 def store_without_names(votes: Annotations, folder: Path) -> StoredAnnotations:
-    """The same annotations on disk, tasks in the same order."""
+    """Store the same annotations on disk, with tasks in the same order."""
     writer = StoreWriter(folder)
     writer.append(None, votes.redundancy, votes.pair_cells.code, votes.weight)
     writer.finish(votes.workers.astype(str), votes.classes.astype(str), votes.pairs)
@@ -74,10 +74,10 @@ def rebuild(annotations: Annotations, frame: pd.DataFrame) -> Annotations:
 def add_weightless(
     votes: Annotations, worker: Ints, names: Sequence[str] = (), tasks: Sequence[str] = ()
 ) -> Annotations:
-    """The annotations and, for each worker number given, a label of weight 0 that contradicts.
+    """Return the annotations plus, for each given worker, a contradicting label of weight 0.
 
-    Numbers after the last worker are new ones, by these names; the labels are of new tasks, as
-    far as there are names for them.
+    Numbers after the last worker are new workers with these names; the labels are of new tasks,
+    as far as there are names for them.
     """
     n = len(worker)
     task = np.append(votes.n_tasks + np.arange(len(tasks)), votes.task[: n - len(tasks)])
@@ -94,7 +94,7 @@ def add_weightless(
 
 
 def global_state() -> Array:
-    """State of numpy's global generator, which no method may use."""
+    """Return the state of numpy's global generator, which no method may use."""
     state: Array = np.random.get_state(legacy=False)["state"]["key"]  # noqa: NPY002
     return state.copy()
 
@@ -107,15 +107,15 @@ def fit_quick(learner: Learner, X: FeaturesLike, votes: Annotations) -> Model:
 
 
 def get_results(model: Model, X: FeaturesLike) -> list[Floats]:
-    """What a learner infers for new rows and for its own tasks; the rows come first."""
+    """Return a learner's results for new rows, then for its own tasks."""
     if hasattr(model, "transform"):
         return [model.transform(X), model.posterior_, model.confidence_]
     return [model.predict_proba(X), model.posterior_]
 
 
 def assert_same(learner: Learner, order: str, found: Model, expected: Model, X: Floats) -> None:
-    """Equal up to rounding; similar where each row, task or worker has its own randomness."""
-    # A third party may have no traits.
+    """Assert equality up to rounding; only similarity for methods with own randomness."""
+    # Third parties may have no traits.
     drawn = getattr(getattr(learner, "traits", None), "random_per", ())
     for one, other in zip(get_results(found, X), get_results(expected, X), strict=True):
         if order in drawn:
@@ -125,14 +125,14 @@ def assert_same(learner: Learner, order: str, found: Model, expected: Model, X: 
 
 
 def assert_distribution(proba: Array) -> None:
-    """Rows are finite, non-negative and sum to one."""
+    """Assert that rows are finite, non-negative and sum to one."""
     assert np.isfinite(proba).all()
     assert (proba > -1e-9).all()
     assert_allclose(proba.sum(axis=-1), 1, atol=1e-5)
 
 
 def assert_refused(learner: Learner, X: Floats, votes: Annotations, what: str) -> None:
-    """Learning from this raises a ``CrowdwiseError``."""
+    """Assert that learning from this raises a ``CrowdwiseError``."""
     try:
         fit_quick(learner, X, votes)
     except CrowdwiseError:
@@ -141,13 +141,13 @@ def assert_refused(learner: Learner, X: Floats, votes: Annotations, what: str) -
 
 
 def is_third_party(method: Model) -> bool:
-    """Whether a file cannot name its class, or a part's: only crowdwise's own can be saved."""
+    """Return whether a file cannot name its class or a part's: only crowdwise's can be saved."""
     parts = [part for part in method.get_params().values() if isinstance(part, BaseEstimator)]
     return any(registered_name(type(one)) is None for one in (method, *parts))
 
 
 def save_and_load(model: Model) -> Model:
-    """The model after a way through a file."""
+    """Return the model after saving and loading it."""
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         again = load(Path(folder) / "model")
@@ -164,11 +164,11 @@ def fit_copy(method: Aggregator, annotations: Annotations | StoredAnnotations) -
 
 
 def fit_posterior(method: Aggregator, annotations: Annotations) -> Floats:
-    """The posterior of a fitted copy."""
+    """Return the posterior of a fitted copy."""
     return fit_copy(method, annotations).posterior_
 
 
 def seed(method: Aggregator) -> Aggregator:
-    """A copy whose random numbers are always the same."""
+    """Copy a method with a fixed random seed."""
     copy = clone(method)
     return copy.set_params(random_state=0) if "random_state" in copy.get_params() else copy

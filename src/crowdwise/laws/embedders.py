@@ -1,7 +1,7 @@
 """Laws of learning representations from features and labels.
 
 Training is shortened (see :mod:`crowdwise.laws.quick`), since no law is about how good an
-embedder is. What learners promise of their predictions, embedders promise of their vectors.
+embedder is. What learners promise for their predictions, embedders promise for their vectors.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def vectors_are_finite(embedder: Model, X: Floats, votes: Annotations) -> None:
 def fitting_and_transforming_may_be_one_step(
     embedder: Model, X: Floats, votes: Annotations
 ) -> None:
-    """``fit_transform`` is ``fit`` and ``transform``."""
+    """``fit_transform`` is ``fit`` followed by ``transform``."""
     both = quick(embedder).fit_transform(X, votes)
     assert_array_equal(both, fit_quick(embedder, X, votes).transform(X))
 
 
 def seeds_matter(embedder: Model, X: Floats, votes: Annotations) -> None:
-    """Another seed is another start."""
+    """Another seed gives another start."""
     first = quick(embedder).fit_transform(X, votes)
     second = quick(embedder).set_params(random_state=1).fit_transform(X, votes)
     assert np.abs(first - second).max() > 1e-6
@@ -111,7 +111,7 @@ def unusual_crowds_give_a_result_or_one_clear_error(
 
 
 def a_saved_model_transforms_the_same(embedder: Model, X: Floats, votes: Annotations) -> None:
-    """What comes back from a file is the model that was saved."""
+    """A model loaded from a file transforms like the saved one."""
     if is_third_party(embedder):
         return
     model = fit_quick(embedder, X, votes)
@@ -121,7 +121,7 @@ def a_saved_model_transforms_the_same(embedder: Model, X: Floats, votes: Annotat
 
 
 def a_pipeline_takes_annotations(embedder: Model, X: Floats, votes: Annotations) -> None:
-    """With an adapter behind it, crowd labels go in and labels come out."""
+    """With an adapter after it, crowd labels go in and labels come out."""
     from crowdwise.embed import CrowdLabels
 
     model = make_pipeline(quick(embedder), CrowdLabels(LogisticRegression()))

@@ -21,7 +21,7 @@ from crowdwise.typing import Floats
 
 
 def blocks_of_tasks_add_up_to_the_whole(method: Aggregator, annotations: Annotations) -> None:
-    """Posteriors need only their own tasks, and label counts add up over blocks of them."""
+    """Posteriors depend only on their own tasks, and label counts add up over blocks of them."""
     model = fit_copy(method, annotations)
     cut = annotations.n_tasks // 3
     blocks = [annotations[:cut], annotations[cut:]]
@@ -33,7 +33,7 @@ def blocks_of_tasks_add_up_to_the_whole(method: Aggregator, annotations: Annotat
 
 
 def every_engine_gives_the_same_bits(method: Aggregator, annotations: Annotations) -> None:
-    """A blockwise method finds the same bits on 1 to 16 threads, on disk and on ranks.
+    """A blockwise method gives the same bits on 1 to 16 threads, on disk and on ranks.
 
     Any other refuses annotations on disk with one clear sentence.
     """
@@ -54,12 +54,12 @@ def every_engine_gives_the_same_bits(method: Aggregator, annotations: Annotation
             assert_array_equal(fit_posterior(model, votes), expected)
             assert_array_equal(fit_copy(model, stored).posterior_.toarray(), expected)
         assert_array_equal(fit_ranks(method, stored, 1), expected)
-        for size in (2, 3):  # more blocks than such a small crowd is cut into otherwise
+        for size in (2, 3):  # more blocks than usual for such a small crowd
             assert_allclose(fit_ranks(method, stored, size), expected, rtol=1e-6, atol=1e-8)
 
 
 def fit_ranks(method: Aggregator, stored: StoredAnnotations, size: int) -> Floats:
-    """The posterior of all tasks, fitted by some ranks with a part of the blocks each."""
+    """Return the posterior of all tasks, fitted by ranks that share the blocks."""
 
     def work(group: Group) -> Floats:
         engine = FileEngine(stored, 1, group)

@@ -50,7 +50,7 @@ def probabilities_are_distributions(learner: Learner, X: Floats, votes: Annotati
 
 
 def each_row_is_predicted_alone(learner: Learner, X: Floats, votes: Annotations) -> None:
-    """Rows of X do not affect each other, and there may be any number of them."""
+    """Rows of X do not affect one another, and there may be any number of them."""
     model = fit_quick(learner, X, votes)
     everything = get_results(model, X)[0]
     assert_allclose(get_results(model, X[:3])[0], everything[:3], atol=1e-6)
@@ -58,7 +58,7 @@ def each_row_is_predicted_alone(learner: Learner, X: Floats, votes: Annotations)
 
 
 def predicting_no_rows_gives_no_rows(learner: Learner, X: Floats, votes: Annotations) -> None:
-    """An empty X is predicted like any other, so that data may come in parts of any size."""
+    """An empty X is predicted like any other, so data may come in parts of any size."""
     model = fit_quick(learner, X, votes)
     n_workers, n_classes = votes.n_workers, votes.n_classes
     assert model.predict(X[:0]).shape == (0,)
@@ -108,7 +108,7 @@ def class_names_are_only_names(learner: Learner, X: Floats, votes: Annotations) 
 
 
 def a_frame_by_task_may_be_in_any_order(learner: Learner, X: Floats, votes: Annotations) -> None:
-    """The rows of a frame that is indexed by task find their tasks."""
+    """The rows of a frame indexed by task are matched to their tasks."""
     named = replace(votes, tasks=np.array([f"task-{i}" for i in votes.tasks], dtype=object))
     frame = pd.DataFrame(X, index=named.tasks).sample(frac=1, random_state=3)
     before, after = fit_quick(learner, X, named), fit_quick(learner, frame, named)
@@ -116,7 +116,7 @@ def a_frame_by_task_may_be_in_any_order(learner: Learner, X: Floats, votes: Anno
 
 
 def one_seed_gives_one_result(learner: Learner, X: Floats, votes: Annotations) -> None:
-    """Two fits with the same seed are identical, whatever the global generators, which stay."""
+    """Fits with the same seed are identical; global generators have and see no effect."""
     import torch
 
     threads = torch.get_num_threads()
@@ -186,7 +186,7 @@ def duplicated_rows_equal_weights_of_two(learner: Learner, X: Floats, votes: Ann
 
 
 def labels_of_weight_zero_teach_nothing(learner: Learner, X: Floats, votes: Annotations) -> None:
-    """Rows of weight 0 change nothing, and neither does a worker or task that has no others."""
+    """Rows of weight 0 change nothing, even if a worker or task has no others."""
     alone, n = fit_quick(learner, X, votes), votes.n_workers
     known = add_weightless(votes, np.array([0, 1, n - 1]))
     assert_same(learner, "none", fit_quick(learner, X, known), alone, X)
@@ -247,7 +247,7 @@ def workers_are_predicted(learner: Learner, X: Floats, votes: Annotations) -> No
 
 
 def scores_are_finite(learner: Learner, X: Floats, votes: Annotations) -> None:
-    """Annotations have a finite log-likelihood, also of unknown workers; truths an accuracy."""
+    """Annotations have a finite log-likelihood, even of unknown workers; truths an accuracy."""
     model = fit_quick(learner, X, votes)
     assert -50 < model.score(X, votes) <= 0
     unknown = np.array([f"unknown-{i}" for i in range(votes.n_workers)], dtype=object)
@@ -266,13 +266,13 @@ def copies_are_equal(learner: Learner, X: Floats, votes: Annotations) -> None:
 
 
 def a_saved_model_predicts_the_same(learner: Learner, X: Floats, votes: Annotations) -> None:
-    """What comes back from a file is the model that was saved."""
+    """A model loaded from a file predicts like the saved one."""
     view = isinstance(learner, OneLabelName)
     if is_third_party(learner.learner if view else learner):
         return
     model = fit_quick(learner, X, votes)
     again = model.save_and_load() if view else save_and_load(model)
-    # Arrays may lie in memory the other way round, which sums notice in their last digit.
+    # Arrays may have another memory layout, which changes the last digit of sums.
     for one, other in (
         (again.predict_proba(X), model.predict_proba(X)),
         (again.predict_worker_proba(X), model.predict_worker_proba(X)),

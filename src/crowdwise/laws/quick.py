@@ -9,14 +9,14 @@ from sklearn.base import BaseEstimator, clone
 if TYPE_CHECKING:
     from crowdwise.base.learner import Learner
 
-Model: TypeAlias = Any  # a third party's has no type of ours: the laws ask for methods only
+Model: TypeAlias = Any  # third parties' classes have no type of ours: laws only need methods
 
-# The most that parameters may ask for, by the end of their names.
+# Upper limits of parameters, by the end of their names.
 SHORT = {"epochs": 5, "rounds": 2, "max_iter": 20, "per_epoch": 64, "members": 2}
 
 
 def quick(learner: Learner) -> Model:
-    """Copy a learner, seeded, to train briefly on the CPU, on all labels at once.
+    """Copy a learner with a fixed seed, for brief training on the CPU, on all labels at once.
 
     Parameters that count epochs, rounds or steps are reduced to a few; so are the epochs of
     parts, ``training``, and a ``learner`` inside.
@@ -28,7 +28,7 @@ def quick(learner: Learner) -> Model:
         for word, most in SHORT.items():
             if name.endswith(word) and isinstance(value, int):
                 changes[name] = min(value, most)
-        if name == "objective" and value is not None:  # a part with epochs and rounds of its own
+        if name == "objective" and value is not None:  # a part with its own epochs and rounds
             changes[name] = quick(value)
         elif isinstance(value, BaseEstimator) and "epochs" in value.get_params(deep=False):
             changes[name] = clone(value).set_params(epochs=min(value.epochs, SHORT["epochs"]))

@@ -1,14 +1,14 @@
-"""Classifiers straight from features and disagreeing labels.
+"""Classifiers learned directly from features and disagreeing labels.
 
 A learner is a truth model, a noise model and an objective; each published method is a choice
-of the three. ``LEARNERS`` lists the methods and ``PARTS`` what they, and a
-:class:`CrowdClassifier` of yours, are composed of.
+of the three. ``LEARNERS`` lists the methods, and ``PARTS`` the components of these and of any
+:class:`CrowdClassifier`.
 """
 
 from crowdwise.errors import MissingExtraError
 
 try:
-    import torch  # noqa: F401  only to say early that it is missing
+    import torch  # noqa: F401  imported only to report early if it is missing
 except ImportError as error:
     raise MissingExtraError.of("crowdwise.learn", "PyTorch", "torch") from error
 
@@ -97,9 +97,9 @@ LEARNERS = [
     "TwoStage",
     "UnionNet",
 ]
-MULTI_LABEL_LEARNERS = ["LIAML"]  # whose annotations are about several label names
+MULTI_LABEL_LEARNERS = ["LIAML"]  # with annotations of several label names
 
-PARTS = [  # what parameters of learners may be, besides numbers and words
+PARTS = [  # possible parameters of learners, besides numbers and words
     "EM",
     "MLP",
     "Bootstrap",

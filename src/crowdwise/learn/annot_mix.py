@@ -18,20 +18,20 @@ from crowdwise.nets.modules import LINEAR, NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import RandomState
 
-GRID = 1024  # steps of the table that shares are drawn from
+GRID = 1024  # steps of the quantile table for drawing shares
 
 
 @dataclass(eq=False, repr=False)
 class Mixup(ObjectivePart):
-    """Likelihood of mixtures of two annotations each: features, workers and labels.
+    """Likelihood of mixtures of two annotations: features, workers and labels.
 
-    Goes with :class:`EmbeddedConfusion`.
+    Used with :class:`EmbeddedConfusion`.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Shares are drawn from Beta(alpha, alpha): 1 for any share alike, less for shares near 0
-        or 1, and 0 for no mixing at all.
+        Shares are drawn from Beta(alpha, alpha): uniform for 1, nearer to 0 or 1 for less, and
+        no mixing at all for 0.
     within_task : bool, default=False
         Whether annotations are mixed only with others of the same task in the batch.
     """
@@ -49,10 +49,10 @@ class Mixup(ObjectivePart):
 
 
 class AnnotMix(CrowdClassifier):
-    """Learn a classifier and confusion by task and worker from mixtures of annotations.
+    """Learn a classifier, and confusion by task and worker, from mixtures of annotations.
 
-    In training an annotation is mixed with another one: their features, their workers' embeddings
-    and their labels, all with the same shares. Mixtures are hard to memorize, and so
+    In training, each annotation is mixed with another one: their features, their workers'
+    embeddings and their labels, all with the same shares. Mixtures are hard to memorize, and so
     are wrong labels. The noise model is MaDL's, without outer product and weights.
 
     Parameters
@@ -63,21 +63,21 @@ class AnnotMix(CrowdClassifier):
         Network from features to the task's embedding; None if confusion depends on the worker
         alone. A network stronger than ``truth`` tends to explain the classes as noise.
     alpha : float, default=1.0
-        Shares are drawn from Beta(alpha, alpha): 1 for any share alike, less for shares near 0
-        or 1, and 0 for no mixing at all.
+        Shares are drawn from Beta(alpha, alpha): uniform for 1, nearer to 0 or 1 for less, and
+        no mixing at all for 0.
     within_task : bool, default=False
         Whether annotations are mixed only with others of the same task in the batch, so that
-        workers are mixed and features are not.
+        workers are mixed but not features.
     embedding_size : int, default=16
         Size of both embeddings.
     accuracy : float, default=0.9
-        How often a worker is right before anything is learned (the paper's eta).
+        Initial probability that a worker is right (the paper's eta).
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``AnnotMix.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, mixtures, batches, dropout and held-out labels.
+        Random seed of initialization, mixtures, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -93,14 +93,14 @@ class AnnotMix(CrowdClassifier):
             = s e_w + (1 - s) e_v, target = s label_i + (1 - s) label_j, s ~ Beta(alpha, alpha)
         loss = cross-entropy of target and sum over k of truth(x)[k] * confusion(x, e)[k]
 
-    Works when a network would memorize wrong labels, and mixing features makes sense:
+    Works when a network would otherwise memorize wrong labels, and mixing features makes sense:
     images, smooth features.
 
-    Fails when features cannot be mixed (codes, counts), and with few labels for confusion by
-    task and worker.
+    Fails when features cannot be mixed (codes, counts), and when there are too few labels for
+    confusion by task and worker.
 
-    The best average rank over eleven data sets is the authors' claim; we have not seen their
-    table reproduced by others.
+    The best average rank over eleven data sets is the authors' claim; we know of no independent
+    reproduction.
 
     References
     ----------
@@ -162,7 +162,7 @@ class AnnotMix(CrowdClassifier):
 
 
 class MixupLoss(CrowdObjective):
-    """Likelihood of mixtures of two annotations each."""
+    """Likelihood of mixtures of two annotations."""
 
     quantiles: Tensor
 
@@ -179,13 +179,13 @@ class MixupLoss(CrowdObjective):
         return self.mixture(batch, share, self.partners(batch.at))
 
     def shares(self, n: int) -> Tensor:
-        """Draws from Beta(alpha, alpha), by a table of its quantiles."""
+        """Draw from Beta(alpha, alpha), by a table of its quantiles."""
         place = torch.rand(n, device=self.quantiles.device) * GRID
         low = place.long().clamp(0, GRID - 1)
         return torch.lerp(self.quantiles[low], self.quantiles[low + 1], place - low)
 
     def partners(self, at: Tensor) -> Tensor:
-        """Whom each row is mixed with: a random order, of all rows or of those of its task."""
+        """Pair each row with a random other row, of all rows or of its task."""
         draw = torch.rand(len(at), dtype=torch.float64, device=at.device)
         if not self.within_task:
             return torch.argsort(draw)
@@ -193,7 +193,7 @@ class MixupLoss(CrowdObjective):
         return torch.argsort(at + draw)[place]
 
     def mixture(self, batch: Batch, share: Tensor, partner: Tensor) -> Tensor:
-        """Minus the log-likelihood of rows mixed with their partners, per annotation."""
+        """Return minus the log-likelihood of rows mixed with their partners, per annotation."""
 
         def mix(rows: Tensor) -> Tensor:
             part = share.to(rows.dtype).reshape(-1, *[1] * (rows.ndim - 1))

@@ -1,4 +1,4 @@
-"""The learner to start with: a committee of penalized regressions, chosen without any truth."""
+"""The default learner: a committee of penalized regressions, chosen without truths."""
 
 from __future__ import annotations
 
@@ -34,44 +34,43 @@ from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
 
 N_SEARCH = 5000  # tasks to find a committee with; it is then fitted to all of them
 VIEWS = {
-    "standardized": "features scaled to the same spread",
-    "plain": "features as they are",
-    "kernel": "likeness to other tasks",
+    "standardized": "standardized features",
+    "plain": "unscaled features",
+    "kernel": "similarity to other tasks",
 }
 
 
 class AutoClassifier(ConfusionLearner):
-    """Learn a classifier from disagreeing labels, with everything chosen without a truth.
+    """Learn a classifier from disagreeing labels, with all settings chosen without truths.
 
-    Softmax regressions with many penalties, on the features as they are, on scaled ones and on
-    a kernel of them, are judged by how likely they make the labels of tasks that they never
-    saw, given what is known about the workers. The best form a committee, made as sure
-    as these labels say. Then what it says about a task and the task's labels together tell
-    the truths for the next round. Beside it stand three plain regressions, on majority labels,
-    on shares of labels and on IBCC's truths, which count as much as the committee where
-    labels cannot tell which is best.
+    Softmax regressions with many penalties, on unscaled features, on standardized ones and on a
+    kernel of them, are judged by how likely they make the labels of held-out tasks, given what is
+    known about the workers. The best ones form a committee, which is calibrated on these labels.
+    Its predictions for a task, together with the task's labels, give the truths for the next
+    round. Three plain regressions, on majority labels, on shares of labels and on IBCC's truths,
+    are averaged with the committee, with equal weight if labels cannot tell which is best.
 
     Parameters
     ----------
     n_rounds : int, default=4
-        How often to learn and infer truths by turns; 1 is quick, and nearly as good where tasks
-        have many labels.
+        How often to alternate between learning and inferring truths; 1 is fast, and nearly as
+        good if tasks have many labels.
     n_folds : int, default=5
-        Into how many folds tasks are dealt out, three or more. What is said of a fold to choose
-        by comes from regressions that have seen no label of that fold in any round.
+        Number of folds of the tasks, at least 3. The predictions that choices are based on come
+        from regressions that have not seen the labels of their fold in any round.
     random_state : int or RandomState, optional
-        Decides folds, bags, and the rows that a kernel compares others with.
+        Random seed of folds, bags, and the rows that a kernel compares others with.
 
     Attributes
     ----------
     search_ : DataFrame
         The committee: view, penalty, power and weight of each member.
     blend_ : Series
-        How much the committee and each of the plain regressions count; the committee alone
-        where it was found on some of very many tasks.
+        Weight of the committee and of each plain regression; the committee alone if it was
+        found on a sample of very many tasks.
     posterior_ : ndarray of shape (n_tasks, n_classes)
-        P(truth | features, labels) of the training tasks; features speak through regressions
-        that have not seen the task's labels.
+        P(truth | features, labels) of the training tasks; the regressions behind it have not
+        seen the task's labels.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
         P(label | truth); the axes are worker, truth, label.
     worker_accuracy_ : Series
@@ -91,10 +90,10 @@ class AutoClassifier(ConfusionLearner):
         b[j] = the mean of softmax(that sum / 4)[j] over random weights of its tasks
 
     Works when classes are nearly linear in the features, in their scaled values or in the
-    likeness to other tasks; with few labels per task, since tasks lend each other theirs.
+    similarity to other tasks; with few labels per task, since tasks inform one another.
 
-    Fails when only deep features separate the classes: give it the embeddings of a pretrained
-    network in place of pixels or words. Labels that err alike on all tasks are believed.
+    Fails when only deep features separate the classes: use the embeddings of a pretrained
+    network instead of pixels or words. Errors that labels share on all tasks are believed.
 
     References
     ----------
@@ -157,14 +156,14 @@ class AutoClassifier(ConfusionLearner):
         return posterior, normalize(pool(count_labels(votes, posterior)))
 
     def _search(self, designs: Designs, folds: Folds) -> Found:
-        """A committee, and what it says about tasks that it has not seen."""
+        """Find a committee, and its predictions for tasks that it has not seen."""
         found, more = first_round(designs, folds), self.n_rounds - 1
         return next_rounds(designs, folds, found, more) if more else found
 
     def _search_all(
         self, rows: Matrix, votes: Annotations, gold: Ints | None, rng: np.random.RandomState
     ) -> Floats:
-        """Find a committee and what stands beside it, and keep them; P(truth) of the tasks."""
+        """Find a committee and the plain regressions, and keep them; returns P(truth)."""
         folds = Folds.deal(votes, gold, identify(rows), self.n_folds, rng)
         designs = self._designs(rows)
         found = self._search(designs, folds)
@@ -182,7 +181,7 @@ class AutoClassifier(ConfusionLearner):
         labeled: Ints,
         rng: np.random.RandomState,
     ) -> Floats:
-        """Find a committee on some of the tasks, and teach it with all of them."""
+        """Find a committee on some of the tasks, and refit it to all of them."""
         some, judges, *_ = np.split(rng.permutation(labeled), [N_SEARCH, 3 * N_SEARCH // 2])
         part, known = rows[some], None if gold is None else gold[some]
         folds = Folds.deal(votes[some], known, identify(part), self.n_folds, rng)
@@ -190,7 +189,7 @@ class AutoClassifier(ConfusionLearner):
         found, _ = last_round(designs, folds, self._search(designs, folds))
         self._keep(found)
         prior = self._predict(rows)
-        prior[some] = found.proba  # from regressions that have not seen the task
+        prior[some] = found.proba  # by regressions that have not seen the task
         fold = np.ones(votes.n_tasks, dtype=np.int64)
         fold[some], fold[judges] = 0, 2
         folds = Folds(votes, gold, fold, 3, draw_weights(votes, N_BAGS, rng))
@@ -212,16 +211,16 @@ class AutoClassifier(ConfusionLearner):
         }
 
     def _designs(self, rows: Matrix) -> dict[str, Floats]:
-        """Coordinates of every row in each view, with a column of ones."""
+        """Return coordinates of every row in each view, with a column of ones."""
         seen: dict[str, Floats] = {}
         for name, view in self.views_.items():  # a kernel is one of scaled features
             seen[name] = view.transform(seen["standardized"] if name == "kernel" else rows)
         return {name: add_ones(coordinates) for name, coordinates in seen.items()}
 
     def _keep(self, found: Found, blend: Blend | None = None) -> None:
-        """Keep what predictions need."""
+        """Store what predictions need."""
         self.weights_ = {view: own.weights[:, 0] for view, own in found.views.items()}
-        needed = {*self.weights_, "standardized"}  # of which a kernel is one, too
+        needed = {*self.weights_, "standardized"}  # which a kernel needs too
         names = ["committee", *TARGETS] if blend else ["committee"]
         self.blend_ = pd.Series(blend.weight if blend else 1.0, index=names, name="weight")
         self.plain_weights_ = blend.plain.weights if blend else None
@@ -238,7 +237,7 @@ class AutoClassifier(ConfusionLearner):
         self.search_ = pd.DataFrame(columns, index=pd.Index(members, name="member"))
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
-        """P(truth | features) of every row, shape (n_rows, n_classes)."""
+        """Return P(truth | features) of every row, shape (n_rows, n_classes)."""
         check_is_fitted(self)
         refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
         rows = as_rows(X)
@@ -246,7 +245,7 @@ class AutoClassifier(ConfusionLearner):
         return self._predict(rows)
 
     def _predict(self, rows: Matrix) -> Floats:
-        """The same of rows that need no check, some at a time."""
+        """Do the same for rows that need no check, some at a time."""
         at_once = rows_at_once(max(rows.shape[1], 1000))
         proba = np.empty((rows.shape[0], len(self.classes_)))
         for start in range(0, rows.shape[0], at_once):
@@ -269,7 +268,7 @@ class AutoClassifier(ConfusionLearner):
         return np.einsum("imk,m->ik", all_of_them, self.blend_.to_numpy())
 
     def summary(self) -> str:
-        """What was learned from, and what was chosen, in plain words."""
+        """Describe in plain words what was learned from, and what was chosen."""
         check_is_fitted(self)
         return "\n".join(self._sentences())
 
@@ -280,7 +279,7 @@ class AutoClassifier(ConfusionLearner):
             f"{plural(self.n_labels_, 'label')} by {plural(len(self.workers_), 'worker')}, "
             f"{plural(len(self.classes_), 'class', 'classes')}.",
             f"A committee of {plural(len(member), 'softmax regression')}, weighted by how likely "
-            "they make the labels of tasks left out:",
+            "they make the labels of held-out tasks:",
         ]
         for view, own in member.groupby(self._view_of_member(), sort=False):
             low, high = own["penalty"].min(), own["penalty"].max()
@@ -288,14 +287,14 @@ class AutoClassifier(ConfusionLearner):
             sentences.append(f"- {own['weight'].sum():.0%} on {VIEWS[str(view)]} ({range_});")
         plain = [f"{name} ({share:.2f})" for name, share in self.blend_.iloc[1:].items()]
         beside = [
-            f"It is best with probability {self.blend_.iloc[0]:.2f} and counts as much; plain "
-            f"regressions beside it: on {', '.join(plain)}."
+            f"It is best with probability {self.blend_.iloc[0]:.2f}, which is its weight; the "
+            f"rest goes to plain regressions: on {', '.join(plain)}."
         ]
-        sure = "as sure as" if self.last_power_ == 1 else "less" if self.last_power_ < 1 else "more"
-        than = "" if self.last_power_ == 1 else " sure than"
+        power = self.last_power_
+        change = "left unchanged" if power == 1 else "softened" if power < 1 else "sharpened"
         return [
             *sentences,
-            f"Together they are made {sure}{than} their mean (power {self.last_power_:.2g}).",
+            f"Their mean is {change} (power {power:.2g}).",
             *(beside if plain else []),
             f"With features, the labels of an unseen task are {np.exp(self.evidence_):.2f} times "
             "as likely as with class frequencies alone.",

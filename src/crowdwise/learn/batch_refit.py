@@ -1,4 +1,4 @@
-"""A committee that was found on some of very many tasks, fitted to all of them in batches."""
+"""Refitting a committee, found on a sample of very many tasks, to all of them in batches."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def teach_all(
     describe: Callable[[Ints], Designs],
     rng: np.random.RandomState,
 ) -> tuple[Found, Floats]:
-    """A committee that was found on some tasks, taught by all but those of the last fold.
+    """Refit a committee, found on some tasks, to all but those of the last fold.
 
-    These judge how much each member counts. ``prior`` is what the committee says about each
-    task, from others, and ``describe`` gives the coordinates of some; P(truth) is returned too.
+    The last fold decides the weights of the members. ``prior`` is the committee's prediction
+    for each task, from others, and ``describe`` returns coordinates; also returns P(truth).
     """
     posterior = folds.infer(prior)
     judge = folds.fold == folds.n_folds - 1
     taught = np.flatnonzero(folds.labeled & ~judge)
-    less = (folds.fold == 0).sum() / len(taught)  # more tasks need less of a penalty
+    less = (folds.fold == 0).sum() / len(taught)  # more tasks need a smaller penalty
     views = {
         view: replace(own, penalties=own.penalties * less) for view, own in found.views.items()
     }
@@ -51,9 +51,9 @@ def refit_in_batches(
     row: Ints,
     rng: np.random.RandomState,
 ) -> dict[str, Regressions]:
-    """Steps on batches of random rows; the mean of the weights in the second half of them.
+    """Take steps on batches of random rows; return the mean weights of the second half.
 
-    ``describe`` gives coordinates of some rows, ``target`` is P(truth) of all of them, and
+    ``describe`` returns coordinates of some rows, ``target`` is P(truth) of all of them, and
     ``row`` says which have labels.
     """
     n_batches = -(-len(row) // BATCH)

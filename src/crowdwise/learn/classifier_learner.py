@@ -1,4 +1,4 @@
-"""What learners share that train any scikit-learn classifier."""
+"""The shared part of learners that train any scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 
 class ClassifierLearner(ConfusionLearner):
-    """A learner that trains a classifier of the user's on labels that it infers.
+    """A learner that trains a user's classifier on inferred labels.
 
     Attributes
     ----------
     classifier_ : estimator
-        The fitted classifier, which knows classes by their numbers in ``classes_``.
+        The fitted classifier, whose classes are numbers in ``classes_``.
     """
 
     _parameter_constraints: ClassVar[Constraints] = {"classifier": [BaseEstimator, None]}
@@ -36,16 +36,16 @@ class ClassifierLearner(ConfusionLearner):
     classifier_: BaseEstimator
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
-        """P(truth | features) of every row; 0 or 1 where the classifier has no probabilities."""
+        """Return P(truth | features) of every row; 0 or 1 if the classifier has none."""
         check_is_fitted(self)
         table = self._table(X)
-        if self.classifier is None:  # a classifier of the user's checks its own columns
+        if self.classifier is None:  # a user's classifier checks its own columns
             refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
             refuse_width(table.shape[1], self.classifier_.n_features_in_)
         return class_proba(self.classifier_, table, len(self.classes_))
 
     def _table(self, X: FeaturesLike) -> FeaturesLike:
-        """Numbers for the default classifier; one of the user's gets X as it is."""
+        """Return numbers for the default classifier; a user's gets X unchanged."""
         return as_table(X) if self.classifier is None else X
 
     def _unfitted(self, table: FeaturesLike) -> BaseEstimator:
@@ -66,14 +66,14 @@ class ClassifierLearner(ConfusionLearner):
     def _out_of_sample(
         self, X: FeaturesLike, labeled: Ints, label: Ints, cv: int, rng: np.random.RandomState
     ) -> Floats:
-        """What the classifier predicts for each task when it is trained on other tasks.
+        """Predict each task by a classifier trained on other tasks.
 
-        ``labeled`` are the tasks to be trained on, and ``label`` their class numbers.
+        ``labeled`` are the tasks to train on, and ``label`` their class numbers.
         """
         refuse_too_few(len(labeled))
         table, n_classes = self._table(X), len(self.classes_)
         proba = np.zeros((len(self.tasks_), n_classes))
-        # Parts hold their share of every class: classes in a row, dealt out in turn.
+        # Each fold gets its share of every class: tasks sorted by class are dealt out in turn.
         part = np.empty(len(labeled), dtype=np.int64)
         part[np.lexsort((rng.random_sample(len(labeled)), label))] = np.arange(len(labeled))
         part %= min(cv, len(labeled))
@@ -88,8 +88,8 @@ class ClassifierLearner(ConfusionLearner):
 
 
 def class_proba(classifier: BaseEstimator, table: FeaturesLike, n_classes: int) -> Floats:
-    """P(class) by a classifier, also of classes it never saw."""
-    if not n_rows(table):  # which scikit-learn refuses
+    """Return P(class) by a classifier, also for classes it never saw."""
+    if not n_rows(table):  # refused by scikit-learn
         return np.zeros((0, n_classes))
     if not hasattr(classifier, "predict_proba"):
         return np.eye(n_classes)[classifier.predict(table)]
@@ -100,21 +100,21 @@ def class_proba(classifier: BaseEstimator, table: FeaturesLike, n_classes: int) 
 
 
 def default_classifier(X: FeaturesLike) -> Pipeline:
-    """Logistic regression on scaled features; centering would fill a sparse matrix."""
+    """Make logistic regression on scaled features; centering would fill a sparse matrix."""
     scaler = StandardScaler(with_mean=not issparse(X))
     return make_pipeline(scaler, LogisticRegression(max_iter=1000))
 
 
 def weight_name(classifier: BaseEstimator) -> str:
-    """What a classifier, or the last step of a pipeline, calls the weights of examples."""
+    """Return the name of the weights in a classifier's fit, or a pipeline's last step's."""
     if isinstance(classifier, Pipeline):
         name, last = classifier.steps[-1]
         return f"{name}__{weight_name(last)}"
     if not has_fit_parameter(classifier, "sample_weight"):
         raise ParameterError(
             explain(
-                f"{type(classifier).__name__} takes no weights.",
-                expected="a classifier whose fit takes sample_weight",
+                f"{type(classifier).__name__} does not accept weights.",
+                expected="a classifier whose fit accepts sample_weight",
                 fix='use targets="hard", or another classifier',
             )
         )
@@ -122,20 +122,20 @@ def weight_name(classifier: BaseEstimator) -> str:
 
 
 def refuse_one_class(found: Array) -> None:
-    """A classifier needs two classes to separate."""
+    """Refuse a single class, since a classifier needs two to separate."""
     if len(found) < 2:
         raise AnnotationError(
             explain(
-                "All tasks with labels come out as one class, so there is nothing to learn.",
+                "All tasks with labels have the same inferred class, so there is nothing to learn.",
                 first=listing(found),
                 expected="two classes or more",
-                fix="choose another aggregator, or gather labels of the other classes",
+                fix="choose another aggregator, or collect labels of the other classes",
             )
         )
 
 
 def refuse_too_few(n_labeled: int) -> None:
-    """Leaving tasks out needs at least two of them."""
+    """Refuse fewer than two tasks, since some are left out."""
     if n_labeled < 2:
         raise AnnotationError(
             explain(

@@ -1,4 +1,4 @@
-"""Clustered personal classifiers: workers who label alike come to share one."""
+"""Clustered personal classifiers: workers who label alike share one."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -23,49 +23,49 @@ from crowdwise.learn.personal_classifier import (
 )
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
-ARRAYS_OF_PAIRS = 5  # the pairs' differences and multipliers, and three in passing
-ROUNDS_OF_BALANCING = 50  # afterward the step is left alone, so that the method converges
+ARRAYS_OF_PAIRS = 5  # the pairs' differences and multipliers, and three temporary ones
+ROUNDS_OF_BALANCING = 50  # afterward the step is fixed, so that the method converges
 
 
 class ClusteredPersonalClassifier(PersonalLearner):
     """Learn a logistic regression per worker, with equal ones for workers who label alike.
 
-    As in :class:`PersonalClassifier`, but the distance of every pair of classifiers, the
-    shared one among them, is penalized and not its square, so that some distances become
+    As in :class:`PersonalClassifier`, but with a penalty on the distance of every pair of
+    classifiers, including the shared one, instead of its square, so that some distances become
     exactly 0. The problem is convex; it is solved by the alternating direction method
     of multipliers. Time and memory grow with the square of the number of workers.
 
     Parameters
     ----------
     fusion : float, default=1
-        Penalty on the distances, the paper's mu, shared out over the workers; more makes
-        larger clusters.
+        Penalty on the distances, the paper's mu, divided by the number of workers; a larger one
+        makes larger clusters.
     ridge : float, default=1
         Penalty on the squared weights of the shared classifier, the paper's eta.
     step : float, default=1
-        First step size of the multipliers, the paper's rho; it is then balanced as it goes.
-        It changes the way, not the result.
+        Initial step size of the multipliers, the paper's rho, which is adapted during fitting.
+        It affects the path, not the result.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     max_iter : int, default=200
-        Most rounds to take.
+        Maximum number of rounds.
     tol : float, default=1e-4
-        Stop once a round changes the objective by less than this fraction of it; 0 takes
-        ``max_iter`` rounds.
+        Stop once a round changes the objective by less than this fraction of it; with 0,
+        ``max_iter`` rounds are run.
     max_memory : float, default=2
-        Gigabytes that the pairs of workers may take; beyond it fitting is refused.
+        Gigabytes that the pairs of workers may take; fitting is refused if they need more.
 
     Attributes
     ----------
     clusters_ : Series
-        Cluster of each worker: workers with one number share a classifier, and number 0 is
+        Cluster of each worker: workers with the same number share a classifier, and number 0 is
         that of the shared classifier.
     posterior_, confusion_, worker_accuracy_, weights_, worker_weights_
         See :class:`PersonalClassifier`.
     objective_ : list of float
-        Minus the penalized loss after each round. It settles, but may fall on the way.
+        Minus the penalized loss after each round. It settles, but may fall in between.
     n_iter_ : int
-        Rounds taken.
+        Number of rounds.
 
     Notes
     -----
@@ -74,10 +74,10 @@ class ClusteredPersonalClassifier(PersonalLearner):
         loss = PersonalClassifier's, with fusion / (number of workers)
             * sum over pairs of |weights_v - weights_w|, not of squares
 
-    Works when workers come in schools of opinion, and are some dozens at most.
+    Works when workers fall into groups of the same opinion, and number a few dozen at most.
 
-    Fails when workers are many, since pairs are penalized one by one; and where
-    PersonalClassifier does.
+    Fails when workers are many, since pairs are penalized one by one; and wherever
+    PersonalClassifier fails.
 
     References
     ----------
@@ -152,9 +152,9 @@ class ClusteredPersonalClassifier(PersonalLearner):
 
 
 def number_classifiers(votes: Annotations) -> tuple[Annotations, Ints]:
-    """The annotations of those who label, and the number of every worker's classifier.
+    """Return annotations by workers with labels, and the number of each worker's classifier.
 
-    Who gives no label has no classifier but the shared one, number 0.
+    A worker without labels has only the shared classifier, number 0.
     """
     labels = np.bincount(votes.worker, minlength=votes.n_workers) > 0
     place = np.where(labels, np.cumsum(labels), 0)
@@ -164,7 +164,7 @@ def number_classifiers(votes: Annotations) -> tuple[Annotations, Ints]:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Every pair of classifiers, once."""
+    """All pairs of classifiers."""
 
     first: Ints
     second: Ints
@@ -179,16 +179,16 @@ class Pairs:
         return cls(first, second, signs.tocsr())
 
     def differences(self, weights: Floats) -> Floats:
-        """The first classifier of each pair minus the second."""
+        """Return the first classifier of each pair minus the second."""
         return weights[self.first] - weights[self.second]
 
     def gather(self, value: Floats) -> Floats:
-        """Sum over each classifier's pairs, with the sign of its place in them."""
+        """Sum over each classifier's pairs, with the sign of its position in them."""
         flat = self.incidence @ value.reshape(len(value), -1)
         return flat.reshape(-1, *value.shape[1:])
 
     def clusters(self, equal: Array) -> Ints:
-        """Number of each classifier's cluster, that of the first one being 0."""
+        """Return the number of each classifier's cluster, 0 for that of the first one."""
         n = self.incidence.shape[0]
         ends = (self.first[equal], self.second[equal])
         graph = coo_array((np.ones(len(ends[0])), ends), shape=(n, n))
@@ -198,10 +198,10 @@ class Pairs:
 def descend(
     weights: Floats, labeled: Labeled | LabeledByMost, drawn: Floats, ridge: float, step: float
 ) -> Floats:
-    """Lower the loss of the classifiers, given where the pairs draw them.
+    """Lower the loss of the classifiers, given where the pairs pull them.
 
     The sum of squares over all pairs needs no pairs: with n classifiers it is n times the sum
-    of squares less the square of the sum.
+    of squares minus the square of the sum.
     """
     shape, n = weights.shape, len(weights)
 
@@ -215,20 +215,20 @@ def descend(
         slope[0] += ridge * now[0]
         return float(value), slope.reshape(-1)
 
-    options = {"maxiter": 20, "gtol": 1e-3}  # the next round goes on from here
+    options = {"maxiter": 20, "gtol": 1e-3}  # the next round continues from here
     found = minimize(loss, weights.reshape(-1), jac=True, method="L-BFGS-B", options=options)
     return found.x.reshape(shape)
 
 
 def shrink(value: Floats, by: float) -> Floats:
-    """Shorten every matrix by ``by``; those that are no longer become 0."""
+    """Shorten every matrix by ``by``, to 0 if it is shorter than that."""
     length = norms(value)
     share = np.divide(by, length, out=np.ones_like(length), where=length > by)
     return value * (1.0 - share)[:, None, None]
 
 
 def balance_step(step: float, primal: Floats, dual: Floats) -> float:
-    """A step that keeps the two residuals of the method within a factor of ten."""
+    """Adapt the step to keep the two residuals of the method within a factor of ten."""
     broken, moving = np.sqrt((primal**2).sum()), np.sqrt((dual**2).sum())
     if broken > 10.0 * moving:
         return 2.0 * step
@@ -236,12 +236,12 @@ def balance_step(step: float, primal: Floats, dual: Floats) -> float:
 
 
 def norms(value: Floats) -> Floats:
-    """Length of each matrix, taken as one vector."""
+    """Return the length of each matrix as one vector."""
     return np.sqrt((value**2).sum(axis=(1, 2)))
 
 
 def refuse_too_many(n_pairs: int, n_weights: int, max_memory: float) -> None:
-    """Say how much memory the pairs would take, where it is too much."""
+    """Refuse pairs that would take too much memory."""
     needed = ARRAYS_OF_PAIRS * 8 * n_pairs * n_weights / 1e9
     if needed > max_memory:
         raise ParameterError(

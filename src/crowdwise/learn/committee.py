@@ -1,4 +1,4 @@
-"""A committee: one learner from several starts, and the mean of what they say."""
+"""A committee: one learner fitted from several starts, and the mean of its predictions."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ SEEDS = 2**31 - 1
 
 
 class Committee(Learner):
-    """Average what several learners of one kind say, each from a start of its own.
+    """Average the predictions of several learners of one kind, each from a different start.
 
-    Networks that start elsewhere err elsewhere, most of all where labels are few and
-    disagree: their mean is right more often than they are, and knows better when it may be
+    Networks with different starts make different errors, most of all if labels are few and
+    disagree: their mean is right more often than they are, and more aware of when it may be
     wrong. ``Training(n_restarts=10)`` keeps the best of ten by held-out labels instead,
     which costs less and gives one network.
 
     Parameters
     ----------
     learner : learner, optional
-        What every member is a copy of: anything with this module's interface and a
+        The learner to copy: anything with this module's interface and a
         ``random_state``, of its own or of a part; ``SpeeLFC()`` if not given.
     n_members : int, default=10
-        How many; each costs a fit.
+        Number of members; each costs a fit.
     n_jobs : int, optional
-        How many to fit side by side; the result is the same.
+        Number of members to fit in parallel; the result is the same.
     random_state : int or RandomState, optional
-        Decides the seeds of the members.
+        Random seed from which the members' seeds are drawn.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Committee(Learner):
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
         P(label | truth), the mean of the members'; the axes are worker, truth, label.
     worker_accuracy_ : Series
-        How often each worker is right on the training tasks, likewise.
+        How often each worker is right on the training tasks, the mean of the members'.
 
     Notes
     -----
@@ -62,10 +62,10 @@ class Committee(Learner):
         P(truth | x) = 1/M Σ_m P_m(truth | x)
 
     Works when members are good and differ: their mean log-likelihood is never above that
-    of the mean, and the gap is what they disagree by.
+    of the mean, and the gap measures their disagreement.
 
-    Fails when members find classes swapped, or all err alike: what all get wrong stays
-    wrong.
+    Fails when members have classes swapped, or all make the same errors: these
+    remain.
 
     References
     ----------
@@ -116,7 +116,7 @@ class Committee(Learner):
         worker_features: FeaturesLike = None,
         gold: GoldLike = None,
     ) -> Self:
-        """Fit every member; parameters as those of the members' ``fit``."""
+        """Fit every member; the parameters are those of the members' ``fit``."""
         votes = as_annotations(annotations)
         seeds = check_random_state(self.random_state).randint(SEEDS, size=self.n_members)
         one = self.default_learner if self.learner is None else self.learner
@@ -142,7 +142,7 @@ class Committee(Learner):
         )
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
-        """P(truth | features) of every row, the mean of the members'."""
+        """Return P(truth | features) of every row, the mean of the members'."""
         return self._mean(lambda member: member.predict_proba(X))
 
     def predict_worker_proba(
@@ -151,7 +151,7 @@ class Committee(Learner):
         workers: WorkersLike | None = None,
         worker_features: FeaturesLike = None,
     ) -> Floats:
-        """P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
+        """Return P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
         return self._mean(
             lambda member: member.predict_worker_proba(X, workers, *given(worker_features))
         )
@@ -162,7 +162,7 @@ class Committee(Learner):
         workers: WorkersLike | None = None,
         worker_features: FeaturesLike = None,
     ) -> Floats:
-        """How likely each worker is right, shape (n_rows, n_workers)."""
+        """Return the probability that each worker is right, shape (n_rows, n_workers)."""
         return self._mean(
             lambda member: member.predict_worker_accuracy(X, workers, *given(worker_features))
         )
@@ -175,7 +175,7 @@ class Committee(Learner):
         return self.members_
 
     def _mean(self, said: Callable[[Any], Any]) -> Floats:
-        """The mean of something that every member says."""
+        """Return the mean of something over the members."""
         members = self._fitted()
         total = np.asarray(said(members[0]), dtype=np.float64)
         for member in members[1:]:
@@ -184,19 +184,19 @@ class Committee(Learner):
 
 
 def given(worker_features: FeaturesLike) -> tuple[FeaturesLike, ...]:
-    """Worker features for members that take them, if there are any."""
+    """Return worker features for members that accept them, if there are any."""
     return () if worker_features is None else (worker_features,)
 
 
 def seeded_parts(learner: Learner) -> list[str]:
-    """Parameters that are seeds; without any, all members would be the same."""
+    """List parameters that are seeds; without any, all members would be the same."""
     seeds = [name for name in learner.get_params() if name.split("__")[-1] == "random_state"]
     if not seeds:
         raise ParameterError(
             explain(
                 f"{type(learner).__name__} has no random_state: all members would be the same.",
-                expected="a learner that is trained from a random start",
-                fix="use it alone",
+                expected="a learner with a random initialization",
+                fix="use it on its own",
             )
         )
     return seeds

@@ -1,4 +1,4 @@
-"""The search for a committee of regressions: who is in it, and how much each one counts."""
+"""Search for a committee of regressions: its members, and their weights."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from crowdwise.typing import Array, Floats, Ints
 
 PENALTIES = 10.0 ** np.arange(-5.0, -0.9, 0.5)
 FIRST_STEPS, NEW_STEPS, MORE_STEPS = 40, 15, 10  # from zero, from a neighbor, from a round before
-FEWEST, MOST = 0.02, 6  # the least weight of a member, and how many go on to the second round
-FLAT = PENALTIES[-1]  # the penalty of a member that knows little more than how frequent classes are
-FLAT_PRIOR = 4.0  # tasks in which that is taken to be right beforehand: few labels prove little
+FEWEST, MOST = 0.02, 6  # minimum weight of a member, and maximum number in the second round
+FLAT = PENALTIES[-1]  # penalty of a member that knows little more than class frequencies
+FLAT_PRIOR = 4.0  # tasks that count for it in advance, since few labels prove little
 
 Designs = Mapping[str, Floats]  # coordinates of each view, with a column of ones
 
@@ -31,7 +31,7 @@ class Regressions:
 
     @classmethod
     def start(cls, penalties: Floats, design: Floats, n_groups: int, n_classes: int) -> Self:
-        """All weights at zero."""
+        """Start with all weights at zero."""
         shape = (design.shape[1], n_groups, len(penalties), n_classes)
         return cls(penalties, np.zeros(shape, dtype=np.float32))
 
@@ -40,7 +40,7 @@ class Regressions:
         return replace(self, weights=found)
 
     def keep(self, penalties: Ints | slice, groups: Ints | list[int]) -> Self:
-        """Only some of them; groups may be repeated."""
+        """Keep only some of them; groups may be repeated."""
         return replace(
             self,
             penalties=self.penalties[penalties],
@@ -48,13 +48,13 @@ class Regressions:
         )
 
     def predict(self, design: Floats) -> Floats:
-        """P(class) of every row by every regression, (row, group, penalty, class)."""
+        """Return P(class) of every row by every regression, (row, group, penalty, class)."""
         return predict_path(design, self.weights)
 
 
 @dataclass(frozen=True)
 class Found:
-    """A committee, and what it says about tasks whose labels it has not seen."""
+    """A committee, and its predictions for tasks whose labels it has not seen."""
 
     views: Mapping[str, Regressions]
     stack: Stack
@@ -64,14 +64,14 @@ class Found:
 
     @property
     def members(self) -> list[tuple[str, float]]:
-        """View and penalty of each."""
+        """View and penalty of each member."""
         return [
             (view, float(penalty)) for view, own in self.views.items() for penalty in own.penalties
         ]
 
 
 def first_round(designs: Designs, folds: Folds) -> Found:
-    """All candidates, on truths from labels alone; each fold is predicted by the others."""
+    """Fit all candidates to truths from labels alone; each fold is predicted by the others."""
     posterior = folds.infer(None)
     problem = folds.one_world(posterior)
     views = {
@@ -85,7 +85,7 @@ def first_round(designs: Designs, folds: Folds) -> Found:
 
 
 def last_round(designs: Designs, folds: Folds, found: Found) -> tuple[Found, Floats]:
-    """The same members, fitted to all tasks; and P(truth) of these, from features and labels."""
+    """Fit the same members to all tasks; also return P(truth) from features and labels."""
     posterior = folds.infer(found.proba)
     problem = folds.one_world(posterior, left_out=False)
     views = {
@@ -96,7 +96,7 @@ def last_round(designs: Designs, folds: Folds, found: Found) -> tuple[Found, Flo
 
 
 def next_rounds(designs: Designs, folds: Folds, found: Found, n_rounds: int) -> Found:
-    """The best candidates, on truths that labels and features both speak for, by turns."""
+    """Alternate between fitting the best candidates and inferring truths from both sources."""
     n_folds, labeled = folds.n_folds, folds.labeled
     world = np.array([f for f, _ in folds.pairs])
     views, prior = _best(found, world), None
@@ -122,7 +122,7 @@ def next_rounds(designs: Designs, folds: Folds, found: Found, n_rounds: int) -> 
 
 
 def _best(found: Found, groups: Ints) -> dict[str, Regressions]:
-    """The members that count most."""
+    """Return the members with the largest weights."""
     weight = found.stack.weight
     least = max(FEWEST, np.sort(weight)[-MOST:][0])
     kept: dict[str, Regressions] = {}
@@ -138,7 +138,7 @@ def _best(found: Found, groups: Ints) -> dict[str, Regressions]:
 
 
 def flat_prior(views: Mapping[str, Regressions]) -> Floats:
-    """In how many tasks more each member is taken to be right: shared by the flat ones."""
+    """Return how many tasks count for each member in advance, shared by the flat ones."""
     flat = np.concatenate([own.penalties == FLAT for own in views.values()])
     return FLAT_PRIOR * flat / max(flat.sum(), 1)
 
@@ -146,7 +146,7 @@ def flat_prior(views: Mapping[str, Regressions]) -> Floats:
 def _left_out(
     designs: Designs, views: Mapping[str, Regressions], folds: Folds, groups: Ints
 ) -> Floats:
-    """What regressions say about the fold that they leave out, (world, task, member, class).
+    """Return regressions' predictions for the fold they leave out, (world, task, member, class).
 
     ``groups[fold]`` are those that leave the fold out, one for each world.
     """
@@ -164,14 +164,14 @@ def _left_out(
 def choose(
     views: Mapping[str, Regressions], members: Floats, likelihood: Floats, labeled: Array
 ) -> Found:
-    """Weigh the members by the labels of tasks that they never saw."""
+    """Weight the members by the labels of tasks that they never saw."""
     stack = Stack.choose(members[labeled], likelihood[labeled], flat_prior(views))
     proba = stack.mix(members)
     return judge(Found(views, stack, proba, likelihood, 0.0), proba, labeled)
 
 
 def judge(found: Found, proba: Floats, labeled: Array) -> Found:
-    """The committee, with what is said about the tasks and how likely it makes their labels."""
+    """Return the committee with its predictions, and how likely they make the tasks' labels."""
     usual = np.broadcast_to(proba[labeled].mean(axis=0), proba.shape)
     by = log_evidence(np.stack([proba, usual], axis=1)[labeled], found.likelihood[labeled])
     return replace(found, proba=proba, evidence=float((by[:, 0] - by[:, 1]).mean()))

@@ -22,9 +22,9 @@ from crowdwise.typing import Array, Floats, RandomState
 
 @dataclass(eq=False, repr=False)
 class CommonConfusion(NoisePart):
-    """A layer of free weights, mixed from one common to all workers and one of each worker's.
+    """A layer of free weights that mixes a common matrix with one of each worker's own.
 
-    Goes with :class:`PerLabel` or :class:`DistanceBonus`. Adds ``common_confusion_`` and
+    Used with :class:`PerLabel` or :class:`DistanceBonus`. Adds ``common_confusion_`` and
     ``common_share_``.
 
     Parameters
@@ -36,7 +36,7 @@ class CommonConfusion(NoisePart):
     gate : float, optional
         Fixes the share of the common matrix; learned if not given.
     start : float, default=2.0
-        All matrices start at this multiple of the identity.
+        Initial multiple of the identity of all matrices.
     """
 
     task_embedding: NetworkLike = LINEAR
@@ -63,7 +63,7 @@ class CommonConfusion(NoisePart):
 class DistanceBonus(ObjectivePart):
     """The likelihood of each label, plus the workers' distance from the common matrix.
 
-    Goes with :class:`CommonConfusion`.
+    Used with :class:`CommonConfusion`.
 
     Parameters
     ----------
@@ -80,17 +80,17 @@ class DistanceBonus(ObjectivePart):
 
 
 class CoNAL(CrowdClassifier):
-    """Learn a classifier under noise layers of which one is common to all workers.
+    """Learn a classifier under noise layers, one of them common to all workers.
 
-    The class probabilities go through a matrix that is ``g`` parts the common one and
+    The class probabilities go through a matrix that is a mix of ``g`` parts the common one and
     ``1 - g`` parts the worker's own, then through a softmax. ``g`` is the sigmoid of the cosine
     between embeddings of the task and of the worker, so it lies between 0.27 and 0.73. As in
-    Crowd-Layer the matrices are not probabilities; ``confusion_`` is what they make of a task
-    whose class is certain. Known truths train the classifier beside the layer, as there.
+    Crowd-Layer, the matrices are not probabilities; ``confusion_`` is their effect on a task
+    whose class is certain. Known truths train the classifier apart from the layer, as there.
 
     The authors' 84.06 % on the music data was selected on test labels (an independent port gets
-    67.0); LabelMe (87.12, port 88.75) was not. They also begin Adam anew in each epoch, which is
-    not imitated here.
+    67.0); LabelMe (87.12, port 88.75) was not. They also restart Adam in each epoch, which is not
+    done here.
 
     Parameters
     ----------
@@ -102,27 +102,27 @@ class CoNAL(CrowdClassifier):
     embedding_size : int, default=20
         Size of both embeddings; the authors use 20 on LabelMe and 80 on music.
     gate : float, optional
-        Fixes ``g``: 0 leaves only the workers' own matrices (Crowd-Layer from another start), 1
+        Fixes ``g``: 0 leaves only the workers' own matrices (Crowd-Layer with another start), 1
         only the common one. Learned if not given.
     penalty : float, default=1e-5
-        Reward, beside the mean loss of a label, for each worker's distance from the common
-        matrix (the norm of the difference): it keeps the two kinds apart. It has no upper end,
-        so large values diverge.
+        Reward, added to the mean loss of a label, for each worker's distance from the common
+        matrix (the norm of the difference), which keeps the two kinds apart. It has no upper
+        limit, so large values diverge.
     start : float, default=2.0
-        All matrices start at this multiple of the identity.
+        Initial multiple of the identity of all matrices.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``CoNAL.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
     common_confusion_ : ndarray of shape (n_classes, n_classes)
-        What the common matrix makes of each class; the axes are truth, label.
+        The common matrix's effect on each class; the axes are truth, label.
     common_share_ : ndarray of shape (n_workers,)
-        Mean of ``g`` over each worker's annotations; over everybody's where there are none.
+        Mean of ``g`` over each worker's annotations; over all annotations if there are none.
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
@@ -136,8 +136,8 @@ class CoNAL(CrowdClassifier):
 
     Works when workers share confusions, as with classes that look alike to everybody.
 
-    Fails when workers have nothing in common; matrices are no probabilities, and the reward for
-    distance has no upper end.
+    Fails when workers have nothing in common. The matrices are not probabilities, and the reward
+    for distance has no upper limit.
 
     References
     ----------
@@ -194,7 +194,7 @@ class CoNAL(CrowdClassifier):
 
 
 class CommonConfusionNet(Noise):
-    """A layer of free weights, mixed from one common to all workers and one of each."""
+    """A layer of free weights that mixes a common matrix with one of each worker's own."""
 
     def __init__(
         self,
@@ -216,23 +216,23 @@ class CommonConfusionNet(Noise):
             self.worker.draw(nn.init.xavier_uniform_, active)
 
     def share(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Eq. 3: how much of each row's matrix is the common one, (row,)."""
+        """Eq. 3: return the share of the common matrix in each row's matrix, (row,)."""
         if self.task is None:
             return torch.full(worker.shape, self.gate, dtype=x.dtype, device=x.device)
         task = normalize(self.task(x), dim=-1)[at]
         return torch.sigmoid((task * normalize(self.worker(worker), dim=-1)).sum(dim=-1))
 
     def matrix(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """The free weights of each row, (row, truth, label)."""
+        """Return the free weights of each row, (row, truth, label)."""
         share = self.share(x, at, worker)[:, None, None]
         return share * self.common + (1.0 - share) * self.own(worker)
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """What the layer makes of a task whose class is certain."""
+        """Return the layer's effect on a task whose class is certain."""
         return log_softmax(self.matrix(x, at, worker), dim=-1)
 
     def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Eq. 1: class probabilities through the layer, then a softmax."""
+        """Eq. 1: pass class probabilities through the layer, then a softmax."""
         weights = self.matrix(x, at, worker)
         return log_softmax(torch.einsum("rk,rkl->rl", log_truth.exp()[at], weights), dim=-1)
 
@@ -250,7 +250,7 @@ class CommonConfusionNet(Noise):
 
 
 class DistanceBonusLoss(PerLabelLoss):
-    """Minus the likelihood of each label, minus the workers' distance from what is common."""
+    """Minus the likelihood of each label, minus the workers' distance from the common matrix."""
 
     def __init__(self, net: CrowdNet, data: CrowdData, penalty: float) -> None:
         super().__init__(net, data)
@@ -262,5 +262,5 @@ class DistanceBonusLoss(PerLabelLoss):
 
 
 def distance(own: Tensor, common: Tensor) -> Tensor:
-    """Sum over workers of the norm of ``own - common``."""
+    """Sum the norm of ``own - common`` over workers."""
     return torch.linalg.vector_norm(own - common, dim=(-2, -1)).sum()

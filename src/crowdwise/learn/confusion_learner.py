@@ -1,4 +1,4 @@
-"""What learners without a network share: a posterior and a confusion matrix per worker."""
+"""The shared part of learners without a network: a posterior and confusion matrices."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ ROWS_AT_ONCE = 1 << 16
 class ConfusionLearner(Learner):
     """A learner without a network, whose workers have confusion matrices.
 
-    A method fills in ``_fit`` and ``predict_proba``.
+    A method implements ``_fit`` and ``predict_proba``.
 
     Attributes
     ----------
     classes_, workers_, tasks_ : ndarray
         Names, in the order of every learned array.
     posterior_ : ndarray of shape (n_tasks, n_classes)
-        P(truth) of the training tasks, from what the method knows about them.
+        P(truth) of the training tasks, given what the method knows about them.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
         P(label | truth); the axes are worker, truth, label.
     worker_accuracy_ : Series
@@ -65,7 +65,7 @@ class ConfusionLearner(Learner):
         annotations : Annotations, frame, array, dict or path
             Labels by workers; tasks without any are allowed.
         worker_features : None
-            Not used; here for methods to be exchanged freely.
+            Not used; for interchangeability with other methods.
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks: the classifier learns from them, and so does the rest.
         """
@@ -75,7 +75,7 @@ class ConfusionLearner(Learner):
         X = in_task_order(in_rows_of(X, annotations), votes.tasks)
         with all_or_nothing(self):
             self.classes_, self.workers_, self.tasks_ = votes.classes, votes.workers, votes.tasks
-            remember_columns(self, column_names(X), None)  # how many, a method finds out
+            remember_columns(self, column_names(X), None)  # their number is up to the method
             posterior, self.confusion_ = self._fit(X, votes, known)
             self.posterior_ = clamp(posterior, known)
         return self
@@ -91,38 +91,38 @@ class ConfusionLearner(Learner):
         return by_worker(right, self.workers_, "accuracy")
 
     def predict_worker_proba(self, X: FeaturesLike, workers: WorkersLike | None = None) -> Floats:
-        """P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
+        """Return P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
         tables = self._tables()[self._worker_codes(workers)]
         return np.einsum("tk,wkl->twl", self.predict_proba(X), tables)
 
     def predict_worker_accuracy(
         self, X: FeaturesLike, workers: WorkersLike | None = None
     ) -> Floats:
-        """How likely each worker is right, shape (n_rows, n_workers)."""
+        """Return the probability that each worker is right, shape (n_rows, n_workers)."""
         tables = self._tables()[self._worker_codes(workers)]
         return np.einsum("tk,wkk->tw", self.predict_proba(X), tables)
 
     def _label_proba(self, X: FeaturesLike, row: Ints, worker: Ints) -> Floats:
         truth, tables = self.predict_proba(X), self._tables()
         labels = np.empty((len(row), len(self.classes_)))
-        for start in range(0, len(row), ROWS_AT_ONCE):  # each row needs a whole matrix in passing
+        for start in range(0, len(row), ROWS_AT_ONCE):  # each row needs a whole temporary matrix
             some = slice(start, start + ROWS_AT_ONCE)
             labels[some] = np.einsum("rk,rkl->rl", truth[row[some]], tables[worker[some]])
         return labels
 
     def _tables(self) -> Floats:
-        """The confusion matrices, and their average for a worker never seen."""
+        """Return the confusion matrices, with their average for an unknown worker."""
         check_is_fitted(self)
         return np.concatenate([self.confusion_, self.confusion_.mean(axis=0, keepdims=True)])
 
 
 def expect(votes: Annotations, log_class: Floats, confusion: Floats, gold: Ints | None) -> Sweep:
-    """E-step: P(truth | features, labels) of each task, and the labels to be expected."""
+    """Run the E-step: P(truth | features, labels) of each task, and expected labels."""
     return MemoryEngine(votes, gold).expect(log_class, log_of(confusion))
 
 
 def infer_truths(votes: Annotations, proba: Floats, gold: Ints | None) -> tuple[Floats, Floats]:
-    """P(truth | features, labels) and confusion matrices, for methods without a noise model.
+    """Return P(truth | features, labels) and confusion matrices, without a noise model.
 
     One step of Dawid and Skene's, with the classifier's probabilities as each task's prior.
     """

@@ -1,4 +1,4 @@
-"""CrowdAR: how reliable each annotation is decides how much of it is believed."""
+"""CrowdAR: the reliability of each annotation decides how far it is believed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DIFFICULTY = MLP(hidden=(128,), activation="sigmoid")
 
 @dataclass(eq=False, repr=False)
 class ReliableLayer(NoisePart):
-    """Crowd-Layer's matrices, and how reliable each annotation is.
+    """Crowd-Layer's matrices, and the reliability of each annotation.
 
-    Goes with :class:`Reliability`. Adds ``expertise_`` and ``difficulty_``.
+    Used with :class:`Reliability`. Adds ``expertise_`` and ``difficulty_``.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ReliableLayer(NoisePart):
 class Reliability(ObjectivePart):
     """Labels believed as far as they are reliable, and reliability by the classifier's guess.
 
-    Goes with :class:`ReliableLayer`.
+    Used with :class:`ReliableLayer`.
 
     Parameters
     ----------
@@ -69,10 +69,10 @@ class CrowdAR(CrowdClassifier):
     """Learn a classifier, a layer per worker and the reliability of every annotation.
 
     An annotation is reliable with probability ``sigmoid(w . ((e - d) * q) + b)``: the worker's
-    expertise ``e`` less the task's difficulty ``d``, class by class, weighed by the class
+    expertise ``e`` minus the task's difficulty ``d``, class by class, weighted by the class
     probabilities ``q`` and by ``w >= 0``. With ``m`` for this, Crowd-Layer's matrices are fitted
     to ``m`` parts of the label and ``1 - m`` parts of the uniform distribution, and ``m`` is
-    fitted to whether the label is the classifier's best guess, or the truth where it is known.
+    fitted to whether the label is the classifier's best guess, or the truth if it is known.
     Known truths also train the classifier, once for each label of their task.
 
     Parameters
@@ -82,14 +82,14 @@ class CrowdAR(CrowdClassifier):
     difficulty : MLP and others, default=MLP(hidden=(128,), activation="sigmoid")
         Network from features to one difficulty per class, before a sigmoid.
     trust : float, default=0.9
-        Weight of the label's loss; the rest is the weight of the reliability's loss. With 1,
+        Weight of the labels' loss; the rest is the weight of the reliability's loss. With 1,
         nothing ties reliability to the classifier's guesses.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``CrowdAR.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -97,10 +97,10 @@ class CrowdAR(CrowdClassifier):
         Expertise of each worker in each class, between 0 and 1.
     difficulty_ : ndarray of shape (n_tasks,)
         Difficulty of each training task, averaged over classes by ``posterior_``, between 0
-        and 1. Only the difference from expertise has a meaning.
+        and 1. Only the difference from expertise is meaningful.
     posterior_, confusion_, worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`. ``predict_worker_accuracy`` is the
-        reliability; ``confusion_`` is what the layers make of a task whose class is certain.
+        reliability; ``confusion_`` is the layers' effect on a task whose class is certain.
 
     Notes
     -----
@@ -110,14 +110,14 @@ class CrowdAR(CrowdClassifier):
             = sigmoid(weight . ((expertise[w] - difficulty(x_i)) * truth(x_i)) + bias)
         target of an annotation = reliability * label + (1 - reliability) * uniform
 
-    Works when errors depend on task and worker together, and the classifier's guesses are good
-    early on.
+    Works when errors depend on task and worker together, and the classifier's guesses are
+    good early on.
 
-    Fails when the classifier is wrong early: its guesses teach reliability, and that lowers the
-    labels that would correct it.
+    Fails when the classifier is wrong early: its guesses teach reliability, which reduces the
+    weight of the labels that would correct it.
 
-    The weights ``w`` are a softplus of free ones, where the authors clip them after each step.
-    The task's difficulty is a function of its features, not of a layer of the classifier.
+    The weights ``w`` are a softplus of free ones, while the authors clip them after each step.
+    A task's difficulty is a function of its features, not of a layer of the classifier.
 
     References
     ----------
@@ -167,7 +167,7 @@ class CrowdAR(CrowdClassifier):
 
 
 class ReliableLayerNet(FreeLayerNet):
-    """Crowd-Layer's matrices, and how reliable each annotation is."""
+    """Crowd-Layer's matrices, and the reliability of each annotation."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class ReliableLayerNet(FreeLayerNet):
         self.bias = nn.Parameter(torch.zeros(()))
 
     def reliability(self, truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Eqs. 1 and 2: log odds that each row's label is right, (row,)."""
+        """Eqs. 1 and 2: return the log-odds that each row's label is right, (row,)."""
         ahead = torch.sigmoid(self.expertise(worker)) - torch.sigmoid(self.difficulty(x))[at]
         return (ahead * truth[at] * softplus(self.weight)).sum(dim=-1) + self.bias
 
@@ -209,7 +209,7 @@ class ReliabilityLoss(PerLabelLoss):
         self.trust = trust
 
     def loss(self, batch: Batch) -> Tensor:
-        """Eq. 5, per annotation; and known truths beside it."""
+        """Return eq. 5 per annotation, plus the loss of known truths."""
         x, noise = self.net.scaler(batch.x), self.noise_as(ReliableLayerNet, "ReliableLayer()")
         log_truth = torch.log_softmax(self.net.truth(x), dim=-1)
         log_labels = noise.labels(log_truth, x, batch.at, batch.worker)
@@ -222,12 +222,12 @@ class ReliabilityLoss(PerLabelLoss):
 
 
 def soft_loss(log_labels: Tensor, share: Tensor, reliable: Tensor) -> Tensor:
-    """Eqs. 3 and 4: cross entropy with a label that is uniform where it is unreliable."""
+    """Eqs. 3 and 4: cross-entropy with a label that is uniform as far as it is unreliable."""
     target = reliable[:, None] * share + (1.0 - reliable[:, None]) / share.shape[-1]
     return -(target * log_labels).sum(dim=-1)
 
 
 def agreement(logit: Tensor, share: Tensor, guess: Tensor) -> Tensor:
-    """Cross entropy of the reliability with whether the label is the guess."""
+    """Cross-entropy of the reliability with whether the label is the guess."""
     agrees = share.gather(1, guess[:, None])[:, 0]
     return -(agrees * logsigmoid(logit) + (1.0 - agrees) * logsigmoid(-logit))

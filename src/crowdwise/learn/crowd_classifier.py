@@ -88,25 +88,26 @@ class CrowdClassifier(Learner):
     noise : NoisePart, default=WorkerConfusion()
         How workers turn truths into labels.
     objective : ObjectivePart, default=PerAnnotation()
-        What training raises.
+        The function that training maximizes.
     penalty : float or "auto", default="auto"
-        Half of it times the squared weights of ``truth`` counts beside the mean loss of a label.
+        Half of it times the squared weights of ``truth`` is added to the mean loss of a label.
     prior : float or "auto", default="auto"
-        How strongly the parameters of ``noise`` are held to where they start: one over their
-        variance around it, and ``inf`` for no change at all.
+        How strongly the parameters of ``noise`` are tied to their initial values: one over their
+        variance around these, with ``inf`` for no change at all.
 
-        Where these are "auto" and no ``training`` is given, the labels of held-out tasks choose:
-        of what predicts them best, within one standard error, the most penalty and then the
-        most prior. With a prior by "auto" they also choose where confusion matrices start: as
-        ``noise`` says ("plain"), or as IBCC infers them from labels alone. A linear or smooth
-        ``truth`` then trains to the optimum, by L-BFGS on all labels at once. With ``training``,
-        "auto" leaves it to ``training.weight_decay``.
+        If these are "auto" and no ``training`` is given, they are chosen by the labels of
+        held-out tasks: of the settings that predict these best, within one standard error, the
+        largest penalty and then the largest prior. With an "auto" prior, the initial confusion
+        matrices are chosen as well: those of ``noise`` ("plain"), or those that IBCC infers
+        from labels alone. A linear or smooth ``truth`` is then trained to the optimum, by
+        L-BFGS on all labels at once. With ``training``, "auto" means
+        ``training.weight_decay``.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``CrowdClassifier.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -115,19 +116,19 @@ class CrowdClassifier(Learner):
     posterior_ : ndarray of shape (n_tasks, n_classes)
         P(truth | features, labels) of the training tasks.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
-        P(label | truth); the axes are worker, truth, label. The average over the training
-        tasks where it depends on the task.
+        P(label | truth); the axes are worker, truth, label. Averaged over the training
+        tasks if it depends on the task.
     worker_accuracy_ : Series
         How often each worker is right on the training tasks, by this model.
     history_ : History
-        Loss and held-out loss per epoch and restart; what was chosen and why.
+        Loss and held-out loss per epoch and restart; also the chosen settings, and why.
     search_ : Search or None
-        What was tried, how well it predicts the labels of held-out tasks, what was chosen and
-        why; None where ``training`` is given.
+        The settings tried, how well each predicts the labels of held-out tasks, the choice and
+        the reason; None if ``training`` is given.
     feature_shape_ : tuple of int
         Shape of one task's features.
     n_features_in_, feature_names_in_ : int and ndarray
-        Number of features where they are rows of numbers, and their names in a frame.
+        Number of features if they are rows of numbers, and their names if in a frame.
     net_ : torch.nn.Module
         The fitted truth and noise models.
 
@@ -137,10 +138,10 @@ class CrowdClassifier(Learner):
 
         P(w gives i the label l) = sum over k of truth(x_i)[k] * noise(x_i, w)[k, l]
         PerAnnotation raises the mean of log P(label) over annotations,
-            PerTask shares one truth between all labels of a task, EM goes by its posterior
+         PerTask shares one truth between all labels of a task, EM uses its posterior
 
-    Works when features tell the classes apart, and the noise part has no more freedom than the
-    labels can settle.
+    Works when features separate the classes, and the noise part has no more freedom than the
+    labels can determine.
 
     Fails when the noise part can explain the classes themselves as noise: give it less freedom
     than the truth model, smaller steps, or a penalty.
@@ -159,7 +160,7 @@ class CrowdClassifier(Learner):
     """
 
     _axes = {
-        **Learner._axes,  # and of what noise parts add
+        **Learner._axes,  # and of attributes added by noise parts
         "embedding_": ("workers_", "embedding"),
         "common_confusion_": ("classes_", "classes_"),
         "common_share_": ("workers_",),
@@ -181,8 +182,8 @@ class CrowdClassifier(Learner):
     priors: ClassVar[Sequence[float]] = PRIORS
     recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
-    truth: NetworkLike | None  # where a method has another default
-    prior: float | str | ArrayLike  # where a method means something else
+    truth: NetworkLike | None  # for methods with another default
+    prior: float | str | ArrayLike  # for methods with another meaning
     search_: Search | None
     scale: bool
     training: Training | None
@@ -196,8 +197,8 @@ class CrowdClassifier(Learner):
         self,
         *,
         truth: NetworkLike = "linear",
-        noise: NoisePart = WorkerConfusion(),  # noqa: B008  never changed
-        objective: ObjectivePart = PerAnnotation(),  # noqa: B008  never changed
+        noise: NoisePart = WorkerConfusion(),  # noqa: B008  immutable
+        objective: ObjectivePart = PerAnnotation(),  # noqa: B008  immutable
         penalty: float | str = "auto",
         prior: float | str = "auto",
         scale: bool = True,
@@ -215,10 +216,10 @@ class CrowdClassifier(Learner):
 
     @classmethod
     def recipe(cls, name: str, **changes: Any) -> Self:
-        """The method with a paper's settings; ``recipes`` lists the names."""
+        """Make the method with a paper's settings; ``recipes`` lists the names."""
         return cls(**{**find_recipe(cls, cls.recipes, name), **changes})
 
-    # -- the parts: what a method of its own says ------------------------------------------
+    # -- the parts, which subclasses choose ------------------------------------------------
 
     def _noise(self) -> NoisePart:
         return self.noise
@@ -232,7 +233,7 @@ class CrowdClassifier(Learner):
 
     @property
     def traits(self) -> LearnerTraits:
-        """What the parts promise."""
+        """The promises of the parts."""
         return LearnerTraits(random_per=self._noise().random_per + self._objective().random_per)
 
     # -- learning --------------------------------------------------------------------------
@@ -256,7 +257,7 @@ class CrowdClassifier(Learner):
         worker_features : array or frame, optional
             One row per worker, for methods that use them.
         gold : mapping, Series, frame or array, optional
-            Known truths of some tasks: the classifier learns from them, and so does the rest.
+            Known truths of some tasks: the classifier and the noise model learn from them.
         """
         votes = keep_counting(as_annotations(annotations))
         refuse_too_many_classes(type(self).__name__, votes, tables=True)
@@ -271,7 +272,9 @@ class CrowdClassifier(Learner):
         rng = check_random_state(self.random_state)
         if self.random_state is None:
             rng = data.ranks.same_rng(rng)
-        fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
+        fresh = copy.copy(
+            self
+        )  # replaces this one once all is learned, so a failure changes nothing
         fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
         remember_features(fresh, features)
         fresh.worker_features_ = table
@@ -280,7 +283,9 @@ class CrowdClassifier(Learner):
         )
         with seeded(int(rng.randint(2**31 - 1)), device, data.step_work(settings)):
             fresh.search_ = None
-            if self._chooses and features.shape:  # tasks without features tell nothing of new ones
+            if (
+                self._chooses and features.shape
+            ):  # without features, nothing is known about new tasks
                 best, history, found = fresh._choose(data, votes, known, rng)
                 fresh.history_ = replace(history, chosen=found.chosen, why=found.why)
                 fresh.search_ = found
@@ -304,7 +309,7 @@ class CrowdClassifier(Learner):
         settings: Training,
         rng: np.random.RandomState,
     ) -> tuple[CrowdObjective, History]:
-        """Train; return the restart that is kept, and what happened."""
+        """Train; return the restart that is kept, and the history."""
         data, held = split(data, settings, rng)
         members = [self._member(data).to(data.device) for _ in range(settings.n_restarts)]
         phases = members[0].phases(settings.epochs)
@@ -318,18 +323,18 @@ class CrowdClassifier(Learner):
 
     @property
     def _strength(self) -> tuple[float | str, float | str] | None:
-        """Penalty and prior; None in methods that hold themselves back in a way of their own."""
+        """Penalty and prior; None for methods with their own regularization."""
         known = self.get_params(deep=False)
         return (known["penalty"], known["prior"]) if {"penalty", "prior"} <= known.keys() else None
 
     @property
     def _chooses(self) -> bool:
-        """Whether held-out labels choose the strength, and training ends at the optimum."""
+        """Whether held-out labels choose the regularization, and training ends at the optimum."""
         return self._smooth and self.training is None and self._strength is not None
 
     @property
     def _smooth(self) -> bool:
-        """Whether the truth model has an optimum to train to: one of ours, without dropout."""
+        """Whether the truth model can be trained to an optimum: one of ours, without dropout."""
         network = "linear" if self.truth is None else self.truth
         return network == "linear" or (isinstance(network, MLP) and not network.dropout)
 
@@ -340,7 +345,7 @@ class CrowdClassifier(Learner):
         gold: Ints | None,
         rng: np.random.RandomState,
     ) -> tuple[CrowdObjective, History, Search]:
-        """Choose penalty and prior by the labels of held-out tasks; train with them on all."""
+        """Choose penalty and prior by the labels of held-out tasks; then train on all."""
         penalty, prior = self._strength or (0.0, 0.0)
         usual = penalties_for(data.n_in, self.penalties)
         penalties = usual if penalty == "auto" else [float(penalty)]
@@ -352,7 +357,7 @@ class CrowdClassifier(Learner):
     def _starts(
         self, data: CrowdData, votes: Annotations, gold: Ints | None
     ) -> list[tuple[Settings, Start]]:
-        """Where training may start, and the settings that tell starts apart."""
+        """Return possible starting points, with the settings that distinguish them."""
         first = self._member(data).to(data.device)
         if self.truth == "linear":
             for parameter in first.net.truth.parameters():
@@ -372,7 +377,7 @@ class CrowdClassifier(Learner):
         return [({"start": "plain"}, plain), ({"start": "IBCC"}, inferred)]
 
     def _member(self, data: CrowdData) -> CrowdObjective:
-        """A network of the right sizes, with its objective, untrained."""
+        """Make a network of the right sizes, with its objective, untrained."""
         noise, objective = self._noise(), self._objective()
         for part in (noise, objective):
             part.check()
@@ -388,12 +393,12 @@ class CrowdClassifier(Learner):
         return Standardize.by(*data.features.spread(data.device))
 
     def _front(self, scaler: nn.Module, data: CrowdData) -> nn.Module:
-        """What stands before both the truth and the noise model: the scaler."""
+        """Return the module in front of both the truth and the noise model: the scaler."""
         return scaler
 
     @torch.no_grad()
     def _describe(self, objective: CrowdObjective, data: CrowdData) -> None:
-        """Posterior, confusion and accuracy on the training tasks."""
+        """Compute posterior, confusion and accuracy on the training tasks."""
         objective.settle(data)
         data = divide(data, objective)
         n_workers, n_classes = len(self.workers_), len(self.classes_)
@@ -403,12 +408,12 @@ class CrowdClassifier(Learner):
         for batch in objective.chunks(data):
             share = objective.posterior(batch).exp().double()  # (task, truth)
             shares[batch.task] = share / share.sum(dim=1, keepdim=True)
-            weight = shares[batch.task].clamp_min(1e-12)  # also where no task has a truth
+            weight = shares[batch.task].clamp_min(1e-12)  # even if no task has a truth
             self._add_confusion(total, batch.x, weight)
             often += weight.sum(dim=0)
         shares, total, often = data.ranks.add([shares, total, often])
         self.posterior_: Floats = shares.numpy()
-        # An average over the tasks, by posterior.
+        # An average over the tasks, weighted by posterior.
         self.confusion_: Floats = (total / often[:, None]).numpy()
         right = np.einsum("wkk,k->w", self.confusion_, self.posterior_.mean(axis=0))
         index = pd.Index(self.workers_, name="worker")
@@ -417,7 +422,7 @@ class CrowdClassifier(Learner):
         self.__dict__.update(objective.describe())
 
     def _add_confusion(self, total: Tensor, x: Tensor, share: Tensor) -> None:
-        """Add P(label | truth) of each worker on some tasks, as often as they have the truth."""
+        """Add P(label | truth) of each worker on some tasks, weighted by their posterior."""
         size = rows_at_once(len(x) * pair_cells(len(self.classes_)))
         for worker in torch.split(torch.arange(len(total)), size):
             table = self.net_.tables(x, worker).double()  # (task, worker, truth, label)
@@ -426,8 +431,8 @@ class CrowdClassifier(Learner):
     # -- predicting, some rows at a time ---------------------------------------------------
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
-        """P(truth | features) of every row, shape (n_rows, n_classes)."""
-        # In double precision, so that rows sum to one as closely as scikit-learn's metrics ask.
+        """Return P(truth | features) of every row, shape (n_rows, n_classes)."""
+        # In double precision, so that rows sum to one as precisely as scikit-learn requires.
         return self._over_rows(X, lambda x: self.net_.log_truth(x).double().softmax(dim=-1))
 
     def predict_worker_proba(
@@ -436,10 +441,10 @@ class CrowdClassifier(Learner):
         workers: WorkersLike | None = None,
         worker_features: FeaturesLike = None,
     ) -> Floats:
-        """P(label) by each worker, shape (n_rows, n_workers, n_classes).
+        """Return P(label) by each worker, shape (n_rows, n_workers, n_classes).
 
-        A worker never seen is the unknown one; or, where the model was learned with worker
-        features, what the features given here make of a new worker (see :meth:`for_workers`).
+        A worker unknown in training counts as the unknown one; or, if the model was learned with
+        worker features, as predicted from the features given here (see :meth:`for_workers`).
         """
         model, codes = self._asked(workers, worker_features)
         return model._over_rows(X, lambda x: model.net_.worker_labels(x, codes), len(codes))
@@ -450,12 +455,12 @@ class CrowdClassifier(Learner):
         workers: WorkersLike | None = None,
         worker_features: FeaturesLike = None,
     ) -> Floats:
-        """How likely each worker is right, shape (n_rows, n_workers)."""
+        """Return the probability that each worker is right, shape (n_rows, n_workers)."""
         model, codes = self._asked(workers, worker_features)
         return model._over_rows(X, lambda x: model.net_.worker_accuracy(x, codes), len(codes))
 
     def for_workers(self, workers: WorkersLike | None, worker_features: FeaturesLike) -> Self:
-        """The same model for other workers, of whom it knows only features.
+        """Return the same model for other workers, of whom only features are known.
 
         Parameters
         ----------
@@ -473,14 +478,18 @@ class CrowdClassifier(Learner):
         other.workers_ = worker_names(names)
         table = other.worker_features_ = worker_table(worker_features, other.workers_)
         other.net_ = with_workers(self.net_, table, type(self).__name__)
-        for learned in ("confusion_", "worker_accuracy_", "embedding_"):  # of workers in training
+        for learned in (
+            "confusion_",
+            "worker_accuracy_",
+            "embedding_",
+        ):  # about workers in training
             other.__dict__.pop(learned, None)
         return other
 
     def _asked(
         self, workers: WorkersLike | None, worker_features: FeaturesLike
     ) -> tuple[Self, Tensor]:
-        """The model for the workers in question, and their numbers in it."""
+        """Return the model for the workers in question, and their numbers in it."""
         if worker_features is not None:
             model = self.for_workers(workers, worker_features)
             return model, torch.as_tensor(model._worker_codes(None))
@@ -497,7 +506,7 @@ class CrowdClassifier(Learner):
         return predict_rows(self._known_features(X), work, len(self.classes_), n_workers)
 
     def _known_features(self, X: FeaturesLike) -> Features:
-        """Features of the kind that the model was fitted with."""
+        """Return features of the kind that the model was fitted with."""
         check_is_fitted(self)
         features = as_features(X)
         refuse_other_features(features, self)
@@ -514,7 +523,7 @@ class CrowdClassifier(Learner):
             self.net_ = unpack_net(self, self._blank, learned["net_"])
 
     def _blank(self, device: torch.device) -> CrowdNet:
-        """A network of the right shapes, whatever its numbers."""
+        """Make a network of the right shapes, with any weights."""
         sizes = len(self.tasks_), len(self.workers_), len(self.classes_)
         data = empty_data(self.feature_shape_, sizes, device, self.worker_features_)
         scaler: nn.Module = nn.Identity()

@@ -32,12 +32,12 @@ from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, GoldLike, In
 
 
 class CrowdLab(ClassifierLearner):
-    """Judge labels, workers and tasks with the help of any classifier.
+    """Assess labels, workers and tasks with the help of any classifier.
 
-    The classifier's predictions for tasks it was not trained on count as one more worker's.
-    Everyone has a weight, by how often they agree with the others compared to always
-    naming the most frequent class; the weighted average is the posterior. Nothing is iterated,
-    and no likelihood is assumed, so that it works with labels that are few.
+    The classifier's predictions for tasks it was not trained on count like another worker's
+    labels. Everyone has a weight, by how often they agree with the others compared to always
+    choosing the most frequent class; the weighted average is the posterior. Nothing is iterated,
+    and no likelihood is assumed, so it works with few labels.
 
     Parameters
     ----------
@@ -45,32 +45,32 @@ class CrowdLab(ClassifierLearner):
         Any classifier with scikit-learn's interface; by default a logistic regression on
         standardized features. It is cross-validated on the majority's labels.
     cv : int, default=5
-        How many parts the tasks are cut into for that.
+        Number of folds of the tasks for cross-validation.
     consensus : {"best_quality", "majority"}, default="best_quality"
         Whether a task's label is the most probable class of the posterior, or the majority's.
     calibrate : bool, default=False
-        Whether the classifier's probabilities are first brought to the temperature that fits
-        the labels best. Scores for active learning always do so.
+        Whether to scale the classifier's probabilities first by the temperature that fits the
+        labels best. Scores for active learning always do so.
     random_state : int or RandomState, optional
-        Decides the parts, and ties that nothing else breaks.
+        Random seed of the folds, and of ties that nothing else breaks.
 
     Attributes
     ----------
     posterior_ : ndarray of shape (n_tasks, n_classes)
         P(truth | features, labels) of the training tasks.
     labels_, label_quality_ : Series
-        Label of each task, and how likely it is right.
+        Label of each task, and the probability that it is right.
     annotation_quality_ : ndarray of shape (n_annotations,)
-        How likely each annotation is right.
+        Probability that each annotation is right.
     worker_quality_ : Series
-        How good each worker's labels are, by the posterior and by agreement; the average for
-        a worker without any.
+        Quality of each worker's labels, by the posterior and by agreement; the average for
+        a worker without labels.
     worker_weight_, model_weight_ : Series and float
-        How much the workers and the classifier count.
+        Weights of the workers and of the classifier.
     pred_probs_ : ndarray of shape (n_tasks, n_classes)
-        What the classifier predicts for tasks it was not trained on.
+        The classifier's predictions for tasks it was not trained on.
     classifier_ : estimator
-        The classifier fitted to ``labels_``, which knows classes by their numbers.
+        The classifier fitted to ``labels_``, whose classes are numbers.
     confusion_, worker_accuracy_
         P(label | truth), counted by ``posterior_``; and how often each worker is right.
 
@@ -83,11 +83,11 @@ class CrowdLab(ClassifierLearner):
             P(truth | label)
             = overall agreement for that label, and the rest evenly for the others
 
-    Works when there is a decent classifier already and labels are few: nothing is iterated, and
-    nothing has to converge.
+    Works when a decent classifier exists and labels are few: nothing is iterated, so nothing
+    has to converge.
 
-    Fails when the classifier repeats the majority's errors, since both then vote; workers'
-    habits (who mixes up what) are not modeled.
+    Fails when the classifier repeats the majority's errors, since both then vote. Workers'
+    habits (who confuses what) are not modeled.
 
     References
     ----------
@@ -143,12 +143,12 @@ class CrowdLab(ClassifierLearner):
         gold: GoldLike = None,
         pred_probs: ArrayLike | None = None,
     ) -> Self:
-        """Judge annotations; see :class:`ConfusionLearner` for the first four parameters.
+        """Assess annotations; see :class:`ConfusionLearner` for the first four parameters.
 
         Parameters
         ----------
         pred_probs : array of shape (n_tasks, n_classes), optional
-            What a classifier predicts for tasks that it was not trained on. Then none is
+            A classifier's predictions for tasks that it was not trained on. Then none is
             cross-validated, and X may be None (but there is no ``predict`` without it).
         """
         self._given = pred_probs
@@ -160,14 +160,14 @@ class CrowdLab(ClassifierLearner):
     def active_learning_scores(
         self, X: FeaturesLike = None, pred_probs: ArrayLike | None = None
     ) -> pd.Series:
-        """How settled each task is; label those with the lowest scores next (ActiveLab).
+        """Score how settled each task is; label those with the lowest scores next (ActiveLab).
 
         Parameters
         ----------
         X : array, sparse matrix or frame, optional
-            Tasks that nobody labeled yet; without it, the training tasks.
+            Tasks that nobody has labeled yet; without it, the training tasks.
         pred_probs : array of shape (n_rows, n_classes), optional
-            What a classifier predicts for them, in place of X.
+            A classifier's predictions for them, instead of X.
         """
         check_is_fitted(self)
         if X is None and pred_probs is None:
@@ -196,7 +196,7 @@ class CrowdLab(ClassifierLearner):
         judged = find_consensus(counts, self.pred_probs_, known, draw, **best)
         self._describe(votes, counts, judged)
         self._settle(counts, find_consensus(counts, cool, known, draw, best_quality=True))
-        self.__dict__.pop("classifier_", None)  # one of an earlier fit knows other classes
+        self.__dict__.pop("classifier_", None)  # one from an earlier fit has other classes
         if X is not None:
             self._learn_classifier(X, labeled, judged.consensus[labeled], None)
         return judged.posterior, pooled_confusion(votes, judged.posterior)
@@ -219,7 +219,7 @@ class CrowdLab(ClassifierLearner):
         self.model_weight_ = judged.model
 
     def _settle(self, counts: CrowdlabCounts, judged: Consensus) -> None:
-        """Scores of the training tasks, and what those of other tasks need."""
+        """Compute scores of the training tasks, and what scores of other tasks need."""
         active = counts.by_worker(np.ones(len(counts.rows.task))) > 0
         usual = float(judged.worker[active].mean())
         heard = counts.by_class(judged.worker[counts.rows.worker]).sum(axis=1)
@@ -229,12 +229,12 @@ class CrowdLab(ClassifierLearner):
 
 
 def shrink_quality(quality: Floats, weight: float | Floats, usual: float, n_classes: int) -> Floats:
-    """Quality of the labels, shrunk to chance by the weight of one more worker."""
+    """Shrink the quality of labels toward chance by the weight of one more worker."""
     return (quality * weight + usual / n_classes) / (weight + usual)
 
 
 def order_predictions(pred_probs: ArrayLike, votes: Annotations) -> ArrayLike:
-    """Probabilities in the order of tasks and classes, where a frame names them."""
+    """Put probabilities in the order of tasks and classes, if a frame names them."""
     if not isinstance(pred_probs, pd.DataFrame):
         return pred_probs
     where = "the columns of pred_probs"
@@ -245,7 +245,7 @@ def order_predictions(pred_probs: ArrayLike, votes: Annotations) -> ArrayLike:
 
 
 def check_predictions(pred_probs: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """Probabilities that fit the tasks and classes."""
+    """Check that probabilities match the tasks and classes."""
     proba = np.asarray(pred_probs, dtype=np.float64)
     if proba.shape != shape or not (proba >= 0).all() or not (abs(proba.sum(1) - 1) < 1e-3).all():
         raise ParameterError(

@@ -20,21 +20,21 @@ from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import Ints, RandomState
 
-STARTS = (4.0, 1.0)  # to choose from; the first leaves a worker right nearly always
+STARTS = (4.0, 1.0)  # to choose from; with the first, workers are nearly always right
 
 
 @dataclass(eq=False, repr=False)
 class FreeLayer(NoisePart):
     """A layer of free weights per worker on the class probabilities, then a softmax over labels.
 
-    Goes with :class:`PerLabel`, since the layer is not a table of probabilities.
+    Used with :class:`PerLabel`, since the layer is not a table of probabilities.
 
     Parameters
     ----------
     layer : {"MW", "VW", "VB", "VW-B", "SW"}, default="MW"
         A matrix; a scale per class; a shift per class; both; one scale.
     start : float, default=1
-        The multiple of the identity that matrices and scales start at.
+        Initial multiple of the identity for matrices and scales.
     """
 
     layer: str = "MW"
@@ -54,39 +54,39 @@ class FreeLayer(NoisePart):
 class CrowdLayer(CrowdClassifier):
     """Learn a classifier under a layer of free weights per worker.
 
-    The class probabilities of the truth model go through a layer of worker ``w``'s own and
-    another softmax gives the chance of each label. The weights are not probabilities: entries may
-    be negative. ``confusion_`` is what the layer makes of a task whose class is certain.
-    From the identity a worker starts as right with probability ``e / (e + n_classes - 1)``, only
-    0.23 for ten classes, which is why it starts so badly there. Known truths (``gold``) have no
-    place in such a layer; they train the classifier beside it, once for each label of their task.
+    The class probabilities of the truth model go through worker ``w``'s own layer, and another
+    softmax gives the probability of each label. The weights are not probabilities: entries may be
+    negative. ``confusion_`` is the layer's effect on a task whose class is certain. Starting at
+    the identity, a worker is right with probability ``e / (e + n_classes - 1)``, only 0.23 for
+    ten classes, which makes that a poor start. Known truths (``gold``) have no place in such a
+    layer; they train the classifier directly, once for each label of their task.
 
     Parameters
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
     penalty, prior : float or "auto", default="auto"
-        How strongly the classifier and the workers' parameters are held back; see
+        Regularization of the classifier and of the workers' parameters; see
         :class:`crowdwise.learn.CrowdClassifier`.
     layer : {"MW", "VW", "VB", "VW-B", "SW"}, default="MW"
         A matrix; a scale per class; a shift per class; both; one scale.
     start : float or "auto", default="auto"
-        The multiple of the identity that matrices and scales start at. By "auto" held-out labels
+        Initial multiple of the identity for matrices and scales. With "auto", held-out labels
         choose between 1 and 4; with ``training`` it is 1, as in the paper.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``CrowdLayer.default_training`` if not given. The loss is the mean over
-        the annotations there are (the authors' code averages over all tasks x workers, so
-        its learning rate shrinks with sparsity).
+        existing annotations (the authors' code averages over all tasks x workers, so
+        its effective learning rate shrinks with sparsity).
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
     posterior_, confusion_, worker_accuracy_, history_, search_, net_
         See :class:`crowdwise.learn.CrowdClassifier`. The posterior combines the classifier with
-        the evidence of the labels by ``confusion_``.
+        the evidence of the labels, by ``confusion_``.
 
     Notes
     -----
@@ -95,12 +95,12 @@ class CrowdLayer(CrowdClassifier):
         P(w gives i the label l)
             = softmax over l of (W[w] @ truth(x_i))[l], W[w] starts at the identity
 
-    Works when workers are mostly right and labels are many; weights are free, so fitting is
-    easy.
+    Works when workers are mostly right and there are many labels; the weights are free, so
+    fitting is easy.
 
-    Fails when classes are many, since the identity start hardly favors the right label; and
-    when the matrices are to be read: they are no probabilities, and classes may be swapped in
-    both parts.
+    Fails when there are many classes, since the identity start hardly favors the right label;
+    and when the matrices are to be interpreted: they are not probabilities, and classes may be
+    swapped in both parts.
 
     References
     ----------
@@ -207,7 +207,7 @@ class FreeLayerNet(Noise):
         self.layer, self.n_classes = layer, n_classes
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """What the layer makes of a task whose class is certain."""
+        """Return the layer's effect on a task whose class is certain."""
         certain = torch.eye(self.n_classes, device=x.device, dtype=x.dtype)
         return self.log_classes(self.layer(certain.expand(len(worker), -1, -1), worker))
 
@@ -216,5 +216,5 @@ class FreeLayerNet(Noise):
 
 
 def unsqueeze(rows: Tensor, extra: int) -> Tensor:
-    """Put ``extra`` axes of size one after the first."""
+    """Insert ``extra`` axes of size one after the first."""
     return rows[(slice(None), *[None] * extra)]

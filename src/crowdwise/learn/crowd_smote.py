@@ -1,4 +1,4 @@
-"""Crowd-aware SMOTE: new tasks of the rare classes, with labels as the crowd would give."""
+"""Crowd-aware SMOTE: new tasks of the rare classes, with labels like the crowd's."""
 
 from __future__ import annotations
 
@@ -31,46 +31,46 @@ from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, Ints, Random
 
 @dataclass(frozen=True)
 class NewTasks:
-    """Synthetic tasks: the real ones they lie between, where they lie, and their labels."""
+    """Synthetic tasks: the real ones they lie between, their features, and their labels."""
 
     truth: Ints  # (new,): the class it was generated for
     origin: Ints  # (new,): the task it starts from
     neighbor: Ints  # (new,): the task it moves toward
-    delta: Floats  # (new,): how far, from 0 to 1
+    delta: Floats  # (new,): how far it moves, from 0 to 1
     X: Floats  # (new, feature)
     annotations: Annotations  # by the same workers, of the same classes
 
     def between(self, X: Floats) -> Floats:
-        """The same mixtures of other features of the real tasks (eq. 2.3)."""
+        """Return the same mixtures for other features of the real tasks (eq. 2.3)."""
         start = X[self.origin]
         return start + self.delta[:, None] * (X[self.neighbor] - start)
 
 
 class CrowdSMOTE(Part):
-    """Generate tasks of the rare classes between real ones, and labels as the crowd gives there.
+    """Generates tasks of the rare classes between real ones, with labels like the crowd's there.
 
-    Every class below the largest is filled up. A new task lies on the line from a task to
-    one of its nearest neighbors of the same class, nearer to the one whose labels agree
-    more. Each worker labels it like one of the nearest real tasks of any class that the
-    worker labeled; a worker without one gives no label.
+    Every class smaller than the largest is filled up. A new task lies on the line from a task to
+    one of its nearest neighbors of the same class, closer to the one whose labels agree
+    more. Each worker labels it like one of the nearest real tasks, of any class, that the
+    worker labeled; a worker who labeled none of them gives no label.
 
     Parameters
     ----------
     balance : float, default=1
         Size that each class is filled up to, as a share of the largest one's.
     n_neighbors : int, default=5
-        How many nearest tasks of the same class are moved toward, and how many of any
-        class lend labels.
+        Number of nearest tasks of the same class to move toward, and of nearest tasks of any
+        class whose labels are used.
     delta_rule : {"intent", "printed", "uniform"}, default="intent"
-        How far to go from task i to its neighbor r, given their certainties S:
-        ``S_r / (S_i + S_r)``, which ends nearer to the more certain one, as ICED's text
-        says; ``S_i / (S_i + S_r)``, as its eq. 2.5 is printed, which ends nearer to the less
+        How far to move from task i to its neighbor r, given their certainties S:
+        ``S_r / (S_i + S_r)``, which ends closer to the more certain one, as ICED's text
+        says; ``S_i / (S_i + S_r)``, as printed in its eq. 2.5, which ends closer to the less
         certain one; or uniform from 0 to 1, which is plain SMOTE.
     copy : {"sample", "majority"}, default="sample"
-        Whether a worker's label is one of the worker's own on the nearest tasks at random,
-        which keeps the worker's errors, or the most frequent of them, which hides them.
+        Whether a worker's label is drawn from the worker's own on the nearest tasks, which
+        keeps the worker's errors, or is the most frequent of these, which hides them.
     jitter : float, default=0.1
-        Most that is added to the distance, or subtracted from it, at random.
+        Maximum amount added to or subtracted from the distance, at random.
     floor : float, default=0.05
         See :func:`crowdwise.evaluate.certainty`.
 
@@ -123,18 +123,18 @@ class CrowdSMOTE(Part):
         truth: ArrayLike,
         random_state: RandomState = None,
     ) -> NewTasks:
-        """Generate as many tasks of each class as it is short of.
+        """Generate as many tasks of each class as it lacks.
 
         Parameters
         ----------
         X : array of shape (n_tasks, n_features), or frame indexed by task
-            Where tasks lie: features or, in ICED, what a network makes of them.
+            Positions of tasks: features or, in ICED, a network's embeddings.
         annotations : Annotations, frame, array, dict or path
-            Labels of the tasks; those that have none lend no labels.
+            Labels of the tasks; tasks without labels are not copied from.
         truth : array of shape (n_tasks,)
-            Class numbers, as in ``annotations.classes``; -1 for tasks to be left out.
+            Class numbers, as in ``annotations.classes``; -1 for tasks to leave out.
         random_state : int or RandomState, optional
-            The seed.
+            Random seed.
         """
         self.check()
         votes, rng = as_annotations(annotations), check_random_state(random_state)
@@ -151,14 +151,14 @@ class CrowdSMOTE(Part):
 
 
 def amounts(truth: Ints, n_classes: int, balance: float) -> Ints:
-    """How many tasks each class is short of its share of the largest; none if it is empty."""
+    """Return how many tasks each class lacks to its share of the largest; 0 if it is empty."""
     size = np.bincount(truth[truth >= 0], minlength=n_classes)
     short = np.floor(balance * size.max(initial=0)).astype(np.int64) - size
     return np.where(size > 0, np.maximum(short, 0), 0)
 
 
 def origins(truth: Ints, amount: Ints, rng: np.random.RandomState) -> Ints:
-    """The tasks to start from: all of a class equally often, and some at random once more."""
+    """Return tasks to start from: all of a class equally often, plus some at random."""
     parts = [np.empty(0, dtype=np.int64)]
     for number in np.flatnonzero(amount):
         own = np.flatnonzero(truth == number)
@@ -170,7 +170,7 @@ def origins(truth: Ints, amount: Ints, rng: np.random.RandomState) -> Ints:
 def neighbors_of_class(
     X: Floats, truth: Ints, origin: Ints, k: int, rng: np.random.RandomState
 ) -> Ints:
-    """One of the k nearest tasks of the same class, at random; itself if it is alone."""
+    """Return one of the k nearest tasks of the same class, at random; itself if alone."""
     neighbor = origin.copy()
     for number in np.unique(truth[origin]):
         own = np.flatnonzero(truth == number)
@@ -186,7 +186,7 @@ def neighbors_of_class(
 def distances(
     here: Floats, there: Floats, rule: str, jitter: float, rng: np.random.RandomState
 ) -> Floats:
-    """How far to go from one task to the other, by their certainties (eq. 2.5)."""
+    """Return how far to move between two tasks, by their certainties (eq. 2.5)."""
     if rule == "uniform":
         return rng.uniform(size=len(here))
     toward = there if rule == "intent" else here
@@ -197,7 +197,7 @@ def distances(
 def copy_labels(
     X: Floats, place: Floats, votes: Annotations, k: int, copy: str, rng: np.random.RandomState
 ) -> Annotations:
-    """Each worker's label at new places, from the worker's labels on the nearest tasks."""
+    """Return each worker's label at new positions, from their labels on the nearest tasks."""
     labeled = np.flatnonzero(votes.votes().sum(axis=1) > 0)
     size, n_codes = min(k, len(labeled)), votes.n_workers * votes.n_classes
     near = np.empty((len(place), size), dtype=np.int64)
@@ -211,7 +211,7 @@ def copy_labels(
     counts.sort_indices()
     task, code, weight = draw_cells(counts, votes.n_classes, copy, rng)
     task, code = task[weight > 0], code[weight > 0]
-    n_labels = np.bincount(task, minlength=len(place))  # they are in the order of the new tasks
+    n_labels = np.bincount(task, minlength=len(place))  # sorted by new task
     columns = {
         "tasks": np.arange(len(place)),
         "indptr": np.append(0, np.cumsum(n_labels)),
@@ -224,7 +224,7 @@ def copy_labels(
 def draw_cells(
     counts: csr_array, n_classes: int, copy: str, rng: np.random.RandomState
 ) -> tuple[Ints, Ints, Floats]:
-    """One (worker, label) cell of each task and worker, by its weight among that worker's."""
+    """Draw one (worker, label) cell per task and worker, weighted among that worker's cells."""
     task = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     code, weight = counts.indices, counts.data.astype(np.float64)
     owner = task * (counts.shape[1] // n_classes) + code // n_classes
@@ -242,7 +242,7 @@ def draw_cells(
 
 
 def _refuse(X: Floats, truth: Ints, votes: Annotations) -> None:
-    """Say what does not fit."""
+    """Refuse inputs that do not match."""
     if X.ndim != 2 or len(X) != votes.n_tasks or truth.shape != (votes.n_tasks,):
         raise ParameterError(
             explain(
@@ -262,8 +262,8 @@ def _refuse(X: Floats, truth: Ints, votes: Annotations) -> None:
     if truth.dtype.kind not in "iu" or not ((truth >= -1) & (truth < votes.n_classes)).all():
         raise ParameterError(
             explain(
-                f"truth holds {listing(np.unique(truth))}.",
+                f"truth has the values {listing(np.unique(truth))}.",
                 expected=f"class numbers from 0 to {votes.n_classes - 1}, and -1 for none",
-                fix="number names by their places in annotations.classes",
+                fix="replace names by their positions in annotations.classes",
             )
         )

@@ -24,7 +24,7 @@ from crowdwise.typing import Array, Floats
 class EmbeddedConfusion(NoisePart):
     """A confusion matrix for each task and worker, from embeddings of both (MaDL).
 
-    Workers' embeddings are learned, or a linear function of ``worker_features`` given to ``fit``.
+    Workers' embeddings are learned, or are a linear function of ``worker_features`` in ``fit``.
     Adds ``embedding_``.
 
     Parameters
@@ -35,13 +35,13 @@ class EmbeddedConfusion(NoisePart):
         Network from features to the task's embedding; None if confusion depends on the worker
         alone. A network stronger than ``truth`` tends to explain the classes as noise.
     product : bool, default=True
-        Whether the outer product of the embeddings takes part.
+        Whether to use the outer product of the embeddings.
     embedding_size : int, default=16
         Size of both embeddings.
     accuracy : float, default=0.8
-        How often a worker is right before anything is learned.
+        Initial probability that a worker is right.
     spread : float, default=1.0
-        Deviation of the workers' embeddings at the start.
+        Initial standard deviation of the workers' embeddings.
     """
 
     confusion: str = "full"
@@ -80,15 +80,15 @@ class EmbeddedConfusion(NoisePart):
 
 
 class EmbeddedConfusionNet(Noise):
-    """Tables from embeddings.
+    """Confusion matrices from embeddings.
 
-    Embeddings (and, with ``product``, their outer product brought back to size) go through a
-    linear layer; the worker's embedding is added again before the output layer, whose bias says
-    how often a worker is right before anything is known.
+    Embeddings (and, with ``product``, a projection of their outer product) go through a
+    linear layer; the worker's embedding is added again before the output layer, whose bias
+    determines how often a worker is right initially.
 
     ``kind`` is ``"full"`` for free rows, ``"diagonal"`` for an accuracy per class and
-    ``"isotropic"`` for one accuracy, both with even errors. Without ``task`` it is the worker's
-    alone.
+    ``"isotropic"`` for one accuracy, both with even errors. Without ``task``, the matrix
+    depends on the worker alone.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class EmbeddedConfusionNet(Noise):
         return self.table(task, self.worker(worker))
 
     def table(self, task: Tensor | None, worker: Tensor) -> Tensor:
-        """Log P(label | truth) from a task's and a worker's vector, (row, truth, label)."""
+        """Return log P(label | truth) from task and worker vectors, (row, truth, label)."""
         parts = [worker] if task is None else [worker, task]
         if self.product is not None:
             both = worker if task is None else worker + task
@@ -133,7 +133,7 @@ class EmbeddedConfusionNet(Noise):
 
 
 def as_table(output: Tensor, kind: str, n_classes: int) -> Tensor:
-    """The output layer's numbers as log P(label | truth), (row, truth, label)."""
+    """Convert the output layer's numbers to log P(label | truth), (row, truth, label)."""
     if kind == "full":
         return log_softmax(output.reshape(-1, n_classes, n_classes), dim=-1)
     if n_classes == 1:  # there is no other label, right or wrong
@@ -144,7 +144,7 @@ def as_table(output: Tensor, kind: str, n_classes: int) -> Tensor:
 
 
 def prior_bias(kind: str, n_classes: int, accuracy: float) -> Tensor:
-    """The output layer's bias that makes a worker right with probability ``accuracy``."""
+    """Return the output layer's bias that makes workers right with probability ``accuracy``."""
     odds = accuracy / (1.0 - accuracy)
     if kind == "full":
         return math.log(odds * max(n_classes - 1, 1)) * torch.eye(n_classes).flatten()
@@ -158,7 +158,7 @@ def worker_vectors(
     spread: float = 1.0,
     active: Tensor | None = None,
 ) -> nn.Module:
-    """A learned vector per worker, ``spread`` to start with, or a linear function of features."""
+    """Make a learned vector per worker, initially ``spread`` out, or one linear in features."""
     if features is not None:
         return WorkerFeatures(features, size)
     table = WorkerTable(n_workers, torch.zeros(size))

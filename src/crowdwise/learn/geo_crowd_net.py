@@ -24,22 +24,22 @@ from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import RandomState
 
-MOST = 100.0  # a penalty above this says that the volume is nothing but rounding error
+MOST = 100.0  # a larger penalty means that the volume is only rounding error
 
 
 @dataclass(eq=False, repr=False)
 class VolumeBonus(ObjectivePart):
-    """The likelihood of each annotation, plus the log volume that one of the models spans.
+    """The likelihood of each annotation, plus the log volume spanned by one of the models.
 
-    Goes with :class:`WorkerConfusion`. ``batch_size`` counts tasks, whose classifications span
+    Used with :class:`WorkerConfusion`. ``batch_size`` counts tasks, whose predictions span
     the volume.
 
     Parameters
     ----------
     regularizer : {"F", "W"} or None, default="F"
-        Whose volume counts, the classifier's or the workers'; None for nobody's.
+        Whose volume is used, the classifier's or the workers'; None for neither.
     penalty : float, default=0.001
-        Weight of minus the log volume beside the mean loss of a label.
+        Weight of minus the log volume relative to the mean loss of a label.
     """
 
     regularizer: str | None = "F"
@@ -55,10 +55,10 @@ class VolumeBonus(ObjectivePart):
 
 
 class GeoCrowdNet(CrowdClassifier):
-    """Learn a classifier and confusion matrices, one of which spans as much as it can.
+    """Learn a classifier and confusion matrices, one of which spans as much as possible.
 
-    The likelihood is SpeeLFC's, which alone does not say what is classifier and what is
-    worker. With ``regularizer="F"`` the classifier's probabilities of the batch's tasks span the
+    The likelihood is SpeeLFC's, which alone cannot separate classifier and workers. With
+    ``regularizer="F"``, the classifier's probabilities of the batch's tasks span the
     largest volume (some tasks are then nearly certain for every class); with ``"W"`` the
     stacked confusion matrices do (some worker is then an expert for every class).
 
@@ -67,23 +67,23 @@ class GeoCrowdNet(CrowdClassifier):
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
     regularizer : {"F", "W"} or None, default="F"
-        Whose volume counts; None for nobody's (plain coupled cross entropy).
+        Whose volume is used; None for neither (plain coupled cross-entropy).
     penalty : float, default=0.001
-        Weight of minus the log volume beside the mean loss of a label. The authors use 0.1 or
-        0.2 on LabelMe, chosen on clean validation labels; a later comparison by others uses
-        0.0001 to 0.001 throughout.
+        Weight of minus the log volume relative to the mean loss of a label. The authors use
+        0.1 or 0.2 on LabelMe, chosen on clean validation labels; a later comparison by others
+        uses 0.0001 to 0.001 throughout.
     start : {"identity", "counts"}, default="identity"
-        Where the free matrices start: the identity, by which a worker is right with probability
-        ``e / (e + n_classes - 1)`` only; or counts of each worker's labels against the tasks'
-        shares of labels, as an option of the authors' code has it. From the identity a large
+        Initial values of the free matrices: the identity, under which a worker is right with
+        probability ``e / (e + n_classes - 1)`` only; or counts of each worker's labels against
+        the tasks' shares of labels, an option of the authors' code. With the identity, a large
         penalty makes the classifier sure of classes that it does not know yet: with 0.1 it gets
-        0.61 of LabelMe, and from counts 0.86 (one seed each).
+        0.61 on LabelMe, and with counts 0.86 (one seed each).
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``GeoCrowdNet.default_training`` if not given. ``batch_size`` counts tasks.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class GeoCrowdNet(CrowdClassifier):
     for every class ("W").
 
     Fails when the penalty is large and matrices start at the identity: the classifier becomes
-    sure of what it does not know. Batches must hold all classes.
+    sure of what it does not know. Batches must contain all classes.
 
     References
     ----------
@@ -126,7 +126,7 @@ class GeoCrowdNet(CrowdClassifier):
     }
     recipes = {
         "maml": MAML,
-        # Penalty by validation truth, as the authors do; the start was seen on a test run first.
+        # Penalty by validation truth, as in the paper; the start was first chosen on test data.
         "labelme": {
             "truth": MLP(hidden=(128,), dropout=0.5),
             "penalty": 0.2,
@@ -177,22 +177,22 @@ class VolumeBonusLoss(CrowdObjective):
         return super().loss(batch) + self.penalty * minus_log_volume(gram)
 
     def truths(self, batch: Batch) -> Tensor:
-        """F: what the classes of the batch's tasks have in common, (truth, truth)."""
+        """F: the Gram matrix of the predictions for the batch's tasks, (truth, truth)."""
         probability = self.net.log_truth(batch.x).exp()
         return probability.T @ probability
 
     def workers(self) -> Tensor:
-        """W: what the truths have in common over all workers, (truth, truth)."""
+        """W: the Gram matrix of truths over all workers' matrices, (truth, truth)."""
         noise = self.noise_as(WorkerConfusionNet, "WorkerConfusion()")
         table = torch.softmax(noise.raw.weight[:-1], dim=-1)  # (worker, truth, label)
         return torch.einsum("wkl,wml->km", table, table)
 
 
 def minus_log_volume(gram: Tensor) -> Tensor:
-    """``-log det`` of a Gram matrix; 0 where that is not a number or more than ``MOST``."""
+    """Return ``-log det`` of a Gram matrix; 0 if it is not a number or above ``MOST``."""
     sign, size = torch.linalg.slogdet(gram.detach())
     sound = (sign > 0) & torch.isfinite(size) & (-size <= MOST)
-    # Swapped before the logarithm and not after it: a gradient that is not a number stays one
-    # even when it is multiplied by nothing.
+    # Replaced before the logarithm and not after it: a gradient that is not a number stays one
+    # even if multiplied by 0.
     safe = torch.where(sound, gram, torch.eye(len(gram), dtype=gram.dtype, device=gram.device))
     return -torch.linalg.slogdet(safe).logabsdet

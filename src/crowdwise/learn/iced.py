@@ -54,7 +54,7 @@ from crowdwise.nets.modules import MLP, build_network
 from crowdwise.nets.training import Training
 from crowdwise.typing import Floats, Ints, RandomState
 
-# All that the paper leaves open is ours: rounds, epochs, step sizes and the decoder's training.
+# Whatever the paper leaves open is our choice: rounds, epochs, step sizes, decoder training.
 PAPER: dict[str, Any] = {
     "warm_up": StagedWarmUp(epochs=5),
     "aggregator": HardDawidSkene(),
@@ -72,49 +72,50 @@ class ICED(CrowdClassifier):
     """Learn a classifier from a crowd whose classes differ much in size.
 
     A network warms up on majority votes, ending with the tasks that workers agree on most. Then,
-    round by round: new tasks of the rare classes are generated between real ones in the network's
+    in each round, new tasks of the rare classes are generated between real ones in the network's
     embedding, and labeled as each worker labels tasks nearby; an aggregator infers the truths of
-    real and new tasks together; and the network trains on all of them. Every class below the
-    largest is filled up, however many there are, and not every worker needs to label every task.
+    real and new tasks together; and the network trains on all of them. Every class smaller than
+    the largest is filled up, however many there are, and not every worker needs to label every
+    task.
 
     Parameters
     ----------
     truth : MLP, "linear", torch.nn.Sequential or function, optional
-        The network; its last layer must be linear, and what goes into that layer is the
+        The network; its last layer must be linear, and the input of that layer is the
         embedding. ``MLP()``, with 128 hidden units, if not given.
     warm_up : WarmUp, optional
-        Which tasks the network learns from first: ``StagedWarmUp()``, ``CertainWarmUp()`` (the
+        The tasks that the network learns from first: ``StagedWarmUp()``, ``CertainWarmUp()`` (the
         paper's Trad-II), ``FullWarmUp()`` (Trad-I) or ``NoWarmUp()``; the first if not given.
     aggregator : Aggregator, optional
-        What infers truths; ``HardDawidSkene()`` as in the paper if not given.
+        Infers truths; ``HardDawidSkene()`` as in the paper if not given.
     generator : CrowdSMOTE, optional
         How tasks and their labels are generated; ``CrowdSMOTE()`` if not given.
     decoder : Decoder, optional
-        How new tasks get features: ``Autoencoder()``, ``Interpolation()``, or ``LastLayerOnly()``
-        for none; the first if not given.
+        Provides features of new tasks: ``Autoencoder()``, ``Interpolation()``, or
+        ``LastLayerOnly()`` for none; the first if not given.
     rounds : int, default=30
-        Most rounds; 0 leaves the network as warmed up. Where neither ``training`` nor any part
-        is given, the labels of held-out tasks decide whether there is a round at all: with
-        ``ICED.recipe("network")``; without, as a penalized linear network whose predictions
+        Maximum number of rounds; 0 leaves the network as warmed up. If neither ``training`` nor
+        any part is given, the labels of held-out tasks decide whether there are rounds at all:
+        with ``ICED.recipe("network")``; without, as a penalized linear network whose predictions
         are each task's class prior (see :class:`crowdwise.learn.Raykar`); or as one that learns
-        majority votes. What comes later must be better by more than one standard error.
+        majority votes. Later options must be better by more than one standard error.
     tol : float, default=0
         Stop once the network's predictions change for no more than this share of the tasks
-        in each of five rounds in a row.
+        in each of five successive rounds.
     targets : {"hard", "soft"}, default="hard"
         Whether the network learns the most probable class of each task, or its
         distribution.
     class_prior : {"aggregator", "network"}, default="aggregator"
         P(truth) before the labels are seen: the aggregator's, the same for all tasks, as
-        in the paper; or what the network predicts for each task, so that features count in
-        the truths. The latter is far more accurate where labels alone are not enough.
+        in the paper; or the network's prediction for each task, so that features inform
+        the truths. The latter is far more accurate if labels alone are not enough.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train in each round; ``ICED.default_training`` if not given. Restarts are
-        run one after the other, and chosen by labels held out from all of it.
+        run one after another, and chosen by labels held out from the whole run.
     random_state : int or RandomState, optional
-        Determines starts, batches, new tasks and their labels, and held-out labels.
+        Random seed of initialization, batches, new tasks and their labels, and held-out labels.
 
     Attributes
     ----------
@@ -136,9 +137,9 @@ class ICED(CrowdClassifier):
         label of w on it = one of the labels of w on real tasks nearby
         S is the certainty of a task
 
-    Where the paper says nothing: the optimizer starts anew in every stage and round, without the
-    moments of the last; and with ``Autoencoder()`` the decoder is pre-trained together with the
-    network's body, so that the warm-up starts from an autoencoder.
+    Two points that the paper leaves open: the optimizer restarts in every stage and round,
+    without the moments of the last; and with ``Autoencoder()`` the decoder is pretrained together
+    with the network's body, so that the warm-up starts from an autoencoder.
 
     Works when the rare class has at least a few dozen tasks, and workers recognize it better
     than by chance. ``ICED.recipe("network")`` is the more stable choice.
@@ -227,7 +228,7 @@ class ICED(CrowdClassifier):
         self.random_state = random_state
 
     def _run(self, net: EmbeddingNet, crowd: Crowd, patience: int | None) -> Run:
-        """Algorithm 1, from an untrained network on."""
+        """Run Algorithm 1 on an untrained network."""
         warm_up = self.default_warm_up if self.warm_up is None else self.warm_up
         generator = self.default_generator if self.generator is None else self.generator
         decoder = self.default_decoder if self.decoder is None else self.decoder
@@ -270,7 +271,7 @@ class ICED(CrowdClassifier):
             label = choose(posterior, net.rng)
         return Truths(np.where(labeled, label, -1), clamp(posterior, gold), confusion)
 
-    # -- what the base asks for --------------------------------------------------------------
+    # -- the base class's hooks --------------------------------------------------------------
 
     @property
     def _chooses(self) -> bool:
@@ -284,7 +285,7 @@ class ICED(CrowdClassifier):
         gold: Ints | None,
         rng: np.random.RandomState,
     ) -> tuple[CrowdObjective, History, Search]:
-        """Do EM, and generate tasks, only if that predicts labels of held-out tasks better."""
+        """Use EM, and generate tasks, only if that predicts labels of held-out tasks better."""
         rounds = min(self.rounds, ICED.recipes["network"]["rounds"])
         generating = ICED.recipe("network", scale=self.scale, rounds=rounds)
         rivals = Rivals(data, votes, gold, self.scale)
@@ -297,7 +298,7 @@ class ICED(CrowdClassifier):
         return self._linear(plain, data, votes), History([[-v] for v in objective]), search
 
     def _linear(self, plain: LinearLearner, data: CrowdData, votes: Annotations) -> CrowdObjective:
-        """What was learned without a new task, as a network."""
+        """Return what was learned without new tasks, as a network."""
         one = copy.copy(self)
         one.truth = "linear"
         net = one._member(data).net
@@ -337,7 +338,7 @@ class ICED(CrowdClassifier):
         settings: Training,
         rng: np.random.RandomState,
     ) -> tuple[CrowdObjective, History]:
-        # Random numbers go to tasks and workers by what they are, not by their place.
+        # Random numbers are assigned to tasks and workers by content, not by position.
         order = order_by_features(data)
         votes, gold = votes[order], None if gold is None else gold[order]
         who = order_by_labels(votes)
@@ -355,7 +356,7 @@ class ICED(CrowdClassifier):
         return self._keep(runs[history.best], data, np.argsort(order), np.argsort(who)), history
 
     def _keep(self, run: Run, data: CrowdData, task: Ints, worker: Ints) -> CrowdObjective:
-        """Set what a run found; ``task`` and ``worker`` are where each stands in it."""
+        """Store the results of a run; ``task`` and ``worker`` are the positions in it."""
         self.truths_ = np.stack(run.truths)[:, task]
         self.n_new_ = np.array(run.n_new, dtype=np.int64).reshape(-1, data.n_classes)
         net, best = run.net.net, run.best
@@ -365,7 +366,7 @@ class ICED(CrowdClassifier):
 
 
 class Inferred(CrowdObjective):
-    """A network beside truths that were inferred without it."""
+    """A network with truths that were inferred without it."""
 
     target: Tensor
 
@@ -387,7 +388,7 @@ class KnowsConfusion(Protocol):
 def hold_out(
     votes: Annotations, settings: Training, rng: np.random.RandomState
 ) -> tuple[Annotations, Annotations | None]:
-    """Annotations to learn from, and those to choose the round and the restart by."""
+    """Split off annotations by which to choose the round and the restart."""
     if not holds_out(settings) or votes.n_annotations < 2:
         return votes, None
     out = np.zeros(votes.n_annotations, dtype=bool)
@@ -397,7 +398,7 @@ def hold_out(
 
 
 def label_each(truth: Ints, n_classes: int, soft: Floats | None = None) -> Annotations:
-    """One label per task that has a truth, by a single worker."""
+    """Return one label per task with a truth, by a single worker."""
     known = truth >= 0
     if soft is not None:
         soft = normalize(soft[known].astype(np.float32))
@@ -413,7 +414,7 @@ def label_each(truth: Ints, n_classes: int, soft: Floats | None = None) -> Annot
 
 
 def join(votes: Annotations, new: Annotations) -> Annotations:
-    """The real annotations, then those of new tasks."""
+    """Return the real annotations, followed by those of new tasks."""
     weight, soft = votes.weight, votes.soft
     if weight is not None:
         weight = np.append(weight, np.ones(new.n_annotations, dtype=np.float32))
@@ -433,7 +434,7 @@ def join(votes: Annotations, new: Annotations) -> Annotations:
 
 
 def order_by_features(data: CrowdData) -> Ints:
-    """Tasks in the order of some of their features, whatever order they came in."""
+    """Order tasks by some of their features, whatever order they came in."""
     x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
     x = x.flatten(1) if x.ndim > 1 else x[:, None]
     some = x[:, :: max(1, x.shape[1] // 32)].cpu().numpy()
@@ -441,7 +442,7 @@ def order_by_features(data: CrowdData) -> Ints:
 
 
 def order_by_labels(votes: Annotations) -> Ints:
-    """Workers by how much and what they label, whatever order they came in."""
+    """Order workers by how much and what they label, whatever order they came in."""
     weight = np.ones(votes.n_annotations) if votes.weight is None else votes.weight
     task, label, n = votes.task + 1.0, votes.label + 1.0, votes.n_workers
     keys = (weight * task**2, weight * task * label, weight)
@@ -449,7 +450,7 @@ def order_by_labels(votes: Annotations) -> Ints:
 
 
 def columns(runs: list[list[float]]) -> list[list[float]]:
-    """Values per epoch of each run, one row per epoch; nan once a run has stopped."""
+    """Return values per epoch of each run, one row per epoch; NaN once a run has stopped."""
     longest = max(map(len, runs))
     padded = [[*run, *[float("nan")] * (longest - len(run))] for run in runs]
     return [list(row) for row in zip(*padded, strict=True)]

@@ -1,4 +1,4 @@
-"""Parts of ICED: how it warms up, how new tasks get features, its network and its run."""
+"""Parts of ICED: warm-ups, features of new tasks, its network and its run."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from crowdwise.nets.modules import MLP, Standardize
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Floats, Ints
 
-N_LEVELS = 3  # of certainty, in the paper's warm-up
-STEADY = 5  # rounds in a row without a change that end a run
+N_LEVELS = 3  # levels of certainty in the paper's warm-up
+STEADY = 5  # successive rounds without a change that end a run
 
 
 class WarmUp(Part):
-    """The part of ICED that says which tasks the network learns from first, and how long."""
+    """The part of ICED that decides which tasks the network learns from first, and how long."""
 
     _parameter_constraints: ClassVar[Constraints] = {
         "epochs": [at_least(0)],
@@ -45,7 +45,7 @@ class WarmUp(Part):
 
     @abstractmethod
     def stages(self, votes: Annotations, labeled: Array) -> list[Array]:
-        """Which tasks each stage learns from, of those that are labeled."""
+        """Return the labeled tasks that each stage learns from."""
 
 
 class StagedWarmUp(WarmUp):
@@ -54,7 +54,7 @@ class StagedWarmUp(WarmUp):
     Parameters
     ----------
     epochs : int, default=5
-        Epochs of each stage.
+        Epochs per stage.
     floor : float, default=0.05
         See :func:`crowdwise.evaluate.certainty`.
     """
@@ -107,7 +107,7 @@ class FullWarmUp(WarmUp):
 
 
 class NoWarmUp(WarmUp):
-    """Begin with the first round."""
+    """Start with the first round."""
 
     _parameter_constraints = {}
     epochs = 0
@@ -124,20 +124,20 @@ class Decoder(Part):
 
     @abstractmethod
     def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Tensor:
-        """Rows for the real tasks and the new ones."""
+        """Return rows for the real tasks and the new ones."""
 
 
 class Autoencoder(Decoder):
-    """Features of new tasks come from a decoder of the network's embedding.
+    """Decodes features of new tasks from the network's embedding.
 
-    It is pre-trained with the network's body as its encoder.
+    It is pretrained with the network's body as its encoder.
 
     Parameters
     ----------
     epochs : int, default=10
-        Epochs of the decoder each time.
+        Epochs of the decoder each time it is trained.
     refit : bool, default=True
-        Whether it is trained again in each round, to keep up with the network.
+        Whether it is trained again in each round, to follow the network.
     """
 
     _parameter_constraints = {"epochs": [at_least(0)], "refit": ["boolean"]}
@@ -157,7 +157,7 @@ class Autoencoder(Decoder):
 
 
 class Interpolation(Decoder):
-    """Features of a new task mix those of the two tasks that it lies between."""
+    """Mixes the features of the two tasks that a new task lies between."""
 
     def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Tensor:
         flat = net.x.flatten(1).cpu().numpy()
@@ -165,14 +165,14 @@ class Interpolation(Decoder):
 
 
 class LastLayerOnly(Decoder):
-    """New tasks get no features: only the network's last layer learns from their embedding."""
+    """Gives new tasks no features: only the network's last layer learns from their embedding."""
 
     def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Tensor:
         return net.stack(net.x.new_tensor(new.X), embedded=True)
 
 
 class EmbeddingNet:
-    """A network with the tasks it learns from, some of them real and some only embeddings.
+    """A network with the tasks it learns from, some real and some only embeddings.
 
     Attributes
     ----------
@@ -197,26 +197,26 @@ class EmbeddingNet:
 
     @torch.no_grad()
     def embed(self) -> Floats:
-        """Where the real tasks lie, (task, dimension)."""
+        """Return the embeddings of the real tasks, (task, dimension)."""
         self.net.eval()
         return self.body(self.net.scaler(self.x)).flatten(1).cpu().numpy()
 
     @torch.no_grad()
     def log_proba(self, new: Floats) -> Floats:
-        """Log P(truth | features) of the real tasks, then of new ones by their embedding."""
+        """Return log P(truth | features) of the real tasks, then of new ones by embedding."""
         self.net.eval()
         logits = self.net.truth(self.net.scaler(self.x)), self.head(self.x.new_tensor(new))
         return torch.cat(logits).double().log_softmax(dim=-1).cpu().numpy()
 
     @torch.no_grad()
     def predict(self) -> Ints:
-        """Most probable class of each real task."""
+        """Return the most probable class of each real task."""
         self.net.eval()
         return self.net.log_truth(self.x).argmax(dim=-1).cpu().numpy()
 
     @torch.no_grad()
     def label_loss(self, votes: Annotations, confusion: Floats) -> float:
-        """Negative log-likelihood of labels on the real tasks, per annotation."""
+        """Return the negative log-likelihood of labels on the real tasks, per annotation."""
         self.net.eval()
         batch = as_data(self.features, votes, None, self.x.device).whole()
         tables = torch.as_tensor(confusion).to(batch.x).log()  # (worker, truth, label)
@@ -224,7 +224,7 @@ class EmbeddingNet:
         return -float(per_annotation(self.net.log_truth(batch.x), score, batch))
 
     def learn(self, rows: Tensor, labels: Annotations, epochs: int) -> int:
-        """Train on rows with one label each; return how many epochs that took."""
+        """Train on rows with one label each; returns the number of epochs."""
         if not labels.n_annotations or not epochs or self.interrupted:
             return 0
         data = as_data(Features(rows), labels, None, rows.device)
@@ -236,7 +236,7 @@ class EmbeddingNet:
         return len(history.loss)
 
     def reconstruct(self, votes: Annotations, epochs: int, *, body: bool) -> None:
-        """Train the decoder to give features back; with ``body``, the embedding along with it."""
+        """Train the decoder to reconstruct features; with ``body``, train the embedding too."""
         data = as_data(self.features, votes, None, self.x.device)
         whole = Reconstruction(self.net, self.body, self.decoder, data)
         step = loss_of if body else Reconstruction.decoder_loss
@@ -245,22 +245,22 @@ class EmbeddingNet:
 
     @torch.no_grad()
     def decode(self, embedded: Floats) -> Tensor:
-        """Features of embeddings; themselves where the network has no other layer."""
+        """Return features of embeddings, or these themselves if there is no other layer."""
         z = self.x.new_tensor(embedded)
         return unscale(self.net.scaler, self.decoder.eval()(z) if len(self.body) else z)
 
     def stack(self, new: Tensor | None = None, *, embedded: bool = False) -> Tensor:
-        """Rows to learn from: the real tasks, then new ones as features or as embeddings."""
+        """Return rows to learn from: the real tasks, then new ones as features or embeddings."""
         flat = self.x.flatten(1)
         return self.rows.stack(flat, flat[:0] if new is None else new, embedded)
 
     def state(self) -> dict[str, Tensor]:
-        """A copy of all that the network has learned."""
+        """Return a copy of everything that the network has learned."""
         return copy.deepcopy(self.net.state_dict())
 
 
 class CrossEntropy(CrowdObjective):
-    """Minus log P(label | features), where labels are taken for truths."""
+    """Minus log P(label | features), with labels treated as truths."""
 
     def loss(self, batch: Batch) -> Tensor:
         log_truth, label = self.net.log_truth(batch.x)[batch.at], batch.label
@@ -269,7 +269,7 @@ class CrossEntropy(CrowdObjective):
 
 
 class Reconstruction(CrowdObjective):
-    """Mean squared error of scaled features, decoded from their embedding."""
+    """Mean squared error of scaled features decoded from their embedding."""
 
     by = "task"
 
@@ -284,7 +284,7 @@ class Reconstruction(CrowdObjective):
         return (self.decoder(self.body(x)) - x.flatten(1)).square().mean()
 
     def decoder_loss(self, batch: Batch) -> Tensor:
-        """The same, which trains the decoder alone."""
+        """Return the same loss, which trains only the decoder."""
         x = self.net.scaler(batch.x)
         with torch.no_grad():
             embedded = self.body(x)
@@ -292,7 +292,7 @@ class Reconstruction(CrowdObjective):
 
 
 class MixedRows(nn.Module):
-    """Logits of rows that hold features or, where the last column is 1, an embedding."""
+    """Logits of rows that have features or, if the last column is 1, an embedding."""
 
     def __init__(
         self, scaler: nn.Module, body: nn.Sequential, head: nn.Linear, shape: tuple[int, ...]
@@ -307,7 +307,7 @@ class MixedRows(nn.Module):
         return torch.where(rows[:, -1:] > 0, self.head(rows[:, :n_embedded]), real)
 
     def stack(self, real: Tensor, new: Tensor, embedded: bool) -> Tensor:
-        """Rows for real and new tasks, the latter given as features or as embeddings."""
+        """Return rows for real and new tasks, the latter as features or as embeddings."""
         width = max(real.shape[1], self.head.in_features) + 1
         rows = real.new_zeros(len(real) + len(new), width)
         rows[: len(real), : real.shape[1]] = real
@@ -318,9 +318,9 @@ class MixedRows(nn.Module):
 
 @dataclass(frozen=True)
 class Truths:
-    """What was inferred: truths of real tasks, then of new ones, and what workers are like."""
+    """Inferred truths of real tasks, then of new ones, and workers' confusion matrices."""
 
-    label: Ints  # (task,): class number, -1 where nothing is known
+    label: Ints  # (task,): class number, -1 if unknown
     posterior: Floats  # (task, class)
     confusion: Floats  # (worker, truth, label)
 
@@ -335,24 +335,24 @@ class Crowd:
 
     @property
     def labeled(self) -> Array:
-        """Which tasks have a label or a known truth."""
+        """Return which tasks have a label or a known truth."""
         labeled = self.votes.votes().sum(axis=1) > 0
         return labeled if self.gold is None else labeled | (self.gold >= 0)
 
     def majority(self, rng: np.random.RandomState) -> Truths:
-        """Majority votes for truths, ties broken at random."""
+        """Return majority votes as truths, with ties broken at random."""
         posterior = clamp(self.votes.shares(), self.gold)
         confusion = pooled_confusion(self.votes, posterior)
         return Truths(choose(posterior, rng), posterior, confusion)
 
     def of_real(self, truths: Truths) -> Ints:
-        """Truths of the real tasks alone."""
+        """Return the truths of the real tasks only."""
         return truths.label[: self.votes.n_tasks]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A network, and what was inferred beside it."""
+    """A network, with the truths inferred at the same time."""
 
     value: float  # negative log-likelihood of held-out labels
     state: dict[str, Tensor]
@@ -361,7 +361,7 @@ class Snapshot:
 
 
 class Run:
-    """The course of one run: what each round found, the best of them, and when to stop."""
+    """The course of a run: the results of each round, the best of them, and when to stop."""
 
     best: Snapshot
 
@@ -373,26 +373,26 @@ class Run:
         self.value, self.waited, self.steady = np.inf, 0, 0
 
     def learn(self, rows: Tensor, labels: Annotations, epochs: int, truths: Truths) -> None:
-        """Train the network, and measure it on held-out labels."""
+        """Train the network, and evaluate it on held-out labels."""
         done = self.net.learn(rows, labels, epochs)
         if done:
             self.value = self.measure(truths)
             self.held_out += [self.value] * done
 
     def measure(self, truths: Truths) -> float:
-        """Negative log-likelihood of held-out labels; the last loss where there are none."""
+        """Return the held-out negative log-likelihood; the last loss if nothing is held out."""
         if self.crowd.held is None:
             return self.net.loss[-1] if self.net.loss else np.inf
         return self.net.label_loss(self.crowd.held, truths.confusion)
 
     def start(self, truths: Truths) -> None:
-        """Take down the state before the first round."""
+        """Record the state before the first round."""
         self.truths.append(self.crowd.of_real(truths))
         self.value, self.predicted = self.measure(truths), self.net.predict()
         self.best = self.snapshot(truths)
 
     def ends(self, truths: Truths, new: NewTasks) -> bool:
-        """Take down a round; whether it was the last one."""
+        """Record a round; returns whether it was the last one."""
         self.truths.append(self.crowd.of_real(truths))
         self.n_new.append(np.bincount(new.truth, minlength=self.crowd.votes.n_classes))
         better = self.value < self.best.value
@@ -406,25 +406,25 @@ class Run:
         return self.net.interrupted or out_of_patience or self.steady >= STEADY
 
     def snapshot(self, truths: Truths) -> Snapshot:
-        """What is kept of this round, should it turn out the best."""
+        """Return what is kept of this round, in case it is the best."""
         posterior = truths.posterior[: self.crowd.votes.n_tasks]
         return Snapshot(self.value, self.net.state(), posterior, truths.confusion)
 
 
 def choose(posterior: Floats, rng: np.random.RandomState) -> Ints:
-    """The best class of each task, a random one of tied ones."""
+    """Return the best class of each task, a random one of tied ones."""
     best = tied(posterior)
     return np.where(best, rng.random_sample(best.shape), -1.0).argmax(axis=1)
 
 
 def cut(truth: nn.Module) -> tuple[nn.Sequential, nn.Linear]:
-    """The layers up to the embedding, and the last one, which share the network's weights."""
+    """Return the layers up to the embedding, and the last one; they share the weights."""
     parts = list(truth.children()) if isinstance(truth, nn.Sequential) else []
     last = parts[-1] if parts else None
     if not isinstance(last, nn.Linear):
         raise ParameterError(
             explain(
-                f"The truth model is a {type(truth).__name__} that has no embedding.",
+                f"The truth model is a {type(truth).__name__} without an embedding.",
                 expected="'linear', an MLP, or a torch.nn.Sequential that ends in a Linear layer",
                 fix="choose one of these",
             )
@@ -433,11 +433,11 @@ def cut(truth: nn.Module) -> tuple[nn.Sequential, nn.Linear]:
 
 
 def mirror(body: nn.Sequential, n_embedded: int, n_out: int) -> nn.Module:
-    """A decoder with the linear layers of ``body`` in reverse; one layer if it has no others."""
+    """Make a decoder: the linear layers of ``body`` in reverse; one layer if it has no others."""
     widths = [part.out_features for part in body.modules() if isinstance(part, nn.Linear)]
     return MLP(hidden=tuple(widths[-2::-1])).build(n_embedded, n_out)
 
 
 def unscale(scaler: nn.Module, scaled: Tensor) -> Tensor:
-    """What the scaler would turn into ``scaled``."""
+    """Return what the scaler would turn into ``scaled``."""
     return scaled * scaler.scale + scaler.mean if isinstance(scaler, Standardize) else scaled

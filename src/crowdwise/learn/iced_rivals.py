@@ -1,4 +1,4 @@
-"""What ICED is compared with before it generates tasks: plainer learners of the same labels."""
+"""Alternatives to ICED: simpler learners of the same labels, without generated tasks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from crowdwise.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class Rivals:
-    """Linear learners from majority votes and by EM, on the data that ICED is to learn from."""
+    """Linear learners from majority votes and by EM, on ICED's data."""
 
     data: CrowdData
     votes: Annotations
@@ -36,9 +36,9 @@ class Rivals:
     def challenge(
         self, generating: Learner, rounds: int, rng: np.random.RandomState
     ) -> tuple[LinearLearner | None, Search]:
-        """The plainest that predicts the labels of held-out tasks about as well as the best.
+        """Return the simplest learner that predicts held-out labels about as well as the best.
 
-        None stands for ``generating``, an ICED that generates tasks in so many rounds.
+        None stands for ``generating``, an ICED that generates tasks for this many rounds.
         """
         fold, votes = deal(self.data, rng), self.votes
         generating.set_params(random_state=int(rng.randint(2**31 - 1)))
@@ -76,7 +76,7 @@ class Rivals:
 
 
 def task_evidence(model: Learner, rows: Tensor, votes: Annotations) -> Floats:
-    """Log-likelihood of each task's labels, every one on its own."""
+    """Return the log-likelihood of each task's labels, each on its own."""
     proba = model._label_proba(rows, votes.task.copy(), votes.worker.copy())
     given = np.eye(votes.n_classes)[votes.label] if votes.soft is None else votes.soft
     weight = 1.0 if votes.weight is None else votes.weight

@@ -1,4 +1,4 @@
-"""Folds of tasks whose labels stay unseen by what is learned about them."""
+"""Folds of tasks whose labels are never seen by what is learned about them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ N_BAGS = 16
 
 @dataclass(frozen=True)
 class Folds:
-    """Tasks dealt out to folds.
+    """Tasks distributed over folds.
 
     For each fold there is a world without its labels, in which truths are inferred and
-    regressions learned: what these say about the tasks of the fold, no label of the fold has
-    ever touched, however many rounds there were. Inside a world, one more fold is left out
-    at a time, since a task's own label must not come back to it as what its features say.
+    regressions learned: their predictions for the tasks of the fold have never been touched by
+    its labels, however many rounds there were. Inside a world, one more fold at a time is left
+    out, since a task's own label must not return to it through its features.
     """
 
     votes: Annotations
@@ -38,9 +38,9 @@ class Folds:
     def deal(
         cls, votes: Annotations, gold: Ints | None, key: Floats, n: int, rng: np.random.RandomState
     ) -> Self:
-        """Tasks in a row, those of a class together and then by their key, n at a time.
+        """Distribute sorted tasks, those of a class together and then by key, n at a time.
 
-        So each fold has its share of all that differs, and the order of the tasks is forgotten.
+        So each fold has its share of every class, and the order of the tasks has no effect.
         """
         likely = clamp(votes.shares(), gold).argmax(axis=1)
         row = np.lexsort((key, likely, find_counting(votes, gold)))
@@ -52,46 +52,46 @@ class Folds:
 
     @cached_property
     def labeled(self) -> Array:
-        """Which tasks have a label that counts, or a known truth."""
+        """Return which tasks have a label that counts, or a known truth."""
         return find_counting(self.votes, self.gold)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """All (world, fold left out in it); in a world of its own only one is left out."""
+        """List all (world, fold left out in it); in a fold's own world only one is left out."""
         return [(f, g) for f in range(self.n_folds) for g in range(self.n_folds)]
 
     def infer(self, prior: Floats | None, hidden: int | None = None) -> Floats:
-        """P(truth | labels, prior) of each task, without the labels of the hidden fold."""
+        """Return P(truth | labels, prior) of each task, without the labels of the hidden fold."""
         votes, gold = self.without(hidden)
         return infer_in_bags(votes, gold, self.bags, prior)
 
     def without(self, hidden: int | None) -> tuple[Annotations, Ints | None]:
-        """Labels and known truths of the tasks that are not in the hidden fold."""
+        """Return labels and known truths of the tasks that are not in the hidden fold."""
         if hidden is None:
             return self.votes, self.gold
         votes = self.votes.filter(self.fold[self.votes.task] != hidden)
         return votes, None if self.gold is None else np.where(self.fold == hidden, -1, self.gold)
 
     def one_world(self, posterior: Floats, *, left_out: bool = True) -> Problem:
-        """A regression for each fold left out, or one on all tasks, from one posterior."""
+        """Make a regression for each fold left out, or one on all tasks, from one posterior."""
         groups = [{fold} for fold in range(self.n_folds)] if left_out else [set[int]()]
         target = np.zeros(len(groups), dtype=np.int64)
         return Problem(posterior[None].astype(np.float32), target, self.weigh(groups))
 
     def all_worlds(self, posteriors: Floats) -> Problem:
-        """A regression for each pair, on the posteriors of each world, (world, task, class)."""
+        """Make a regression for each pair, on each world's posterior, (world, task, class)."""
         target = np.array([world for world, _ in self.pairs])
         weight = self.weigh([set(pair) for pair in self.pairs])
         return Problem(posteriors.astype(np.float32), target, weight)
 
     def weigh(self, left_out: list[set[int]]) -> Floats:
-        """The same for every labeled task that is not left out, (task, group)."""
+        """Weight every labeled task that is not left out equally, (task, group)."""
         weight = np.stack([~np.isin(self.fold, list(out)) for out in left_out], axis=1)
         weight = (weight & self.labeled[:, None]).astype(np.float32)
         return weight / np.maximum(weight.sum(axis=0), 1.0)
 
     def likelihood(self, posterior: Floats, hidden: int | None = None) -> Floats:
-        """P(labels | truth) of each task up to a factor, (task, truth).
+        """Return P(labels | truth) of each task up to a factor, (task, truth).
 
         Workers are counted on tasks of other folds, and never on those of the hidden one.
         """
@@ -113,13 +113,13 @@ class Folds:
 
 
 def find_counting(votes: Annotations, gold: Ints | None) -> Array:
-    """Which tasks have a label that counts, or a known truth."""
+    """Return which tasks have a label that counts, or a known truth."""
     labeled = find_labeled(votes)
     return labeled if gold is None else labeled | (gold >= 0)
 
 
 def sum_over_labels(votes: Annotations, tables: Floats) -> Floats:
-    """Sum of ``tables[worker, truth, label]`` over the labels of each task, (task, truth)."""
+    """Sum ``tables[worker, truth, label]`` over the labels of each task, (task, truth)."""
     by_cell = np.ascontiguousarray(tables.swapaxes(1, 2)).reshape(-1, votes.n_classes)
     summed: Floats = votes.cells.matrix(0, votes.n_tasks, len(by_cell)) @ by_cell
     return summed

@@ -17,7 +17,7 @@ from crowdwise.nets.modules import NetworkLike, build_network
 
 @dataclass(frozen=True)
 class ByLabel:
-    """How networks for several label names are made of one.
+    """How a network is extended to several label names.
 
     ``heads`` is ``"per_label"`` for a head each, or ``"embedding"`` for a vector of the label
     name beside the features.
@@ -28,24 +28,24 @@ class ByLabel:
     features: Tensor | None  # of the label names
 
     def front(self, scaler: nn.Module) -> nn.Module:
-        """What all networks read: features, and the name's number or the one vector it has."""
+        """Return the common input of all networks: features, and the name's number or vector."""
         if self.heads == "per_label":
             return scaler
         return WithLabelVectors(scaler, LabelVectors(self.n_names, EMBEDDING, self.features))
 
     @property
     def size(self) -> int:
-        """How many of the last columns, as networks read them, are about the label name."""
+        """Number of last columns, as seen by networks, that represent the label name."""
         return 1 if self.heads == "per_label" else EMBEDDING
 
     def build(self, kind: NetworkLike, n_in: int | None, n_out: int) -> nn.Module:
-        """A network on features, the last of which is the number of a label name."""
+        """Build a network on features, the last of which is the number of a label name."""
         if n_in is None:
             raise ParameterError("LIAML needs rows of numbers.\n  fix:      flatten X")
         return self.wrap(lambda width, size: build_network(kind, width, size), n_in - 1, n_out)
 
     def wrap(self, body: Callable[[int, int], nn.Module], width: int, n_out: int) -> nn.Module:
-        """A network from ``width`` features and a label name to ``n_out`` numbers."""
+        """Build a network from ``width`` features and a label name to ``n_out`` numbers."""
         if self.heads == "per_label":
             return LabelHeads(body(width, EMBEDDING), self.n_names, EMBEDDING, n_out)
         return body(width + EMBEDDING, n_out)
@@ -53,7 +53,7 @@ class ByLabel:
 
 @dataclass(eq=False, repr=False)
 class PairTensors(DifficultyTensors):
-    """LIA's tensors, where difficulty and competence depend on the label name too."""
+    """LIA's tensors, with difficulty and competence that also depend on the label name."""
 
     labels: ByLabel = ByLabel("per_label", 1, None)
 
@@ -68,7 +68,7 @@ class PairTensors(DifficultyTensors):
 
 
 class LabelHeads(nn.Module):
-    """A body that all label names share, then a linear head for each."""
+    """A body shared by all label names, followed by a linear head for each."""
 
     def __init__(self, body: nn.Module, n_names: int, size: int, n_out: int) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class LabelVectors(nn.Module):
 
 
 class WithLabelVectors(nn.Module):
-    """Scaled features, with the vector of the label name in place of its number."""
+    """Scaled features, with the label name's vector instead of its number."""
 
     def __init__(self, scaler: nn.Module, vectors: LabelVectors) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class WithLabelVectors(nn.Module):
 
 
 class PairCompetence(nn.Module):
-    """Competence of a worker in a label name."""
+    """Competence of a worker for a label name."""
 
     def __init__(self, worker: nn.Module, head: nn.Module) -> None:
         super().__init__()
@@ -125,9 +125,9 @@ class PairCompetence(nn.Module):
 
 
 class PairTensorsNet(TensorsNet):
-    """LIA's tensors, where competence depends on the label name too."""
+    """LIA's tensors, with competence that also depends on the label name."""
 
-    label_size = 1  # columns about the label name
+    label_size = 1  # columns for the label name
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
         competence = self.competence(worker, x[at, -self.label_size :])
@@ -137,9 +137,9 @@ class PairTensorsNet(TensorsNet):
 def average_by_name(
     table: Tensor, posterior: Tensor, name: Tensor, worker: Tensor, sizes: tuple[int, int]
 ) -> Tensor:
-    """Average of the rows' tables by posterior, (name, worker, truth, label).
+    """Average the rows' matrices by posterior, (name, worker, truth, label).
 
-    Cells without a row get the average of all workers' rows of the name.
+    Cells without a row get the average of all workers' rows for the name.
     """
     n_names, n_workers = sizes
     cell = name * n_workers + worker

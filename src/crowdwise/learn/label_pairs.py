@@ -1,4 +1,4 @@
-"""Several yes-or-no labels of one task, as pairs of a task and a label name."""
+"""Several yes-or-no labels of a task, as pairs of task and label name."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Floats, GoldL
 
 @dataclass(frozen=True)
 class PairFeatures(Features):
-    """Features of pairs: those of the task, and at the end the number of the label name.
+    """Features of pairs: those of the task, followed by the number of the label name.
 
-    The pairs are all there are, or those whose numbers are in ``order``.
+    All pairs are included, or those whose numbers are in ``order``.
     """
 
     n_names: int = 1
@@ -59,9 +59,9 @@ class Pairs:
 
 
 def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = None) -> Pairs:
-    """Take ``{label name: annotations}``, or a long frame with the label name in ``column``.
+    """Convert ``{label name: annotations}``, or a long frame with label names in ``column``.
 
-    Tasks are those of any label name. ``names`` are the label names there may be, if known.
+    The tasks of all label names are combined. ``names`` are the possible label names, if known.
     """
     parts = _parts(annotations, column)
     found = as_names(list(parts))
@@ -72,7 +72,7 @@ def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = No
             explain(
                 f"There are annotations of an unknown label name, {found[number.argmin()]!r}.",
                 expected=f"one of {listing(names)}",
-                fix="leave these annotations out, or name the label in fit",
+                fix="leave these annotations out, or include the label in fit",
             )
         )
     votes = list(parts.values())
@@ -82,9 +82,9 @@ def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = No
     if len(classes) != 2:
         raise AnnotationError(
             explain(
-                f"The labels take {len(classes)} values: {listing(classes)}.",
+                f"The labels have {len(classes)} values: {listing(classes)}.",
                 expected="two, such as 0 and 1: whether a label name applies or not",
-                fix="declare both with classes=[…] where nobody used one of them",
+                fix="if nobody used one of the two, declare both with classes=[…]",
             )
         )
     stacked = _stack(votes, number, (tasks, workers, classes), len(names))
@@ -92,7 +92,7 @@ def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = No
 
 
 def as_pair_gold(gold: GoldLike, pairs: Pairs) -> dict[int, Hashable]:
-    """Known truths by pair, from ``{label name: {task: truth}}`` or a frame tasks x names."""
+    """Return known truths by pair, from ``{label name: {task: truth}}`` or tasks x names."""
     table = pd.DataFrame(gold)
     row = locate(pairs.tasks, table.index.to_numpy())
     found: dict[int, Hashable] = {}
@@ -106,7 +106,7 @@ def as_pair_gold(gold: GoldLike, pairs: Pairs) -> dict[int, Hashable]:
 
 
 def are_annotations(y: AnnotationsLike, column: str) -> bool:
-    """Whether these are labels by workers, not truths."""
+    """Return whether these are labels by workers, not truths."""
     if isinstance(y, Mapping) and not hasattr(y, "columns"):
         part = next(iter(y.values()), None)
         nested = isinstance(part, Mapping) and isinstance(next(iter(part.values()), None), Mapping)
@@ -117,7 +117,7 @@ def are_annotations(y: AnnotationsLike, column: str) -> bool:
 def as_truths(
     y: AnnotationsLike, names: pd.Index, n_rows: int, rows: pd.Index | None = None
 ) -> pd.DataFrame:
-    """Truths by row and label name, found by name where ``y`` has names; ``rows`` are X's."""
+    """Return truths by row and label name, matched by name if ``y`` has names."""
     table = pd.DataFrame(y)
     named = isinstance(y, pd.DataFrame | Mapping)
     if not named and table.shape[1] == len(names):
@@ -146,16 +146,16 @@ def share_right(
     classes: Array,
     weight: ArrayLike | None = None,
 ) -> float:
-    """Share of the known truths that were predicted, each row by its weight."""
+    """Return the share of known truths that were predicted, each row by its weight."""
     rows = X.index if isinstance(X, pd.DataFrame) and not _numbered(X.index) else None
     truths = as_truths(y, predicted.columns, len(predicted), rows).to_numpy(dtype=object)
     known = ~pd.isna(truths)
     if not known.any() or not np.isin(truths[known], classes).all():
         raise AnnotationError(
             explain(
-                f"The truths take the values [{listing(pd.unique(truths[known]))}].",
+                f"The truths have the values [{listing(pd.unique(truths[known]))}].",
                 expected=f"{listing(classes)}; NaN where unknown, but not everywhere",
-                fix="write truths as the labels are written",
+                fix="write truths in the same way as labels",
             )
         )
     right = (predicted.to_numpy() == truths) & known
@@ -164,7 +164,7 @@ def share_right(
 
 
 def _in_row_order(table: pd.DataFrame, rows: pd.Index) -> pd.DataFrame:
-    """The rows in this order if they have these names, in their own if they have none of them."""
+    """Put rows in this order if they have these names; leave them if they have none of them."""
     shared = table.index.isin(rows)
     if not shared.any():
         return table
@@ -181,17 +181,17 @@ def _in_row_order(table: pd.DataFrame, rows: pd.Index) -> pd.DataFrame:
 
 
 def label_table(features: FeaturesLike, names: Array) -> Tensor | None:
-    """Features of label names as a tensor, one row each."""
+    """Return features of label names as a tensor, one row each."""
     return None if features is None else named_table(features, names, "label", "label_features")
 
 
 def _numbered(index: pd.Index) -> bool:
-    """Whether an index only counts rows."""
+    """Return whether an index only counts rows."""
     return bool(isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index))))
 
 
 def _parts(annotations: AnnotationsLike, column: str) -> dict[Hashable, Annotations]:
-    """The annotations of each label name."""
+    """Return the annotations of each label name."""
     if isinstance(annotations, Mapping) and not hasattr(annotations, "columns") and annotations:
         return {name: as_annotations(part) for name, part in annotations.items()}
     frame = nw.from_native(annotations, eager_only=True, pass_through=True)
@@ -201,7 +201,7 @@ def _parts(annotations: AnnotationsLike, column: str) -> dict[Hashable, Annotati
                 f"These annotations ({type(annotations).__name__}) do not say which label name "
                 "they are for.",
                 expected=f"{{label name: annotations}}, or a frame with the column {column!r}",
-                fix="name the one there is: {'name': annotations}, or use LIA",
+                fix="give its name: {'name': annotations}, or use LIA",
             )
         )
     if column not in frame.columns:
@@ -209,7 +209,7 @@ def _parts(annotations: AnnotationsLike, column: str) -> dict[Hashable, Annotati
             column,
             where="The frame",
             found=frame.columns,
-            fix="rename the column that says which label a row is about, or set column=…",
+            fix="rename the column of label names, or set column=…",
         )
     return {
         name: as_annotations(frame.filter(nw.col(column) == name).drop(column).to_native())
@@ -218,7 +218,7 @@ def _parts(annotations: AnnotationsLike, column: str) -> dict[Hashable, Annotati
 
 
 def _union(names: list[Array]) -> Array:
-    """All names: in their own order if all lists are alike, else sorted."""
+    """Return all names: in their own order if all lists are equal, else sorted."""
     if all(np.array_equal(names[0], other) for other in names[1:]):
         return names[0]
     return as_names(pd.Index(np.concatenate(names)).unique().sort_values())
@@ -227,7 +227,7 @@ def _union(names: list[Array]) -> Array:
 def _stack(
     votes: list[Annotations], number: Ints, names: tuple[Array, Array, Array], n_names: int
 ) -> Annotations:
-    """All parts in one table, part ``i`` being about the label name ``number[i]``."""
+    """Combine all parts in one table; part ``i`` is about the label name ``number[i]``."""
     tasks, workers, classes = names
     task = [locate(tasks, part.tasks)[part.task].astype(np.int64) for part in votes]
     pair = [n_names * code + of for code, of in zip(task, number, strict=True)]
@@ -249,7 +249,7 @@ def _stack(
 
 
 def _spread(part: Annotations, classes: Array) -> Floats:
-    """Labels as distributions over all classes."""
+    """Return labels as distributions over all classes."""
     wide = np.zeros((part.n_annotations, len(classes)))
     share = np.eye(part.n_classes)[part.label] if part.soft is None else part.soft
     wide[:, locate(classes, part.classes)] = share

@@ -51,7 +51,7 @@ SELU = MLP(hidden=(16, 16, 16, 16), activation="selu")
 
 @dataclass(eq=False, repr=False)
 class DifficultyTensors(NoisePart):
-    """LIA: difficulty of the task plus competence of the worker, in L slots.
+    """LIA: the difficulty of the task plus the competence of the worker, in L slots.
 
     ``P(label l | truth k) ~ sum_m exp(D(x)[k, l, m] + C(w)[k, l, m])``, rows normalized.
     Adds ``difficulty_`` and ``embedding_``; reads ``worker_features``.
@@ -89,7 +89,7 @@ class DifficultyTensors(NoisePart):
 
 
 class DotTensors(DifficultyTensors):
-    """:class:`DifficultyTensors` by the softmax of the inner product over the slots.
+    """:class:`DifficultyTensors`, with the softmax of the inner product over the slots.
 
     The text of the paper suggests it; the authors' code adds logarithms.
     """
@@ -104,44 +104,44 @@ class LIA(CrowdClassifier):
     Worker ``w`` turns truth ``k`` into label ``l`` with probability proportional to
     ``sum_m exp(D(x)[k, l, m] + C(w)[k, l, m])``: a difficulty tensor of the task's features plus
     a competence tensor of the worker. EM starts from each task's share of labels, with warm
-    starts from round to round; then the marginal likelihood is raised directly.
+    starts from round to round; then the marginal likelihood is maximized directly.
 
-    Without features (``fit(None, annotations)``) every task gets a learned embedding, which both
-    networks read: LIA-E.
+    Without features (``fit(None, annotations)``), every task gets a learned embedding, which
+    both networks read: LIA-E.
 
     Parameters
     ----------
     truth : MLP and others, default="auto"
-        Network from features to classes. By "auto" it is linear, and with ``training`` the
+        Network from features to classes. With "auto" it is linear, or with ``training`` the
         paper's ``MLP((16, 16, 16, 16), activation="selu")``.
     penalty, prior : float or "auto", default="auto"
-        How strongly the classifier and the noise model are held back; see
-        :class:`crowdwise.learn.CrowdClassifier`. Held-out labels choose the rounds as well; the
-        prior is 1 by "auto".
+        Regularization of the classifier and of the noise model; see
+        :class:`crowdwise.learn.CrowdClassifier`. Held-out labels also choose the rounds; with
+        "auto", the prior is 1.
     start : {"auto", "shares", "IBCC"}, default="auto"
-        What EM takes for the truth at first: each task's share of labels, or what IBCC infers
-        from all labels. By "auto" held-out labels choose; with ``training`` it is the shares.
+        EM's initial truths: each task's share of labels, or what IBCC infers from all labels.
+        With "auto", held-out labels choose; with ``training``, it is the shares.
     difficulty : MLP and others, default=MLP((16, 16, 16, 16), activation="selu")
         Network from features to difficulty tensors.
     n_slots : int, default=1
         Size L of the tensors' last axis.
     objective : ObjectivePart, default=EM()
         EM rounds and fine-tuning; see :class:`EM`, and :class:`ColumnEM`, :class:`LabelsOnlyEM`
-        and :class:`HardEM` for what the paper and its code have had besides.
+        and :class:`HardEM` for other variants in the paper and its code.
     response : ResponseModel, optional
-        A model of who answers what, to be learned beside from the same features and labels,
-        with ``posterior_`` as the truth: see :meth:`predict_response`. The rest stays the same.
+        A model of who answers what, to be learned from the same features and labels with
+        ``posterior_`` as the truth: see :meth:`predict_response`. Nothing else is affected.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
-        How to train; ``LIA.default_training`` if not given; EM has epochs of its own.
+        How to train; ``LIA.default_training`` if not given; EM has its own epochs.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
     difficulty_ : ndarray of shape (n_tasks,)
-        Chance that the average worker errs on each training task.
+        Probability that the average worker errs on each training task.
     embedding_ : ndarray of shape (n_workers, n_classes * n_classes * n_slots)
         Competence tensor of each worker, as a row.
     response_ : ResponseModel or None
@@ -157,11 +157,11 @@ class LIA(CrowdClassifier):
             proportional to sum over m of exp(D(x_i)[k, l, m] + C(w)[k, l, m])
         EM: targets from all labels of a task; then the marginal likelihood, warm-started
 
-    Works when difficulty shows in the features and workers are many with few labels, or have
+    Works when difficulty shows in the features, and workers are many with few labels, or have
     features of their own.
 
-    Fails when labels are so few that the difficulty network explains the classes as noise; it
-    is slow.
+    Fails when there are so few labels that the difficulty network explains the classes as noise.
+    It is slow.
 
     References
     ----------
@@ -199,7 +199,7 @@ class LIA(CrowdClassifier):
         start: str = "auto",
         difficulty: NetworkLike = SELU,
         n_slots: int = 1,
-        objective: ObjectivePart = EM(),  # noqa: B008  never changed
+        objective: ObjectivePart = EM(),  # noqa: B008  immutable
         response: ResponseModel | None = None,
         scale: bool = True,
         training: Training | None = None,
@@ -264,7 +264,7 @@ class LIA(CrowdClassifier):
     ) -> Self:
         """Learn from features and annotations; see :meth:`CrowdClassifier.fit`.
 
-        Without features (None) tasks get learned embeddings.
+        Without features (None), tasks get learned embeddings.
         """
         if self.response is not None and X is None:
             raise ParameterError(
@@ -274,7 +274,9 @@ class LIA(CrowdClassifier):
                 )
             )
         votes = as_annotations(annotations)
-        fresh = copy.copy(self)  # takes over once all is learned: a failure changes nothing
+        fresh = copy.copy(
+            self
+        )  # replaces this one once all is learned, so a failure changes nothing
         super(LIA, fresh).fit(X, votes, worker_features, gold)
         fresh.response_ = None
         if self.response is not None:
@@ -286,10 +288,10 @@ class LIA(CrowdClassifier):
         return self
 
     def predict_response(self, X: FeaturesLike, workers: WorkersLike | None = None) -> Floats:
-        """P(worker answers) by ``response_``, shape (n_rows, n_workers).
+        """Return P(worker answers) by ``response_``, shape (n_rows, n_workers).
 
-        Times :meth:`predict_worker_accuracy` it is how likely asking brings a right label: whom
-        to send a task to. A worker never seen is the average one.
+        Multiplied by :meth:`predict_worker_accuracy`, it is the probability that asking gives a
+        right label, which tells whom to send a task to. An unknown worker is the average one.
         """
         check_is_fitted(self)
         beside: ResponseModel | None = getattr(self, "response_", None)
@@ -305,7 +307,7 @@ class LIA(CrowdClassifier):
 
 
 class TensorsNet(Noise):
-    """Difficulty and competence as tensors (truth, label, slot), added and summed out."""
+    """Difficulty and competence as tensors (truth, label, slot), added and summed over slots."""
 
     def __init__(
         self, difficulty: nn.Module, competence: nn.Module, n_classes: int, n_slots: int
@@ -318,12 +320,12 @@ class TensorsNet(Noise):
         return self.combined(self.difficulty(x)[at], self.competence(worker))
 
     def combined(self, difficulty: Tensor, competence: Tensor) -> Tensor:
-        """Log P(label | truth) from both tensors, flat, of each row."""
+        """Return log P(label | truth) from both tensors, flat, for each row."""
         difficulty = difficulty.reshape(-1, *self.shape)  # (row, truth, label, slot)
         return self.log_classes(self.merge(difficulty, competence.reshape(-1, *self.shape)))
 
     def merge(self, difficulty: Tensor, competence: Tensor) -> Tensor:
-        """One number for each truth and label."""
+        """Return one number for each truth and label."""
         return torch.logsumexp(difficulty + competence, dim=-1)
 
     def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
@@ -339,7 +341,7 @@ class TensorsNet(Noise):
 
 
 class DotTensorsNet(TensorsNet):
-    """The same by the inner product over the slots."""
+    """The same with the inner product over the slots."""
 
     def merge(self, difficulty: Tensor, competence: Tensor) -> Tensor:
         return (difficulty * competence).sum(dim=-1)
@@ -359,7 +361,7 @@ class WorkerEmbedding(nn.Module):
 
 
 class TaskEmbedding(nn.Module):
-    """A learned vector for every training task, where there are no features."""
+    """A learned vector for every training task, used if there are no features."""
 
     def __init__(self, n_tasks: int, size: int) -> None:
         super().__init__()
@@ -371,10 +373,10 @@ class TaskEmbedding(nn.Module):
 
 
 def has_features(data: CrowdData) -> bool:
-    """Whether tasks are more than numbers."""
+    """Return whether tasks have features rather than only numbers."""
     return data.features.shape != ()
 
 
 def network_for(kind: NetworkLike, data: CrowdData, n_out: int) -> nn.Module:
-    """A network on features; without any on the learned vectors of tasks."""
+    """Build a network on features, or without any on the learned vectors of tasks."""
     return build_network(kind, data.n_in if has_features(data) else EMBEDDING, n_out)

@@ -1,4 +1,4 @@
-"""LIA-ML: LIA for several yes-or-no labels of a task, which learn from each other."""
+"""LIA-ML: LIA for several yes-or-no labels of a task, which inform one another."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class LIAML(LIA):
     LIA's, with one body for all label names and either a head for each or an embedding of the
     label name as an additional input.
 
-    ``annotations`` are ``{label name: annotations}``, or a long frame with the label name in one
-    more column; labels are 0 and 1, or any two values of which the second in order means yes.
+    ``annotations`` are ``{label name: annotations}``, or a long frame with the label name in an
+    additional column; labels are 0 and 1, or any two values, the second of which means yes.
 
     Parameters
     ----------
     heads : {"per_label", "embedding"}, default="per_label"
-        A linear head per label name (the authors' code), or one embedding of each, which all
+        A linear head per label name (the authors' code), or an embedding of each, which all
         networks read beside the features (the paper). With embeddings and
-        ``fit(…, label_features=…)``, label names that were never seen can be predicted for.
+        ``fit(…, label_features=…)``, predictions can be made for new label names.
     column : str, default="label_name"
-        Which column of a long frame has the label names.
+        Column of a long frame with the label names.
     truth, difficulty, n_slots, objective, scale, training, random_state
-        See :class:`crowdwise.learn.LIA`. A batch counts pairs of a task and a label name; only
+        See :class:`crowdwise.learn.LIA`. A batch counts pairs of task and label name; only
         pairs with a label or a known truth are learned from.
 
     Attributes
@@ -64,8 +64,8 @@ class LIAML(LIA):
     posterior_ : DataFrame of shape (n_tasks, n_label_names)
         P(yes | features, labels) of the training tasks.
     confusion_ : ndarray of shape (n_label_names, n_workers, 2, 2)
-        P(label | truth); the axes are label name, worker, truth, label. The average over the
-        tasks that a worker labeled; over everybody's where there are none.
+        P(label | truth); the axes are label name, worker, truth, label. Averaged over the
+        tasks that a worker labeled, or over everybody's if there are none.
     worker_accuracy_ : DataFrame of shape (n_workers, n_label_names)
         How often each worker is right about each label name.
     history_, net_
@@ -109,7 +109,7 @@ class LIAML(LIA):
         truth: NetworkLike = SELU,
         difficulty: NetworkLike = SELU,
         n_slots: int = 1,
-        objective: ObjectivePart = EM(),  # noqa: B008  never changed
+        objective: ObjectivePart = EM(),  # noqa: B008  immutable
         scale: bool = True,
         training: Training | None = None,
         random_state: RandomState = None,
@@ -144,7 +144,7 @@ class LIAML(LIA):
         known = None if gold is None else as_pair_gold(gold, pairs)
         used = find_labeled(pairs.annotations)
         used[list(known or ())] = True
-        order = np.flatnonzero(used)  # a pair nobody labeled teaches nothing
+        order = np.flatnonzero(used)  # nothing is learned from pairs without labels
         features = PairFeatures(as_features(X, pairs.tasks), order, len(pairs.names))
         with all_or_nothing(self):
             self.label_names_, self.label_features_ = pairs.names, table
@@ -159,9 +159,9 @@ class LIAML(LIA):
         label_names: ArrayLike | None = None,
         label_features: FeaturesLike = None,
     ) -> Any:
-        """P(yes | features) of every row and label name, a frame.
+        """Return P(yes | features) of every row and label name, a frame.
 
-        ``label_names`` and their ``label_features`` ask for names that were never seen.
+        ``label_names`` and their ``label_features`` ask for label names unknown in training.
         """
         if label_names is not None:
             return self.for_labels(label_names, label_features).predict_proba(X)
@@ -170,7 +170,7 @@ class LIAML(LIA):
         return pd.DataFrame(proba, index, pd.Index(self.label_names_))
 
     def predict(self, X: FeaturesLike) -> Any:
-        """Whether each label name applies to every row, a frame of the two classes."""
+        """Return whether each label name applies to every row, a frame of the two classes."""
         proba = self.predict_proba(X)
         chosen = self.classes_[(proba.to_numpy() > 0.5).astype(int)]
         return pd.DataFrame(chosen, proba.index, proba.columns)
@@ -178,7 +178,7 @@ class LIAML(LIA):
     def score(
         self, X: FeaturesLike, y: AnnotationsLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Share of right predictions, or mean log-likelihood per label against annotations.
+        """Return the share of right predictions, or mean log-likelihood for annotations.
 
         Truths are an array (row, label name), or a frame or dict by label name; NaN if unknown.
         """
@@ -187,7 +187,7 @@ class LIAML(LIA):
         return share_right(self.predict(X), y, X, self.classes_, sample_weight)
 
     def log_likelihood(self, X: FeaturesLike, annotations: AnnotationsLike) -> float:
-        """Mean log P(label | features, worker) of annotations, an honest score without truth."""
+        """Return the mean log P(label | features, worker), which needs no truths."""
         pairs = as_pairs(annotations, self.column, self.label_names_)
         features = PairFeatures(as_features(X, pairs.tasks), n_names=len(self.label_names_))
         return self._log_likelihood(features, pairs.annotations)
@@ -198,7 +198,7 @@ class LIAML(LIA):
         workers: WorkersLike | None = None,
         worker_features: FeaturesLike = None,
     ) -> Floats:
-        """P(yes) by each worker, shape (n_rows, n_workers, n_label_names)."""
+        """Return P(yes) by each worker, shape (n_rows, n_workers, n_label_names)."""
         proba = super().predict_worker_proba(self._pairs(X), workers, worker_features)
         return self._by_worker(proba[:, :, 1])
 
@@ -208,12 +208,12 @@ class LIAML(LIA):
         workers: WorkersLike | None = None,
         worker_features: FeaturesLike = None,
     ) -> Floats:
-        """How likely each worker is right, shape (n_rows, n_workers, n_label_names)."""
+        """Return P(worker is right), shape (n_rows, n_workers, n_label_names)."""
         right = super().predict_worker_accuracy(self._pairs(X), workers, worker_features)
         return self._by_worker(right)
 
     def for_labels(self, label_names: ArrayLike, label_features: FeaturesLike) -> Self:
-        """The same model for other label names, of which it knows only features."""
+        """Return the same model for other label names, of which only features are known."""
         other = copy.copy(self)
         other.label_names_ = np.asarray(label_names)
         table = label_table(label_features, other.label_names_)
@@ -247,7 +247,7 @@ class LIAML(LIA):
         return ByLabel(self.heads, len(self.label_names_), self.label_features_)
 
     def _front(self, scaler: nn.Module, data: CrowdData) -> nn.Module:
-        if isinstance(scaler, Standardize):  # the last feature is the number of a label name
+        if isinstance(scaler, Standardize):  # the last feature is the label name's number
             scaler.mean[-1], scaler.scale[-1] = 0.0, 1.0
         return self._by_label().front(scaler)
 
@@ -257,7 +257,7 @@ class LIAML(LIA):
         return PairFeatures(as_features(X), n_names=len(self.label_names_))
 
     def _by_worker(self, values: Floats) -> Floats:
-        """From (row x name, worker) to (row, worker, name)."""
+        """Rearrange (row x name, worker) to (row, worker, name)."""
         return values.reshape(-1, len(self.label_names_), values.shape[1]).swapaxes(1, 2)
 
     @torch.no_grad()

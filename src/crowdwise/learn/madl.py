@@ -1,4 +1,4 @@
-"""MaDL: confusion by task and worker from embeddings; workers who copy share their weight."""
+"""MaDL: confusion by task and worker from embeddings; similar workers share their weight."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from crowdwise.nets.modules import LINEAR, NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, RandomState
 
-CLOSE = 0.1  # workers start as neighbors: those who differ move apart, copies do not
+CLOSE = 0.1  # workers start close together: different ones move apart, copies do not
 
 
 @dataclass(eq=False, repr=False)
 class SharedWeight(ObjectivePart):
-    """The likelihood of each annotation, where workers who are alike share their weight.
+    """The likelihood of each annotation, with a weight that similar workers share.
 
-    Goes with :class:`EmbeddedConfusion`. Adds ``worker_weight_``.
+    Used with :class:`EmbeddedConfusion`. Adds ``worker_weight_``.
 
     Parameters
     ----------
     gamma_shape, gamma_rate : float, default=1.25 and 0.25
-        The Gamma prior of ``gamma``, how fast likeness falls with distance.
+        The Gamma prior of ``gamma``, the rate at which similarity falls with distance.
     """
 
     gamma_shape: float = 1.25
@@ -54,11 +54,11 @@ class SharedWeight(ObjectivePart):
 
 
 class MaDL(CrowdClassifier):
-    """Learn a classifier, embeddings of tasks and workers, and whom to count how much.
+    """Learn a classifier, embeddings of tasks and workers, and weights of the workers.
 
-    Each task and worker have a confusion matrix of their own, computed from an embedding of
-    each. Workers whose embeddings lie close together are taken for copies: a worker weighs
-    ``1 / sum_v exp(-gamma * |e_w - e_v|^2)`` in the likelihood, scaled to a mean of 1, and
+    Each pair of task and worker has its own confusion matrix, computed from an embedding of
+    each. Workers whose embeddings are close together are treated as copies: a worker has the
+    weight ``1 / sum_v exp(-gamma * |e_w - e_v|^2)`` in the likelihood, scaled to a mean of 1, and
     ``gamma`` is learned under a Gamma prior.
 
     Parameters
@@ -71,34 +71,34 @@ class MaDL(CrowdClassifier):
         Network from features to the task's embedding; None if confusion depends on the worker
         alone. A network stronger than ``truth`` tends to explain the classes as noise.
     product : bool, default=True
-        Whether the outer product of the embeddings takes part.
+        Whether to use the outer product of the embeddings.
     weigh : bool, default=True
-        Whether close workers share their weight; else each annotation counts alike. The
+        Whether close workers share their weight; otherwise all annotations count equally. The
         distances between all pairs of workers are computed in every step.
     embedding_size : int, default=16
         Size of both embeddings.
     accuracy : float, default=0.8
-        How often a worker is right before anything is learned (the paper's eta).
+        Initial probability that a worker is right (the paper's eta).
     gamma_shape, gamma_rate : float, default=1.25 and 0.25
         The Gamma prior of ``gamma``, which starts at its mode. The prior counts once in the
         likelihood of all annotations; the authors' code adds it to the *mean* loss, which makes
-        it as many times stronger as there are annotations in a batch.
+        it stronger by a factor of the annotations in a batch.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``MaDL.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
     worker_weight_ : ndarray of shape (n_workers,)
-        How much each worker's annotations count.
+        Weight of each worker's annotations.
     embedding_ : ndarray of shape (n_workers, embedding_size)
-        Where each worker lies.
+        Embedding of each worker.
     posterior_, confusion_, worker_accuracy_, history_, net_
-        See :class:`crowdwise.learn.CrowdClassifier`. Given ``worker_features``, embeddings are a
-        function of them and new workers can be predicted for.
+        See :class:`crowdwise.learn.CrowdClassifier`. With ``worker_features``, embeddings are a
+        function of these, and predictions can be made for new workers.
 
     Notes
     -----
@@ -108,11 +108,11 @@ class MaDL(CrowdClassifier):
             = sum over k of truth(x_i)[k] * confusion(embedding of x_i, embedding of w)[k, l]
         weight[w] = 1 / sum over v of exp(-gamma * |e_w - e_v| ** 2), scaled to a mean of 1
 
-    Works when workers come in groups that label alike, and labels are many; features of workers
-    help.
+    Works when workers form groups that label alike, and there are many labels; features of
+    workers help.
 
-    Fails when labels are few: confusion by task can explain the classes themselves as noise, so
-    keep its network weaker than the classifier. Seeds differ much.
+    Fails when there are few labels: confusion by task can explain the classes themselves as
+    noise, so keep its network weaker than the classifier. Results vary between seeds.
 
     References
     ----------
@@ -179,7 +179,7 @@ class MaDL(CrowdClassifier):
 
 @dataclass(eq=False, repr=False)
 class EqualWeight(PerAnnotation):
-    """:class:`PerAnnotation`, which adds that every worker weighs 1."""
+    """:class:`PerAnnotation`, which reports that every worker has weight 1."""
 
     def build(self, net: CrowdNet, data: CrowdData) -> EqualWeightLoss:
         return EqualWeightLoss(net, data)
@@ -196,7 +196,7 @@ class EqualWeightLoss(CrowdObjective):
         self.register_buffer("active", data.active)
 
     def worker_weight(self) -> Tensor:
-        """How much each worker counts, 1 on average; the unknown worker counts 1."""
+        """Return the weight of each worker, 1 on average; the unknown worker has weight 1."""
         return torch.ones(self.n_workers + 1)
 
     def describe(self) -> Mapping[str, Array]:
@@ -204,7 +204,7 @@ class EqualWeightLoss(CrowdObjective):
 
 
 class SharedWeightLoss(EqualWeightLoss):
-    """Minus the likelihood of each annotation, where workers who are alike share their weight."""
+    """Minus the likelihood of each annotation, with a weight that similar workers share."""
 
     def __init__(self, net: CrowdNet, data: CrowdData, shape: float, rate: float) -> None:
         super().__init__(net, data)
@@ -227,9 +227,9 @@ class SharedWeightLoss(EqualWeightLoss):
 
 
 def shared_weight(vector: Tensor, gamma: Tensor, active: Tensor) -> Tensor:
-    """Eqs. 21 to 23: one over how crowded each vector's place is, with a mean of 1.
+    """Eqs. 21 to 23: one over how crowded each vector's neighborhood is, with a mean of 1.
 
-    Only those with labels take up room, and are averaged over.
+    Only workers with labels are counted and averaged over.
     """
     square = (vector**2).sum(dim=-1)
     distance = square[:, None] + square[None, :] - 2.0 * vector @ vector.T
@@ -239,6 +239,6 @@ def shared_weight(vector: Tensor, gamma: Tensor, active: Tensor) -> Tensor:
 
 
 def log_gamma_density(log_value: Tensor, shape: float, rate: float) -> Tensor:
-    """Log of the Gamma density at ``exp(log_value)``."""
+    """Return the log of the Gamma density at ``exp(log_value)``."""
     constant = shape * math.log(rate) - math.lgamma(shape)
     return constant + (shape - 1.0) * log_value - rate * log_value.exp()

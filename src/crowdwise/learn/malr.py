@@ -18,33 +18,33 @@ class MALR(LinearLearner):
     """Learn a logistic regression from labels that are reliable or random.
 
     Each label is drawn from the classifier with the reliability of its worker, and uniformly
-    otherwise. One number per worker keeps the method steady where a confusion matrix per
-    worker is too much to learn, and blind to bias.
+    otherwise. One number per worker keeps the method stable when a confusion matrix per
+    worker is too much to learn, but blind to bias.
 
     Parameters
     ----------
     use_reliability_prior : bool, default=True
-        Whether a worker's reliability weighs their labels (the paper). Without it, as in the
-        authors' code, every label is weighed as if all workers were as likely reliable as
-        not, and reliabilities are only reported: the agreement with the classifier.
+        Whether labels are weighted by their worker's reliability (the paper). Without it, as in
+        the authors' code, every label is weighted as if all workers were as likely to be reliable
+        as not, and reliabilities are only reported: the agreement with the classifier.
     reliability : float, default=0.99
-        Where every worker's reliability starts.
+        Initial reliability of every worker.
     smoothing : float, default=0.01
         Pseudo-labels of either kind, so that no worker is ever certain.
     ridge : float, default=1
-        Penalty on the squared weights; more makes the classifier plainer.
+        Penalty on the squared weights; a larger one makes the classifier simpler.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     max_iter : int, default=100
-        Most EM steps to take.
+        Maximum number of EM steps.
     tol : float, default=1e-5
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
-        ``max_iter`` steps.
+        Stop once a step raises the objective by less than this fraction of it; with 0,
+        ``max_iter`` steps are run.
 
     Attributes
     ----------
     reliability_ : Series
-        How likely each worker's labels are drawn from the classifier.
+        Probability that each worker's labels are drawn from the classifier.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
         P(label | truth), from ``reliability_``; the axes are worker, truth, label.
     posterior_, worker_accuracy_, weights_
@@ -53,7 +53,7 @@ class MALR(LinearLearner):
         Log-posterior of ``weights_`` and ``reliability_`` after each step, up to a constant.
         Never falls.
     n_iter_ : int
-        EM steps taken.
+        Number of EM steps.
 
     Notes
     -----
@@ -62,10 +62,10 @@ class MALR(LinearLearner):
         P(w gives i the label l)
             = reliability[w] * softmax(x_i @ weights)[l] + (1 - reliability[w]) / K
 
-    Works when workers are good or random and have few labels; the classes are nearly linear.
+    Works when workers are good or random and have few labels, and the classes are nearly linear.
 
-    Fails when workers favor a class or mix up two, and when classes are not linear in the
-    features: what the classifier cannot say is held against the workers.
+    Fails when workers favor a class or confuse two, and when classes are not linear in the
+    features: the classifier's failures are blamed on the workers.
 
     References
     ----------
@@ -141,7 +141,7 @@ class MALR(LinearLearner):
 
 
 def judge(rows: LabelRows, log_class: Floats, reliable: Floats) -> tuple[Floats, float]:
-    """E-step: how likely each label is drawn from the classifier; and the total evidence."""
+    """Run the E-step: P(each label is from the classifier), and the total evidence."""
     log_reliable = np.log(reliable)[rows.worker] + log_class[rows.task, rows.label]
     log_random = (np.log1p(-reliable) - np.log(log_class.shape[1]))[rows.worker]
     evidence = np.logaddexp(log_reliable, log_random)

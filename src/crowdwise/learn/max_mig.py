@@ -1,4 +1,4 @@
-"""Max-MIG: classifier and crowd agree as informatively as they can."""
+"""Max-MIG: classifier and crowd agree as informatively as possible."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from crowdwise.typing import RandomState
 
 @dataclass(eq=False, repr=False)
 class LabelEvidence(NoisePart):
-    """How much each label of a worker speaks for each truth: weights that start from counts.
+    """How much each label of a worker supports each truth: weights that start from counts.
 
     Parameters
     ----------
     smoothing : float, default=0.1
-        Added to the counts of label shares that the weights start from.
+        Added to the counts of label shares from which the weights start.
     """
 
     smoothing: float = 0.1
@@ -86,13 +86,13 @@ class InformationGain(ObjectivePart):
 
 
 class MaxMIG(CrowdClassifier):
-    """Learn a classifier and an aggregator that know as much as possible of each other.
+    """Learn a classifier and an aggregator that know as much as possible about each other.
 
     The classifier ``q`` sees features, the aggregator ``g`` the labels of a task: ``g`` is the
-    softmax of ``log prior`` plus one learned weight per worker, truth and label given. Training
+    softmax of ``log prior`` plus one learned weight per worker, truth and given label. Training
     raises a lower bound of the f-mutual information of the two over a batch: the pairs of one
-    task should agree more than the pairs of two tasks. Nothing needs workers to be independent
-    given the truth, unlike a likelihood.
+    task should agree more than the pairs of different tasks. Unlike a likelihood, this does not
+    require workers to be independent given the truth.
 
     Parameters
     ----------
@@ -103,22 +103,22 @@ class MaxMIG(CrowdClassifier):
     prior : {"labels", "uniform"} or array of shape (n_classes,), default="labels"
         The classes' shares: those of the labels, all equal, or known.
     smoothing : float, default=0.1
-        Added to the counts of label shares that the aggregator's weights start from.
+        Added to the counts of label shares from which the aggregator's weights start.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``MaxMIG.default_training`` if not given. ``batch_size`` counts tasks; the
         work grows with its square.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
     posterior_ : ndarray of shape (n_tasks, n_classes)
-        What classifier and aggregator say together, ``q * g / prior``.
+        The combination of classifier and aggregator, ``q * g / prior``.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
-        Softmax over labels of the aggregator's weights, as the authors read them. They are
-        trained to tell truths apart, not to predict labels.
+        Softmax over labels of the aggregator's weights, as the authors interpret them. They are
+        trained to distinguish truths, not to predict labels.
     worker_accuracy_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
@@ -134,11 +134,11 @@ class MaxMIG(CrowdClassifier):
     Works when workers copy each other or err together, which a likelihood would count as
     evidence; batches are large, and the class prior is about right.
 
-    Fails when batches are small or hold few classes; the bound is noisy then. It does not model
-    labels, so that ``confusion_`` is a reading of its weights.
+    Fails when batches are small or contain few classes, which makes the bound noisy. It does not
+    model labels, so ``confusion_`` is only an interpretation of its weights.
 
-    The authors' script reports the best epoch on test data; its LabelMe figure (86.4) is an
-    upper end for this reason.
+    The authors' script reports the best epoch on test data; its LabelMe figure (86.4) is
+    therefore an upper limit.
 
     References
     ----------
@@ -234,7 +234,7 @@ class InformationGainLoss(PerLabelLoss):
 
 
 def gain(left: Tensor, right: Tensor, log_prior: Tensor, known: Tensor, divergence: str) -> Tensor:
-    """Mean of f'(K) over the pairs of one task minus mean of f*(f'(K)) over pairs of two.
+    """Return the mean of f'(K) over pairs of one task, minus that of f*(f'(K)) over other pairs.
 
     ``K[i, j] = sum_k left[i, k] right[j, k] / prior[k]``, from the logarithms of the three;
     ``known`` is 1 for tasks that count and 0 for the others.
@@ -249,7 +249,7 @@ def gain(left: Tensor, right: Tensor, log_prior: Tensor, known: Tensor, divergen
 
 
 def f_terms(log_same: Tensor, other: Tensor, divergence: str) -> tuple[Tensor, Tensor]:
-    """f'(K) where K is ``exp(log_same)``, and f*(f'(K)) where K is ``other``."""
+    """Return f'(K) for K = ``exp(log_same)``, and f*(f'(K)) for K = ``other``."""
     if divergence == "kl":  # f(t) = t log t
         return 1.0 + log_same, other
     if divergence == "pearson":  # f(t) = (t - 1)^2

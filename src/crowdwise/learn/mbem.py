@@ -1,4 +1,4 @@
-"""MBEM: train on the posterior, count confusions by the network's own predictions, repeat."""
+"""MBEM: train on the posterior, count confusions by the network's predictions, repeat."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from crowdwise.typing import RandomState
 class Bootstrap(ObjectivePart):
     """Cross-entropy with a posterior that comes from the classifier's own predictions.
 
-    Goes with :class:`CountedConfusion`.
+    Used with :class:`CountedConfusion`.
 
     Parameters
     ----------
     rounds : int, default=2
-        How often the classifier is trained; it goes on from where the last round left it.
+        How often the classifier is trained, each time continuing from the last.
     class_prior : {"uniform", "estimate"}, default="uniform"
-        P(truth) when the posterior is made: the same for all classes, or how often each is
-        predicted.
+        P(truth) for the posterior: the same for all classes, or the frequency with which each
+        is predicted.
     self_training : bool, default=False
-        Whether each round ends by training once more on the classifier's own most probable
+        Whether each round ends with another training on the classifier's own most probable
         classes.
     smoothing : float, default=0.01
         Pseudo-count added to every cell of a confusion matrix and to every class.
@@ -69,37 +69,37 @@ class Bootstrap(ObjectivePart):
 class MBEM(CrowdClassifier):
     """Learn a classifier by bootstrapping it with what its predictions imply about workers.
 
-    A round trains the classifier on a distribution over classes for each task, at first its
-    share of labels. Its most probable classes, taken for the truth, give every worker's
+    Each round trains the classifier on a distribution over classes for each task, at first its
+    share of labels. Its most probable classes, used as truths, give every worker's
     confusion matrix by counting, and these the distributions for the next round. Made
-    for tasks with a single label, where the labels alone do not tell who is good.
+    for tasks with a single label, where labels alone do not show who is good.
 
     Parameters
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
     penalty, prior : float or "auto", default="auto"
-        How strongly the classifier is held back; see :class:`crowdwise.learn.CrowdClassifier`.
-        Workers are counted, so that the prior has nothing to hold.
+        Regularization of the classifier; see :class:`crowdwise.learn.CrowdClassifier`.
+        Workers' matrices are counted, so the prior has no effect.
     rounds : int, default=2
-        How often the classifier is trained; it goes on from where the last round left it. Where
-        held-out labels choose the penalty they choose the round to end with as well.
+        How often the classifier is trained, each time continuing from the last. If held-out
+        labels choose the penalty, they also choose the round to end with.
     class_prior : {"uniform", "estimate"}, default="uniform"
-        P(truth) when the posterior is made: the same for all classes (the authors' code), or
-        how often each is predicted (the paper). Where tasks have one label and classes
+        P(truth) for the posterior: the same for all classes (the authors' code), or the
+        frequency with which each is predicted (the paper). If tasks have one label and classes
         differ in size, the latter drives the classifier to the largest class.
     self_training : bool, default=False
-        Whether each round ends by training once more on the classifier's own most probable
-        classes, as the authors' code does. It drives unbalanced data to the largest class.
+        Whether each round ends with another training on the classifier's own most probable
+        classes, as in the authors' code. It drives unbalanced data to the largest class.
     smoothing : float, default=0.01
         Pseudo-count added to every cell of a confusion matrix and to every class.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
-        How to train in each round; ``MBEM.default_training`` if not given. Batches are
-        made of tasks.
+        How to train in each round; ``MBEM.default_training`` if not given. Batches consist of
+        tasks.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -117,11 +117,11 @@ class MBEM(CrowdClassifier):
         confusion[w, k, l]
             proportional to number of w's labels l on tasks that the classifier calls k
 
-    Works when tasks have one label each and the classifier is better than chance after one
+    Works when tasks have one label each, and the classifier is better than chance after one
     round.
 
-    Fails when the classifier is wrong for a class: its predictions are counted as truth. Few
-    rounds are taken, so it does not recover.
+    Fails when the classifier is wrong about a class: its predictions are counted as truth. There
+    are few rounds, so it does not recover.
 
     References
     ----------
@@ -197,7 +197,7 @@ class BootstrapLoss(CrowdObjective):
         return [first, *own, *[later, *own] * (self.part.rounds - 1)]
 
     def chunks(self, data: CrowdData) -> Iterator[Batch]:
-        return data.chunks(data.n_tasks)  # a posterior rests on the predictions of all tasks
+        return data.chunks(data.n_tasks)  # a posterior depends on the predictions of all tasks
 
     def settle(self, data: CrowdData) -> None:
         """Count the confusions by the last predictions."""
@@ -206,30 +206,30 @@ class BootstrapLoss(CrowdObjective):
         noise.take(self.confusion(self.counts(self.predicted(here), here)))
 
     def loss(self, batch: Batch) -> Tensor:
-        """Mean over the tasks that have labels; the others teach nothing."""
+        """Average over the tasks that have labels; the others have no effect."""
         given = (self.target[batch.task] * self.net.log_truth(batch.x)).sum(dim=-1)  # (task,)
         weight = torch.zeros_like(given).index_add(0, batch.at, batch.weight)
         counts = (weight > 0) | self.known(batch)
         return -(given * counts).sum() / counts.sum().clamp_min(1)
 
     def shares(self, batch: Batch) -> Tensor:
-        """Each task's share of labels, uniform where it has none: the first posterior."""
+        """Return each task's share of labels, uniform without any: the first posterior."""
         label = as_shares(batch.label, self.gold.shape[-1]) * batch.weight[:, None]
         votes = torch.zeros_like(self.gold[batch.task]).index_add(0, batch.at, label)
         votes = torch.where(votes.sum(dim=-1, keepdim=True) > 0, votes, 1.0)
         votes = torch.where(self.known(batch)[:, None], self.gold[batch.task].exp(), votes)
-        return (votes / votes.sum(dim=-1, keepdim=True)).log().exp()  # rounded as an E-step is
+        return (votes / votes.sum(dim=-1, keepdim=True)).log().exp()  # rounded like an E-step
 
     def e_step(self, batch: Batch) -> Tensor:
-        """P(truth | labels), (task, truth), under confusions that predictions imply."""
+        """Return P(truth | labels), (task, truth), under confusions that predictions imply."""
         return self.posterior(batch).exp()
 
     def guess(self, batch: Batch) -> Tensor:
-        """The classifier's own most probable class of each task."""
+        """Return the classifier's own most probable class of each task."""
         return best_class(self.classes(batch).exp())
 
     def posterior(self, batch: Batch) -> Tensor:
-        """Log P(truth | labels), (task, truth), under confusions that predictions imply."""
+        """Return log P(truth | labels), (task, truth), under confusions from predictions."""
         predicted = self.predicted(batch)
         confusion = self.confusion(self.counts(predicted, batch))
         uniform, smoothing = self.part.class_prior == "uniform", self.part.smoothing
@@ -239,14 +239,14 @@ class BootstrapLoss(CrowdObjective):
         return torch.log_softmax(joint(log_prior, score, batch), dim=-1)
 
     def held_out(self, batch: Batch) -> Tensor:
-        """Negative log-likelihood of labels, under confusions counted from those learned from."""
+        """Return the negative log-likelihood of held-out labels, under the counted confusions."""
         rest = Batch(batch.x, batch.task, *self.everything)
         confusion = self.confusion(self.counts(self.predicted(batch), rest))
         score = pick(confusion.log()[batch.worker], batch.label)
         return -per_annotation(self.classes(batch), score, batch)
 
     def label_evidence(self, batch: Batch) -> Tensor:
-        """The same, task by task, under confusions counted from the tasks to learn from."""
+        """Do the same task by task, under confusions counted from the tasks to learn from."""
         truth = self.predicted(batch)
         counts = on_kept_tasks(lambda _, rest: self.counts(truth, rest))(self, batch)
         score = pick(self.confusion(counts).log()[batch.worker], batch.label)
@@ -255,17 +255,17 @@ class BootstrapLoss(CrowdObjective):
         return evidence.new_zeros(len(batch.task)).index_add(0, batch.at, evidence)
 
     def classes(self, batch: Batch) -> Tensor:
-        """Log P(truth | features), (task, truth), without what gold rules out."""
+        """Return log P(truth | features), (task, truth), without what gold rules out."""
         return self.net.log_truth(batch.x) + self.gold[batch.task]
 
     def predicted(self, batch: Batch) -> Tensor:
-        """The most probable class of each task, one-hot."""
+        """Return the most probable class of each task, one-hot."""
         log_truth = self.classes(batch)
         number = torch.arange(log_truth.shape[-1], device=log_truth.device)
         return (log_truth.argmax(dim=-1, keepdim=True) == number).to(log_truth.dtype)
 
     def counts(self, truth: Tensor, batch: Batch) -> Tensor:
-        """Weight of each worker's labels by truth, (worker, truth, label)."""
+        """Return the weight of each worker's labels by truth, (worker, truth, label)."""
         rows, n_classes = truth[batch.at] * batch.weight[:, None], truth.shape[-1]
         if batch.label.ndim > 1:
             none = rows.new_zeros(self.n_workers, n_classes, n_classes)
@@ -275,10 +275,10 @@ class BootstrapLoss(CrowdObjective):
         return by_label.reshape(self.n_workers, n_classes, n_classes).transpose(1, 2)
 
     def confusion(self, counts: Tensor) -> Tensor:
-        """P(label | truth) of each worker, from counts."""
+        """Return P(label | truth) of each worker, from counts."""
         smooth = counts + self.part.smoothing
         return smooth / smooth.sum(dim=-1, keepdim=True)
 
     def known(self, batch: Batch) -> Tensor:
-        """Which of the batch's tasks have a gold label."""
+        """Return which of the batch's tasks have a gold label."""
         return torch.isinf(self.gold[batch.task]).any(dim=-1)

@@ -1,4 +1,4 @@
-"""A network as a plain classifier, for the second of two stages."""
+"""A network as an ordinary classifier, for the second of two stages."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from crowdwise.typing import Array, FeaturesLike, Floats, RandomState
 
 
 class NetClassifier(ClassifierMixin, BaseEstimator):
-    """Learn a truth model from one label per row, as scikit-learn's classifiers do.
+    """Learn a truth model from one label per row, like scikit-learn's classifiers.
 
-    The same truth models and the same training as the learners from crowds, so that
-    ``TwoStage(MajorityVote(), NetClassifier(truth=…))`` is a fair baseline of theirs.
+    Uses the same truth models and the same training as the learners from crowds, so that
+    ``TwoStage(MajorityVote(), NetClassifier(truth=…))`` is a fair baseline for them.
 
     Parameters
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
     penalty : float or "auto", default="auto"
-        How strongly the classifier is held back; see :class:`crowdwise.learn.CrowdClassifier`.
+        Regularization of the classifier; see :class:`crowdwise.learn.CrowdClassifier`.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``CrowdClassifier.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
             weight=weight[counts],
         )
         rows = X if len(counts) == len(weight) else take(X, counts)
-        if hasattr(rows, "reset_index"):  # rows are found by their place, whatever they are named
+        if hasattr(rows, "reset_index"):  # rows are matched by position, whatever their names
             rows = rows.reset_index(drop=True)
         one_worker = CrowdClassifier(
             **self.get_params(deep=False), noise=NoNoise(), objective=PerLabel()
@@ -97,10 +97,10 @@ class NetClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
-        """P(class | features) of every row, shape (n_rows, n_classes)."""
+        """Return P(class | features) of every row, shape (n_rows, n_classes)."""
         check_is_fitted(self)
         return self.learner_.predict_proba(X)
 
     def predict(self, X: FeaturesLike) -> Array:
-        """Most probable class of every row."""
+        """Return the most probable class of every row."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

@@ -1,4 +1,4 @@
-"""Further noise parts: starts from counts, no noise at all, and workers known by features."""
+"""Further noise parts: initial counts, no noise at all, and workers described by features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdwise.nets.modules import MLP
 
 @dataclass(eq=False, repr=False)
 class CountedStart(NoisePart):
-    """Confusion matrices as :class:`WorkerConfusion`, which start from counts.
+    """Confusion matrices like :class:`WorkerConfusion`'s, which start from counts.
 
     Each worker's labels are counted against the tasks' shares of labels.
 
@@ -40,14 +40,14 @@ class CountedStart(NoisePart):
 
 @dataclass(eq=False, repr=False)
 class NoNoise(NoisePart):
-    """Labels that are the truth."""
+    """Labels that equal the truth."""
 
     def build(self, data: CrowdData) -> NoNoiseNet:
         return NoNoiseNet(data.n_classes)
 
 
 class NoNoiseNet(Noise):
-    """Labels that are the truth."""
+    """Labels that equal the truth."""
 
     def __init__(self, n_classes: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class NoNoiseNet(Noise):
 
 
 class WorkerFeatures(nn.Module):
-    """A network on given worker features, which also serves workers never seen."""
+    """A network on given worker features, which also handles new workers."""
 
     table: Tensor
 
@@ -76,18 +76,18 @@ class WorkerFeatures(nn.Module):
         return self.network(self.table[worker])
 
     def replace_workers(self, features: Tensor) -> None:
-        """Know other workers in place of those it was trained with; the unknown one stays."""
+        """Replace the workers it was trained with by others; the unknown one stays."""
         if features.shape[1] != self.table.shape[1]:
             raise AnnotationError(
                 f"worker_features have {features.shape[1]} columns.\n"
                 f"  expected: the {self.table.shape[1]} columns that the model was learned with"
-                "\n  fix:      describe workers as they were described for fit"
+                "\n  fix:      use the same worker features as for fit"
             )
         self.table = torch.cat([features, self.table[-1:]])
 
 
 def with_workers(net: CrowdNet, features: Tensor | None, name: str) -> CrowdNet:
-    """The same network for other workers, whom it knows by their features."""
+    """Return the same network for other workers, described by features."""
     other = copy.deepcopy(net)
     readers = [part for part in other.modules() if isinstance(part, WorkerFeatures)]
     if not readers or features is None:
@@ -102,7 +102,7 @@ def with_workers(net: CrowdNet, features: Tensor | None, name: str) -> CrowdNet:
 
 
 def count_log_confusion(data: CrowdData, smoothing: float) -> Tensor:
-    """Log P(label | truth) of each worker, where truths are the tasks' shares of labels."""
+    """Return log P(label | truth) of each worker, with the tasks' shares of labels as truths."""
     shares = label_shares(data)
     label = as_shares(data.label, data.n_classes)
     count = shares.new_full((data.n_workers, data.n_classes, data.n_classes), smoothing)

@@ -40,8 +40,8 @@ class PerTaskLoss(CrowdObjective):
 class PerLabel(ObjectivePart):
     """Likelihood of each label by the noise model's own rule, for layers that are not tables.
 
-    Such a rule knows no truth to be held fixed, so known truths train the classifier by
-    themselves: once for each label of their task, as they do in :class:`PerAnnotation`.
+    Such a rule has no truth that could be fixed, so known truths train the classifier directly,
+    once for each label of their task, as in :class:`PerAnnotation`.
     """
 
     def build(self, net: CrowdNet, data: CrowdData) -> PerLabelLoss:
@@ -62,7 +62,7 @@ class PerLabelLoss(CrowdObjective):
         return loss + self.gold_loss(self.net.log_truth(batch.x), batch) if self.has_gold else loss
 
     def gold_loss(self, log_truth: Tensor, batch: Batch) -> Tensor:
-        """Minus log P(truth | features) where the truth is known, per annotation."""
+        """Return minus log P(truth | features) for known truths, per annotation."""
         gold = self.gold[batch.task]
         known = torch.isinf(gold).any(dim=-1, keepdim=True)
         right = torch.where(known, gold.exp() * log_truth, 0.0).sum(dim=-1)  # (task,)
@@ -76,7 +76,7 @@ class PerLabelLoss(CrowdObjective):
         return given.new_zeros(len(batch.task)).index_add(0, batch.at, given)
 
     def given(self, batch: Batch) -> Tensor:
-        """Log P(the label given) by the noise model's own rule, times its weight, (row,)."""
+        """Return log P(given label) by the noise model's own rule, times its weight, (row,)."""
         log_labels = self.net.log_labels(batch.x, batch.at, batch.worker)
         given = (
             log_labels * batch.label
@@ -94,10 +94,10 @@ class HardEM(EM):
 
 
 class ColumnEM(EM):
-    """:class:`EM` with the denominator that LIA's eqs. 4, 7 and 9 print.
+    """:class:`EM` with the denominator that is printed in LIA's eqs. 4, 7 and 9.
 
     E-step, M-step and fine-tuning divide P(label | truth) by its sum over truths, which does not
-    follow from the model; the authors' final code leaves it out.
+    follow from the model; the authors' final code omits it.
     """
 
     def weigh(self, score: Tensor) -> Tensor:
@@ -108,11 +108,13 @@ class LabelsOnlyEM(EM):
     """:class:`EM` without the classifier in the E-step, as in LIA's published code."""
 
     def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
-        known = torch.where(torch.isinf(log_truth), log_truth, 0.0)  # what gold rules out
+        known = torch.where(
+            torch.isinf(log_truth), log_truth, 0.0
+        )  # -inf where gold rules a truth out
         return super().expect(known, score, batch)
 
 
 def best_class(posterior: Tensor) -> Tensor:
-    """All mass to the best class of each task, shared alike between tied ones."""
+    """Put all mass on the best class of each task, divided equally between tied ones."""
     best = posterior == posterior.amax(dim=-1, keepdim=True)
     return best / best.sum(dim=-1, keepdim=True)

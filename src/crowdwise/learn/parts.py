@@ -1,4 +1,4 @@
-"""The basic parts of a learner: a network of truth and noise, and the objective it has."""
+"""The basic parts of a learner: a network of truth and noise, and its objective."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from crowdwise.nets.modules import SideBySide
 from crowdwise.typing import Array, Floats
 
 NoiseT = TypeVar("NoiseT", bound="Noise")
-HIDDEN = 128  # numbers that a noise model has in passing for a task and a worker, about
+HIDDEN = 128  # approximate size of a noise model's temporary arrays, per task and worker
 
 
 class NoisePart(Part, ABC):
-    """How workers turn truths into labels, described; :meth:`build` makes the module.
+    """The description of how workers turn truths into labels; :meth:`build` makes the module.
 
-    A part of your own is a dataclass of its parameters with a ``build``; see
+    To write your own part, make a dataclass of its parameters with a ``build``; see
     :class:`WorkerConfusion`.
     """
 
@@ -35,86 +35,86 @@ class NoisePart(Part, ABC):
 
     @abstractmethod
     def build(self, data: CrowdData) -> Noise:
-        """The noise model for workers, classes and features of these sizes, untrained."""
+        """Build the untrained noise model for these numbers of workers, classes and features."""
 
 
 class Noise(SideBySide, nn.Module):
-    """A model of log P(label | truth, features, worker), a module.
+    """A module for log P(label | truth, features, worker).
 
-    Rows are annotations: ``at`` says which of the tasks ``x`` each is about, ``worker`` by whom.
+    Rows are annotations: ``at`` is each one's task among ``x``, and ``worker`` its worker.
     """
 
     imitates: ClassVar[bool] = False  # whether it can start from confusion matrices
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """The whole table of each row, (row, truth, label)."""
+        """Return the whole table of each row, (row, truth, label)."""
         raise TypeError(f"{type(self).__name__} has no table")
 
     def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
-        """Log P(the label given | truth) of each row, (row, truth)."""
+        """Return log P(given label | truth) of each row, (row, truth)."""
         return pick(self(x, at, worker), label)
 
     def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | features) of each row, (row, label): the truth summed out."""
+        """Return log P(label | features) of each row, (row, label), summed over truths."""
         return torch.logsumexp(log_truth[at][:, :, None] + self(x, at, worker), dim=1)
 
     def accuracy(self, log_truth: Tensor, x: Tensor, workers: Tensor) -> Tensor:
-        """P(right) of every worker on every task, (task, worker)."""
+        """Return P(right) of every worker on every task, (task, worker)."""
         at, everyone = grid(len(x), workers)
         table = self(x, at, everyone).exp()
         table = table.reshape(len(x), len(workers), *table.shape[1:])
         return torch.einsum("tk,twkk->tw", log_truth.exp(), table)
 
     def describe(self, net: CrowdNet, data: CrowdData, posterior: Floats) -> Mapping[str, Array]:
-        """Learned attributes that this noise model adds to those of every learner."""
+        """Return learned attributes that this noise model adds to those of every learner."""
         return {}
 
     def imitate(self, confusion: Tensor) -> None:
-        """Start from these matrices, (worker, truth, label); for models that say they can."""
+        """Start from these matrices, (worker, truth, label), if ``imitates`` is true."""
         raise TypeError(f"{type(self).__name__} cannot start from confusion matrices")
 
 
 class CrowdNet(SideBySide, nn.Module):
-    """A truth model and a noise model behind one scaler."""
+    """A truth model and a noise model with a common scaler."""
 
     def __init__(self, scaler: nn.Module, truth: nn.Module, noise: Noise) -> None:
         super().__init__()
         self.scaler, self.truth, self.noise = scaler, truth, noise
 
     def log_truth(self, x: Tensor) -> Tensor:
-        """Log P(truth | features), (task, truth)."""
+        """Return log P(truth | features), (task, truth)."""
         return self.log_classes(self.truth(self.scaler(x)))
 
     def log_noise(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | truth) of each row, (row, truth, label)."""
+        """Return log P(label | truth) of each row, (row, truth, label)."""
         return self.noise(self.scaler(x), at, worker)
 
     def log_labels(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | features) of each row, (row, label)."""
+        """Return log P(label | features) of each row, (row, label)."""
         scaled = self.scaler(x)
         log_truth = self.log_classes(self.truth(scaled))
         return self.noise.labels(log_truth, scaled, at, worker)
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Log P(truth | features) per task, and log P(the label given | truth) per row."""
+        """Return log P(truth | features) per task, and log P(given label | truth) per row."""
         x = self.scaler(batch.x)
         score = self.noise.score(x, batch.at, batch.worker, batch.label)
         return self.log_classes(self.truth(x)), score
 
     def tables(self, x: Tensor, workers: Tensor) -> Tensor:
-        """P(label | truth) of workers on tasks, (task, worker, truth, label)."""
+        """Return P(label | truth) of workers on tasks, (task, worker, truth, label)."""
         at, everyone = grid(len(x), workers)
         table = self.log_noise(x, at, everyone).exp()
         return table.reshape(len(x), len(workers), *table.shape[1:])
 
     def worker_labels(self, x: Tensor, workers: Tensor) -> Tensor:
-        """P(label) of workers on tasks, (task, worker, label)."""
+        """Return P(label) of workers on tasks, (task, worker, label)."""
         at, everyone = grid(len(x), workers)
         labels = self.log_labels(x, at, everyone).exp()
         return labels.reshape(len(x), len(workers), labels.shape[-1])
 
     def worker_accuracy(self, x: Tensor, workers: Tensor) -> Tensor:
-        """P(right) of workers on tasks, (task, worker)."""
+        """Return P(right) of workers on tasks, (task, worker)."""
         return self.noise.accuracy(self.log_truth(x), self.scaler(x), workers)
 
 
@@ -130,9 +130,9 @@ class WorkerTable(nn.Module):
 
     @torch.no_grad()
     def draw(self, fill: Callable[[Tensor], Tensor], active: Tensor | None = None) -> None:
-        """Start at random, drawn only for the unknown worker and for those with labels.
+        """Initialize at random, for the unknown worker and those with labels only.
 
-        Who has none starts as the unknown one, so that others draw the same without them.
+        A worker without labels starts like the unknown one, without affecting the others' draws.
         """
         if active is None or active.all():
             fill(self.weight)
@@ -143,7 +143,7 @@ class WorkerTable(nn.Module):
 
     @torch.no_grad()
     def average_unknown(self) -> None:
-        """Let the unknown worker be the average of the others."""
+        """Set the unknown worker to the average of the others."""
         self.weight[-1] = self.weight[:-1].mean(dim=0)
 
 
@@ -154,7 +154,7 @@ class WorkerConfusion(NoisePart):
     Parameters
     ----------
     diagonal, off_diagonal : float, default=4.7 and 1.0
-        Where the free matrices start: before anything is learned a worker is right with
+        Initial values of the free matrices: at first, a worker is right with
         probability ``exp(diagonal) / (exp(diagonal) + (n_classes - 1) * exp(off_diagonal))``.
     """
 
@@ -181,7 +181,7 @@ class WorkerConfusionNet(Noise):
         return self.log_classes(self.raw(worker))  # (row, truth, label)
 
     def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
-        """The same, from one softmax per worker instead of one per row."""
+        """Do the same with one softmax per worker instead of one per row."""
         tables = self.log_classes(self.raw.weight)  # (worker, truth, label)
         if label.ndim > 1:
             return pick(tables[worker], label)
@@ -196,7 +196,7 @@ class WorkerConfusionNet(Noise):
 
 @dataclass(eq=False, repr=False)
 class CountedConfusion(NoisePart):
-    """Confusion matrices that are counted, not trained. Goes with :class:`Bootstrap`."""
+    """Confusion matrices that are counted, not trained. Used with :class:`Bootstrap`."""
 
     def build(self, data: CrowdData) -> CountedConfusionNet:
         return CountedConfusionNet(data.n_workers, data.n_classes)
@@ -216,15 +216,16 @@ class CountedConfusionNet(Noise):
         return self.log_table[worker]  # (row, truth, label)
 
     def take(self, confusion: Tensor) -> None:
-        """Hold these matrices, (worker, truth, label)."""
+        """Use these matrices, (worker, truth, label)."""
         everyone = torch.cat([confusion, confusion.mean(dim=0, keepdim=True)])
         self.log_table.copy_(everyone.log())
 
 
 class ObjectivePart(Part, ABC):
-    """What training raises, described; :meth:`build` makes the module.
+    """The description of what training maximizes; :meth:`build` makes the module.
 
-    A part of your own is a dataclass of its parameters with a ``build``; see :class:`PerTask`.
+    To write your own part, make a dataclass of its parameters with a ``build``; see
+    :class:`PerTask`.
     """
 
     # What random numbers are drawn for one by one; see ``LearnerTraits.random_per``.
@@ -232,19 +233,19 @@ class ObjectivePart(Part, ABC):
 
     @abstractmethod
     def build(self, net: CrowdNet, data: CrowdData) -> CrowdObjective:
-        """The objective of a network on these data."""
+        """Build the objective of a network on these data."""
 
 
 class CrowdObjective(Objective[Batch]):
-    """A truth model and a noise model, together with the loss they are trained on.
+    """A truth model and a noise model, together with their training loss.
 
-    The loss is minus the likelihood of every annotation on its own, if a subclass has no other.
+    By default, the loss is minus the likelihood of every annotation on its own.
     """
 
     net: CrowdNet
     gold: Tensor
-    restraint: nn.Module | None  # what holds it back, where something does
-    adds_up: ClassVar[bool] = True  # the losses of parts of a batch are that of the batch
+    restraint: nn.Module | None  # its regularization, if any
+    adds_up: ClassVar[bool] = True  # losses of a batch's parts add up to the batch's
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -258,7 +259,7 @@ class CrowdObjective(Objective[Batch]):
         self.register_buffer("gold", data.gold)
 
     def phases(self, epochs: int) -> Sequence[Phase[Any, Batch]]:
-        """The stretches of training; ``epochs`` are those that the settings ask for."""
+        """Return the phases of training; ``epochs`` is the number in the settings."""
         return [Phase(epochs)]
 
     def loss(self, batch: Batch) -> Tensor:
@@ -266,45 +267,45 @@ class CrowdObjective(Objective[Batch]):
         return -per_annotation(*self.scores(batch), batch)
 
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """What the network predicts, with truths that gold rules out at minus infinity."""
+        """Return the network's predictions, with truths ruled out by gold at minus infinity."""
         log_truth, score = self.net(batch)
         return log_truth + self.gold[batch.task], score
 
     def held_out(self, batch: Batch) -> Tensor:
-        """Negative log-likelihood of labels, per annotation: what restarts are chosen by."""
+        """Return the negative log-likelihood per annotation, by which restarts are chosen."""
         return -per_annotation(*self.scores(batch), batch)
 
     def label_evidence(self, batch: Batch) -> Tensor:
-        """Log-likelihood of each task's labels, which share one truth, (task,)."""
-        # Labels on their own could all be likely under a truth that makes them unlikely together.
+        """Return the log-likelihood of each task's labels, which share one truth, (task,)."""
+        # Each label could be likely under some truth although together they are unlikely.
         log_truth, score = CrowdObjective.scores(self, batch)  # whatever the steps make of it
         return torch.logsumexp(joint(log_truth, score, batch), dim=-1)
 
     def posterior(self, batch: Batch) -> Tensor:
-        """Log P(truth | features, labels), (task, truth)."""
+        """Return log P(truth | features, labels), (task, truth)."""
         return self.net.log_classes(joint(*self.scores(batch), batch))
 
     def chunks(self, data: CrowdData) -> Iterator[Batch]:
-        """All tasks, as many at a time as memory takes; posteriors are worked out for these."""
+        """Yield all tasks, as many at a time as memory allows, to compute posteriors for."""
         return data.chunks(own=True)
 
     def settle(self, data: CrowdData) -> None:
-        """What is left to do when training is over."""
+        """Do what is left when training is over."""
 
     def describe(self) -> Mapping[str, Array]:
-        """Learned attributes that this objective adds to those of every learner."""
+        """Return learned attributes that this objective adds to those of every learner."""
         return {}
 
     def noise_as(self, kind: type[NoiseT], part: str) -> NoiseT:
-        """The noise model, which must be of one kind for this objective."""
+        """Return the noise model, which must be of a certain kind for this objective."""
         noise = self.net.noise
         if not isinstance(noise, kind):
             raise ParameterError(
                 explain(
-                    f"{type(self).__name__.removesuffix('Loss')} does not go with this noise.",
+                    f"{type(self).__name__.removesuffix('Loss')} needs another noise part.",
                     first=type(noise).__name__.removesuffix("Net"),
                     expected=f"noise={part}",
-                    fix="give that noise, or another objective",
+                    fix="use that noise part, or another objective",
                 )
             )
         return noise
@@ -323,7 +324,7 @@ class EM(ObjectivePart):
     """Expectation maximization from the shares of labels, then the marginal likelihood.
 
     A round trains on the expected likelihood under each task's posterior: at first its share of
-    labels, then what the model makes of its features and labels. Networks go on from round to
+    labels, then the posterior by the model. Networks continue training from round to
     round.
 
     Parameters
@@ -332,7 +333,7 @@ class EM(ObjectivePart):
         EM rounds, and epochs of the M-step in each.
     marginal : {"annotation", "task"} or None, default="annotation"
         Fine-tuning after EM, on every annotation alone (LIA eq. 9) or on all labels of a task
-        with one shared truth (the likelihood of the model); None for none.
+        with one shared truth (the model's likelihood); None to skip it.
     marginal_epochs : int, default=100
         Epochs of fine-tuning.
     """
@@ -353,18 +354,18 @@ class EM(ObjectivePart):
         return EMLoss(net, data, self)
 
     def weigh(self, score: Tensor) -> Tensor:
-        """What stands for log P(label | truth) of each row in every step, (row, truth)."""
+        """Return what takes the place of log P(label | truth) in every step, (row, truth)."""
         return score
 
     def expect(self, log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
-        """E-step: P(truth | features, labels), (task, truth)."""
+        """Run the E-step: P(truth | features, labels), (task, truth)."""
         return torch.log_softmax(joint(log_truth, score, batch), dim=-1).exp()
 
 
 class EMLoss(CrowdObjective):
     """Minus the expected likelihood under the posterior of the last E-step.
 
-    Tasks with neither a label nor gold have no part in it.
+    Tasks with neither a label nor gold are left out.
     """
 
     by = "task"
@@ -378,7 +379,7 @@ class EMLoss(CrowdObjective):
         self.register_buffer("target", start)  # (task, truth)
 
     def phases(self, epochs: int) -> Sequence[Phase[EMLoss, Batch]]:
-        em = self.em  # whose epochs count, not those of the settings
+        em = self.em  # its epochs are used, not those of the settings
         later: Phase[EMLoss, Batch] = Phase(em.epochs, expect=EMLoss.e_step)
         rounds: list[Phase[EMLoss, Batch]] = [Phase(em.epochs), *[later] * (em.rounds - 1)]
         tuned = [Phase(em.marginal_epochs, loss=EMLoss.marginal)] if em.marginal else []
@@ -396,68 +397,68 @@ class EMLoss(CrowdObjective):
         return log_truth, self.em.weigh(score)
 
     def held_out(self, batch: Batch) -> Tensor:
-        """By the model's own likelihood, whatever the steps make of it."""
+        """Evaluate by the model's own likelihood, whatever is used in the steps."""
         return -per_annotation(*super().scores(batch), batch)
 
     def label_evidence(self, batch: Batch) -> Tensor:
-        """Log-likelihood of each task's labels, every one on its own, (task,)."""
-        # Difficulty may explain all labels of a task at once, right or wrong.
+        """Return the log-likelihood of each task's labels, each on its own, (task,)."""
+        # Difficulty could explain all labels of a task at once, right or wrong.
         log_truth, score = CrowdObjective.scores(self, batch)
         evidence = torch.logsumexp(log_truth[batch.at] + score, dim=-1) * batch.weight
         return log_truth.new_zeros(len(log_truth)).index_add(0, batch.at, evidence)
 
     def e_step(self, batch: Batch) -> Tensor:
-        """P(truth | features, labels), (task, truth)."""
+        """Return P(truth | features, labels), (task, truth)."""
         return self.em.expect(*self.scores(batch), batch)
 
     def marginal(self, batch: Batch) -> Tensor:
-        """The loss of fine-tuning."""
+        """Return the loss of fine-tuning."""
         rule = per_task if self.em.marginal == "task" else per_annotation
         return -rule(*self.scores(batch), batch)
 
 
 def pair_cells(n_classes: int) -> int:
-    """Numbers in passing for a task and a worker."""
+    """Return the size of temporary arrays per task and worker."""
     return max(n_classes**2, HIDDEN)
 
 
 def grid(n_rows: int, workers: Tensor) -> tuple[Tensor, Tensor]:
-    """Every row with every worker: which row, and which worker."""
+    """Combine every row with every worker; returns row and worker of each combination."""
     return torch.arange(n_rows).repeat_interleave(len(workers)), workers.repeat(n_rows)
 
 
 def pick(log_noise: Tensor, label: Tensor) -> Tensor:
-    """Log P(the label given | truth), (row, truth); a soft label weighs the logarithms."""
+    """Return log P(given label | truth), (row, truth); a soft label weights the logarithms."""
     if label.ndim > 1:
         return torch.einsum("rkl,rl->rk", log_noise, label)
     return log_noise[torch.arange(len(label), device=label.device), :, label]
 
 
 def joint(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
-    """Log P(truth, labels | features), (task, truth)."""
+    """Return log P(truth, labels | features), (task, truth)."""
     return log_truth.index_add(0, batch.at, score * batch.weight[:, None])
 
 
 def per_annotation(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
-    """Mean over annotations of log sum_k P(k | x) P(label | k)."""
-    # Summing over the outermost axis is faster where it is short.
+    """Return the mean over annotations of log sum_k P(k | x) P(label | k)."""
+    # Summing over the outermost axis is faster if it is short.
     both = log_truth.T.index_select(1, batch.at) + score.T  # (truth, row)
     evidence = torch.logsumexp(both, dim=0)  # (row,)
     return (evidence * batch.weight).sum() / total(batch)
 
 
 def per_task(log_truth: Tensor, score: Tensor, batch: Batch) -> Tensor:
-    """Sum over tasks of log sum_k P(k | x) prod_j P(label_j | k), per annotation."""
+    """Return the sum over tasks of log sum_k P(k | x) prod_j P(label_j | k), per annotation."""
     return torch.logsumexp(joint(log_truth, score, batch), dim=-1).sum() / total(batch)
 
 
 def expected(log_truth: Tensor, score: Tensor, target: Tensor, batch: Batch) -> Tensor:
-    """Expected log P(truth, labels | x) under ``target``, per annotation."""
+    """Return the expected log P(truth, labels | x) under ``target``, per annotation."""
     labels = (target[batch.at] * score).sum(dim=-1)  # (row,)
     return ((target * log_truth).sum() + (labels * batch.weight).sum()) / total(batch)
 
 
 def total(batch: Batch) -> Tensor:
-    """Weight of the batch's annotations; of those that it is a part of."""
+    """Return the weight of the batch's annotations, or of the batch it is a part of."""
     weight = batch.weight if batch.every is None else batch.every.weight
     return weight.sum().clamp_min(1e-12)

@@ -1,4 +1,4 @@
-"""Softmax regressions for many penalties and many choices of rows, as one matrix product."""
+"""Softmax regressions for many penalties and many sets of rows, as one matrix product."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from crowdwise.typing import Array, Floats, Ints
 
 FEW_CLASSES = 16
-CELLS_AT_ONCE = 1 << 23  # logits held at a time
+CELLS_AT_ONCE = 1 << 23  # logits held at once
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What regressions are fitted to: targets, and which rows count in which group."""
+    """The problem to fit regressions to: targets, and the rows that count in each group."""
 
     targets: Floats  # (target, row, class), rows sum to one
     target: Ints  # (group,): the number of its target
@@ -22,19 +22,19 @@ class Problem:
 
 
 def add_ones(coordinates: Floats) -> Floats:
-    """Coordinates with a last column of ones, the intercept's."""
+    """Append a column of ones, for the intercept."""
     return np.hstack([coordinates, np.ones((len(coordinates), 1), dtype=coordinates.dtype)])
 
 
 def fit_path(
     design: Floats, problem: Problem, penalties: Floats, start: Floats, n_steps: int
 ) -> Floats:
-    """Weights of shape (column, group, penalty, class), from steps of Nesterov's method.
+    """Fit weights of shape (column, group, penalty, class) by steps of Nesterov's method.
 
-    Each lowers the mean cross-entropy of a group plus half the penalty times the squared
-    weights; the last column is the intercept's, which is not penalized. Columns other than that
-    are along principal axes, so that scaling steps by their variance all but solves the
-    problem: the number of steps that it takes does not depend on how unequal they are.
+    Each regression minimizes the mean cross-entropy of a group plus half the penalty times the
+    squared weights; the last column is the intercept, which is not penalized. The other columns
+    are principal axes, so scaling the steps by their variance nearly solves the problem: the
+    number of steps needed does not depend on how unequal the variances are.
     """
     size = step_sizes(design, problem.weight, penalties)
     at_once = max(1, CELLS_AT_ONCE // (len(design) * start.shape[1] * start.shape[3]))
@@ -47,14 +47,14 @@ def fit_path(
 
 
 def step_sizes(design: Floats, weight: Floats, penalties: Floats) -> Floats:
-    """What slopes are divided by: a bound on their own slopes, (column, 1, penalty, 1)."""
+    """Return divisors of the gradient: a bound on the curvature, (column, 1, penalty, 1)."""
     variance = np.maximum((design**2).mean(axis=0), 1e-12)
     curvature = 0.5 * variance * steepest(design, weight, variance)
     return curvature.astype(np.float32)[:, None, None, None] + _by_column(design, penalties)
 
 
 def _by_column(design: Floats, penalties: Floats) -> Floats:
-    """The penalty of each column, (column, 1, penalty, 1): 0 for the intercept's."""
+    """Return the penalty of each column, (column, 1, penalty, 1): 0 for the intercept."""
     penalty: Array = np.tile(penalties.astype(np.float32), (design.shape[1], 1))
     penalty[-1] = 0.0
     return penalty[:, None, :, None]
@@ -78,14 +78,14 @@ def _descend(
 
 
 def weigh_evenly(n_rows: int) -> Array:
-    """Weights of the rows in a single group, (row, 1)."""
+    """Return the weights of the rows in a single group, (row, 1)."""
     return np.full((n_rows, 1), 1.0 / n_rows, dtype=np.float32)
 
 
 def step_in_batch(
     design: Floats, target: Floats, penalties: Floats, weights: Floats, size: Floats
 ) -> Floats:
-    """One step of a single group's weights on some of the rows."""
+    """Take one step of a single group's weights on some of the rows."""
     weight = weigh_evenly(len(design))
     problem = Problem(target[None].astype(np.float32), np.zeros(1, dtype=np.int64), weight)
     slope = _slope(design, problem, weights) + _by_column(design, penalties) * weights
@@ -94,7 +94,7 @@ def step_in_batch(
 
 
 def _slope(design: Floats, problem: Problem, weights: Floats) -> Floats:
-    """Slope of the mean cross-entropy of every group."""
+    """Return the gradient of the mean cross-entropy of every group."""
     rest = predict_path(design, weights)  # (row, group, penalty, class)
     for group, target in enumerate(problem.target):
         rest[:, group] -= problem.targets[target][:, None]
@@ -103,14 +103,14 @@ def _slope(design: Floats, problem: Problem, weights: Floats) -> Floats:
 
 
 def predict_path(design: Floats, weights: Floats) -> Floats:
-    """Class probabilities of every row by every regression, (row, *weights.shape[1:])."""
+    """Return class probabilities of every row by every regression, (row, *weights.shape[1:])."""
     logits = design @ weights.reshape(len(weights), -1)
     logits = logits.reshape(len(design), *weights.shape[1:])
     return softmax_inplace(logits)
 
 
 def softmax_inplace(logits: Floats) -> Floats:
-    """Softmax over the last axis, in the memory of the logits."""
+    """Compute softmax over the last axis, in the memory of the logits."""
     logits -= reduce_classes(np.maximum, logits)
     np.exp(logits, out=logits)
     logits /= reduce_classes(np.add, logits)
@@ -118,7 +118,7 @@ def softmax_inplace(logits: Floats) -> Floats:
 
 
 def reduce_classes(combine: np.ufunc, logits: Floats) -> Floats:
-    """Reduce the last axis to length one: class by class, many times faster if they are few."""
+    """Reduce the last axis to length one, class by class, which is faster for few classes."""
     if logits.shape[-1] > FEW_CLASSES:
         return combine.reduce(logits, axis=-1, keepdims=True)
     total = logits[..., :1].copy()
@@ -128,7 +128,7 @@ def reduce_classes(combine: np.ufunc, logits: Floats) -> Floats:
 
 
 def steepest(design: Floats, weight: Floats, variance: Floats, n_steps: int = 12) -> float:
-    """How much steeper the weighted rows of a group can be than the variances say."""
+    """Return how much steeper a group's weighted rows can be than the variances suggest."""
     scaled = design / np.sqrt(variance)
     most = weight.max(axis=1)[:, None].astype(np.float32)
     vector = np.ones((design.shape[1], 1), dtype=np.float32)

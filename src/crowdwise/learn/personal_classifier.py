@@ -1,4 +1,4 @@
-"""Personal classifiers: one for every worker, held together by a shared one."""
+"""Personal classifiers: one for every worker, tied together by a shared one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from crowdwise.typing import FeaturesLike, Floats, Ints
 
 
 class PersonalLearner(LinearLearner):
-    """A learner in which every worker labels by a classifier of their own.
+    """A learner in which every worker labels by a personal classifier.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_features + 1, n_classes)
         Weights of the shared classifier; the last row is the intercept.
     worker_weights_ : ndarray of shape (n_workers, n_features + 1, n_classes)
-        Weights of each worker's.
+        Weights of each worker's classifier.
     """
 
     worker_weights_: Floats
@@ -40,7 +40,7 @@ class PersonalLearner(LinearLearner):
         return {"worker_weights_": self.worker_weights_}
 
     def predict_worker_proba(self, X: FeaturesLike, workers: WorkersLike | None = None) -> Floats:
-        """P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
+        """Return P(label) by each worker, shape (n_rows, n_workers, n_classes)."""
         weights, design = self._models()[self._worker_codes(workers)], self._design(X)
         n_workers, n_columns, n_classes = weights.shape
         logits = design @ weights.transpose(1, 0, 2).reshape(n_columns, -1)
@@ -49,7 +49,7 @@ class PersonalLearner(LinearLearner):
     def predict_worker_accuracy(
         self, X: FeaturesLike, workers: WorkersLike | None = None
     ) -> Floats:
-        """How likely each worker is right, shape (n_rows, n_workers)."""
+        """Return the probability that each worker is right, shape (n_rows, n_workers)."""
         labels = self.predict_worker_proba(X, workers)
         return np.einsum("tk,twk->tw", self.predict_proba(X), labels)
 
@@ -62,7 +62,7 @@ class PersonalLearner(LinearLearner):
         return proba
 
     def _models(self) -> Floats:
-        """The workers' classifiers, and the shared one for a worker never seen."""
+        """Return the workers' classifiers, with the shared one for an unknown worker."""
         check_is_fitted(self)
         return np.concatenate([self.worker_weights_, self.weights_[None]])
 
@@ -70,9 +70,9 @@ class PersonalLearner(LinearLearner):
 class PersonalClassifier(PersonalLearner):
     """Learn a logistic regression per worker around a shared one.
 
-    Every worker labels by a classifier of their own, which is the shared classifier, the one
-    that predicts, and a deviation. The problem is convex: the result does not depend on a
-    start. Any number of classes.
+    Every worker labels by a personal classifier, the sum of the shared one, which is used for
+    prediction, and a deviation. The problem is convex, so the result does not depend on the
+    starting point. Any number of classes.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ class PersonalClassifier(PersonalLearner):
     ridge : float, default=1
         Penalty on the squared weights of the shared classifier, the paper's eta.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     max_iter : int, default=1000
-        Most steps of the optimizer (L-BFGS).
+        Maximum number of optimizer steps (L-BFGS).
     tol : float, default=1e-6
-        Stop once no slope of the loss per label is larger than this.
+        Stop once no component of the gradient per label is larger than this.
 
     Attributes
     ----------
@@ -98,11 +98,11 @@ class PersonalClassifier(PersonalLearner):
     weights_ : ndarray of shape (n_features + 1, n_classes)
         Weights of the shared classifier; the last row is the intercept.
     worker_weights_ : ndarray of shape (n_workers, n_features + 1, n_classes)
-        Weights of each worker's.
+        Weights of each worker's classifier.
     objective_ : list of float
         Minus the penalized loss after each step. Never falls.
     n_iter_ : int
-        Steps taken.
+        Number of steps.
 
     Notes
     -----
@@ -115,8 +115,8 @@ class PersonalClassifier(PersonalLearner):
     Works when workers differ in opinion rather than in skill: each draws the line elsewhere,
     and the shared line is what is wanted.
 
-    Fails when workers are random on some tasks, which no line explains, and with few labels per
-    worker for the number of features.
+    Fails when workers are random on some tasks, which no line explains, and when there are few
+    labels per worker for the number of features.
 
     References
     ----------
@@ -178,7 +178,7 @@ class PersonalClassifier(PersonalLearner):
         if found.status == 1:
             warnings.warn(
                 f"PersonalClassifier stopped after max_iter={self.max_iter} steps before the "
-                f"slope fell to tol={self.tol:.1e} per label. Raise max_iter, or raise tol.",
+                f"gradient fell to tol={self.tol:.1e} per label. Raise max_iter, or raise tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -189,14 +189,14 @@ class PersonalClassifier(PersonalLearner):
 
 
 def add_shared(parts: Floats) -> Floats:
-    """All classifiers: the shared one, and it with each worker's deviation."""
+    """Return all classifiers: the shared one, and its sum with each worker's deviation."""
     weights = parts + parts[:1]
     weights[0] = parts[0]
     return weights
 
 
 def penalize(parts: Floats, closeness: float, ridge: float) -> tuple[float, Floats]:
-    """Penalty on the shared classifier (the first part) and on the deviations; its slope."""
+    """Return the penalty on shared classifier (the first part) and deviations; its gradient."""
     strength = np.full((len(parts), 1, 1), closeness)
     strength[0] = ridge
     return 0.5 * float((strength * parts**2).sum()), strength * parts
@@ -223,10 +223,10 @@ class Labeled:
         )
 
     def loss(self, weights: Floats) -> tuple[float, Floats]:
-        """Minus the log-likelihood of all labels, and its slope.
+        """Return minus the log-likelihood of all labels, and its gradient.
 
-        A loop over classifiers, each a matrix product: one product for all of them would be
-        as many times larger as there are workers.
+        This loops over classifiers, each a matrix product: one product for all of them would be
+        larger by a factor of the number of workers.
         """
         value, slope = 0.0, np.empty_like(weights)
         for number, (design, target) in enumerate(zip(self.design, self.target, strict=True)):
@@ -239,7 +239,7 @@ class Labeled:
 
 @dataclass(frozen=True)
 class LabeledByMost:
-    """The same where most workers label most tasks: every task once, with all labels of it."""
+    """The same if most workers label most tasks: every task once, with all of its labels."""
 
     design: Matrix  # (task, column)
     target: Floats  # (task, classifier, class): weight of the labels
@@ -255,7 +255,7 @@ class LabeledByMost:
         return cls(design, target)
 
     def loss(self, weights: Floats) -> tuple[float, Floats]:
-        """As above, in one product for all classifiers."""
+        """Do the same in one product for all classifiers."""
         n, n_columns, n_classes = weights.shape
         logits = self.design @ weights.transpose(1, 0, 2).reshape(n_columns, -1)
         log_class = log_softmax(logits.reshape(-1, n, n_classes), axis=2)
@@ -269,7 +269,7 @@ class LabeledByMost:
 def collect_labels(
     design: Matrix, votes: Annotations, gold: Ints | None
 ) -> Labeled | LabeledByMost:
-    """The labels of every classifier, in the form that is quicker to go through."""
+    """Collect the labels of every classifier, in the form that is faster to process."""
     cells = votes.n_tasks * votes.n_workers
     kind = LabeledByMost if cells <= 2 * votes.n_annotations else Labeled
     return kind.of(design, votes, gold)

@@ -1,4 +1,4 @@
-"""What people write themselves, beside a committee, and how much each of them counts."""
+"""Ordinary regressions beside a committee, and the weight of each of them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from crowdwise.typing import Floats
 
 
 def infer_by_ibcc(votes: Annotations) -> Floats:
-    """P(truth | labels) of each task."""
+    """Return P(truth | labels) of each task."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # near the end will do
+        warnings.simplefilter("ignore", ConvergenceWarning)  # near the optimum is enough
         return IBCC().fit(votes).posterior_
 
 
@@ -36,14 +36,14 @@ TARGETS: Mapping[str, Callable[[Annotations], Floats]] = {
 
 @dataclass(frozen=True)
 class PlainRegressions:
-    """One softmax regression for each kind of target, its penalty by cross-validation."""
+    """A softmax regression for each kind of target, with a cross-validated penalty."""
 
     weights: Floats  # (column, target, class)
     proba: Floats  # (task, target, class), by regressions that have not seen the task
 
     @classmethod
     def fit(cls, design: Floats, folds: Folds) -> Self:
-        """Regressions on all tasks; those by which they are judged leave a fold's labels out.
+        """Fit to all tasks; the regressions for evaluation leave a fold's labels out.
 
         All tasks decide which of five penalties is best.
         """
@@ -55,7 +55,7 @@ class PlainRegressions:
 def _fit(
     design: Floats, folds: Folds, make: Callable[[Annotations], Floats]
 ) -> tuple[Floats, Floats]:
-    """Weights on all tasks, and P(class) of each task from regressions without its fold."""
+    """Return weights on all tasks, and P(class) of each task by regressions without its fold."""
     worlds = [folds.without(fold) for fold in [*range(folds.n_folds), None]]
     targets = np.stack([clamp(make(votes), gold) for votes, gold in worlds])
     groups = [*({fold} for fold in range(folds.n_folds)), set[int]()]
@@ -69,10 +69,10 @@ def _fit(
 
 
 def find_strongest(score: Floats) -> int:
-    """The strongest penalty that serves as well as the best; (task, penalty), weak to strong.
+    """Find the strongest penalty that is as good as the best; (task, penalty), weak to strong.
 
-    From the strongest on, they are made weaker while the mean score rises: of very few tasks, the
-    weakest of all may look good by chance. Then one standard error is given away.
+    Starting with the strongest, penalties are reduced while the mean score rises: on very few
+    tasks, the weakest may look good by chance. Then one standard error is conceded.
     """
     mean = score.mean(axis=0)
     best = len(mean) - 1
@@ -85,16 +85,16 @@ def find_strongest(score: Floats) -> int:
 
 @dataclass(frozen=True)
 class Blend:
-    """A committee and plain regressions, weighed by labels that none of them has seen."""
+    """A committee and plain regressions, weighted by labels that none of them has seen."""
 
     plain: PlainRegressions
-    weight: Floats  # (1 + target,): the committee's first
+    weight: Floats  # (1 + target,): the committee first
 
     @classmethod
     def choose(
         cls, plain: PlainRegressions, found: Found, folds: Folds, rng: np.random.RandomState
     ) -> tuple[Self, Found]:
-        """How much each counts; and what is said about the tasks by all of them."""
+        """Choose the weights; also return the combined predictions for the tasks."""
         members = np.concatenate([found.proba[:, None], plain.proba], axis=1)
         some = folds.labeled
         weight = choose_best(members[some], found.likelihood[some], rng)

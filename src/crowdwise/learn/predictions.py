@@ -1,4 +1,4 @@
-"""What a fitted network predicts for tasks and workers, some rows at a time."""
+"""Predictions of a fitted network for tasks and workers, some rows at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crowdwise.typing import Floats, Ints
 def predict_rows(
     features: Features, work: Callable[[Tensor], Tensor], n_classes: int, n_workers: int = 0
 ) -> Floats:
-    """What ``work`` makes of all rows, each with so many workers."""
+    """Apply ``work`` to all rows, each with this many workers."""
     size = rows_at_once(max(int(np.prod(features.shape)), n_workers * pair_cells(n_classes)))
     rows = torch.split(torch.arange(features.n_tasks), size)
     blocks = progress.track(rows, "predicting", unit="block")
@@ -30,7 +30,7 @@ def predict_rows(
 def predict_labels(
     net: CrowdNet, features: Features, row: Ints, worker: Ints, n_classes: int
 ) -> Floats:
-    """P(label) of each given row of features and worker number, (row, label)."""
+    """Return P(label) of each given row of features and worker number, (row, label)."""
     parts = [np.empty((0, n_classes))]
     size = rows_at_once(max(pair_cells(n_classes), int(np.prod(features.shape))))
     for start in range(0, len(row), size):

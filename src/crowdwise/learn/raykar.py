@@ -29,12 +29,12 @@ from crowdwise.learn.softmax_regression import (
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 SMOOTHINGS: tuple[float | list[float], ...] = (0.01, [2.0, 0.2])  # to choose from
-SEARCH_ROUNDS, SEARCH_STEPS = 3, 10  # of EM, and of L-BFGS in each: they go on where they were
+SEARCH_ROUNDS, SEARCH_STEPS = 3, 10  # EM rounds, and L-BFGS steps in each, which continue
 
 
 @dataclass(frozen=True)
 class State:
-    """Where EM stands."""
+    """The current state of EM."""
 
     design: Matrix
     votes: Annotations
@@ -42,12 +42,12 @@ class State:
     labeled: Array
     weights: Floats
     posterior: Floats
-    counts: Floats  # of labels by worker and truth, under the posterior
+    counts: Floats  # counts of labels by worker and truth, under the posterior
     confusion: Floats
     evidence: float
 
     def improve(self, ridge: float, pseudo: Floats, max_iter: int = 1000) -> State:
-        """One M-step, of ``max_iter`` steps of L-BFGS at most, and one E-step on."""
+        """Take one M-step, of at most ``max_iter`` steps of L-BFGS, and one E-step."""
         confusion = normalize(self.counts + pseudo)
         target = self.posterior * self.labeled[:, None]
         weights = softmax_regression(self.design, target, ridge, self.weights, max_iter)
@@ -63,7 +63,7 @@ class State:
         )
 
     def label_evidence(self, votes: Annotations) -> Floats:
-        """Log-likelihood of every task's labels, each on its own."""
+        """Return the log-likelihood of every task's labels, each on its own."""
         truth = softmax(self.design @ self.weights, axis=1)
         labels = np.einsum("rk,rkl->rl", truth[votes.task], self.confusion[votes.worker])
         given = np.eye(votes.n_classes)[votes.label] if votes.soft is None else votes.soft
@@ -77,9 +77,9 @@ class Raykar(LinearLearner):
 
     A task's truth ``k`` has probability ``softmax(x @ weights_)[k]``, and worker ``w`` turns it
     into label ``l`` with probability ``confusion_[w, k, l]``; all labels of a task share one
-    truth. Without a prior (``smoothing=0``) a class that a worker never met leaves a row of
-    their matrix without labels. Such rows are uniform here; as 0 / 0 they break the method
-    on thin crowds with many classes.
+    truth. Without a prior (``smoothing=0``), a class that a worker never met leaves a row of the
+    worker's matrix empty. Such rows are uniform here; as 0 / 0 they would break the method
+    on sparse crowds with many classes.
 
     Parameters
     ----------
@@ -87,19 +87,19 @@ class Raykar(LinearLearner):
         Pseudo-counts of every confusion matrix: one number for all cells, one for being right
         and one for each way of being wrong, or a matrix of truth x label. 0 for no prior.
     ridge : float or "auto", default="auto"
-        Penalty on the squared weights; more makes the classifier plainer. Where ridge or
-        smoothing are "auto", the labels of held-out tasks choose: of what predicts them best,
-        within one standard error, the largest ridge.
+        Penalty on the squared weights; a larger one makes the classifier simpler. If ridge or
+        smoothing is "auto", the labels of held-out tasks choose: of the settings that predict
+        these best, within one standard error, the one with the largest ridge.
     start : {"identity", "shares"}, default="identity"
-        Where EM starts: from workers who are nearly always right and a classifier that knows
-        nothing, or from each task's share of labels.
+        The start of EM: workers who are nearly always right and a classifier that knows
+        nothing, or each task's share of labels.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     max_iter : int, default=100
-        Most EM steps to take.
+        Maximum number of EM steps.
     tol : float, default=1e-5
-        Stop once a step lifts the objective by less than this fraction of it; 0 takes
-        ``max_iter`` steps.
+        Stop once a step raises the objective by less than this fraction of it; with 0,
+        ``max_iter`` steps are run.
 
     Attributes
     ----------
@@ -110,15 +110,15 @@ class Raykar(LinearLearner):
     worker_accuracy_ : Series
         How often each worker is right on the training tasks, by this model.
     search_ : Search
-        What was tried, how well it predicts the labels of held-out tasks, what was chosen and
-        why.
+        The settings tried, how well each predicts the labels of held-out tasks, the choice and
+        the reason.
     weights_ : ndarray of shape (n_features + 1, n_classes)
         Weights of the scaled features; the last row is the intercept.
     objective_ : list of float
         Log-posterior of ``weights_`` and ``confusion_`` after each step, up to a constant.
         Never falls.
     n_iter_ : int
-        EM steps taken.
+        Number of EM steps.
 
     Notes
     -----
@@ -132,7 +132,7 @@ class Raykar(LinearLearner):
     parts help each other, and EM needs no tuning.
 
     Fails when classes are not linear, and when workers have few labels for the number of
-    classes (then ``smoothing`` has to do the work).
+    classes (then ``smoothing`` has to make up for it).
 
     References
     ----------
@@ -195,8 +195,8 @@ class Raykar(LinearLearner):
         return state.posterior, state.confusion
 
     def _first(self, design: Matrix, votes: Annotations, gold: Ints | None) -> State:
-        """Where EM starts."""
-        # A task that nobody labeled says nothing: its posterior is the classifier's own.
+        """Return the initial state of EM."""
+        # A task without labels adds nothing: its posterior is the classifier's own prediction.
         labeled = find_labeled(votes) if gold is None else find_labeled(votes) | (gold >= 0)
         weights = np.zeros((design.shape[1], votes.n_classes))
         posterior, counts = self._start(votes, gold)
@@ -216,7 +216,7 @@ class Raykar(LinearLearner):
         folds = [votes.filter(fold[votes.task] != f) for f in range(fold.max() + 1)]
         starts = [[self._first(design, some, gold)] for some in folds]
         usual = pseudo_counts(smoothings[0], votes.n_classes)
-        for path in starts:  # from strong to weak, each from the one before
+        for path in starts:  # from strong to weak, each starting from the one before
             for ridge in ridges:
                 first = replace(path[0], weights=path[-1].weights)
                 path.append(first.improve(float(ridge), usual, SEARCH_STEPS))
@@ -235,14 +235,14 @@ class Raykar(LinearLearner):
         return choose(tried, plainness, np.stack(evidence))[0]
 
     def _held_out(self, votes: Annotations, fold: Ints, states: list[State]) -> Floats:
-        """Log-likelihood of each labeled task's labels, learned without them."""
+        """Return the log-likelihood of each labeled task's labels, learned without them."""
         found = np.zeros(votes.n_tasks)
         for f, state in enumerate(states):
             found = np.where(fold == f, state.label_evidence(votes), found)
         return found[fold >= 0]
 
     def _start(self, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
-        """The first posterior, and the labels it makes of every worker and truth."""
+        """Return the first posterior, and the label counts it implies by worker and truth."""
         if self.start == "shares":
             shares = clamp(votes.shares(), gold)
             return shares, count_labels(votes, shares)
@@ -254,9 +254,9 @@ class Raykar(LinearLearner):
 
 
 def turn(design: Matrix) -> tuple[Matrix, Matrix]:
-    """The design matrix along its own axes where it is wider than high, and what turns back.
+    """Rotate the design matrix to its own axes if it is wider than high; also return the inverse.
 
-    A turn leaves all predictions and the squared weights as they are; the intercept stays.
+    A rotation changes neither predictions nor squared weights; the intercept stays.
     """
     if issparse(design) or design.shape[1] <= design.shape[0] + 1:
         return design, eye_array(design.shape[1], format="csr")
@@ -265,12 +265,12 @@ def turn(design: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def pseudo_counts(smoothing: float | ArrayLike, n_classes: int) -> Floats:
-    """What is added to the counts of truth x label; nothing where there is no prior."""
+    """Return pseudo-counts of truth x label; 0 without a prior."""
     if np.ndim(smoothing) == 0 and not np.any(smoothing):
         return np.zeros((n_classes, n_classes))
     return worker_prior(smoothing, n_classes)
 
 
 def is_auto(value: object) -> bool:
-    """Whether a parameter is to be chosen."""
+    """Return whether a parameter is to be chosen."""
     return isinstance(value, str) and value == "auto"

@@ -37,17 +37,17 @@ ROWS_AT_ONCE = 4096
 
 
 class ResponseModel(Savable, BaseEstimator):
-    """Learn who answers what, from who has answered what.
+    """Learn who answers what from past answers.
 
-    Worker ``w`` answers a task of features ``x`` with probability ``sigmoid(u_w . v(x) + b_w)``.
-    With ``mechanism="mnar"`` (answers are missing not at random) there is one more term
-    ``c_w[k]`` for the task's truth ``k``, so that a missing answer is evidence about the truth:
-    :meth:`evidence` is how much.
+    Worker ``w`` answers a task with features ``x`` with probability
+    ``sigmoid(u_w . v(x) + b_w)``. With ``mechanism="mnar"`` (answers are missing not at random)
+    there is another term ``c_w[k]`` for the task's truth ``k``, so that a missing answer is
+    evidence about the truth, as computed by :meth:`evidence`.
 
-    Every pair of a task and a worker counts, most of them by a sample. The loss adds minus the
-    log odds of the answers there are to minus ``log P(no answer)`` of ``negatives`` random pairs
-    for each, weighed up to all pairs. On average that is the whole likelihood, so the
-    probabilities come out right and not only their order.
+    Every pair of a task and a worker counts, most of them through a sample. The loss is minus the
+    log-odds of all answers plus minus ``log P(no answer)`` of ``negatives`` random pairs
+    for each, weighted up to all pairs. On average that is the whole likelihood, so the
+    probabilities themselves are right and not only their order.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ class ResponseModel(Savable, BaseEstimator):
     mechanism : {"mar", "mnar"}, default="mar"
         Whether answering depends on features alone, or on the truth too.
     negatives : int, default=4
-        Random pairs per answer in each step; more make training steadier and slower.
+        Random pairs per answer in each step; more make training steadier but slower.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``ResponseModel.default_training`` if not given. ``batch_size`` counts
         tasks.
     random_state : int or RandomState, optional
-        Decides starts, batches, random pairs and held-out answers.
+        Random seed of initialization, batches, random pairs and held-out answers.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ResponseModel(Savable, BaseEstimator):
     rate_ : ndarray of shape (n_workers,)
         Share of the training tasks that each worker answered.
     shift_ : ndarray of shape (n_workers, n_classes)
-        How the truth moves each worker's log odds to answer; zeros if it does not.
+        Effect of the truth on each worker's log-odds to answer; zeros if it has none.
     feature_shape_, history_, net_
         See :class:`crowdwise.learn.CrowdClassifier`.
 
@@ -139,7 +139,7 @@ class ResponseModel(Savable, BaseEstimator):
     def fit(
         self, X: FeaturesLike, annotations: AnnotationsLike, truth: ArrayLike | None = None
     ) -> Self:
-        """Learn from the features of all tasks and the annotations there are.
+        """Learn from the features of all tasks and the existing annotations.
 
         ``truth`` is P(truth) of each task for ``mechanism="mnar"``, such as an aggregator's or
         a learner's ``posterior_``; each task's share of labels if not given.
@@ -178,7 +178,7 @@ class ResponseModel(Savable, BaseEstimator):
         workers: WorkersLike | None = None,
         truth: ArrayLike | None = None,
     ) -> Floats:
-        """P(worker answers), shape (n_rows, n_workers); a worker never seen is the average one.
+        """Return P(worker answers), shape (n_rows, n_workers); an unknown worker is the average.
 
         ``truth`` is P(truth) of each row, the training tasks' average if not given.
         """
@@ -187,9 +187,9 @@ class ResponseModel(Savable, BaseEstimator):
         return (answers * share.reshape(-1, 1, len(self.classes_))).sum(axis=2)
 
     def evidence(self, X: FeaturesLike, annotations: AnnotationsLike) -> Floats:
-        """Log P(who answered and who did not | truth) of each task, shape (n_tasks, n_classes).
+        """Return log P(who answered | truth) of each task, shape (n_tasks, n_classes).
 
-        Adding it to the log of a posterior from the labels makes use of missing answers.
+        Add it to the log of a posterior from the labels to make use of missing answers.
         """
         votes = drop_weightless(as_annotations(annotations))
         answers = self._over_rows(X, None)
@@ -219,7 +219,7 @@ class ResponseModel(Savable, BaseEstimator):
             self.net_ = unpack_net(self, self._blank, learned["net_"])
 
     def _blank(self, device: torch.device) -> ResponseNet:
-        """A network of the right shapes, whatever its numbers."""
+        """Make a network of the right shapes, with any weights."""
         sizes = len(self.tasks_), len(self.workers_), len(self.classes_)
         data = empty_data(self.feature_shape_, sizes, device, None)
         scaler: nn.Module = nn.Identity()
@@ -229,7 +229,7 @@ class ResponseModel(Savable, BaseEstimator):
 
     @torch.no_grad()
     def _over_rows(self, X: FeaturesLike, workers: WorkersLike | None) -> Floats:
-        """P(worker answers | truth), (row, worker, truth or 1)."""
+        """Return P(worker answers | truth), (row, worker, truth or 1)."""
         check_is_fitted(self)
         names = self.workers_ if workers is None else worker_names(workers)
         found = locate(self.workers_, names)
@@ -242,7 +242,7 @@ class ResponseModel(Savable, BaseEstimator):
 
 
 class ResponseNet(nn.Module):
-    """Log odds that a worker answers a task, for each truth; or in one column for any truth."""
+    """Log-odds that a worker answers a task, for each truth; or one column for any truth."""
 
     def __init__(
         self, scaler: nn.Module, task: nn.Module, data: CrowdData, size: int, *, depends: bool
@@ -258,13 +258,13 @@ class ResponseNet(nn.Module):
         self.shift = WorkerTable(data.n_workers, torch.zeros(data.n_classes)) if depends else None
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """``u . v(x) + b + c[truth]`` of each row, (row, truth or 1)."""
+        """Return ``u . v(x) + b + c[truth]`` of each row, (row, truth or 1)."""
         vector, mine = self.task(self.scaler(x))[at], self.worker(worker)
         match = (vector * mine[:, :-1]).sum(dim=-1) + mine[:, -1]
         return match[:, None] + (self.shift(worker) if self.shift is not None else 0.0)
 
     def grid(self, x: Tensor, worker: Tensor) -> Tensor:
-        """The same for all rows of ``x`` with all workers, (row, worker, truth or 1)."""
+        """Do the same for all rows of ``x`` with all workers, (row, worker, truth or 1)."""
         vector, mine = self.task(self.scaler(x)), self.worker(worker)
         match = vector @ mine[:, :-1].T + mine[:, -1]
         return match[:, :, None] + (self.shift(worker) if self.shift is not None else 0.0)
@@ -274,7 +274,7 @@ class ResponseLoss(Objective[Batch]):
     """Minus the likelihood of who answered and who did not, per answer."""
 
     by = "task"
-    held_out_everywhere = True  # tasks that nobody answered count as much
+    held_out_everywhere = True  # tasks without answers count equally
     net: ResponseNet
     log_share: Tensor
 
@@ -292,16 +292,16 @@ class ResponseLoss(Objective[Batch]):
         return self.sampled(batch, *self.draw(batch), len(batch.at))
 
     def draw(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Random pairs of the batch's tasks and all workers."""
+        """Draw random pairs of the batch's tasks and all workers."""
         n = math.ceil(self.negatives * self.per_task * len(batch.x))
         place = torch.rand(2, n, device=batch.at.device)
         at, worker = (place[0] * len(batch.x)).long(), (place[1] * self.n_workers).long()
         return at.clamp_max(len(batch.x) - 1), worker.clamp_max(self.n_workers - 1)
 
     def sampled(self, batch: Batch, at: Tensor, worker: Tensor, n_answers: float) -> Tensor:
-        """Minus the log odds of the answers, minus log P(no answer) of all pairs, by a sample.
+        """Return minus the log-odds of answers, minus log P(no answer) of all pairs, by a sample.
 
-        ``n_answers`` is how many answers the batch stands for.
+        ``n_answers`` is the number of answers that the batch represents.
         """
         log_yes, log_no = self.chances(batch, batch.at, batch.worker)
         _, log_none = self.chances(batch, at, worker)
@@ -310,7 +310,7 @@ class ResponseLoss(Objective[Batch]):
         )
 
     def chances(self, batch: Batch, at: Tensor, worker: Tensor) -> tuple[Tensor, Tensor]:
-        """Log P(answer) and log P(no answer) of each row, the truth summed out."""
+        """Return log P(answer) and log P(no answer) of each row, summed over truths."""
         logit = self.net(batch.x, at, worker)
         share = self.log_share[batch.task][at]
         yes = torch.logsumexp(share + logsigmoid(logit), dim=-1)
@@ -318,7 +318,7 @@ class ResponseLoss(Objective[Batch]):
 
 
 def as_truth(truth: ArrayLike, data: CrowdData) -> Tensor:
-    """P(truth) of each task as a tensor."""
+    """Return P(truth) of each task as a tensor."""
     table = torch.as_tensor(np.asarray(truth), dtype=torch.float32, device=data.device)
     if table.shape != (data.n_tasks, data.n_classes):
         raise AnnotationError(

@@ -1,4 +1,4 @@
-"""What holds a learner back: a penalty on its truth model and a prior on its noise model."""
+"""Regularization: a penalty on the truth model and a prior on the noise model."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Step = Callable[[CrowdObjective, Batch], Tensor]
 class Restraint(nn.Module):
     """A penalty, a prior, and the tasks that may be learned from.
 
-    ``penalty`` counts beside the mean loss of a label; ``prior`` beside the sum over all labels,
-    as one over the variance of the noise model's parameters around where they start.
+    ``penalty`` is relative to the mean loss of a label; ``prior`` to the sum over all labels, as
+    one over the variance of the noise model's parameters around their initial values.
     """
 
     penalty: Tensor
@@ -36,10 +36,10 @@ class Restraint(nn.Module):
             self.register_buffer(origin_of(name), parameter.detach().clone())
 
     def forward(self, net: CrowdNet) -> Tensor:
-        """What weights of the truth model and changes of the noise model cost, per label."""
+        """Return the cost of truth weights and of changes to the noise model, per label."""
         size, moved = torch.zeros_like(self.penalty), torch.zeros_like(self.prior)
         for parameter in net.truth.parameters():
-            if parameter.ndim > 1:  # intercepts are free
+            if parameter.ndim > 1:  # intercepts are not penalized
                 size = size + parameter.square().sum()
         for name, parameter in net.noise.named_parameters():
             moved = moved + (parameter - self.get_buffer(origin_of(name))).square().sum()
@@ -47,25 +47,25 @@ class Restraint(nn.Module):
 
 
 def n_labels(data: CrowdData) -> Tensor:
-    """How many labels there are, by weight."""
+    """Return the number of labels, by weight."""
     return data.weight.sum().clamp_min(1.0)
 
 
 def origin_of(name: str) -> str:
-    """The buffer that holds where a parameter of the noise model started."""
+    """Name the buffer with the initial value of a noise-model parameter."""
     return "origin_" + name.replace(".", "_")
 
 
 def restrain(
     objective: CrowdObjective, data: CrowdData, penalty: float, prior: float, keep: Tensor
 ) -> CrowdObjective:
-    """Hold an objective back."""
+    """Regularize an objective."""
     objective.restraint = Restraint(objective.net, data, penalty, prior, keep)
     return objective
 
 
 def restrained(step: Step) -> Step:
-    """The same loss on the tasks to learn from, plus penalty and prior."""
+    """Return the step's loss on the tasks to learn from, plus penalty and prior."""
 
     def penalized(objective: CrowdObjective, batch: Batch) -> Tensor:
         loss = on_kept_tasks(step)(objective, batch)
@@ -88,7 +88,7 @@ def on_kept_tasks(step: Step) -> Step:
 
 
 def restraint_of(objective: CrowdObjective) -> Restraint:
-    """What holds the objective back."""
+    """Return the regularization of an objective."""
     found = objective.restraint
     assert isinstance(found, Restraint)
     return found

@@ -1,4 +1,4 @@
-"""How strongly a learner is held back, chosen by the labels of held-out tasks."""
+"""Choice of a learner's regularization by the labels of held-out tasks."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from crowdwise.typing import Array, Floats, Ints
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 PRIORS = (10.0, 1.0, 0.1)
-WIDE = 512  # features from which weights are so many that more of a penalty is usual
-KEPT, KEPT_EACH = 3, 2  # penalties that go on after the first rung; of each of several starts
-ENOUGH = 400  # tasks from which three folds do
+WIDE = 512  # from this many features on, larger penalties are tried
+KEPT, KEPT_EACH = 3, 2  # penalties kept after the first rung; and of each of several starts
+ENOUGH = 400  # tasks from which three folds are enough
 CELLS_AT_ONCE = 50_000_000
-SEARCH_STEPS, FINAL_STEPS = 30, 300  # of L-BFGS, at most
-COSTLY = 200_000  # cells of workers' tables, of all labels, from which three folds must do
+SEARCH_STEPS, FINAL_STEPS = 30, 300  # maximum L-BFGS steps
+COSTLY = 200_000  # cells of workers' tables, over all labels, above which three folds must do
 ERRORS = {1: "one standard error", 2: "two standard errors"}
 Settings = Mapping[str, Any]  # by name
 
 
 @dataclass
 class Search:
-    """What was tried, how well it predicts the labels of held-out tasks, and what was chosen.
+    """The settings tried, how well they predict labels of held-out tasks, and the choice.
 
     Attributes
     ----------
     candidates : list of dict
         Settings by name, in the order in which they were tried.
     held_out : list of float
-        Mean log-likelihood of a held-out task's labels, of each candidate.
+        Mean log-likelihood of a held-out task's labels, for each candidate.
     error : list of float
         Standard error of the difference to the best candidate, over tasks.
     chosen : dict
-        The settings that were taken.
+        The chosen settings.
     why : str
-        The reason in words.
+        The reason, in words.
     """
 
     candidates: list[dict[str, Any]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Search:
 
 
 def deal(data: CrowdData, rng: np.random.RandomState) -> Ints:
-    """The fold of each labeled task, -1 for the others; whatever order the tasks are in."""
+    """Return the fold of each labeled task, -1 for others; the order of tasks does not matter."""
     tasks = torch.arange(data.n_tasks, device=data.device)
     size = max(1, PART // max(int(np.prod(data.features.shape)), 1))
     rows = (data.features.rows(some).flatten(1).double().cpu() for some in torch.split(tasks, size))
@@ -72,17 +72,17 @@ def deal(data: CrowdData, rng: np.random.RandomState) -> Ints:
 def deal_rows(
     rows: Floats | csr_array, labeled: Array, rng: np.random.RandomState, *, costly: bool = False
 ) -> Ints:
-    """The same for rows of numbers, dense or sparse."""
+    """Do the same for rows of numbers, dense or sparse."""
     return deal_places(place_of(rows), labeled, rng, costly=costly)
 
 
 def place_of(rows: Floats | csr_array) -> Floats:
-    """A number of each row, which orders them."""
+    """Return a number for each row, to sort them by."""
     return np.asarray(rows @ np.cos(np.arange(rows.shape[1]) + 1.0))
 
 
 def deal_places(place: Floats, labeled: Array, rng: np.random.RandomState, *, costly: bool) -> Ints:
-    """The same for tasks in the order of some number."""
+    """Do the same for tasks in the order of some number."""
     n_labeled = int(labeled.sum())
     n_folds = min(3 if costly or n_labeled >= ENOUGH else 5, n_labeled)
     order = np.argsort(place, kind="stable")
@@ -92,30 +92,30 @@ def deal_places(place: Floats, labeled: Array, rng: np.random.RandomState, *, co
 
 
 def penalties_for(width: int | None, usual: Sequence[float] = PENALTIES) -> list[float]:
-    """Penalties to choose from, from strong to weak: the usual ones, times what is too wide.
+    """List penalties to choose from, strong to weak: the usual ones, scaled for wide features.
 
-    Scores are sums over standardized features, so that they grow with the number of these.
+    Scores are sums over standardized features, so they grow with the number of features.
     """
     return [p * max(1.0, (width or 0) / WIDE) for p in usual]
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A step of the ladder from plain to free: what a learner is after some more training.
+    """A rung of the ladder from simple to flexible: a learner after some more training.
 
-    Without settings it only leads to the next one, and cannot be chosen.
+    Without settings, it only leads to the next one and cannot be chosen.
     """
 
     settings: Settings | None
-    phases: Sequence[Phase[Any, Batch]]  # training that leads here from the rung before
+    phases: Sequence[Phase[Any, Batch]]  # training from the previous rung to this one
     prior: float = 1.0
-    frozen: bool = False  # whether the noise model stays as it is
+    frozen: bool = False  # whether the noise model is fixed
 
 
 def rungs(start: CrowdObjective, prior: float | str, priors: Sequence[float]) -> list[Rung]:
-    """The noise model as it starts, then with less and less of a prior: ``priors`` by "auto"."""
+    """Return the initial noise model, then weaker and weaker priors: ``priors`` for "auto"."""
     phases = start.phases(1)
-    if len(phases) > 1:  # each continues from the one before, with a target of its own
+    if len(phases) > 1:  # each continues from the one before, with its own target
         held = 1.0 if prior == "auto" else float(prior)
         return [Rung({"rounds": n + 1}, [one], held) for n, one in enumerate(phases)]
     if not any(True for _ in start.net.noise.parameters()):
@@ -137,7 +137,7 @@ class Descent:
 
     def climb(self, rung: Rung) -> None:
         """Train from one rung to the next."""
-        self.ensemble.train(False)  # what is random in training has no optimum
+        self.ensemble.train(False)  # with randomness in training there is no optimum
         self.ensemble.buffers["restraint.prior"].fill_(rung.prior / n_labels(self.data))
         for phase in rung.phases:
             if phase.expect is not None:
@@ -147,7 +147,7 @@ class Descent:
             self.descend(phase, rung.frozen)
 
     def descend(self, phase: Phase[Any, Batch], frozen: bool) -> None:
-        """Lower the loss of a phase as far as it goes."""
+        """Minimize the loss of a phase."""
         step, n = restrained(phase.loss), len(self.ensemble)
         known = self.ensemble.parameters
         free = [p for name, p in known.items() if not (frozen and name.startswith("net.noise."))]
@@ -169,35 +169,35 @@ class Descent:
 
     @torch.no_grad()
     def evidence(self) -> Tensor:
-        """Log-likelihood of each task's labels under each member, (member, task)."""
+        """Return the log-likelihood of each task's labels under each member, (member, task)."""
         self.ensemble.train(False)
         return self.parts.gather(self.ensemble, label_evidence).cpu()
 
     def select(self, members: Sequence[int]) -> None:
-        """Go on with some members only."""
+        """Continue with some members only."""
         self.ensemble = self.ensemble.select(members)
 
 
 def stack(parts: Sequence[Tensor], n: int) -> Tensor:
-    """Numbers of each of ``n`` members in a row, (member, number)."""
+    """Return the numbers of each of ``n`` members in a row, (member, number)."""
     return torch.cat([part.reshape(n, -1) for part in parts], dim=1)
 
 
 def label_evidence(objective: CrowdObjective, batch: Batch) -> Tensor:
-    """The step that members are compared by."""
+    """Run the step by which members are compared."""
     return objective.label_evidence(batch)
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A penalty, which holds on every rung, and where training starts."""
+    """A penalty, the same on every rung, with a starting point."""
 
     penalty: float
     start: Start
-    settings: Settings  # that tell this start from others
+    settings: Settings  # that distinguish this start from others
 
     def build(self, data: CrowdData, prior: float, keep: Tensor) -> CrowdObjective:
-        """A member to be trained on the tasks to keep."""
+        """Build a member to be trained on the tasks to keep."""
         return restrain(self.start(keep), data, self.penalty, prior, keep)
 
 
@@ -211,7 +211,7 @@ class Candidate:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is tried, by name."""
+        """Return the settings tried, by name."""
         return {
             "penalty": self.variant.penalty,
             **self.variant.settings,
@@ -220,7 +220,7 @@ class Candidate:
 
 
 def better(variants: Sequence[Variant], score: Floats) -> list[int]:
-    """The best penalties of each start: later rungs may tell starts apart differently."""
+    """Return the best penalties of each start, since later rungs may rank starts differently."""
     starts: dict[str, list[int]] = {}
     for i in np.argsort(-score, kind="stable"):
         starts.setdefault(str(variants[i].settings), []).append(int(i))
@@ -234,7 +234,7 @@ def choose(
     evidence: Floats,
     n_errors: int = 1,
 ) -> tuple[Search, int]:
-    """The plainest of the candidates that are within a standard error or more of the best.
+    """Choose the simplest candidate within a standard error or more of the best.
 
     ``evidence`` is the log-likelihood of each candidate on each task, (candidate, task).
     """
@@ -244,12 +244,12 @@ def choose(
     error = gap.std(axis=1) / np.sqrt(max(gap.shape[1] - 1, 1))
     close = [i for i in range(len(mean)) if mean[best] - mean[i] <= n_errors * error[i]]
     taken = max(close, key=lambda i: (*plainness[i], mean[i]))
-    why = f"It predicts the labels of held-out tasks best: {mean[best]:.4f} a task."
+    why = f"It predicts the labels of held-out tasks best: {mean[best]:.4f} per task."
     if taken != best:
         why = (
-            f"It is the plainest within {ERRORS[n_errors]} of what predicts the labels of "
-            f"held-out tasks best: {mean[taken]:.4f} a task, {mean[best] - mean[taken]:.4f} below "
-            f"the best, with an error of {error[taken]:.4f}."
+            f"It is the simplest within {ERRORS[n_errors]} of the one that predicts the labels of "
+            f"held-out tasks best: {mean[taken]:.4f} per task, {mean[best] - mean[taken]:.4f} "
+            f"below the best, with an error of {error[taken]:.4f}."
         )
     tried = [dict(settings) for settings in candidates]
     return Search(tried, mean.tolist(), error.tolist(), tried[taken], why), taken
@@ -259,8 +259,8 @@ def choose(
 class Ladder:
     """Candidates for one learner: variants by rungs, on folds of tasks.
 
-    All variants and folds are trained as one ensemble. After the first rung the better variants
-    go on; each later rung starts where the one before ended.
+    All variants and folds are trained as one ensemble. After the first rung, the better variants
+    continue; each later rung starts where the previous one ended.
     """
 
     data: CrowdData
@@ -280,14 +280,14 @@ class Ladder:
             only = candidates[taken]
         keep = torch.ones(self.data.n_tasks, device=self.data.device)
         member = only.variant.build(self.data, self.rungs[0].prior, keep)
-        # In double precision: where the optimum is flat, rounding would decide how far to go.
+        # In double precision: if the optimum is flat, rounding would decide where to stop.
         run = Descent([member.double()], self.data.double(), FINAL_STEPS)
         for rung in self.rungs[: only.height + 1]:
             run.climb(rung)
         return run.ensemble.member(0).float().eval(), History(run.loss), search
 
     def climb(self, fold: Ints) -> tuple[list[Candidate], Floats]:
-        """All candidates, and the log-likelihood of every labeled task's labels under each."""
+        """Train all candidates; return them with the held-out log-likelihood of every task."""
         variants, tried, evidence = list(self.variants), [], []
         runs = [(some, self.run(fold, some)) for some in self.groups(fold)]
         for height, rung in enumerate(self.rungs):
@@ -309,14 +309,14 @@ class Ladder:
         return tried, np.concatenate(evidence)
 
     def run(self, fold: Ints, some: Sequence[int]) -> Descent:
-        """All variants, on some of the folds."""
+        """Train all variants on some of the folds."""
         keep = [torch.as_tensor(fold != f) for f in some]
         prior = self.rungs[0].prior
         members = [v.build(self.data, prior, k) for v in self.variants for k in keep]
         return Descent(members, self.data, SEARCH_STEPS)
 
     def groups(self, fold: Ints) -> list[list[int]]:
-        """Folds that are trained together: all of them, unless memory is short."""
+        """Return folds that are trained together: all of them, unless memory is short."""
         folds = list(range(int(fold.max()) + 1))
         cells = self.data.n_annotations * self.data.n_classes**2 * len(self.variants)
         at_once = max(1, CELLS_AT_ONCE // max(cells, 1))

@@ -1,4 +1,4 @@
-"""SoftProb: logistic regression on every label as an example of its own."""
+"""SoftProb: logistic regression with every label as an example of its own."""
 
 import numpy as np
 
@@ -11,19 +11,19 @@ from crowdwise.typing import FeaturesLike, Floats, Ints
 
 
 class SoftProb(LinearLearner):
-    """Learn a logistic regression from all labels, each taken at its word.
+    """Learn a logistic regression from all labels, each taken at face value.
 
-    A task with five labels counts as five examples; in other words, as one with its share
-    of labels as soft target and a weight of five. Workers are all alike to it, and yet it is
-    hard to beat where most of them are good. ``TwoStage(MajorityVote(), classifier,
-    targets="soft")`` does nearly the same with any classifier: there tasks weigh alike.
+    A task with five labels counts as five examples, or equivalently as one with its share
+    of labels as a soft target and a weight of five. All workers count equally, and yet it is
+    hard to beat if most of them are good. ``TwoStage(MajorityVote(), classifier,
+    targets="soft")`` does nearly the same with any classifier, with equal weight for all tasks.
 
     Parameters
     ----------
     ridge : float, default=1
         Penalty on the squared weights, ``1 / C`` of scikit-learn's ``LogisticRegression``.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
 
     Attributes
     ----------
@@ -43,10 +43,9 @@ class SoftProb(LinearLearner):
         loss = - sum over annotations of log softmax(x_i @ weights)[label]
             + ridge / 2 * |weights| ** 2
 
-    Works when most workers are good: errors without a system average out over tasks that look
-    alike.
+    Works when most workers are good: unsystematic errors average out over similar tasks.
 
-    Fails when workers lean the same way, when some give most of the labels and are poor, and
+    Fails when workers lean the same way, when poor workers give most of the labels, and
     when classes are not linear in the features.
 
     References
@@ -74,7 +73,7 @@ class SoftProb(LinearLearner):
     def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, target = self._learn_design(X), votes.votes()
         if gold is not None:
-            # A known truth stands in for all of its task's labels.
+            # A known truth replaces all labels of its task.
             sure = one_hot(gold, votes.n_classes) * np.maximum(target.sum(axis=1), 1.0)[:, None]
             target = np.where(gold[:, None] >= 0, sure, target)
         start = np.zeros((design.shape[1], votes.n_classes))

@@ -1,4 +1,4 @@
-"""What learners with a linear classifier share: scaled features and softmax regression."""
+"""The shared part of learners with a linear classifier: scaled features, softmax regression."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class LinearLearner(ConfusionLearner):
     weights_: Floats
 
     def predict_proba(self, X: FeaturesLike) -> Floats:
-        """P(truth | features) of every row, shape (n_rows, n_classes)."""
+        """Return P(truth | features) of every row, shape (n_rows, n_classes)."""
         check_is_fitted(self)
         return softmax(self._design(X) @ self.weights_, axis=1)
 
     def _learn_design(self, X: FeaturesLike) -> Matrix:
-        """The design matrix of the training rows, which decide the scale."""
+        """Return the design matrix of the training rows, which determine the scale."""
         table = as_table(X)
         self.n_features_in_ = table.shape[1]
-        # Centring would fill a sparse matrix, so that one is only scaled.
+        # Centering would fill a sparse matrix, so it is only scaled.
         self.scaler_ = StandardScaler(with_mean=not issparse(table)).fit(table)
         return self._design(X)
 
     def _design(self, X: FeaturesLike) -> Matrix:
-        """Scaled features and a column of ones."""
+        """Return scaled features with a column of ones."""
         refuse_other_columns(column_names(X), getattr(self, "feature_names_in_", None))
         table = as_table(X)
         refuse_width(table.shape[1], self.n_features_in_)
@@ -60,7 +60,7 @@ class LinearLearner(ConfusionLearner):
 
 
 def as_table(X: FeaturesLike) -> Matrix:
-    """Features as a matrix of doubles, sparse if they are."""
+    """Return features as a matrix of doubles, sparse if they are."""
     features = as_features(X)
     if issparse(X):
         return csr_array(X, dtype=np.float64)
@@ -69,7 +69,7 @@ def as_table(X: FeaturesLike) -> Matrix:
             explain(
                 f"Features of shape {features.shape} are not rows of numbers.",
                 expected="a table with one row per task",
-                fix="flatten X, or choose a method with a truth model of your own",
+                fix="flatten X, or choose a method that accepts a truth model of your own",
             )
         )
     return features.rows(torch.arange(features.n_tasks)).double().numpy()
@@ -78,10 +78,10 @@ def as_table(X: FeaturesLike) -> Matrix:
 def softmax_regression(
     design: Matrix, target: Floats, ridge: float, start: Floats, max_iter: int = 1000
 ) -> Floats:
-    """The weights that raise ``sum target * log softmax(design @ w) - ridge / 2 |w|^2`` most.
+    """Maximize ``sum target * log softmax(design @ w) - ridge / 2 |w|^2``; return the weights.
 
-    ``target`` holds each row's weight of every class; rows need not sum to one. The last
-    column of the design is the intercept's, which is not penalized.
+    ``target`` has each row's weight of every class; rows need not sum to one. The last
+    column of the design is the intercept, which is not penalized.
     """
     mass = target.sum(axis=1, keepdims=True)
 
@@ -99,5 +99,5 @@ def softmax_regression(
 
 
 def penalty(weights: Floats, ridge: float) -> float:
-    """Half the ridge times the squared weights, the intercept's left out."""
+    """Return half the ridge times the squared weights, without the intercept's."""
     return 0.5 * ridge * float((weights[:-1] ** 2).sum())

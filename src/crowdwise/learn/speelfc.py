@@ -11,26 +11,26 @@ class SpeeLFC(CrowdClassifier):
     """Learn a classifier through a probabilistic crowd layer.
 
     Worker ``w`` gives label ``l`` to a task with features ``x`` with probability
-    ``sum_k truth(x)[k] * confusion_[w, k, l]``; both are learned by raising the likelihood of
+    ``sum_k truth(x)[k] * confusion_[w, k, l]``; both are learned by maximizing the likelihood of
     every annotation on its own. Rows of the confusion matrices are softmaxes, so they are
-    probabilities that can be read.
+    interpretable probabilities.
 
     Parameters
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
     penalty, prior : float or "auto", default="auto"
-        How strongly the classifier and the workers' parameters are held back; see
+        Regularization of the classifier and of the workers' parameters; see
         :class:`crowdwise.learn.CrowdClassifier`.
     diagonal, off_diagonal : float, default=4.7 and 1.0
-        Where the free matrices start: before anything is learned a worker is right with
+        Initial values of the free matrices: at first, a worker is right with
         probability ``exp(diagonal) / (exp(diagonal) + (n_classes - 1) * exp(off_diagonal))``.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``SpeeLFC.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -44,10 +44,10 @@ class SpeeLFC(CrowdClassifier):
         P(w gives i the label l) = sum over k of truth(x_i)[k] * confusion[w, k, l]
         loss = - mean over annotations of log P(label), confusion[w, k] = softmax(free[w, k])
 
-    Works when features tell the classes apart and workers have some dozens of labels; one label
+    Works when features separate the classes and workers have a few dozen labels; one label
     per task is enough.
 
-    Fails when workers have few labels for the number of classes (take SpeeLFCD), when a strong
+    Fails when workers have few labels for the number of classes (use SpeeLFCD), when a strong
     network memorizes single tasks (hold tasks out, stop early), and when workers start below
     chance.
 

@@ -40,7 +40,7 @@ class SkillByEase(NoisePart):
     ease : MLP, default=MLP(hidden=(32,), dropout=0.5)
         The network g from features to one number.
     skill : float, default=0.028
-        Where every worker's skill starts; with g at 0 the accuracy is then 0.80.
+        Initial skill of every worker; with g at 0, the accuracy is then 0.80.
     least_ease, ease_range : float, default=0.001 and 100
         ``ease(x) = least_ease + ease_range * sigmoid(g(x))``. Skill and ease share a scale:
         only their product is identified.
@@ -60,7 +60,7 @@ class SkillByEase(NoisePart):
     }
 
     def build(self, data: CrowdData) -> SkillByEaseNet:
-        n_in = data.n_in  # images and the like are taken as rows of their numbers
+        n_in = data.n_in  # images and the like are flattened
         width = int(np.prod(data.features.shape)) if n_in is None else n_in
         network = (self.ease or EASE).build(width, 1)
         return SkillByEaseNet(
@@ -76,34 +76,34 @@ class SpeeLFCD(CrowdClassifier):
 
     A label is right with probability ``sigmoid(skill * ease(x))``, where
     ``ease(x) = least_ease + ease_range * sigmoid(g(x))`` and g is a small network; errors are
-    spread evenly. One number per worker makes it steadier than SpeeLFC when workers have few
-    labels, and blind to bias.
+    spread evenly. One number per worker makes it more stable than SpeeLFC when workers have few
+    labels, but blind to bias.
 
     Parameters
     ----------
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
     penalty, prior : float or "auto", default="auto"
-        How strongly the classifier and the workers' parameters are held back; see
+        Regularization of the classifier and of the workers' parameters; see
         :class:`crowdwise.learn.CrowdClassifier`.
     ease : MLP, default=MLP(hidden=(32,), dropout=0.5)
         The network g from features to one number.
     skill : float, default=0.028
-        Where every worker's skill starts; with g at 0 the accuracy is then 0.80.
+        Initial skill of every worker; with g at 0, the accuracy is then 0.80.
     least_ease, ease_range : float, default=0.001 and 100
         The paper's lambda_1 and lambda_2. Skill and ease share a scale: only their product
         is identified.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``SpeeLFCD.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
     difficulty_ : ndarray of shape (n_tasks,)
-        Chance that the average worker errs on each training task.
+        Probability that the average worker errs on each training task.
     skills_ : ndarray of shape (n_workers,)
         Skill of each worker, the paper's alpha.
     posterior_, confusion_, worker_accuracy_, history_, search_, net_
@@ -115,12 +115,12 @@ class SpeeLFCD(CrowdClassifier):
 
         P(w is right on i)
             = sigmoid(skill[w] * ease(x_i)), ease(x) = least_ease + ease_range * sigmoid(g(x))
-        a wrong label is any other with equal chance
+        a wrong label is any other with equal probability
 
     Works when workers have few labels each and difficulty shows in the features.
 
-    Fails when workers favor a class or mix up two: it has one number for each. Skill and ease
-    share a scale, so neither means anything alone.
+    Fails when workers favor a class or confuse two: each has a single number. Skill and ease
+    share a scale, so neither is meaningful on its own.
 
     References
     ----------
@@ -142,9 +142,9 @@ class SpeeLFCD(CrowdClassifier):
         **CrowdClassifier._parameter_constraints,
         **SkillByEase._parameter_constraints,
     }
-    # Skills are small numbers (0.03) that ease multiplies by fifty: they need smaller steps.
+    # Skills are small numbers (0.03) that ease multiplies by fifty, so they need smaller steps.
     default_training = Training(learning_rate={"truth": 1e-2, "noise": 1e-3})
-    priors = (10.0, 1.0)  # with less of it, all workers may be taken for liars at once
+    priors = (10.0, 1.0)  # with a weaker one, all workers could become liars at once
     recipes = {
         "mgc": {
             "truth": "linear",
@@ -215,7 +215,7 @@ class SkillByEaseNet(Noise):
         self.least, self.most, self.n_classes = part.least_ease, part.ease_range, n_classes
 
     def ease_of(self, x: Tensor) -> Tensor:
-        """How easy each task is; larger is easier."""
+        """Return how easy each task is; larger is easier."""
         return self.least + self.most * torch.sigmoid(self.ease(x)).squeeze(-1)  # (task,)
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
@@ -223,7 +223,7 @@ class SkillByEaseNet(Noise):
         return even_errors(logsigmoid(logit), logsigmoid(-logit), self.n_classes)
 
     def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
-        """The same without a whole table for each row."""
+        """Do the same without a whole table for each row."""
         if label.ndim > 1 or self.n_classes == 1:
             return super().score(x, at, worker, label)
         logit = self.skill(worker) * self.ease_of(x)[at]
@@ -245,7 +245,7 @@ class SkillByEaseNet(Noise):
 
 
 def even_errors(log_right: Tensor, log_wrong: Tensor, n_classes: int) -> Tensor:
-    """A one-coin table: right on the diagonal, errors spread over the other classes."""
+    """Return a one-coin table: right on the diagonal, errors spread over the other classes."""
     if n_classes == 1:  # there is no other label, right or wrong
         return torch.logaddexp(log_right, log_wrong)[..., None, None]
     eye = torch.eye(n_classes, dtype=torch.bool, device=log_right.device)

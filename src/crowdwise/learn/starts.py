@@ -1,4 +1,4 @@
-"""Where training starts: from nothing, or from what the labels alone say."""
+"""Starting points of training: uninformed, or from the labels alone."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ Start: TypeAlias = Callable[[Tensor], CrowdObjective]
 
 @dataclass(frozen=True)
 class LabelsAlone:
-    """What IBCC infers from the labels of some tasks, worked out once for each choice of them."""
+    """IBCC's results from the labels of some tasks, computed once for each set of them."""
 
     votes: Annotations
     gold: Ints | None
     known: dict[bytes, IBCC] = field(default_factory=dict)
 
     def infer(self, keep: Tensor) -> IBCC:
-        """IBCC, fitted to the labels of the tasks to keep."""
+        """Return IBCC, fitted to the labels of the tasks to keep."""
         chosen = keep.cpu().numpy() > 0
         if chosen.tobytes() not in self.known:
             some = self.votes.filter(chosen[self.votes.task])
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # near the end will do
+                warnings.simplefilter("ignore", ConvergenceWarning)  # near the optimum is enough
                 found = IBCC().fit(some, name_truths(self.gold, self.votes))
             self.known[chosen.tobytes()] = found
         return self.known[chosen.tobytes()]
 
     def posterior(self, keep: Tensor) -> Tensor:
-        """P(truth | labels) of each task, (task, truth)."""
+        """Return P(truth | labels) of each task, (task, truth)."""
         return torch.as_tensor(self.infer(keep).posterior_)
 
     def confusion(self, keep: Tensor) -> Tensor:
-        """P(label | truth) of each worker, (worker, truth, label)."""
+        """Return P(label | truth) of each worker, (worker, truth, label)."""
         return torch.as_tensor(self.infer(keep).confusion_)

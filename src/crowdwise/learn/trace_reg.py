@@ -1,4 +1,4 @@
-"""TraceReg: SpeeLFC's likelihood with a price on trusting the workers."""
+"""TraceReg: SpeeLFC's likelihood with a penalty on trusting the workers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from crowdwise.typing import RandomState
 class TracePenalty(ObjectivePart):
     """The likelihood of each annotation, minus the mean trace of the confusion matrices.
 
-    Goes with :class:`WorkerConfusion`.
+    Used with :class:`WorkerConfusion`.
 
     Parameters
     ----------
     penalty : float, default=0.01
-        Weight of the mean trace beside the mean loss of a label.
+        Weight of the mean trace relative to the mean loss of a label.
     """
 
     penalty: float = 0.01
@@ -48,7 +48,7 @@ class TraceReg(CrowdClassifier):
     """Learn a classifier and the noisiest confusion matrices that explain the labels.
 
     The likelihood is SpeeLFC's; the loss also has ``trace`` times the mean trace of
-    ``confusion_``. Classifier and confusion can trade noise between them without changing the
+    ``confusion_``. Noise can be moved between classifier and confusion without changing the
     likelihood: a small trace puts the noise into the workers and leaves the classifier sure.
 
     Parameters
@@ -56,21 +56,21 @@ class TraceReg(CrowdClassifier):
     truth : "linear", MLP, torch.nn.Module or function, default="linear"
         The classifier.
     penalty, prior : float or "auto", default="auto"
-        How strongly the classifier and the workers' parameters are held back; see
+        Regularization of the classifier and of the workers' parameters; see
         :class:`crowdwise.learn.CrowdClassifier`.
     trace : float, default=0.01
-        Weight of the mean trace beside the mean loss of a label; 0 is SpeeLFC. Too large a
+        Weight of the mean trace relative to the mean loss of a label; 0 is SpeeLFC. Too large a
         weight makes workers look worse than they are.
     diagonal, off_diagonal : float, default=1.0 and -5.0
-        Where the free matrices start: before anything is learned a worker is right with
+        Initial values of the free matrices: at first, a worker is right with
         probability ``1 / (1 + (n_classes - 1) * exp(off_diagonal - diagonal))``, above 0.9 up to
         45 classes.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``TraceReg.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class TraceReg(CrowdClassifier):
     Works when the average worker's matrix has a dominant diagonal: the weight then finds the
     right split between classifier and workers.
 
-    Fails when the weight is large: workers look worse than they are, and the classifier too
-    sure.
+    Fails when the weight is large: workers look worse than they are, and the classifier becomes
+    overconfident.
 
     References
     ----------
@@ -158,7 +158,7 @@ class TracePenaltyLoss(CrowdObjective):
 
 
 def mean_trace(raw: Tensor, active: Tensor) -> Tensor:
-    """Mean over active workers of the trace of their confusion matrices, rows by softmax."""
+    """Return the mean over active workers of the trace of their confusion matrices."""
     table = torch.softmax(raw, dim=-1)  # (worker, truth, label)
     trace = table.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
     return (trace * active).sum() / active.sum()

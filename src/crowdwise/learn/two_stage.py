@@ -16,11 +16,11 @@ from crowdwise.typing import FeaturesLike, Floats, Ints
 
 
 class TwoStage(ClassifierLearner):
-    """Learn any classifier from the result of any aggregator.
+    """Train any classifier on the result of any aggregator.
 
-    The aggregator sees the labels and no features, the classifier its result and no workers:
-    what every end-to-end method should beat. Tasks without labels are left out of the
-    training.
+    The aggregator sees the labels but no features, the classifier its result but no workers:
+    the baseline that every end-to-end method should beat. Tasks without labels are left out of
+    the training.
 
     Parameters
     ----------
@@ -31,15 +31,15 @@ class TwoStage(ClassifierLearner):
         :class:`crowdwise.learn.NetClassifier`; by default a logistic regression on
         standardized features.
     targets : {"hard", "soft", "weighted"}, default="hard"
-        What the classifier is given: each task's most probable class; every class of a task
+        Targets of the classifier: each task's most probable class; every class of a task
         as an example of its own, weighted by its probability; or the most probable class,
-        weighted by its probability. The latter two need a classifier that takes
+        weighted by its probability. The latter two need a classifier that accepts
         ``sample_weight``.
 
     Attributes
     ----------
     aggregator_, classifier_ : estimator
-        The fitted stages; the classifier knows classes by their numbers in ``classes_``.
+        The fitted stages; the classes of the classifier are numbers in ``classes_``.
     posterior_ : ndarray of shape (n_tasks, n_classes)
         P(truth | labels) of the training tasks, from the aggregator.
     confusion_ : ndarray of shape (n_workers, n_classes, n_classes)
@@ -55,9 +55,9 @@ class TwoStage(ClassifierLearner):
         targets = aggregator(labels);
             classifier fitted to (x, argmax targets), or to all classes with their weights
 
-    Works when tasks have labels enough for the aggregator alone; any classifier will do.
+    Works when tasks have enough labels for the aggregator alone; any classifier will do.
 
-    Fails when tasks have one or two labels: the aggregator cannot see that tasks look alike,
+    Fails when tasks have one or two labels: the aggregator cannot see that tasks are similar,
     and its errors become the classifier's truths.
 
     Examples
@@ -113,7 +113,7 @@ class TwoStage(ClassifierLearner):
 def examples(
     posterior: Floats, chosen: Ints, labeled: Ints, targets: str
 ) -> tuple[Ints, Ints, Floats]:
-    """Which rows of X the classifier learns from, their class numbers and weights."""
+    """Return the rows of X that the classifier learns from, their class numbers and weights."""
     if targets == "soft":
         at, label = np.nonzero(posterior[labeled] > 0)
         return labeled[at], label, posterior[labeled][at, label]
@@ -122,7 +122,7 @@ def examples(
 
 
 def name_truths(gold: Ints | None, votes: Annotations) -> pd.Series | None:
-    """Known truths by name, as an aggregator takes them."""
+    """Return known truths by name, as an aggregator expects them."""
     if gold is None:
         return None
     return pd.Series(votes.classes[gold[gold >= 0]], index=votes.tasks[gold >= 0])

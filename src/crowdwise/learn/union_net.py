@@ -27,7 +27,7 @@ from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import RandomState
 
-NO_SHARE = 100.0  # so far below the others, exp is 0 beside them in single precision
+NO_SHARE = 100.0  # so far below the others that exp is 0 in single precision
 
 
 @dataclass(eq=False, repr=False)
@@ -47,14 +47,16 @@ class UnionConfusion(NoisePart):
 
     def build(self, data: CrowdData) -> UnionConfusionNet:
         net = UnionConfusionNet(data.n_workers, data.n_classes, self.error)
-        with torch.no_grad():  # who has no labels keeps the matrix, without a share of the union
+        with (
+            torch.no_grad()
+        ):  # workers without labels keep their matrix, but have no share of the union
             net.raw.weight[:-1][~data.active] -= NO_SHARE
         return net
 
 
 @dataclass(eq=False, repr=False)
 class PerPair(ObjectivePart):
-    """Likelihood of each pair of worker and label; held-out labels are judged alone."""
+    """Likelihood of each pair of worker and label; held-out labels are judged without workers."""
 
     def build(self, net: CrowdNet, data: CrowdData) -> PerPairLoss:
         return PerPairLoss(net, data)
@@ -64,10 +66,10 @@ class UnionNet(CrowdClassifier):
     """Learn a classifier and one matrix over the union of all workers' labels.
 
     An annotation is a draw of a pair (worker, label): its probability under truth ``k`` is an
-    entry of one matrix with a row for every pair, and each *column* is a softmax over the whole
-    union. So the matrix also learns how often a worker answers when the truth is ``k``, and that
+    entry of a matrix with a row for every pair, and each *column* is a softmax over the whole
+    union. So the matrix also learns how often a worker answers when the truth is ``k``, which
     counts as evidence in ``posterior_``; ``confusion_`` is the matrix normalized within each
-    worker. This is the variant the authors call UnionNet-B.
+    worker. This is the variant that the authors call UnionNet-B.
 
     Parameters
     ----------
@@ -75,14 +77,14 @@ class UnionNet(CrowdClassifier):
         The classifier.
     error : float, default=1e-5
         The matrix starts at ``1 - error`` for right pairs and ``error / (n_classes - 1)`` for
-        wrong ones. These go through the softmax, so a worker starts out right with probability
-        of about ``e / (e + n_classes - 1)`` only.
+        wrong ones. These go through the softmax, so at first a worker is right with a probability
+        of only about ``e / (e + n_classes - 1)``.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
     training : Training, optional
         How to train; ``UnionNet.default_training`` if not given.
     random_state : int or RandomState, optional
-        Decides starts, batches, dropout and held-out labels.
+        Random seed of initialization, batches, dropout and held-out labels.
 
     Attributes
     ----------
@@ -156,7 +158,7 @@ class UnionConfusionNet(Noise):
         self.raw = WorkerTable(n_workers, start.fill_diagonal_(1.0 - error))
 
     def union(self) -> Tensor:
-        """Log P(worker, label | truth), (worker, truth, label).
+        """Return log P(worker, label | truth), (worker, truth, label).
 
         The unknown worker in the last row is not part of the union; it answers as often as the
         average worker.
@@ -167,20 +169,20 @@ class UnionConfusionNet(Noise):
         return torch.cat([known - column[None, :, None], unknown])
 
     def forward(self, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | truth, worker): the union within each worker."""
+        """Return log P(label | truth, worker): the union within each worker."""
         return log_softmax(self.raw(worker), dim=-1)
 
     def score(self, x: Tensor, at: Tensor, worker: Tensor, label: Tensor) -> Tensor:
         return pick(self.union()[worker], label)
 
     def labels(self, log_truth: Tensor, x: Tensor, at: Tensor, worker: Tensor) -> Tensor:
-        """Log P(label | features, worker): that a worker answers tells about the truth."""
+        """Return log P(label | features, worker); that a worker answers is evidence too."""
         pairs = torch.logsumexp(log_truth[at][:, :, None] + self.union()[worker], dim=1)
         return log_softmax(pairs, dim=-1)
 
 
 class PerPairLoss(PerLabelLoss):
-    """Likelihood of each pair of worker and label; held-out labels are judged alone."""
+    """Likelihood of each pair of worker and label; held-out labels are judged without workers."""
 
     def loss(self, batch: Batch) -> Tensor:
         return -per_annotation(*self.scores(batch), batch)

@@ -18,8 +18,8 @@ from crowdwise.learn.softmax_regression import Matrix
 from crowdwise.nets.features import as_features
 from crowdwise.typing import FeaturesLike, Floats, RandomState
 
-SAMPLE = 8192  # rows that axes are learned from
-WIDEST = 2000  # features, beyond which axes are found from products of as many rows
+SAMPLE = 8192  # rows for learning the axes
+WIDEST = 2000  # features, above which axes are found from products of that many rows
 FAINT = 1e-6  # axes with less than this share of the variance of the first are left out
 
 
@@ -29,11 +29,11 @@ class PrincipalAxes(BaseEstimator):
     Parameters
     ----------
     standardize : bool, default=True
-        Whether to divide features by their deviation first.
+        Whether to divide features by their standard deviation first.
     rank : int, default=600
-        The most axes to keep.
+        Maximum number of axes.
     random_state : int or RandomState, optional
-        Decides which rows axes are learned from, where there are more than a few thousand.
+        Random seed for choosing the rows to learn axes from, if there are over a few thousand.
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -50,7 +50,7 @@ class PrincipalAxes(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Matrix) -> Self:
-        """Learn the axes; one where all rows are alike."""
+        """Learn the axes; a single one if all rows are equal."""
         wide = X.shape[1] > WIDEST
         rows = sample_rows(X, WIDEST if wide else SAMPLE, self.random_state)
         self.mean_, deviation = spread(rows)
@@ -64,25 +64,25 @@ class PrincipalAxes(BaseEstimator):
         return self
 
     def transform(self, X: Matrix) -> Floats:
-        """Coordinates of every row along the axes, shape (n_rows, rank)."""
+        """Return coordinates of every row along the axes, shape (n_rows, rank)."""
         if issparse(X):
             return np.asarray(X @ self.axes_ - self.mean_ @ self.axes_, dtype=np.float32)
         return (X - self.mean_) @ self.axes_
 
 
 class KernelAxes(BaseEstimator):
-    """Principal axes of what a Gaussian kernel makes of the rows, by way of some of them.
+    """Principal axes of a Gaussian kernel of the rows, approximated by some of them.
 
     The width of the kernel is the median distance between rows.
 
     Parameters
     ----------
     n_landmarks : int, default=800
-        How many rows all others are compared with (Nyström's method).
+        Number of rows that all others are compared with (Nyström's method).
     rank : int, default=400
-        The most axes to keep.
+        Maximum number of axes.
     random_state : int or RandomState, optional
-        Decides which rows these are.
+        Random seed for choosing these rows.
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
@@ -116,7 +116,7 @@ class KernelAxes(BaseEstimator):
         return self
 
     def transform(self, X: Floats) -> Floats:
-        """Coordinates of every row along the axes, shape (n_rows, rank)."""
+        """Return coordinates of every row along the axes, shape (n_rows, rank)."""
         return self._near(X) @ self.axes_ - self.offset_
 
     def _near(self, X: Floats) -> Floats:
@@ -126,7 +126,7 @@ class KernelAxes(BaseEstimator):
 
 
 def as_rows(X: FeaturesLike) -> Matrix:
-    """Features of any kind as single-precision rows, sparse if they are; not copied if dense."""
+    """Return features as single-precision rows, sparse if they are; dense ones are not copied."""
     if issparse(X):
         return csr_array(as_features(X).source, dtype=np.float32)
     features = as_features(X)
@@ -136,13 +136,13 @@ def as_rows(X: FeaturesLike) -> Matrix:
 
 
 def identify(X: Matrix) -> Floats:
-    """A number for each row that hardly another one has, wherever it stands."""
+    """Return a nearly unique number for each row, wherever it stands."""
     key: Floats = X @ np.cos(np.arange(X.shape[1])).astype(np.float32)
     return key
 
 
 def sample_rows(X: Matrix, size: int, random_state: RandomState) -> Matrix:
-    """At most ``size`` random rows, in their order."""
+    """Return at most ``size`` random rows, in order."""
     if X.shape[0] <= size:
         return X
     chosen = check_random_state(random_state).choice(X.shape[0], size, replace=False)
@@ -150,18 +150,18 @@ def sample_rows(X: Matrix, size: int, random_state: RandomState) -> Matrix:
 
 
 def spread(rows: Matrix) -> tuple[Floats, Floats]:
-    """Mean and deviation of every feature."""
+    """Return mean and standard deviation of every feature."""
     if issparse(rows):
         mean, variance = mean_variance_axis(rows.astype(np.float64), axis=0)
     else:
         mean = rows.mean(axis=0, dtype=np.float64)
         variance = rows.var(axis=0, dtype=np.float64)
-    rounding = variance <= (1e-6 * np.abs(mean)) ** 2  # what is left of a constant feature
+    rounding = variance <= (1e-6 * np.abs(mean)) ** 2  # rounding error of a constant feature
     return mean.astype(np.float32), np.sqrt(np.where(rounding, 0, variance)).astype(np.float32)
 
 
 def axes_by_columns(rows: Matrix, mean: Floats | None, rank: int) -> tuple[Floats, Floats]:
-    """Principal axes and variances from products of columns; ``mean`` is still to be removed."""
+    """Return principal axes and variances from products of columns; ``mean`` is subtracted."""
     moments = rows.T @ rows / rows.shape[0]
     moments = np.asarray(moments.todense() if issparse(moments) else moments, dtype=np.float64)
     if mean is not None:
@@ -171,10 +171,10 @@ def axes_by_columns(rows: Matrix, mean: Floats | None, rank: int) -> tuple[Float
 
 
 def axes_by_rows(rows: Matrix, mean: Floats | None, rank: int) -> tuple[Floats, Floats]:
-    """The same from products of rows, for more columns than rows."""
+    """Do the same from products of rows, for more columns than rows."""
     products = rows @ rows.T / rows.shape[0]
     products = np.asarray(products.todense() if issparse(products) else products, dtype=np.float64)
-    if mean is not None:  # center rows and columns alike
+    if mean is not None:  # center both rows and columns
         products -= products.mean(axis=0)
         products -= products.mean(axis=1, keepdims=True)
     variance, vector = strongest(products, rank)
@@ -185,7 +185,7 @@ def axes_by_rows(rows: Matrix, mean: Floats | None, rank: int) -> tuple[Floats, 
 
 
 def strongest(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
-    """The largest eigenvalues of a symmetric matrix, with their vectors; at least one."""
+    """Return the largest eigenvalues of a symmetric matrix, with vectors; at least one."""
     size = len(matrix)
     value, vector = eigh(matrix, subset_by_index=[max(size - rank, 0), size - 1])
     kept = value > max(FAINT * value[-1], 0.0)

@@ -1,4 +1,4 @@
-"""Majority votes, then a logistic regression: what any other learner should be better than."""
+"""Logistic regression of majority votes: what any other learner should beat."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ MAX_ITER = 100
 
 
 class VotedRegression(LinearLearner):
-    """Learn a logistic regression of the majority label, ties shared.
+    """Learn a logistic regression of the majority label, with ties shared.
 
     Parameters
     ----------
     ridge : float, optional
         Penalty on the squared weights; by cross-validation if not given.
     scale : bool, default=True
-        Whether to standardize features with the mean and deviation of the training rows.
+        Whether to standardize features to mean 0 and deviation 1 on the training rows.
 
     Attributes
     ----------
     ridge_ : float
-        The penalty that was used.
+        The penalty used.
     weights_, posterior_, confusion_, worker_accuracy_
         See :class:`LinearLearner`; workers are assessed by predictions and labels together.
     """
@@ -61,7 +61,7 @@ class VotedRegression(LinearLearner):
 
 
 def path(design: Matrix, target: Floats, ridges: Sequence[float]) -> Iterator[Floats]:
-    """Weights for each ridge from strong to weak, each from the one before."""
+    """Yield weights for each ridge from strong to weak, each starting from the one before."""
     weights = np.zeros((design.shape[1], target.shape[1]))
     for ridge in ridges:
         weights = softmax_regression(design, target, ridge, weights, MAX_ITER)

@@ -19,20 +19,20 @@ from crowdwise.typing import Floats, Ints
 SMOOTHING, POOLING = (1.0, 0.25), 3.0  # pooled as in BayesBag
 SHARES = 0.1  # weight of a task's own shares of labels, as in BayesBag
 N_STEPS = 40
-CLOSE = 5e-3  # of posteriors from one step to the next
+CLOSE = 5e-3  # change of posteriors from one step to the next
 
 
 def pool(counts: Floats) -> Floats:
-    """Counts of each worker, with some labels of the whole crowd's confusion added."""
+    """Return counts of each worker, plus some labels of the whole crowd's confusion."""
     return counts + pool_counts(counts, worker_prior(SMOOTHING, counts.shape[-1]), POOLING)
 
 
 def infer_in_bags(
     votes: Annotations, gold: Ints | None, bags: Floats, prior: Floats | None
 ) -> Floats:
-    """Mean posterior over bags, each with random weights on the workers, (bag, worker).
+    """Return the mean posterior over bags with random weights of workers, (bag, worker).
 
-    With a prior, (task, class), posteriors start from it and the labels together; else from
+    With a prior, (task, class), posteriors start from it and the labels together; otherwise from
     shares of labels, and a prior is estimated.
     """
     total, engine = np.zeros((votes.n_tasks, votes.n_classes)), MemoryEngine(votes, gold)
@@ -44,10 +44,10 @@ def infer_in_bags(
 
 
 def infer(engine: MemoryEngine, prior: Floats | None) -> Floats:
-    """Dawid and Skene's model with pooled, weighted workers: P(truth) of each task."""
+    """Run Dawid and Skene's model with pooled, weighted workers: P(truth) of each task."""
     votes = engine.annotations
     labeled = votes.redundancy > 0
-    # A prior alike for all tasks would leave open which class is which.
+    # A prior equal for all tasks would leave open which class is which.
     start = engine.shares() if prior is None else normalize(prior * (1.0 + votes.votes()))
     posterior = clamp(start, engine.gold)
     log_class, counts = log_of(start if prior is None else prior), engine.count(posterior)

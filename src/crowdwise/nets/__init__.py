@@ -1,1 +1,1 @@
-"""The shared maths of networks: features, batches, settings and the training loop."""
+"""The shared mathematics of networks: features, batches, settings and the training loop."""

@@ -1,4 +1,4 @@
-"""Annotations as tensors, and the batches that training takes from them."""
+"""Annotations as tensors, and batches of them for training."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
 
-PART = 1 << 26  # numbers that the features of tasks may have that are worked on together
+PART = 1 << 26  # numbers in the features of tasks that are processed together
 COLUMNS = ("x", "task", "at", "worker", "label", "weight")
 
 
 @dataclass(frozen=True)
 class Every:
-    """The batch that a part is taken from, where other parts are elsewhere or later.
+    """The batch that a part belongs to, when other parts are in other processes or come later.
 
-    A loss is then that of the part per annotation of all, so that the losses of parts add up.
+    The part's loss is then divided by the annotations of the whole, so that the parts add up.
     """
 
-    task: Tensor  # (row,): of all of its annotations
+    task: Tensor  # (row,): for all of its annotations
     weight: Tensor  # (row,)
     first: int  # number of the part's first annotation
-    leads: bool  # whether it is the first part: what does not depend on labels counts once
-    ends: bool = True  # whether no part follows in this process
+    leads: bool  # whether it is the first part, with the terms that do not depend on labels
+    ends: bool = True  # whether it is the last part in this process
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some annotations, and the features of the tasks they are about."""
+    """Some annotations, with the features of their tasks."""
 
     x: Tensor  # (task, …): features of the batch's tasks
     task: Tensor  # (task,): their numbers
-    at: Tensor  # (row,): which of the batch's tasks each annotation is about
+    at: Tensor  # (row,): which of the batch's tasks each annotation belongs to
     worker: Tensor  # (row,)
     label: Tensor  # (row,): its number; or (row, label): a soft label
     weight: Tensor  # (row,)
@@ -50,18 +50,18 @@ class Batch:
 
     @property
     def leads(self) -> bool:
-        """Whether what does not depend on labels is counted here."""
+        """Whether terms that do not depend on labels are counted here."""
         return self.every is None or self.every.leads
 
     @property
     def ends(self) -> bool:
-        """Whether the slopes of a step are complete with this."""
+        """Whether this completes the gradient of a step."""
         return self.every is None or self.every.ends
 
 
 @dataclass(frozen=True)
 class CrowdData:
-    """All annotations on one device, ready to be cut into batches."""
+    """All annotations on one device, ready to be split into batches."""
 
     features: Features
     indptr: Tensor
@@ -71,11 +71,11 @@ class CrowdData:
     weight: Tensor
     gold: Tensor  # (task, class): 0 where a truth is allowed, -inf where gold rules it out
     n_classes: int
-    active: Tensor  # (worker,): who has labels, also if held out; on the CPU
+    active: Tensor  # (worker,): whether a worker has labels, even if held out; on the CPU
     worker_features: Tensor | None = None  # (worker, feature)
-    ranks: Alone = ALONE  # the processes that work on parts of every batch
-    divides: bool = True  # whether everything may come in parts
-    checkpoint: Unkept = UNKEPT  # where what is found is kept
+    ranks: Alone = ALONE  # processes that share the work on every batch
+    divides: bool = True  # whether the data may be processed in parts
+    checkpoint: Unkept = UNKEPT  # where results so far are stored
 
     @property
     def n_tasks(self) -> int:
@@ -91,24 +91,24 @@ class CrowdData:
 
     @property
     def n_examples(self) -> int:
-        """What some of may be held out: single annotations, if not all of a task."""
+        """Number of units that may be held out: single annotations, except a task's last."""
         return self.n_annotations
 
     @property
     def n_in(self) -> int | None:
-        """Number of features where they are rows of numbers."""
+        """Number of features if they are rows of numbers."""
         shape = self.features.shape
         return shape[0] if len(shape) == 1 else None
 
     def step_work(self, training: Training) -> int:
-        """About how many numbers a training step touches."""
+        """Estimate how many numbers a training step touches."""
         rows = min(training.batch_size or self.n_annotations, self.n_annotations)
         width = int(np.prod(self.features.shape)) + self.n_classes**2
         return rows * width * training.n_restarts
 
     @property
     def labeled_tasks(self) -> Tensor:
-        """Which tasks have a label that counts."""
+        """Return which tasks have a label that counts."""
         weight = torch.zeros(self.n_tasks, device=self.device)
         return weight.index_add(0, self.task, self.weight) > 0
 
@@ -117,31 +117,31 @@ class CrowdData:
         return self.task.device
 
     def x(self, tasks: Tensor) -> Tensor:
-        """The features of some tasks."""
+        """Return the features of some tasks."""
         rows = self.features.rows(tasks)
         return rows.to(self.weight) if rows.is_floating_point() else rows
 
     def double(self) -> CrowdData:
-        """The same in double precision."""
+        """Return the same data in double precision."""
         soft = self.label.is_floating_point()
         label = self.label.double() if soft else self.label
         return replace(self, weight=self.weight.double(), gold=self.gold.double(), label=label)
 
     def whole(self) -> Batch:
-        """Everything at once: each task's features once, whatever its redundancy."""
+        """Return everything at once: each task's features once, whatever its redundancy."""
         tasks = torch.arange(self.n_tasks, device=self.device)
         columns = (self.task, self.worker, self.label, self.weight)
         return Batch(self.x(tasks), tasks, *columns)
 
     def labeled(self) -> Batch:
-        """Every annotation, with the features of those tasks only that have one."""
+        """Return every annotation, with features only for the tasks that have one."""
         tasks, at = self._labeled
         return Batch(self.x(tasks), tasks, at, self.worker, self.label, self.weight)
 
     def parts(self, *, labeled: bool = False) -> Iterator[Batch]:
-        """The part of this process of all tasks, or of those with a label, some at a time.
+        """Yield this process's share of all tasks, or of those with a label, in parts.
 
-        Everything at once, where that is not much and there are no other processes.
+        Everything at once if it is small and there are no other processes.
         """
         tasks = self._labeled[0] if labeled else torch.arange(self.n_tasks, device=self.device)
         size = max(1, PART // max(int(np.prod(self.features.shape)), 1))
@@ -157,39 +157,39 @@ class CrowdData:
             yield replace(self.of_tasks(tasks[first:stop]), every=every)
 
     def undivided(self) -> CrowdData:
-        """The same, never in parts: for losses that do not add up."""
+        """Return the same data undivided, for losses that do not add up over parts."""
         return replace(self, ranks=ALONE, divides=False)
 
     @cached_property
     def _labeled(self) -> tuple[Tensor, Tensor]:
-        """Tasks with a label, and which of them each annotation is about."""
+        """Return tasks with a label, and which of them each annotation belongs to."""
         tasks, at = torch.unique(self.task, return_inverse=True)
         return tasks, at
 
     def some(self, rows: Tensor) -> Batch:
-        """The annotations at ``rows``."""
+        """Return the annotations at ``rows``."""
         task = self.task[rows]
         at = torch.arange(len(rows), device=self.device)
         columns = (self.worker[rows], self.label[rows], self.weight[rows])
         return Batch(self.x(task), task, at, *columns)
 
     def of_tasks(self, tasks: Tensor) -> Batch:
-        """All annotations of some tasks."""
+        """Return all annotations of some tasks."""
         rows, at = self._rows_of(tasks)
         columns = (self.worker[rows], self.label[rows], self.weight[rows])
         return Batch(self.x(tasks), tasks, at, *columns)
 
     def _rows_of(self, tasks: Tensor) -> tuple[Tensor, Tensor]:
-        """The annotations of some tasks, and which of these each is about."""
+        """Return the annotations of some tasks, and which of these each belongs to."""
         start, size = self.indptr[tasks], self.indptr[tasks + 1] - self.indptr[tasks]
         at = torch.repeat_interleave(torch.arange(len(tasks), device=self.device), size)
         before = torch.cumsum(size, 0) - size
         return start[at] + torch.arange(len(at), device=self.device) - before[at], at
 
     def chunks(self, size: int | None = None, *, own: bool = False) -> Iterator[Batch]:
-        """Everything in order, on the CPU: ``size`` tasks at a time, or what memory takes.
+        """Yield everything in order, on the CPU, ``size`` tasks at a time or as memory allows.
 
-        Or all that are this process's ``own``.
+        With ``own``, only the tasks of this process.
         """
         size = rows_at_once(int(np.prod(self.features.shape))) if size is None else size
         everything = torch.arange(self.n_tasks, device=self.device)
@@ -199,7 +199,7 @@ class CrowdData:
             yield Batch(*(getattr(here, name).cpu() for name in COLUMNS))
 
     def epochs(self, training: Training, by: str) -> Callable[[torch.Generator], Iterator[Batch]]:
-        """A function that yields one epoch of batches, as the settings ask for them."""
+        """Return a function that yields one epoch of batches, according to the settings."""
         weight = training.class_weight
         odds = None if weight is None else class_odds(self, weight)
         by = "task" if training.batch_of == "tasks" else by
@@ -214,9 +214,9 @@ class CrowdData:
     def batches(
         self, size: int | None, by: str, generator: torch.Generator, odds: Tensor | None = None
     ) -> Iterator[Batch]:
-        """One epoch in random order: ``size`` annotations (or tasks) at a time, or all.
+        """Yield one epoch in random order, ``size`` annotations (or tasks) at a time, or all.
 
-        With the ``odds`` of tasks, as many are drawn by them, with replacement.
+        With ``odds`` of tasks, equally many are drawn by them with replacement.
         """
         n = self.n_tasks if by == "task" else self.n_annotations
         if odds is None and (size is None or size >= n):
@@ -231,7 +231,7 @@ class CrowdData:
             yield self._part(rows, by)
 
     def _part(self, rows: Tensor, by: str) -> Batch:
-        """The part of this process of a batch of annotations or tasks."""
+        """Return this process's share of a batch of annotations or tasks."""
         take = self.of_tasks if by == "task" else self.some
         if self.ranks.size == 1:
             return take(rows)
@@ -242,7 +242,7 @@ class CrowdData:
         return replace(take(rows[own]), every=every)
 
     def _dropped(self, batch: Batch, share: float, generator: torch.Generator) -> Batch:
-        """The batch with some labels given to the unknown worker."""
+        """Return the batch with some labels assigned to the unknown worker."""
         if not share:
             return batch
         every = batch.every
@@ -255,7 +255,7 @@ class CrowdData:
     def held_out(
         self, fraction: float, rng: np.random.RandomState, by: str = "labels"
     ) -> tuple[CrowdData, CrowdData]:
-        """Annotations to learn from and annotations to check with, or whole tasks of them."""
+        """Split off annotations, or whole tasks of them, to check with."""
         unit = np.arange(self.n_annotations)
         if by == "tasks":
             unit = np.unique(self.task.cpu().numpy(), return_inverse=True)[1]
@@ -278,7 +278,7 @@ class CrowdData:
 
 
 def class_odds(data: CrowdData, class_weight: str | ArrayLike) -> Tensor:
-    """How often each task is drawn, by the classes of its labels."""
+    """Return how often each task is drawn, by the classes of its labels."""
     label = as_shares(data.label, data.n_classes) * data.weight[:, None]
     votes = torch.zeros_like(data.gold).index_add(0, data.task, label)
     share = votes / votes.sum(dim=1, keepdim=True).clamp_min(1e-12)  # (task, class)
@@ -286,7 +286,7 @@ def class_odds(data: CrowdData, class_weight: str | ArrayLike) -> Tensor:
     if isinstance(class_weight, str):
         weight = 1.0 / share.sum(dim=0).clamp_min(1.0)
     else:
-        numbers = () if isinstance(class_weight, Mapping) else class_weight  # whose order, not keys
+        numbers = () if isinstance(class_weight, Mapping) else class_weight  # an order without keys
         weight = torch.as_tensor(np.asarray(numbers, dtype=np.float32)).to(share)
     if weight.shape != (data.n_classes,) or not (weight > 0).all():
         raise ParameterError(
@@ -298,7 +298,7 @@ def class_odds(data: CrowdData, class_weight: str | ArrayLike) -> Tensor:
 
 
 def label_shares(data: CrowdData) -> Tensor:
-    """Each task's share of labels, uniform where it has none; gold where it is known."""
+    """Return each task's share of labels, uniform without any; gold where known."""
     label = as_shares(data.label, data.n_classes) * data.weight[:, None]
     votes = torch.zeros_like(data.gold).index_add(0, data.task, label)
     empty = votes.sum(dim=1, keepdim=True) <= 0
@@ -309,7 +309,7 @@ def label_shares(data: CrowdData) -> Tensor:
 
 
 def as_shares(label: Tensor, n_classes: int) -> Tensor:
-    """Labels as distributions over the classes, (row, label)."""
+    """Convert labels to distributions over the classes, (row, label)."""
     if label.ndim > 1:
         return label
     return torch.eye(n_classes, device=label.device)[label]
@@ -322,7 +322,7 @@ def as_data(
     device: torch.device,
     worker_features: Tensor | None = None,
 ) -> CrowdData:
-    """Annotations and features as tensors on a device."""
+    """Convert annotations and features to tensors on a device."""
 
     def tensor(column: Array, dtype: torch.dtype) -> Tensor:
         return torch.tensor(np.asarray(column), dtype=dtype, device=device)

@@ -1,8 +1,8 @@
-"""What training has found so far, kept in a folder, so that a killed fit goes on where it was.
+"""Checkpoints of training in a folder, so that a killed fit resumes where it was.
 
-A descent to the optimum follows from the sums that its steps find, so these are written down as
-they are made; an epoch of batches leaves the state of the network and of the optimizer. Whoever
-starts the same fit again, in as many processes as are there then, reads both.
+A descent to the optimum is determined by the sums of its steps, so these are written as they are
+computed; an epoch of batches leaves the state of the network and of the optimizer. Starting the
+same fit again, in as many processes as there are then, reads both.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from crowdwise.typing import Ints
 
 @dataclass(frozen=True)
 class Place:
-    """Where checkpoints go, and how often a network is written, in seconds."""
+    """The folder for checkpoints, and the seconds between two writings of a network."""
 
     folder: Path
     every: float
@@ -47,15 +47,15 @@ PLACE: ContextVar[Place | None] = ContextVar("checkpoints", default=None)
 
 @contextmanager
 def checkpoints(folder: str | Path, every: float = 30.0) -> Iterator[None]:
-    """Keep what training finds in a folder, and go on from there after a kill.
+    """Keep checkpoints of training in a folder, and resume from them after a kill.
 
-    Holds for every learner that is fitted inside. The same data, parameters and seed must be
-    given again; a fit that ends leaves nothing behind.
+    This holds for every learner that is fitted inside. The same data, parameters and seed must
+    be given again; a fit that completes leaves nothing behind.
 
     Parameters
     ----------
     folder : str or path
-        Where to write; all processes must see it where several train together.
+        The folder to write to; if several processes train together, all must see it.
     every : float, default=30
         Seconds between two writings of a network that is trained in batches.
 
@@ -77,13 +77,13 @@ def checkpoints(folder: str | Path, every: float = 30.0) -> Iterator[None]:
 
 @dataclass
 class Checkpoint(Unkept):
-    """What one fit has found so far; the first process writes."""
+    """The results of one fit so far; the first process writes them."""
 
     folder: Path
     every: float
     ranks: Alone
     sums: Record | None = None
-    n_known: int = 0  # sums that an earlier start has found
+    n_known: int = 0  # sums from an earlier start
     n_sums: int = 0
     n_loops: int = 0
     written: float = field(default_factory=time.monotonic)
@@ -95,7 +95,7 @@ class Checkpoint(Unkept):
         self.n_known = int(self.ranks.add([torch.tensor([float(self.n_known)])])[0])
 
     def recall(self, size: int) -> Tensor | None:
-        """The next sum, so many numbers, if it was found before."""
+        """Return the next sum, of this many numbers, if it was computed before."""
         if self.n_sums >= self.n_known:
             return None
         row = torch.zeros(size, dtype=torch.float64)
@@ -112,25 +112,25 @@ class Checkpoint(Unkept):
             self.sums.append(row.detach().double().cpu().numpy())
 
     def open(self) -> LoopFile:
-        """The file of the next loop over batches."""
+        """Return the file of the next loop over batches."""
         self.n_loops += 1
         return LoopFile(self, self.folder / f"loop-{self.n_loops}.pt")
 
     def close(self) -> None:
-        """Forget all: the fit has ended."""
+        """Delete everything, since the fit is complete."""
         if self.ranks.rank == 0:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @dataclass
 class LoopFile:
-    """The state of a loop over batches, whole or not at all."""
+    """The state of a loop over batches, written whole or not at all."""
 
     home: Checkpoint
     path: Path
 
     def load(self) -> dict[str, Any] | None:
-        """The last state that was written, the same in all processes."""
+        """Load the last state written, the same in all processes."""
         found = [
             self.path.read_bytes() if self.home.ranks.rank == 0 and self.path.exists() else b""
         ]
@@ -142,11 +142,11 @@ class LoopFile:
         return state
 
     def is_due(self) -> bool:
-        """Whether it is time to write; asked of the first process alone."""
+        """Return whether it is time to write; only the first process asks."""
         return self.home.ranks.rank == 0 and time.monotonic() - self.home.written >= self.home.every
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write a state in place of the last."""
+        """Write a state in place of the last one."""
         draft = self.path.with_suffix(".draft")
         torch.save(state, draft)
         os.replace(draft, self.path)  # noqa: PTH105
@@ -156,7 +156,7 @@ class LoopFile:
 def share(
     data: CrowdData, model: BaseEstimator, votes: Annotations, gold: Ints | None
 ) -> CrowdData:
-    """The data, the processes that learn from them, and where they keep what they find."""
+    """Return the data, with the processes that learn from them and their checkpoint."""
     ranks = find_ranks()
     columns = [votes.task, votes.worker, votes.label, *([] if gold is None else [gold])]
     sizes = *votes.shape, votes.n_classes, votes.n_annotations, *data.features.shape
@@ -166,14 +166,14 @@ def share(
 
 
 def open_checkpoint(model: BaseEstimator, ranks: Alone, *numbers: float) -> Unkept:
-    """The checkpoint of a fit of these numbers, where one is wanted."""
+    """Open the checkpoint of a fit with these numbers, if one is wanted."""
     place, params = PLACE.get(), model.get_params()
     if place is None:
         return UNKEPT
     if params.get("random_state", 0) is None:
         raise ParameterError(
             explain(
-                f"{type(model).__name__}(random_state=None) would start over with other random "
+                f"{type(model).__name__}(random_state=None) would start over with different random "
                 "numbers each time it is run.",
                 fix="give a seed, such as random_state=0",
             )

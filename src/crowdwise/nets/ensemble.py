@@ -1,4 +1,4 @@
-"""What training runs: objectives, several side by side, on all tasks or some at a time."""
+"""Objectives for training, several of them in parallel, on all tasks or in parts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Step(Protocol):
 
     @property
     def ends(self) -> bool:
-        """Whether the slopes of a step are complete with it."""
+        """Whether this completes the gradient of a step."""
 
 
 BatchT = TypeVar("BatchT", bound=Step)
@@ -36,36 +36,36 @@ Run: TypeAlias = Callable[[Any, Any], Tensor]  # a step of any objective on any 
 
 
 class Objective(nn.Module, ABC, Generic[BatchT]):
-    """A network together with the loss it is trained on: what the training loop runs.
+    """A network together with its training loss, as run by the training loop.
 
     ``forward`` takes the step to run, a function of an objective and a batch such as
     :func:`loss_of`, so that several objectives of one shape can be run as one.
     """
 
-    by: str = "annotation"  # what a mini-batch is made of: annotations, tasks or groups
-    adds_up: ClassVar[bool] = False  # whether the losses of parts of a batch are that of the batch
-    held_out_everywhere = False  # whether ``held_out`` looks at tasks without held-out labels too
+    by: str = "annotation"  # the unit of a mini-batch: annotations, tasks or groups
+    adds_up: ClassVar[bool] = False  # whether losses of a batch's parts add up to the batch's
+    held_out_everywhere = False  # whether ``held_out`` also uses tasks without held-out labels
     net: nn.Module
 
     @abstractmethod
     def loss(self, batch: BatchT) -> Tensor:
-        """What training lowers."""
+        """Return the training loss."""
 
     @abstractmethod
     def held_out(self, batch: BatchT) -> Tensor:
-        """Loss on held-out data: what restarts are chosen by, and what patience watches."""
+        """Return the loss on held-out data, which decides between restarts and stops training."""
 
     def forward(self, step: Callable[[Self, BatchT], Tensor], batch: BatchT) -> Tensor:
         return step(self, batch)
 
 
 def loss_of(objective: Objective[BatchT], batch: BatchT) -> Tensor:
-    """The step that an objective is trained by, unless a phase names another."""
+    """Run the usual training step of an objective."""
     return objective.loss(batch)
 
 
 def held_out_of(objective: Objective[BatchT], batch: BatchT) -> Tensor:
-    """The step that an objective is judged by."""
+    """Run the step that evaluates an objective."""
     return objective.held_out(batch)
 
 
@@ -84,7 +84,7 @@ class Ensemble(Generic[ObjectiveT]):
                     part.side_by_side = True
             self.parameters, self.buffers = stack_module_state(list(members))
         own = dict(self.template.named_buffers())
-        # Scaled features and the like are then worked out once, not by every member.
+        # Scaled features and the like are then computed once, not by every member.
         alike = {name for name in own if name.startswith(SHARED)}
         self.buffers.update({name: own[name] for name in alike})
         self.axes = {name: None if name in alike else 0 for name in own}
@@ -93,7 +93,7 @@ class Ensemble(Generic[ObjectiveT]):
         return len(self.members)
 
     def __call__(self, step: Callable[[ObjectiveT, BatchT], Tensor], batch: BatchT) -> Tensor:
-        """The step of each member, stacked."""
+        """Return the step of each member, stacked."""
         if len(self) == 1:
             return self.template(step, batch).unsqueeze(0)
 
@@ -107,7 +107,7 @@ class Ensemble(Generic[ObjectiveT]):
         self.template.train(mode)
 
     def select(self, numbers: Sequence[int]) -> Ensemble[ObjectiveT]:
-        """Some of the members, as they are now."""
+        """Return some of the members in their current state."""
         return Ensemble([self.member(number) for number in numbers])
 
     @torch.no_grad()
@@ -119,7 +119,7 @@ class Ensemble(Generic[ObjectiveT]):
             self.buffers["target"].copy_(target)
 
     def learned(self) -> dict[str, Tensor]:
-        """All that training changes: parameters, and running means and the like."""
+        """Return all that training changes, including running means."""
         own = [n for n in self.buffers if n.startswith("net.") and not n.startswith(SHARED)]
         return {**self.parameters, **{name: self.buffers[name] for name in own}}
 
@@ -145,7 +145,7 @@ class Ensemble(Generic[ObjectiveT]):
 
     @torch.no_grad()
     def member(self, number: int) -> ObjectiveT:
-        """One member with its own parameters again."""
+        """Return one member with its own parameters again."""
         if len(self) == 1:
             return self.members[0]
         chosen = self.members[number]
@@ -158,25 +158,25 @@ class Ensemble(Generic[ObjectiveT]):
 
 @dataclass(frozen=True)
 class Alone:
-    """One process that has all tasks; of several, each has its :class:`~.ranks.Ranks`."""
+    """A single process with all tasks; several have :class:`~.ranks.Ranks` instead."""
 
     rank: int = 0
     size: int = 1
 
     def add(self, parts: Sequence[Tensor]) -> list[Tensor]:
-        """The sums over all processes, the same bits on each of them."""
+        """Return sums over all processes, the same bits on each of them."""
         return list(parts)
 
     def add_slopes(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        """The loss of all processes; their slopes are those of the parameters then."""
+        """Return the loss over all processes, and add up the parameters' gradients."""
         return loss
 
     def same_rng(self, rng: np.random.RandomState) -> np.random.RandomState:
-        """Random numbers that are the same in all processes."""
+        """Return random numbers that are the same in all processes."""
         return rng
 
     def part(self, n: int) -> slice:
-        """Which of ``n`` things in a row are this process's."""
+        """Return the slice of ``n`` items that belongs to this process."""
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
     def agree(self, what: str, *numbers: float) -> None:
@@ -187,14 +187,14 @@ ALONE = Alone()
 
 
 def has_company() -> bool:
-    """Whether other processes may train with this one."""
+    """Return whether other processes may train with this one."""
     if not distributed.is_available():
         return False
     return distributed.is_initialized() or int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 class StateFile(Protocol):
-    """Where the state of a loop over batches is kept."""
+    """A file for the state of a loop over batches."""
 
     def load(self) -> dict[str, Any] | None: ...
 
@@ -204,26 +204,26 @@ class StateFile(Protocol):
 
 
 class Unkept:
-    """What training finds is not kept; see :class:`~.checkpoints.Checkpoint` for where it is."""
+    """Training without a checkpoint; see :class:`~.checkpoints.Checkpoint` for one."""
 
     def recall(self, size: int) -> Tensor | None:
-        """The next sum, so many numbers, if it was found before."""
+        """Return the next sum, of this many numbers, if it was computed before."""
 
     def keep(self, parts: Sequence[Tensor]) -> None:
         """Write down the next sum."""
 
     def open(self) -> StateFile | None:
-        """The file of the next loop over batches."""
+        """Return the file of the next loop over batches."""
 
     def close(self) -> None:
-        """Forget all: the fit has ended."""
+        """Delete everything, since the fit is complete."""
 
 
 UNKEPT = Unkept()
 
 
 class Divided(Protocol):
-    """Data that come in parts."""
+    """Data that can be processed in parts."""
 
     @property
     def n_tasks(self) -> int: ...
@@ -235,27 +235,27 @@ class Divided(Protocol):
     def checkpoint(self) -> Unkept: ...
 
     def parts(self, *, labeled: bool = False) -> Iterator[Any]:
-        """The part of this process of all tasks, some at a time."""
+        """Yield this process's share of all tasks in parts."""
 
     def undivided(self) -> Self:
-        """The same in one piece, for this process alone."""
+        """Return the same data undivided, for this process alone."""
 
 
 def divide(data: DataT, objective: Objective[Any]) -> DataT:
-    """The data as they are, or in one piece where the losses of parts do not add up."""
+    """Return the data, undivided if the losses of parts do not add up."""
     if objective.adds_up:
         return data
     if data.ranks.size > 1 and data.ranks.rank == 0:
         name = type(objective).__name__.removesuffix("Loss")
         log.warning(
-            "%s is no sum over annotations: all %d processes work on all tasks.",
+            "%s is not a sum over annotations: all %d processes work on all tasks.",
             *(name, data.ranks.size),
         )
     return data.undivided()
 
 
 class Parts:
-    """Steps on all tasks of some data; a single part is fetched once."""
+    """Steps over all tasks of some data; a single part is fetched only once."""
 
     def __init__(self, data: Divided) -> None:
         self.data = data
@@ -275,7 +275,7 @@ class Parts:
     def slopes(
         self, ensemble: Ensemble[Any], step: Run, free: Sequence[Tensor]
     ) -> tuple[Tensor, list[Tensor]]:
-        """The loss of every member, and its slopes."""
+        """Return the loss of every member, and its gradient."""
         sizes = [len(ensemble), *(p.numel() for p in free)]
         known = self.data.checkpoint.recall(sum(sizes))
         if known is not None:
@@ -299,7 +299,7 @@ class Parts:
 
     @torch.no_grad()
     def gather(self, ensemble: Ensemble[Any], step: Run) -> Tensor:
-        """What a step finds of each task, (member, task, …)."""
+        """Collect the results of a step for each task, (member, task, …)."""
         found: Tensor | None = None
         for batch in self:
             own = ensemble(step, batch)

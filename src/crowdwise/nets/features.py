@@ -1,4 +1,4 @@
-"""What tasks look like: arrays, frames, sparse matrices, tensors or torch datasets."""
+"""Features of tasks: arrays, frames, sparse matrices, tensors or torch datasets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Features:
 
     source: Any  # a tensor, a scipy matrix or a torch Dataset
     order: Ints | None = None  # row of the source for each task
-    names: Array | None = field(default=None, kw_only=True)  # of the columns, where they have any
+    names: Array | None = field(default=None, kw_only=True)  # names of the columns, if any
 
     @property
     def n_tasks(self) -> int:
@@ -50,13 +50,13 @@ class Features:
     def shape(self) -> tuple[int, ...]:
         """Shape of one task's features."""
         if isinstance(self.source, Tensor) or issparse(self.source):
-            return tuple(self.source.shape[1:])  # also where there are no rows
+            return tuple(self.source.shape[1:])  # even if there are no rows
         if isinstance(self.source, MappedRows):
             return self.source.shape
         return tuple(self.rows(torch.zeros(1, dtype=torch.long)).shape[1:])
 
     def rows(self, chosen: Tensor) -> Tensor:
-        """The features of the chosen tasks; on the device of ``chosen``."""
+        """Return the features of the chosen tasks, on the device of ``chosen``."""
         at = chosen if self.order is None else torch.as_tensor(self.order)[chosen.cpu()]
         if isinstance(self.source, Tensor):
             return self.source[at.to(self.source.device)].to(chosen.device)
@@ -69,16 +69,16 @@ class Features:
             items = default_collate([_features_only(self.source[int(i)]) for i in at])
         else:
             items = torch.zeros((0, *self.shape))
-        _refuse_missing(items, at)  # such a table is never seen as a whole
+        _refuse_missing(items, at)  # since such a table is never checked as a whole
         return items.to(chosen.device)
 
     def some(self) -> Tensor:
-        """Two rows to try something on, which leave no trace in torch's random numbers."""
+        """Return two rows to try something on, without touching torch's random numbers."""
         with torch.random.fork_rng(devices=[]):
             return self.rows(torch.zeros(2, dtype=torch.long))
 
     def spread(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Deviation and mean of every feature, without a whole table where there is none."""
+        """Return standard deviation and mean of every feature, in parts if there is no table."""
         tasks = torch.arange(self.n_tasks, device=device)
         if issparse(self.source):
             mean, variance = mean_variance_axis(self.source.astype(np.float64), axis=0)
@@ -88,7 +88,7 @@ class Features:
             deviation, mean = torch.std_mean(self.rows(tasks), dim=0, correction=0)
             return deviation, mean
         total, square = torch.zeros(2, *self.shape, dtype=torch.float64, device=device)
-        origin = self.rows(tasks[:1])[0].double()  # squares of small numbers lose no digits
+        origin = self.rows(tasks[:1])[0].double()  # so squares of small numbers lose no digits
         for some in torch.split(tasks, rows_at_once(int(np.prod(self.shape)))):
             x = self.rows(some).double() - origin
             total, square = total + x.sum(dim=0), square + (x**2).sum(dim=0)
@@ -97,15 +97,15 @@ class Features:
         return variance.sqrt().float(), (mean + origin).float()
 
     def to(self, device: torch.device) -> Features:
-        """Move the whole table at once, where there is one."""
+        """Move the whole table at once, if there is one."""
         moved = self.source.to(device) if isinstance(self.source, Tensor) else self.source
         return Features(moved, self.order, names=self.names)
 
 
 def as_features(X: FeaturesLike, tasks: Array | None = None) -> Features:
-    """Take features in any shape; ``tasks`` names the rows they must have.
+    """Convert features of any kind; ``tasks`` names the rows they must have.
 
-    A frame whose index holds the tasks' names is put in their order; anything else must
+    A frame indexed by the tasks' names is put in their order; anything else must
     have one row per task, in the order of the tasks.
     """
     order = None
@@ -141,13 +141,13 @@ def as_features(X: FeaturesLike, tasks: Array | None = None) -> Features:
 
 
 def refuse_other_shape(features: Features, shape: tuple[int, ...]) -> None:
-    """Rows of another width than in fit, where they had ``shape``."""
+    """Refuse rows of another width than in fit, where they had ``shape``."""
     if len(shape) == len(features.shape) == 1:  # images may have other sizes
         refuse_width(features.shape[0], shape[0])
 
 
 def remember_columns(model: BaseEstimator, names: Array | None, number: int | None) -> None:
-    """Set what scikit-learn's estimators know about the X in fit, where it is known."""
+    """Set what scikit-learn's estimators know about the X in fit, if it is known."""
     known = {"feature_names_in_": names, "n_features_in_": number}
     for name, value in known.items():
         vars(model).pop(name, None)
@@ -156,21 +156,21 @@ def remember_columns(model: BaseEstimator, names: Array | None, number: int | No
 
 
 def remember_features(model: BaseEstimator, features: Features) -> None:
-    """Let a model know the shape and the columns of the features that it learns from."""
+    """Record the shape and the columns of the features that a model learns from."""
     model.feature_shape_ = features.shape
     own = features.source if isinstance(features.source, Features) else features
     remember_columns(model, own.names, own.shape[0] if len(own.shape) == 1 else None)
 
 
 def refuse_other_features(features: Features, model: BaseEstimator) -> None:
-    """Features of other columns than in fit."""
+    """Refuse features with other columns than in fit."""
     own = features.source if isinstance(features.source, Features) else features
     refuse_other_columns(own.names, getattr(model, "feature_names_in_", None))
     refuse_other_shape(features, model.feature_shape_)
 
 
 def take(X: FeaturesLike, rows: Ints) -> FeaturesLike:
-    """Some rows of X, of any kind."""
+    """Return some rows of X, of any kind."""
     if isinstance(X, Dataset):
         return Subset(X, rows.tolist())
     if hasattr(X, "iloc"):
@@ -181,7 +181,7 @@ def take(X: FeaturesLike, rows: Ints) -> FeaturesLike:
 
 
 def _features_only(item: Any) -> Any:
-    """A dataset's item without its label."""
+    """Return a dataset's item without its label."""
     return item[0] if isinstance(item, tuple | list) else item
 
 
@@ -208,14 +208,14 @@ def _refuse_complex(X: FeaturesLike) -> None:
         raise AnnotationError(
             explain(
                 "X holds complex numbers.",
-                expected="real ones",
-                fix="give the real and the imaginary part as features of their own",
+                expected="real numbers",
+                fix="give the real and the imaginary part as separate features",
             )
         )
 
 
 def _refuse_missing(table: FeaturesLike, rows: Tensor | None = None) -> None:
-    """Values that are not finite numbers; ``rows`` says which rows of X the table holds."""
+    """Refuse values that are not finite numbers; ``rows`` are the rows of X in the table."""
     if issparse(table):
         bad = np.flatnonzero(~np.isfinite(table.data))
         row = np.searchsorted(table.indptr, bad, side="right") - 1
@@ -237,12 +237,12 @@ def _refuse_missing(table: FeaturesLike, rows: Tensor | None = None) -> None:
 
 
 def rows_at_once(cells: int) -> int:
-    """How many rows to go through together that need so many numbers each in passing."""
+    """Return how many rows to process together if each needs this many temporary numbers."""
     return max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // max(cells, 1)))
 
 
 def refuse_misfit(truth: nn.Module, x: Tensor, n_classes: int) -> None:
-    """A truth model of the user's that does not turn the rows ``x`` into logits."""
+    """Refuse a user's truth model that does not turn the rows ``x`` into logits."""
     cause: Exception | None = None
     try:
         found = try_module(truth, x)
@@ -264,7 +264,7 @@ def refuse_misfit(truth: nn.Module, x: Tensor, n_classes: int) -> None:
 
 @torch.no_grad()
 def try_module(module: nn.Module, x: Tensor) -> Any:
-    """What a module makes of rows, without a trace in it or in torch's random numbers."""
+    """Apply a module to rows without changing it or torch's random numbers."""
     device, mode = next((p.device for p in module.parameters()), x.device), module.training
     try:
         with torch.random.fork_rng(devices=[]):
@@ -274,12 +274,12 @@ def try_module(module: nn.Module, x: Tensor) -> Any:
 
 
 def worker_table(features: FeaturesLike | None, workers: Array) -> Tensor | None:
-    """What is known about each worker, one row of numbers each; a frame finds them by name."""
+    """Return features of workers, one row of numbers each; frames are matched by name."""
     return None if features is None else named_table(features, workers, "worker", "worker_features")
 
 
 def named_table(features: FeaturesLike, names: Array, role: str, what: str) -> Tensor:
-    """A row of numbers for each name, which a frame finds in its index."""
+    """Return a row of numbers for each name; a frame is matched by its index."""
     order = order_by_name(features, names, role, what, needed=True)
     rows = features.detach() if isinstance(features, Tensor) else features
     if order is not None and isinstance(features, pd.DataFrame | pd.Series):
@@ -287,7 +287,7 @@ def named_table(features: FeaturesLike, names: Array, role: str, what: str) -> T
     table = np.asarray(rows)
     try:
         if table.dtype.kind == "c":
-            table = table.astype(np.float32, casting="same_kind")  # which refuses to drop a part
+            table = table.astype(np.float32, casting="same_kind")  # refuses to drop a part
         table = table.astype(np.float32)
         shaped = table.ndim == 2 and len(table) == len(names)
         bad = ~np.isfinite(table)

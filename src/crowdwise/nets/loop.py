@@ -1,4 +1,4 @@
-"""The one training loop: several restarts as one batched ensemble, with held-out labels."""
+"""The training loop: several restarts as one batched ensemble, with held-out labels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from crowdwise.nets.ranks import own_gpu
 from crowdwise.nets.training import OPTIMIZERS, Training
 
 WORTH_SHARING = 4_000_000
-PARTS = ("truth", "noise", "ease", "encoder", "hardness", "center")  # with rates of their own
+PARTS = ("truth", "noise", "ease", "encoder", "hardness", "center")  # that may have their own rates
 BatchT_co = TypeVar("BatchT_co", covariant=True, bound=Step)
 
 
@@ -42,27 +42,27 @@ class TrainingError(CrowdwiseError, ArithmeticError):
 
 
 class Data(Divided, Protocol[BatchT_co]):
-    """What the loop needs to know about the data that it trains on."""
+    """Data that the loop can train on."""
 
     @property
     def device(self) -> torch.device: ...
 
     @property
     def n_examples(self) -> int:
-        """Annotations, or tasks: what some of may be held out."""
+        """Number of annotations, or tasks, some of which may be held out."""
 
     def epochs(
         self, training: Training, by: str
     ) -> Callable[[torch.Generator], Iterator[BatchT_co]]:
-        """A function that yields the batches of one epoch, made of annotations or of tasks."""
+        """Return a function that yields the batches of an epoch, of annotations or of tasks."""
 
     def held_out(self, fraction: float, rng: np.random.RandomState, by: str) -> tuple[Self, Self]:
-        """What is learned from, and what is held out."""
+        """Split into data to learn from and held-out data."""
 
 
 @dataclass(frozen=True)
 class Phase(Generic[ObjectiveT, BatchT]):
-    """A stretch of training: how long, by which step, and whether an E-step comes first."""
+    """A phase of training: its length, its step, and whether an E-step comes first."""
 
     epochs: int
     loss: Callable[[ObjectiveT, BatchT], Tensor] = loss_of
@@ -71,27 +71,27 @@ class Phase(Generic[ObjectiveT, BatchT]):
 
 @dataclass
 class History:
-    """Per epoch: the loss, and the held-out loss, of each restart."""
+    """Loss and held-out loss of each restart, per epoch."""
 
     loss: list[list[float]] = field(default_factory=list)
     held_out: list[list[float]] = field(default_factory=list)
-    best: int = 0  # which restart was kept
-    chosen: dict[str, Any] = field(default_factory=dict)  # settings, where there was a search
-    why: str = ""  # they were chosen
+    best: int = 0  # the restart that was kept
+    chosen: dict[str, Any] = field(default_factory=dict)  # settings, if there was a search
+    why: str = ""  # reason for that choice
 
 
 DataT = TypeVar("DataT", bound=Data[Any])
 
 
 def holds_out(training: Training) -> bool:
-    """Whether some annotations are kept aside to decide with."""
+    """Return whether some annotations are held out for decisions."""
     return training.n_restarts > 1 or training.patience is not None
 
 
 def split(
     data: DataT, training: Training, rng: np.random.RandomState
 ) -> tuple[DataT, DataT | None]:
-    """What is learned from, and what is held out; members are built from the first alone."""
+    """Split off held-out data; members are built from the rest alone."""
     check(training)
     if not holds_out(training) or data.n_examples < 2:
         return data, None
@@ -107,7 +107,7 @@ def train(
     training: Training,
     rng: np.random.RandomState,
 ) -> tuple[ObjectiveT, History]:
-    """Train all members at once; return the best one and what happened."""
+    """Train all members at once; returns the best one and the history."""
     check(training)
     ensemble, history = Ensemble(members), History()
     data = divide(data, members[0])
@@ -174,7 +174,7 @@ class Loop(Generic[ObjectiveT, BatchT]):
                 begun = 0
 
     def resume(self) -> tuple[int, int]:
-        """Go on from a checkpoint: the phase, and how many of its epochs are done."""
+        """Resume from a checkpoint: return the phase, and how many of its epochs are done."""
         self.file = self.data.checkpoint.open()
         state = None if self.file is None else self.file.load()
         if state is None:
@@ -194,7 +194,7 @@ class Loop(Generic[ObjectiveT, BatchT]):
         return state["phase"], state["done"]
 
     def save(self, phase: int, done: int) -> None:
-        """Write a checkpoint, if one is wanted and it is time."""
+        """Write a checkpoint, if one is wanted and due."""
         if self.file is None or not self.file.is_due():
             return
         self.file.save(
@@ -216,7 +216,7 @@ class Loop(Generic[ObjectiveT, BatchT]):
         )
 
     def epoch(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
-        """One pass over the batches, and a look at the held-out labels."""
+        """Run one pass over the batches, and evaluate on the held-out labels."""
         self.ensemble.train(True)
         losses, n = torch.zeros(len(self.ensemble), device=self.data.device), 0
         self.optimizer.zero_grad(set_to_none=True)
@@ -259,7 +259,7 @@ class Loop(Generic[ObjectiveT, BatchT]):
             report(f"epoch {n_epochs}: loss {float(losses.min()):.4f}")
 
     def expect(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
-        """E-step: every member's posterior becomes its target."""
+        """Run the E-step: every member's posterior becomes its target."""
         self.ensemble.train(False)
         self.ensemble.set_target(Parts(self.data).gather(self.ensemble, step))
 
@@ -271,7 +271,7 @@ class Loop(Generic[ObjectiveT, BatchT]):
         )
 
     def best_member(self) -> ObjectiveT:
-        """The restart with the best held-out likelihood, at its best epoch."""
+        """Return the restart with the best held-out likelihood, at its best epoch."""
         if self.held is not None:
             self.ensemble.restore(self.best_state)
         number = int(torch.nan_to_num(self.best_value, nan=torch.inf).argmin())
@@ -283,10 +283,10 @@ class Loop(Generic[ObjectiveT, BatchT]):
 
 @contextmanager
 def seeded(seed: int, device: torch.device, work: int) -> Iterator[None]:
-    """Torch's generators seeded inside, and as they were before outside.
+    """Seed torch's generators inside, and restore them afterward.
 
-    ``work`` is the number of cells a step touches: below what is worth sharing between
-    cores a single thread is used, since handing small tensors around costs more.
+    ``work`` is the number of cells that a step touches: if it is small, a single thread is used,
+    because distributing small tensors over cores costs more than it saves.
     """
     devices = [device] if device.type == "cuda" else []
     threads = torch.get_num_threads()
@@ -300,7 +300,7 @@ def seeded(seed: int, device: torch.device, work: int) -> Iterator[None]:
 
 
 def report(text: str) -> None:
-    """Log progress that was asked for; show it where logging is not set up to."""
+    """Log progress that was asked for, or print it if logging is not set up."""
     log = logging.getLogger("crowdwise")
     if log.isEnabledFor(logging.INFO) and log.hasHandlers():
         log.info(text)
@@ -309,7 +309,7 @@ def report(text: str) -> None:
 
 
 def make_optimizer(training: Training, parameters: Mapping[str, Tensor]) -> torch.optim.Optimizer:
-    """The optimizer, with a group of its own for each part of the network."""
+    """Make the optimizer, with a parameter group for each part of the network."""
     kind, options = OPTIMIZERS[training.optimizer]
     groups: dict[tuple[str, ...], list[Tensor]] = {}
     for name, parameter in parameters.items():
@@ -328,7 +328,7 @@ def make_optimizer(training: Training, parameters: Mapping[str, Tensor]) -> torc
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """The parts that a parameter is in, the innermost first."""
+    """Return the parts that a parameter is in, the innermost first."""
     return tuple(piece for piece in reversed(name.split(".")[:3]) if piece in PARTS)
 
 
@@ -339,7 +339,7 @@ def _for_parts(value: float | Mapping[str, float], parts: tuple[str, ...], defau
 
 
 def check(training: Training) -> None:
-    """Refuse settings that make no sense."""
+    """Refuse invalid settings."""
     training.check()
     for name in ("learning_rate", "weight_decay"):
         rates = getattr(training, name)
@@ -348,14 +348,14 @@ def check(training: Training) -> None:
 
 
 def _check_rates(name: str, rates: Mapping[str, object]) -> None:
-    """Refuse rates of parts that no network has, and rates below 0."""
+    """Refuse rates for parts that no network has, and negative rates."""
     strange = [part for part in rates if part not in (*PARTS, "")]
     if strange:
         raise ParameterError(
             explain(
                 f"{name} is for {strange[0]!r}, which no network has.",
                 expected=", ".join(PARTS),
-                fix="name one of these",
+                fix="choose one of these",
             )
         )
     for rate in rates.values():
@@ -370,7 +370,7 @@ def _check_rates(name: str, rates: Mapping[str, object]) -> None:
 
 
 def pick_device(name: str) -> torch.device:
-    """The device that ``name`` asks for."""
+    """Return the device with this name."""
     if name == "auto":
         return own_gpu() if torch.cuda.is_available() else torch.device("cpu")
     try:

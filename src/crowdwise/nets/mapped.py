@@ -1,4 +1,4 @@
-"""Features on disk, of which only the rows that are asked for are in memory."""
+"""Features on disk, read into memory only row by row as needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crowdwise.typing import Array, Ints
 
 
 class MappedRows(Dataset[Tensor]):
-    """Rows of an array that lies on disk, one per task; ``ids`` names the tasks."""
+    """Rows of an array on disk, one per task; ``ids`` names the tasks."""
 
     def __init__(self, array: Array, ids: Array | None = None, names: Array | None = None) -> None:
         self.array, self.ids, self.names = array, ids, names
@@ -33,8 +33,8 @@ class MappedRows(Dataset[Tensor]):
         return tuple(self.array.shape[1:])
 
     def rows(self, at: Ints) -> Tensor:
-        """Some rows, read from disk."""
-        order = np.argsort(at, kind="stable")  # a disk is read from front to back
+        """Read some rows from disk."""
+        order = np.argsort(at, kind="stable")  # read the disk from front to back
         found = np.empty((len(at), *self.shape), dtype=np.float32)
         found[order] = self.array[at[order]]
         return torch.from_numpy(found)
@@ -43,17 +43,17 @@ class MappedRows(Dataset[Tensor]):
 def map_features(
     path: str | Path, *, id: str | None = None, columns: list[str] | None = None
 ) -> MappedRows:
-    """Features in a file, for a learner's ``fit``; only some rows are in memory at a time.
+    """Open features in a file, for a learner's ``fit``; few rows are in memory at a time.
 
     Parameters
     ----------
     path : str or path
-        A ``.npy`` file, which is read where it is; or a ``.parquet`` file, whose columns are
-        written row by row to a temporary file once, four bytes a number.
+        A ``.npy`` file, which is read in place; or a ``.parquet`` file, whose columns are
+        first written row by row to a temporary file, with four bytes per number.
     id : str, optional
-        Column of a Parquet file with the tasks' names; rows go by place without.
+        Column of a Parquet file with the tasks' names; without it, rows are in task order.
     columns : list of str, optional
-        Columns of a Parquet file to use; all others than ``id`` if not given.
+        Columns of a Parquet file to use; by default all except ``id``.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _map_parquet(path: Path, name: str | None, columns: list[str] | None) -> Map
                 explain(
                     f"{path} has no column {missing[0]!r}.",
                     expected=", ".join(known[:20]),
-                    fix="name one of these",
+                    fix="choose from these",
                 )
             )
         ids, row, shape = [], 0, (file.metadata.num_rows, len(taken))
@@ -110,7 +110,7 @@ def _map_parquet(path: Path, name: str | None, columns: list[str] | None) -> Map
                 except (TypeError, ValueError) as error:
                     raise FormatError(
                         explain(
-                            f"Column {column!r} of {path} holds something that is not a number.",
+                            f"Column {column!r} of {path} has something that is not a number.",
                             first=str(error),
                             fix="leave it out with columns=[…], or name it as id",
                         )
@@ -123,5 +123,5 @@ def _map_parquet(path: Path, name: str | None, columns: list[str] | None) -> Map
 
 
 def place_rows(X: MappedRows) -> pd.DataFrame:
-    """The names of the rows as the index of a frame without columns."""
+    """Return the names of the rows as the index of a frame without columns."""
     return pd.DataFrame(index=pd.RangeIndex(len(X)) if X.ids is None else pd.Index(X.ids))

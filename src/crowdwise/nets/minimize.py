@@ -1,4 +1,4 @@
-"""L-BFGS for several problems of one shape at once: the rows of a matrix."""
+"""L-BFGS for several problems of one shape at once, as the rows of a matrix."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-MEMORY = 10  # pairs of steps and changes of slope that stand for the curvature
-SUFFICIENT = 1e-4  # share of the promised decrease that a step must bring
-PATIENCE = 3  # steps in a row without a gain that end a descent
-HALVINGS = 12  # of a step that does not
+MEMORY = 10  # pairs of steps and gradient changes that approximate the curvature
+SUFFICIENT = 1e-4  # share of the predicted decrease that a step must achieve
+PATIENCE = 3  # successive steps without improvement that end a descent
+HALVINGS = 12  # of a step that does not achieve it
 
 
 def minimize(
@@ -19,10 +19,10 @@ def minimize(
     max_iter: int,
     tol: float = 1e-6,
 ) -> tuple[Tensor, list[Tensor]]:
-    """The lowest points found from the rows of ``start``, and the values on the way.
+    """Minimize from the rows of ``start``; returns the points and the values on the way.
 
-    ``slopes`` gives the value of every row, (problem,), and its gradient, (problem, number).
-    A problem is done once some steps in a row lower it by less than the fraction ``tol``.
+    ``slopes`` returns the value of every row, (problem,), and its gradient, (problem, number).
+    A problem is done once some successive steps lower it by less than the fraction ``tol``.
     """
     x = start.clone()
     value, slope = slopes(x)
@@ -45,7 +45,7 @@ def minimize(
 
 
 def direction(slope: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
-    """Minus the slope times the inverse curvature, as far as it is known."""
+    """Return minus the gradient times the inverse curvature, as far as it is known."""
     heading, weights = -slope, []
     for moved, bent, inverse in reversed(pairs):
         weight = inverse * dot(moved, heading)
@@ -63,7 +63,7 @@ def direction(slope: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]]) -> Tens
 
 
 def remember(moved: Tensor, bent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """A step, the change of slope, and one over their product; 0 where it tells nothing."""
+    """Return a step, the change of gradient, and the inverse of their product, 0 if useless."""
     along = dot(moved, bent)
     useful = along > 1e-8 * dot(bent, bent)
     return moved, bent, torch.where(useful, 1.0 / along.clamp_min(1e-30), 0.0)
@@ -77,7 +77,7 @@ def descend(
     heading: Tensor,
     active: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Go along ``heading``, half as far as long as that does not help; or stay."""
+    """Move along ``heading``, halving the step until it helps; or stay."""
     promised = SUFFICIENT * dot(slope, heading)[:, 0]
     size = active.to(value)
     for _ in range(HALVINGS):
@@ -93,5 +93,5 @@ def descend(
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
-    """Inner product of each row, (problem, 1)."""
+    """Return the inner product of each row, (problem, 1)."""
     return (a * b).sum(dim=1, keepdim=True)

@@ -1,4 +1,4 @@
-"""The networks of learners and embedders: described, built, and standardized before."""
+"""The networks of learners and embedders: descriptions, construction, standardization."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ACTIVATIONS = {"relu": nn.ReLU, "selu": nn.SELU, "sigmoid": nn.Sigmoid, "tanh": 
 
 
 class MLP(Part):
-    """A multi-layer perceptron, described; :meth:`build` makes it.
+    """The description of a multi-layer perceptron; :meth:`build` builds it.
 
     Parameters
     ----------
     hidden : tuple of int, default=(128,)
         Sizes of the hidden layers; none makes a linear model.
     activation : {"relu", "selu", "sigmoid", "tanh"}, default="relu"
-        What follows each hidden layer.
+        Activation after each hidden layer.
     dropout : float, default=0
         Share of hidden units dropped in training.
 
@@ -67,17 +67,17 @@ class MLP(Part):
 
 
 class Encoder(Part):
-    """A stack of layers, described; :meth:`build` builds it.
+    """The description of a stack of layers; :meth:`build` builds it.
 
-    Every layer, the last one too, is followed by the activation and by dropout, as in the
-    published networks. Weights start as Glorot's.
+    Every layer, including the last, is followed by the activation and by dropout, as in the
+    published networks. Weights are initialized by Glorot's rule.
 
     Parameters
     ----------
     sizes : tuple of int, default=(64, 32)
         Sizes of the layers; the last is that of the representation.
     activation : {"relu", "selu", "sigmoid", "tanh", "none"}, default="sigmoid"
-        What follows each layer.
+        Activation after each layer.
     dropout : float, default=0.2
         Share of units dropped in training.
     bias : {"zero", "normal"}, default="zero"
@@ -115,7 +115,7 @@ class Encoder(Part):
         self.bias = bias
 
     def build(self, n_in: int) -> nn.Module:
-        """Build the layers for so many features."""
+        """Build the layers for this many features."""
         self.check()
         check_sizes(self.sizes, least=1)
         layers: list[nn.Module] = []
@@ -148,14 +148,14 @@ EncoderLike = Encoder | nn.Module | Callable[[int | None], nn.Module]
 
 
 class TwoTowers(Part):
-    """An encoder for anchors and another one, of the same kind, for what they are compared with.
+    """Two encoders of the same kind, one for anchors and one for what they are compared with.
 
-    ``transform`` uses that of the anchors. As in RLL's published code.
+    ``transform`` uses the encoder of the anchors. As in RLL's published code.
 
     Parameters
     ----------
     encoder : Encoder, torch.nn.Module or function, optional
-        What each of them is; ``Encoder()`` if not given.
+        The kind of both encoders; ``Encoder()`` if not given.
     """
 
     def __init__(self, encoder: EncoderLike | None = None) -> None:
@@ -163,31 +163,31 @@ class TwoTowers(Part):
 
 
 class SideBySide:
-    """A part of a net with a quicker way of its own where several restarts are run as one.
+    """A part of a net that runs faster in its own way if several restarts are run as one.
 
-    One net alone keeps to torch's own kernels; the two differ by rounding.
+    A single net uses torch's own kernels; the two differ by rounding.
     """
 
     side_by_side = False
 
     def log_classes(self, logits: Tensor) -> Tensor:
-        """Log-softmax over the last axis; torch's own is slow where that is short."""
+        """Compute log-softmax over the last axis, which torch does slowly if that is short."""
         if not self.side_by_side or logits.shape[-1] > FEW:
             return log_softmax(logits, dim=-1)
         return log_softmax(logits.movedim(-1, 0), dim=0).movedim(0, -1)
 
 
 class Linear(SideBySide, nn.Linear):
-    """A linear map; side by side, one product with the weights of all restarts stacked."""
+    """A linear map; side by side, one product with the stacked weights of all restarts."""
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.side_by_side:
             return super().forward(x)
-        return (self.weight @ x.mT).mT + self.bias  # features that are shared are not repeated
+        return (self.weight @ x.mT).mT + self.bias  # shared features are not repeated
 
 
 class Standardize(nn.Module):
-    """Scale features to mean 0 and deviation 1 of the training rows."""
+    """Scales features to mean 0 and standard deviation 1 on the training rows."""
 
     mean: Tensor
     scale: Tensor
@@ -202,17 +202,17 @@ class Standardize(nn.Module):
 
     @classmethod
     def of(cls, x: Tensor) -> Standardize:
-        """Measured on the rows of ``x``."""
+        """Fit the scaling to the rows of ``x``."""
         return cls.by(*torch.std_mean(x, dim=0, correction=0))
 
     @classmethod
     def by(cls, deviation: Tensor, mean: Tensor) -> Standardize:
-        """A constant column is only centered."""
+        """Make the scaling; constant columns are only centered."""
         return cls(mean, torch.where(deviation > 1e-7, deviation, torch.ones_like(deviation)))
 
 
 class EmbedNet(nn.Module):
-    """An encoder behind a scaler; with ``document``, a second tower for what is retrieved."""
+    """An encoder after a scaler; with ``document``, a second tower for what is retrieved."""
 
     def __init__(
         self, scaler: nn.Module, encoder: nn.Module, document: nn.Module | None = None
@@ -221,24 +221,24 @@ class EmbedNet(nn.Module):
         self.scaler, self.encoder, self.document = scaler, encoder, document
 
     def forward(self, x: Tensor) -> Tensor:
-        """The representation, (row, dimension)."""
+        """Return the representation, (row, dimension)."""
         return self.encoder(self.scaler(x)).flatten(start_dim=1)
 
     def describe(self, x: Tensor, output: str) -> Tensor:
-        """The features as scaled, the representation (``"vectors"``) or both, (row, number)."""
+        """Return the scaled features, the representation (``"vectors"``) or both side by side."""
         if output == "vectors":
             return self(x)
         features = self.scaler(x).flatten(start_dim=1)
         return features if output == "features" else torch.cat([features, self(x)], dim=1)
 
     def documents(self, x: Tensor) -> Tensor:
-        """The representation by the second tower; by the only one where there is no other."""
+        """Return the representation by the second tower, or by the only one."""
         tower = self.encoder if self.document is None else self.document
         return tower(self.scaler(x)).flatten(start_dim=1)
 
 
 def build_network(kind: NetworkLike, n_in: int | None, n_out: int) -> nn.Module:
-    """The network that ``kind`` asks for, freshly initialized.
+    """Build the network that ``kind`` describes, freshly initialized.
 
     ``"linear"``, an :class:`MLP`, a ``torch.nn.Module`` that ends in ``n_out`` numbers (one
     logit per class for a truth model), or a function of both numbers that returns one.
@@ -264,7 +264,7 @@ def build_network(kind: NetworkLike, n_in: int | None, n_out: int) -> nn.Module:
 
 
 def reset(module: nn.Module) -> nn.Module:
-    """Draw all parameters anew, so that restarts differ."""
+    """Draw all parameters again, so that restarts differ."""
     for part in module.modules():
         draw: Any = getattr(part, "reset_parameters", None)
         if draw is not None:
@@ -285,7 +285,7 @@ def build_encoder(encoder: EncoderLike, n_in: int | None) -> nn.Module:
     """Build the encoder that is asked for.
 
     An :class:`Encoder`, a ``torch.nn.Module`` from a batch of features to a batch of vectors
-    (copied with its weights, so that one trained before is trained on), or a function of the
+    (copied with its weights, so that pretrained ones are trained further), or a function of the
     number of features that returns one.
     """
     if isinstance(encoder, Encoder):
@@ -301,7 +301,7 @@ def build_encoder(encoder: EncoderLike, n_in: int | None) -> nn.Module:
 
 
 def build_towers(encoder: EncoderLike | TwoTowers, shape: tuple[int, ...]) -> list[nn.Module]:
-    """One encoder, or two of them, for features of this shape."""
+    """Build one encoder, or two of them, for features of this shape."""
     n_in = shape[0] if len(shape) == 1 else None
     if not isinstance(encoder, TwoTowers):
         return [build_encoder(encoder, n_in)]

@@ -1,8 +1,8 @@
-"""Several processes that train one model between them, as ``torchrun`` starts them.
+"""Several processes that train one model together, as started by ``torchrun``.
 
 All of them run the same ``fit`` on the same annotations, and draw the same random numbers. Each
-works on its part of the tasks of a batch, whose features no other fetches; what steps find is
-added. So all processes learn the same, and what one alone would learn, up to rounding.
+works on its share of the tasks of a batch, whose features no other fetches; the results of steps
+are added. So all processes learn the same as one alone would, up to rounding.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.nets.ensemble import ALONE, Alone, has_company
 from crowdwise.typing import Array
 
-PATIENCE = timedelta(minutes=10)  # a process that is later than this is gone
+PATIENCE = timedelta(minutes=10)  # after which a process counts as lost
 NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 class RankError(CrowdwiseError, RuntimeError):
-    """The processes that train together do not do the same."""
+    """The processes that train together do not match."""
 
 
 class Ranks(Alone):
-    """The place of this process among those that train together."""
+    """One of the processes that train together."""
 
     def add(self, parts: Sequence[Tensor]) -> list[Tensor]:
-        """The sums over all processes, the same bits on each of them; one message."""
+        """Return sums over all processes, the same bits on each of them, in one message."""
         first = parts[0]
         flat = torch.cat([part.detach().reshape(-1).to(first) for part in parts])
         if first.device.type == "cpu":
@@ -45,14 +45,14 @@ class Ranks(Alone):
         return [new.reshape(old.shape).to(old) for new, old in zip(cut, parts, strict=True)]
 
     def same_rng(self, rng: np.random.RandomState) -> np.random.RandomState:
-        """Random numbers that are the same in all processes: those of the first."""
+        """Return random numbers that are the same in all processes: those of the first."""
         own = torch.tensor([rng.randint(2**31 - 1) if self.rank == 0 else 0])
         own = own.to(device_of_messages())
         dist.all_reduce(own)
         return np.random.RandomState(int(own))
 
     def add_slopes(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-        """The loss of all processes; their slopes are those of the parameters then."""
+        """Return the loss over all processes, and add up the parameters' gradients."""
         there = loss.new_tensor([p.grad is not None for p in parameters])
         slopes = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
         loss, there, *slopes = self.add([loss, there, *slopes])
@@ -73,20 +73,22 @@ class Ranks(Alone):
                         f"{rank}: they differ in {what}.",
                         found=f"{own.tolist()} here and {other.tolist()} there",
                         expected="the same script, data and parameters in all of them",
-                        fix="give them the same; or call destroy_process_group "
-                        "first, for a fit of each process's own",
+                        fix="give them the same; or, for a separate fit in each process, call "
+                        "destroy_process_group first",
                     )
                 )
 
 
 def find_ranks() -> Alone:
-    """The processes that train together: a group that is there, or what torchrun says."""
+    """Find the processes that train together: an existing group, or torchrun's."""
     if not has_company():
         return ALONE
     if threading.current_thread() is not threading.main_thread():
-        return ALONE  # others may run at the same time, in any order
+        return ALONE  # others may be running, in any order
     if not dist.is_initialized():
-        if multiprocessing.current_process().name != "MainProcess":  # not what was launched
+        if (
+            multiprocessing.current_process().name != "MainProcess"
+        ):  # not the process that was launched
             return ALONE
         missing = [name for name in NEEDED if name not in os.environ]
         if missing:
@@ -104,19 +106,19 @@ def find_ranks() -> Alone:
 
 
 def leave() -> None:
-    """Leave the group that was entered here."""
+    """Leave the group that was joined here."""
     if dist.is_initialized():
         dist.destroy_process_group()
 
 
 def device_of_messages() -> torch.device:
-    """Where small messages have to lie."""
+    """Return the device where small messages have to be."""
     gpu = dist.get_backend() == "nccl"
     return torch.device("cuda", torch.cuda.current_device()) if gpu else torch.device("cpu")
 
 
 def own_gpu() -> torch.device:
-    """The GPU of this process; the first one if it is alone."""
+    """Return the GPU of this process; the first one if it is alone."""
     number = int(os.environ.get("LOCAL_RANK", "0")) % max(torch.cuda.device_count(), 1)
     if number:
         torch.cuda.set_device(number)
@@ -124,6 +126,6 @@ def own_gpu() -> torch.device:
 
 
 def digest(*columns: Array) -> float:
-    """A number that tells these columns from others."""
+    """Hash columns to a number, to compare them between processes."""
     parts = [column.astype(np.float64) @ np.cos(np.arange(len(column))) for column in columns]
     return float(sum(parts))

@@ -18,8 +18,8 @@ NetT = TypeVar("NetT", bound=nn.Module)
 
 
 def pack_net(learned: dict[str, Any]) -> dict[str, Any]:
-    """What a model has learned, with the parameters and buffers of ``net_`` by name."""
-    if "net_" not in learned:  # in a model that is another one's parameter
+    """Return what a model has learned, with the parameters and buffers of ``net_`` by name."""
+    if "net_" not in learned:  # a model that is a parameter of another
         return learned
     state = learned["net_"].state_dict()
     strange = [name for name, value in state.items() if not isinstance(value, Tensor)]
@@ -34,24 +34,24 @@ def pack_net(learned: dict[str, Any]) -> dict[str, Any]:
 def unpack_net(
     model: BaseEstimator, build: Callable[[torch.device], NetT], state: dict[str, Tensor]
 ) -> NetT:
-    """The network that ``build`` makes on a device, holding ``state``.
+    """Build the network on a device, with the parameters in ``state``.
 
-    It is built without memory of its own (on torch's ``meta`` device), so that the sizes a file
-    claims cost nothing until its arrays are seen to match them. Code of the user's gets a real
-    device, which it may rely on.
+    It is built without memory (on torch's ``meta`` device), so that the sizes claimed by a file
+    cost nothing until its arrays are seen to match them. A user's code gets a real device, which
+    it may rely on.
     """
     own_code = any(callable(value) for value in model.get_params(deep=False).values())
     device = torch.device("cpu" if own_code else "meta")
     with seeded(0, torch.device("cpu"), 0), device:
         net = build(device)
     _refuse_misfits(net, state, ParameterError if own_code else FormatError)
-    # A network built for real keeps its own types of number, half precision say.
+    # A network built on a real device keeps its own number types, such as half precision.
     net.load_state_dict(state, assign=not own_code)
     return net.eval()
 
 
 def _refuse_misfits(net: nn.Module, state: dict[str, Tensor], error: type[CrowdwiseError]) -> None:
-    """Arrays that are missing, or too many, or of another shape."""
+    """Refuse arrays that are missing, superfluous or of another shape."""
     expected = {name: tuple(value.shape) for name, value in net.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in state.items()}
     for name in sorted(expected.keys() | found.keys()):
@@ -60,7 +60,7 @@ def _refuse_misfits(net: nn.Module, state: dict[str, Tensor], error: type[Crowdw
                 explain(
                     f"{name} of the network has the shape {expected.get(name, 'of nothing')}, in "
                     f"the file {found.get(name, 'of nothing')}.",
-                    fix="give load the same module that the model was learned with",
+                    fix="give load the same module that the model was trained with",
                 )
             )
 

@@ -1,4 +1,4 @@
-"""How a network is trained: the settings that every learner and embedder shares."""
+"""Training settings, shared by all learners and embedders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
 
 
 class Training(Part):
-    """How a network is trained; shared by every learner.
+    """Settings for training a network; shared by every learner.
 
     Parameters
     ----------
@@ -37,34 +37,34 @@ class Training(Part):
     batch_size : int or None, default=None
         Annotations or tasks per step; None for all.
     batch_of : {"annotations", "tasks"}, default="annotations"
-        What a batch is made of: single annotations, or tasks with all their annotations. An
-        objective that needs whole tasks, such as EM, is given tasks in any case.
+        The unit of a batch: single annotations, or tasks with all their annotations. An
+        objective that needs whole tasks, such as EM, always gets tasks.
     epochs : int, default=500
         Passes over the data.
     schedule : {"constant", "cosine"}, default="constant"
         Whether the learning rate falls to 0 over the epochs.
     n_restarts : int, default=1
-        Networks trained side by side from different starts; the one that predicts held-out
-        labels best is kept.
+        Networks trained side by side from different starting points; the one that predicts
+        held-out labels best is kept.
     validation_fraction : float, default=0.1
-        Share of the annotations held out when there are restarts or ``patience`` to decide.
+        Share of the annotations held out if there are restarts or ``patience``.
     hold_out : {"labels", "tasks"}, default="labels"
-        Whether single labels are held out, or all labels of some tasks. The first asks how well
-        the labels of known tasks are explained, the second how well new tasks are predicted:
-        a large network that memorizes tasks is stopped only by the second.
+        Whether single labels are held out, or all labels of some tasks. The first measures how
+        well the labels of known tasks are explained, the second how well new tasks are
+        predicted: only the second stops a large network that memorizes tasks.
     patience : int or None, default=None
-        Stop after so many epochs without a better held-out likelihood, and keep the best.
+        Stop after this many epochs without a better held-out likelihood, and keep the best.
     worker_dropout : float, default=0
-        Chance that a label counts as the unknown worker's, who is learned in this way.
-        Without it the unknown worker is the average of the others.
+        Probability that a label is assigned to the unknown worker, who is learned this way.
+        Without it, the unknown worker is the average of the others.
     class_weight : "balanced", array of shape (n_classes,) or None, default=None
-        How much tasks of each class count: batches are drawn with replacement, each task or
-        annotation by the mean weight of its task's labels. Balanced weighs a class by one
-        over how often it is labeled. What is inferred about the tasks is left as it is.
+        Weight of the tasks of each class: batches are drawn with replacement, each task or
+        annotation by the mean weight of its task's labels. "balanced" weights a class by one
+        over how often it is labeled. What is inferred about the tasks is not affected.
     device : {"auto", "cpu", "cuda"} or str, default="auto"
-        Where to train; auto takes a GPU if there is one.
+        Where to train; auto uses a GPU if there is one.
     verbose : bool, default=False
-        Report ten times on the way: in the log, or on standard error if nothing shows that.
+        Report progress ten times: in the log, or on standard error if logging is not shown.
     """
 
     _parameter_constraints: ClassVar[Constraints] = {

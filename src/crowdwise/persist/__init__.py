@@ -1,7 +1,7 @@
 """Models in files without pickle: arrays as safetensors, the rest as JSON in their header.
 
-A file is data and nothing else. The classes it names are looked up in a fixed list, so reading
-one runs no code that came with it; whatever is wrong with a file is one ``CrowdwiseError``.
+A file is only data. The classes it names are looked up in a fixed list, so reading it runs no
+code from the file; anything wrong with a file is one ``CrowdwiseError``.
 
 >>> import tempfile
 >>> from pathlib import Path

@@ -1,4 +1,4 @@
-"""One file: named arrays, a text about them, and a checksum over both."""
+"""A file of named arrays, a text about them, and a checksum over both."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from crowdwise.io.document import explain_read_errors
 from crowdwise.typing import Array
 
 FORMAT = "crowdwise model"
-VERSION = 1  # of the file's layout; raised when older code could no longer read it
+VERSION = 1  # of the file's layout; raised when older code can no longer read it
 MOST_TEXT = 90_000_000  # safetensors refuses to read a header of 100 MB
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds."""
+    """The content of a file."""
 
     text: str
     arrays: Mapping[str, Array]
@@ -31,8 +31,8 @@ class Content:
 
 
 def write_container(path: str | Path, content: Content) -> None:
-    """Write a file whole or not at all."""
-    import safetensors.numpy  # here, since most sessions save nothing
+    """Write a file, whole or not at all."""
+    import safetensors.numpy  # imported here, since most sessions save nothing
 
     if len(content.text) > MOST_TEXT:
         raise ParameterError(
@@ -52,7 +52,7 @@ def write_container(path: str | Path, content: Content) -> None:
 
 
 def read_container(path: str | Path) -> Content:
-    """Read a file that :func:`write_container` made; anything else is a :class:`FormatError`."""
+    """Read a file made by :func:`write_container`; anything else is a :class:`FormatError`."""
     from safetensors import SafetensorError, safe_open
 
     path = Path(path).expanduser()
@@ -64,8 +64,8 @@ def read_container(path: str | Path) -> Content:
             raise FileError(
                 explain(
                     what,
-                    expected="the file of a model that was saved",
-                    fix="name the file that save wrote",
+                    expected="a file with a saved model",
+                    fix="give the file that save wrote",
                 )
             )
         try:
@@ -83,28 +83,28 @@ def read_container(path: str | Path) -> Content:
 
 
 def is_model(path: str | Path) -> bool:
-    """Whether a file begins like one that :func:`write_container` made."""
+    """Return whether a file begins like one written by :func:`write_container`."""
     with suppress(OSError, ValueError), Path(path).expanduser().open("rb") as file:
         return _has_header(file.read(40))
     return False
 
 
 def _has_header(start: bytes) -> bool:
-    return start[8:].startswith(b'{"__metadata__"')  # after the length of the header
+    return start[8:].startswith(b'{"__metadata__"')  # the header's length comes first
 
 
 def _describe_start(path: Path) -> str:
-    """How a file that holds no tensors begins."""
+    """Describe the beginning of a file without tensors."""
     with path.open("rb") as file:
         start = file.read(40)
     if start[8:9] == b"{" or not start:
         return ""
     text = start.partition(b"\n")[0].decode("utf-8", "replace")
-    return f"it is not a model at all; it begins with {text!r}"
+    return f"it is not a model; it starts with {text!r}"
 
 
 def checksum(metadata: Mapping[str, str], arrays: Mapping[str, Array]) -> str:
-    """SHA-256 of everything in a file, in an order of its own."""
+    """Compute SHA-256 of everything in a file, in a fixed order."""
     digest = hashlib.sha256()
     for name, text in sorted(metadata.items()):
         digest.update(repr((name, text)).encode("utf-8", "surrogatepass"))
@@ -115,7 +115,7 @@ def checksum(metadata: Mapping[str, str], arrays: Mapping[str, Array]) -> str:
 
 
 def damaged(path: str | Path, what: str) -> FormatError:
-    """The error for a file that is ours and cannot be used, or is not ours at all."""
+    """Return the error for a damaged file of ours, or for one that is not ours."""
     return FormatError(
         explain(
             f"{path} is not a complete crowdwise model.",
@@ -128,10 +128,10 @@ def damaged(path: str | Path, what: str) -> FormatError:
 
 def _refuse_foreign(path: Path, metadata: Mapping[str, str]) -> None:
     if metadata.get("format") != FORMAT:
-        raise damaged(path, "it holds tensors, but nothing says that they are a crowdwise model")
+        raise damaged(path, "it has tensors, but they are not marked as a crowdwise model")
     number = metadata.get("format_version", "")
     if not (number.isdecimal() and len(number) < 10):
-        raise damaged(path, f"its format has the number {number!r}")
+        raise damaged(path, f"its format number is {number!r}")
     if not 1 <= int(number) <= VERSION:
         writer = metadata.get("crowdwise_version", "unknown")
         raise FormatError(

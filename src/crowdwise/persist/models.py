@@ -1,4 +1,4 @@
-"""Models to files and back."""
+"""Saving models to files, and loading them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from crowdwise.typing import Array
 
 
 class Savable:
-    """An estimator that writes itself to a file; :func:`crowdwise.load` brings it back."""
+    """An estimator that can be saved to a file and loaded with :func:`crowdwise.load`."""
 
-    # Names along the axes of learned arrays; what a file holds is checked against them.
+    # Names of the axes of learned arrays, to check what a file contains.
     _axes: ClassVar[Mapping[str, Axes]] = {
         "posterior_": ("tasks_", "classes_"),
         "confusion_": ("workers_", "classes_", "classes_"),
@@ -41,38 +41,38 @@ class Savable:
         Parameters
         ----------
         path : str or Path
-            Where to; what is there is replaced once the new file is complete.
+            The file to write; an existing one is replaced once the new file is complete.
         """
         save(self, path)
 
     def _worker_rows(self) -> Mapping[str, Array]:
-        """Learned arrays with one row per worker, by the name of their attribute."""
+        """Return learned arrays with one row per worker, by attribute name."""
         return {}
 
     def _task_rows(self) -> Mapping[str, Array]:
-        """Learned arrays with one row per task, by the name of their attribute."""
+        """Return learned arrays with one row per task, by attribute name."""
         return {}
 
     def _refuse_forged(self) -> None:
-        """Refuse learned values that no fit gives, such as a forged file may hold."""
+        """Refuse learned values that no fit produces, as in a forged file."""
 
     def _inner(self) -> Sequence[Savable]:
-        """Fitted models inside this one, with names of their own."""
+        """Return fitted models inside this one, with names of their own."""
         return ()
 
     def _learned(self) -> dict[str, Value]:
-        """Learned attributes by name, as values that a file can hold."""
+        """Return learned attributes by name, as values that a file can store."""
         return learned_attributes(self)
 
     def _restore(self, learned: dict[str, Value]) -> None:
-        """Take back what :meth:`_learned` gave."""
+        """Restore what :meth:`_learned` returned."""
         vars(self).update(learned)
 
 
 def save(model: Value, path: str | Path, *, fitted: bool = True) -> None:
     """Write a model of crowdwise to one file; see :meth:`Savable.save`.
 
-    Unless ``fitted``, it may have its parameters only.
+    Unless ``fitted``, it may have parameters only.
     """
     if fitted:
         check_is_fitted(model)
@@ -98,21 +98,21 @@ def save(model: Value, path: str | Path, *, fitted: bool = True) -> None:
 
 
 def load(path: str | Path, *, fitted: bool = True, **yours: Value) -> Value:
-    """Bring back a model that was saved.
+    """Load a model from a file.
 
-    Nothing in the file is run: it names one of crowdwise's own classes, and the rest is numbers
-    and text. A file that is damaged, foreign or forged is one
+    Nothing in the file is executed: it names one of crowdwise's own classes, and the rest is
+    numbers and text. A damaged, foreign or forged file is a
     :class:`~crowdwise.errors.CrowdwiseError`.
 
     Parameters
     ----------
     path : str or Path
-        What ``model.save(path)`` wrote.
+        File written by ``model.save(path)``.
     fitted : bool, default=True
-        Whether a file without anything learned is refused.
+        Whether to refuse a file without learned values.
     **yours
-        Parameters that were your own code, under their names: ``truth=my_module`` for a model
-        learned with a ``torch.nn.Module`` of yours. What it learned is in the file.
+        Parameters that are your own code, by name: ``truth=my_module`` for a model that was
+        trained with your own ``torch.nn.Module``. What it learned is in the file.
     """
     content = container.read_container(path)
     try:
@@ -121,7 +121,7 @@ def load(path: str | Path, *, fitted: bool = True, **yours: Value) -> Value:
         raise damaged(path, _with_writer(error, content)) from error
     except CrowdwiseError:
         raise
-    except Exception as error:  # whatever a forged file makes of sound code
+    except Exception as error:  # a forged file can make sound code fail in any way
         raise damaged(path, _with_writer(error, content)) from error
 
 
@@ -155,15 +155,15 @@ def _refuse_other(name: str, wanted: dict[str, str], yours: Tree) -> None:
         example = ", ".join(f"{key}=…" for key in missing)
         raise ParameterError(
             explain(
-                f"This {name} was trained with code of your own, which a file cannot hold.",
+                f"This {name} was trained with your own code, which a file cannot store.",
                 first=f"{missing[0]}: {wanted[missing[0]]}",
-                fix=f"crowdwise.load(path, {example}), built as it was",
+                fix=f"crowdwise.load(path, {example}), built as before",
             )
         )
     if extra:
         raise ParameterError(
             explain(
-                f"{listing(extra)} was given, but the file holds its own.",
+                f"{listing(extra)} was given, but it is in the file already.",
                 expected=f"only {listing(sorted(wanted))}" if wanted else "nothing but the path",
                 fix="load the model first, then use set_params",
             )

@@ -1,4 +1,4 @@
-"""The classes that a file may name, and the only ones; estimators from their names."""
+"""The classes that a file may name, and how to build estimators from their names."""
 
 import inspect
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from crowdwise.errors import FormatError, explain
 from crowdwise.persist.soundness import refuse_unsound
 
-Value = Any  # whatever a parameter or a learned attribute may be
+Value = Any  # anything that a parameter or a learned attribute may be
 Tree = dict[str, Value]  # values by name, or a value as JSON
-# Where each part lives that a model's parameters or results are made of. A file says only the
-# name; the place is always ours.
+# Modules of the parts that models' parameters or results are made of. A file has only the
+# name; the module is always ours.
 PARTS: Mapping[str, str] = {
     "CompactPosterior": "crowdwise.inference.compact",
     "CrowdLabels": "crowdwise.embed.crowd_labels",
@@ -70,7 +70,7 @@ PARTS: Mapping[str, str] = {
     **dict.fromkeys(("Episodes", "RelationLoss"), "crowdwise.embed.relation_net"),
     "TwoTowers": "crowdwise.nets.modules",
 }
-MODELS = {  # and their lists
+MODELS = {  # modules and their lists
     "crowdwise.aggregate": ("__all__",),
     "crowdwise.learn": ("LEARNERS", "MULTI_LABEL_LEARNERS", "PARTS"),
     "crowdwise.embed": ("EMBEDDERS",),
@@ -79,7 +79,7 @@ MODELS = {  # and their lists
 
 @runtime_checkable
 class KeepsState(Protocol):
-    """An estimator that says itself what it has learned."""
+    """An estimator that itself defines its learned state."""
 
     def _learned(self) -> dict[str, Value]: ...
 
@@ -87,7 +87,7 @@ class KeepsState(Protocol):
 
 
 def registered_name(cls: type) -> str | None:
-    """The name that stands for a class in a file; None for a class that is not on the list."""
+    """Return the name that stands for a class in a file; None if it is not on the list."""
     home = ".".join(cls.__module__.split(".")[:2])
     if cls.__name__ not in PARTS and home not in MODELS:
         return None
@@ -98,10 +98,10 @@ def registered_name(cls: type) -> str | None:
 
 
 def find_class(name: str) -> type:
-    """The class that a file calls ``name``."""
+    """Find the class with this name."""
     if name in PARTS:
         return _class_in(import_module(PARTS[name]), name)
-    for home, listed in MODELS.items():  # those that need torch come last
+    for home, listed in MODELS.items():  # modules that need torch come last
         module = import_module(home)
         if any(name in getattr(module, names) for names in listed):
             return _class_in(module, name)
@@ -120,24 +120,24 @@ def _class_in(module: ModuleType, name: str) -> type:
 
 
 def get_learned(estimator: BaseEstimator) -> Tree:
-    """Learned attributes of an estimator of ours or of scikit-learn's."""
+    """Return learned attributes of an estimator of ours or of scikit-learn's."""
     if isinstance(estimator, KeepsState):
         return estimator._learned()
     return learned_attributes(estimator)
 
 
 def learned_attributes(estimator: object) -> Tree:
-    """The attributes that ``fit`` has set, by name."""
+    """Return the attributes that ``fit`` has set, by name."""
     return {name: value for name, value in vars(estimator).items() if is_learned(name)}
 
 
 def is_learned(name: str) -> bool:
-    """Learned attributes end in an underscore and begin with none."""
+    """Return whether a name is that of a learned attribute: ``_`` at its end only."""
     return name.endswith("_") and not name.startswith("_")
 
 
 def build(name: str, params: Tree, learned: Tree) -> BaseEstimator:
-    """An estimator by its name on our list, with parameters and learned attributes."""
+    """Build an estimator by name, with parameters and learned attributes."""
     cls: Value = find_class(name)
     unlearned = [key for key in learned if not is_learned(key)]
     if not issubclass(cls, BaseEstimator) or unlearned:
@@ -145,7 +145,7 @@ def build(name: str, params: Tree, learned: Tree) -> BaseEstimator:
     unknown = params.keys() - inspect.signature(cls).parameters.keys()
     if unknown:
         raise FormatError(f"{name} has no parameter {sorted(unknown)[0]!r:.80}.")
-    if params.get("memory") is not None:  # a cache is read with pickle, whatever is in there
+    if params.get("memory") is not None:  # a cache would be read with pickle
         raise FormatError(f"{name} has a cache on disk.")
     estimator = cls(**params)
     if isinstance(estimator, KeepsState):

@@ -1,4 +1,4 @@
-"""What a model in a file must hold to be used: arrays that fit its names, and sound numbers."""
+"""Checks of a loaded model: arrays must match its names, and numbers must be valid."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError, FormatError
 from crowdwise.typing import Array
 
-DISTRIBUTIONS = ("posterior_", "confusion_", "prior_")  # where their last axis is the classes
+DISTRIBUTIONS = ("posterior_", "confusion_", "prior_")  # if their last axis is the classes
 COUNTS = ("counts_", "knowing_counts_", "spam_counts_")  # of labels, pseudo-counts included
 SHARES = (
     "rates_", "rate_", "accuracy_", "propensity_", "confidence_", "share_", "caution_",
 )  # fmt: skip
-ROUNDING = 1e-4  # what rows of single precision may be off by
-MOST = 1e100  # numbers beyond it are never learned, and overflow when they are used
+ROUNDING = 1e-4  # possible error of rows in single precision
+MOST = 1e100  # larger numbers are never learned, and would overflow
 FEW = 3  # workers and classes of a question that is made up
-MOST_LOG = 700.0  # of what is exponentiated
-# What is counted along an array: names of the model ("tasks_"), a size, or a word for a size that
-# several arrays share.
+MOST_LOG = 700.0  # largest number to exponentiate
+# What an axis of an array stands for: names in the model ("tasks_"), a size, or a word for a size
+# shared by several arrays.
 Axes = tuple[str | int, ...]
 
 
 class Model(Protocol):
-    """A model as it comes from a file."""
+    """A model loaded from a file."""
 
     @property
     def _axes(self) -> Mapping[str, Axes]: ...
@@ -40,7 +40,7 @@ class Model(Protocol):
 
 
 class CompactRows(Protocol):
-    """A posterior that is kept only for the classes that tasks were given."""
+    """A posterior stored only for the classes that tasks were given."""
 
     value: Array
     rest: Array
@@ -49,7 +49,7 @@ class CompactRows(Protocol):
 
 
 def refuse_misfits(model: Model) -> None:
-    """Refuse a model whose learned arrays do not have the sizes of its names."""
+    """Refuse a model whose learned arrays do not match the sizes of its names."""
     axes = {axis for names in model._axes.values() for axis in names} | {"tasks_", "workers_"}
     sizes: dict[str | int, int] = {axis: axis for axis in axes if isinstance(axis, int)}
     for axis in sorted(axis for axis in axes if isinstance(axis, str) and axis.endswith("_")):
@@ -67,18 +67,18 @@ def refuse_misfits(model: Model) -> None:
             expected = tuple(sizes.setdefault(axis, size) for axis, size in shared)
             whole = len(found) == len(names) if name in model._axes else found != ()
             if not whole or found[: len(names)] != expected:
-                raise FormatError(f"{name} has the shape {found}, its names {expected}.")
+                raise FormatError(f"{name} has shape {found}, but its names require {expected}.")
     if (idle := vars(model).get("idle_")) is not None and (
         np.ndim(idle) != 1
         or np.asarray(idle).dtype.kind not in "iu"
         or not np.isin(idle, np.arange(sizes["workers_"])).all()
         or len(np.unique(idle)) >= sizes["workers_"]
     ):
-        raise FormatError("idle_ names workers who are not there, or all of them.")
+        raise FormatError("idle_ names unknown workers, or all of them.")
     for value in vars(model).values():
-        if hasattr(value, "refuse_misfits"):  # a part that knows its own sizes
+        if hasattr(value, "refuse_misfits"):  # a part with its own check
             value.refuse_misfits(len(vars(model)["workers_"]), len(vars(model)["classes_"]))
-    if hasattr(model, "_refuse_forged"):  # a model that knows more
+    if hasattr(model, "_refuse_forged"):  # a model with further checks
         model._refuse_forged()
     inner = getattr(model, "_inner", tuple)
     for other in (*inner(), *_list_parts(model)):
@@ -86,7 +86,7 @@ def refuse_misfits(model: Model) -> None:
 
 
 def _list_parts(model: Model) -> list[Model]:
-    """Models among the learned values, alone or in a list, that have names of their own."""
+    """List models among the learned values, alone or in a list, that have their own names."""
     values = [each if isinstance(each, list) else [each] for each in vars(model).values()]
     names = {"tasks_", "workers_", "classes_"}
     parts = (part for listed in values for part in listed if hasattr(part, "_axes"))
@@ -108,9 +108,9 @@ def refuse_useless(model: object) -> None:
     known = np.shape(vars(model).get("posterior_", ()))
     of_classes = len(known) == 2 and known[1] == len(getattr(model, "classes_", ()))
     if of_classes and hasattr(model, "predict_proba") and found.shape[1:] != known[1:]:
-        raise FormatError("What was learned is about other classes than those it names.")
+        raise FormatError("The learned values are about other classes than the model names.")
     if len(found) != len(X) or not np.isfinite(found).all():
-        raise FormatError("What was learned gives no finite numbers for new tasks.")
+        raise FormatError("The learned values give no finite numbers for new tasks.")
 
 
 def _refuse_useless_votes(model: Any) -> None:
@@ -128,11 +128,11 @@ def _refuse_useless_votes(model: Any) -> None:
 
 
 def refuse_unsound(model: object) -> None:
-    """Refuse learned numbers out of their range: probabilities, counts, single numbers."""
+    """Refuse learned numbers out of range: probabilities, counts, single numbers."""
     for name, value in vars(model).items():
         if isinstance(value, float) and not math.isfinite(value) and name.endswith("_"):
             raise FormatError(f"{name} is {value}.")
-        if hasattr(value, "toarray"):  # in compact form
+        if hasattr(value, "toarray"):  # compact form
             _refuse_unsound_rows(value)
         elif name.startswith("log_") and np.size(value):
             _refuse_overflow(name, np.asarray(value, dtype=np.float64))
@@ -150,7 +150,7 @@ def refuse_unsound(model: object) -> None:
 
 
 def _refuse_overflow(name: str, logs: Array) -> None:
-    lowest = -MOST if name == "log_prior_" else -MOST_LOG  # of a class that hardly occurs
+    lowest = -MOST if name == "log_prior_" else -MOST_LOG  # for very rare classes
     if logs.min() < lowest or logs.max() > MOST_LOG:
         raise FormatError(f"{name} holds logarithms from {logs.min():.6g} to {logs.max():.6g}.")
 
@@ -168,7 +168,7 @@ def _last_axis(model: object, name: str) -> str | int:
 
 
 def refuse_not_numbers(arrays: Mapping[str, Array], *, own_code: bool) -> None:
-    """Refuse NaN and infinity in any array; a user's network may well hold infinity."""
+    """Refuse NaN and infinity in any array, except infinity in a user's network."""
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise FormatError(f"{name} holds numbers of type {array.dtype}.")

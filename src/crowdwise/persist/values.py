@@ -1,4 +1,4 @@
-"""Values as JSON and named arrays, and back: a closed list of kinds."""
+"""Values as JSON and named arrays, and back, for a fixed list of kinds."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     import torch
 
 Arrays = dict[str, Array]
-NUMBERS = "biuf"  # kinds of numpy numbers that a file can hold
-TIMES = "mM"  # kinds of numpy arrays of durations and of points in time
+NUMBERS = "biuf"  # kinds of numpy numbers that can be stored
+TIMES = "mM"  # kinds of numpy durations and dates
 PLAIN = (str, bool, int)
 
 
 class Kind(NamedTuple):
-    """How one kind of value is recognized, taken apart and put together again."""
+    """How to recognize, pack and unpack one kind of value."""
 
     takes: Callable[[Value], bool]
     pack: Callable[[Value, str, Arrays], Tree]
@@ -43,7 +43,7 @@ class Kind(NamedTuple):
 
 
 def to_json(value: Value, place: str, arrays: Arrays) -> Value:
-    """A value as JSON, its arrays put into ``arrays`` under the name of their place."""
+    """Convert a value to JSON, with its arrays in ``arrays`` under the name of their place."""
     if value is None or type(value) in PLAIN or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, str):  # such as numpy's own
@@ -55,15 +55,15 @@ def to_json(value: Value, place: str, arrays: Arrays) -> Value:
             return {"kind": name, **kind.pack(value, place, arrays)}
     raise ParameterError(
         explain(
-            f"{place} is a {type(value).__name__}, which a file without pickle cannot hold.",
+            f"{place} is a {type(value).__name__}, which cannot be stored without pickle.",
             expected="numbers, text, arrays, and parts of crowdwise",
-            fix="save the model in pieces, or choose parts of crowdwise",
+            fix="save the model in pieces, or use parts of crowdwise",
         )
     )
 
 
 def from_json(tree: Value, arrays: Arrays) -> Value:
-    """The value that :func:`to_json` made ``tree`` of."""
+    """Restore the value that :func:`to_json` converted."""
     if isinstance(tree, list):
         return [from_json(item, arrays) for item in tree]
     if isinstance(tree, dict):
@@ -106,7 +106,7 @@ def _put(array: Array, place: str, arrays: Arrays) -> str:
 
 
 def _pack_names(value: Array, place: str, arrays: Arrays) -> Tree:
-    """Text and mixed names, as JSON in bytes: a header has no room for a million of them."""
+    """Pack text and mixed names as JSON in bytes, since a header could not hold a million."""
     items: list[Value] = value.tolist()
     if not {type(item) for item in items} <= set(PLAIN):
         items = to_json(items, place, arrays)
@@ -136,18 +136,18 @@ def _unpack_times(tree: Tree, arrays: Arrays) -> Array:
 
 
 def _pack_moment(value: date, _place: str, _arrays: Arrays) -> Tree:
-    """A day or a point in time as text, with its time zone where that has a name."""
+    """Pack a date or time as text, with its time zone if that has a name."""
     zone = getattr(value, "tzinfo", None)
     named = None if zone is None else str(zone)
     try:
         pd.Timestamp(0, tz=named)
-    except (KeyError, ValueError, TypeError, OSError):  # the text has the offset, at least
+    except (KeyError, ValueError, TypeError, OSError):  # the text has at least the offset
         named = None
     return {"type": type(value).__name__, "value": value.isoformat(), "zone": named}
 
 
 def _unpack_moment(tree: Tree, _arrays: Arrays) -> date:
-    if tree["type"] == "Timestamp":  # the only one that finds time zones by their names
+    if tree["type"] == "Timestamp":  # the only kind that finds time zones by name
         moment = pd.Timestamp(tree["value"])
         return moment if tree["zone"] is None else moment.tz_convert(tree["zone"])
     return {"date": date, "datetime": datetime}[tree["type"]].fromisoformat(tree["value"])
@@ -156,7 +156,7 @@ def _unpack_moment(tree: Tree, _arrays: Arrays) -> date:
 def _pack_tensor(value: torch.Tensor, place: str, arrays: Arrays) -> Tree:
     tensor = value.detach().cpu()
     if tensor.is_floating_point() and tensor.element_size() < 4:
-        tensor = tensor.float()  # numpy knows no bfloat16; loading narrows it again
+        tensor = tensor.float()  # numpy has no bfloat16; loading narrows it again
     return _pack_array(tensor.numpy(), place, arrays)
 
 
@@ -167,7 +167,7 @@ def _unpack_tensor(tree: Tree, arrays: Arrays) -> torch.Tensor:
 
 
 def _is_tensor(value: Value) -> bool:
-    torch = sys.modules.get("torch")  # without it there are no tensors either
+    torch = sys.modules.get("torch")  # not imported: no tensors
     return torch is not None and isinstance(value, torch.Tensor)
 
 
@@ -181,7 +181,7 @@ def _unpack_random_state(tree: Tree, arrays: Arrays) -> np.random.RandomState:
     return generator
 
 
-# -- what holds other values ---------------------------------------------------------------
+# -- values that contain others ------------------------------------------------------------
 
 
 def _pack_dict(value: dict[Value, Value], place: str, arrays: Arrays) -> Tree:
@@ -197,7 +197,7 @@ def _unpack_dict(tree: Tree, arrays: Arrays) -> dict[Value, Value]:
 
 
 def _pack_table(value: pd.Series | pd.DataFrame, place: str, arrays: Arrays) -> Tree:
-    """A series or frame: its values, and the names along its axes."""
+    """Pack a series or frame: its values, and the names along its axes."""
     parts: Tree = {"values": value.to_numpy(), "name": getattr(value, "name", None)}
     for number, axis in enumerate(value.axes):
         parts |= {f"axis_{number}": axis.to_numpy(), f"axis_name_{number}": axis.name}
@@ -246,7 +246,7 @@ def _unpack_estimator(tree: Tree, arrays: Arrays) -> BaseEstimator:
 
 KINDS: dict[str, Kind] = {
     "float": Kind(
-        lambda value: type(value) is float,  # what JSON has no number for
+        lambda value: type(value) is float,  # including NaN and infinity, which JSON lacks
         lambda value, _place, _arrays: {"value": repr(value)},
         lambda tree, _arrays: float(tree["value"]),
     ),

@@ -1,4 +1,4 @@
-"""Who labels what: pairs of task and worker, by what a label would bring for its price."""
+"""Assignment of workers to tasks, by what a label would bring for its price."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from crowdwise.plan.policies import Policy
 from crowdwise.plan.skills import PairSkills, Skills
 from crowdwise.typing import Array, Floats, Ints
 
-FREE = 1e-9  # what a label costs at least, and what may be overspent
-CANDIDATES = 4  # tasks to choose from, for each label that can be paid
-MOST_PAIRS = 400_000  # that are compared; beyond it each task has some of the workers to choose
-LEAST_WORKERS = 8  # whom a task can choose from in any case
-ROW = 64  # bytes of a plan for each label
-AT_ONCE = 1 << 18  # cells of confusion matrices that are looked at together
+FREE = 1e-9  # minimum price of a label, and maximum overspending
+CANDIDATES = 4  # tasks to choose from, per label that can be paid for
+MOST_PAIRS = 400_000  # compared; above it, each task chooses from some of the workers
+LEAST_WORKERS = 8  # that a task can always choose from
+ROW = 64  # bytes of a plan per label
+AT_ONCE = 1 << 18  # cells of confusion matrices processed together
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Tasks and workers that may come together: by numbers of tasks and rows of workers."""
+    """Tasks and workers that may be combined, by numbers of tasks and rows of workers."""
 
     task: Ints
     row: Ints
@@ -39,10 +39,10 @@ class Pairs:
 
 
 def pair_up(outlook: Outlook, best: Ints, workers: Ints) -> Pairs:
-    """Some tasks with every worker who has not labeled them."""
+    """Pair some tasks with every worker who has not labeled them."""
     each = min(len(workers), max(MOST_PAIRS // max(len(best), 1), LEAST_WORKERS))
     row = np.tile(np.arange(each), len(best))
-    if each < len(workers):  # another part of the workers for each task
+    if each < len(workers):  # a different part of the workers for each task
         row = (row + np.repeat(each * np.arange(len(best)), each)) % len(workers)
     pairs = Pairs(np.repeat(best, each), row)
     votes, among = outlook.votes, np.zeros(outlook.votes.n_tasks, dtype=bool)
@@ -56,7 +56,7 @@ def pair_up(outlook: Outlook, best: Ints, workers: Ints) -> Pairs:
 def value_pairs(
     outlook: Outlook, policy: Policy, skills: Skills, pairs: Pairs, workers: Ints
 ) -> Floats:
-    """What a label of each pair would bring."""
+    """Return what a label by each pair would bring."""
     known, anyone = skills.of(outlook, workers), policy.gain(outlook)
     rows = max(AT_ONCE // max(outlook.posterior.shape[1] ** 2, 1), 1)
     parts = [pairs[np.arange(i, min(i + rows, len(pairs)))] for i in range(0, len(pairs), rows)]
@@ -69,7 +69,7 @@ def _value(
 ) -> Floats:
     posterior, (confusion, answers) = outlook.posterior[pairs.task], skills(pairs.task, pairs.row)
     gain = policy.gain_by(posterior, confusion)
-    if gain is None:  # the policy is blind to workers: the most accurate come first
+    if gain is None:  # the policy ignores workers: the most accurate come first
         gain = anyone[pairs.task] * np.einsum("nkk,nk->n", confusion, posterior)
     return gain * answers
 
@@ -80,10 +80,10 @@ def choose(
     price: Floats,
     limit: int | None = None,
 ) -> Ints:
-    """Numbers of the pairs to ask for: a task gets one label, a worker at most ``limit``.
+    """Choose pairs to ask for: each task gets one label, a worker at most ``limit``.
 
-    Each stage is an order of pairs, best first, and what it and those before may cost
-    together. ``price`` is that of each row.
+    Each stage is an order of pairs, best first, with the total cost allowed up to that
+    stage. ``price`` is that of each row.
     """
     left = np.full(len(price), len(pairs) if limit is None else limit)
     taken = np.zeros(int(pairs.task.max(initial=-1)) + 1, dtype=bool)
@@ -108,37 +108,37 @@ def choose(
 
 
 def hedge(order: Ints, n_first: int, n_labels: Ints) -> Ints:
-    """The first of an order as they are, the others by their number of labels."""
+    """Keep the first of an order, and sort the others by their number of labels."""
     rest = order[n_first:]
     return np.concatenate([order[:n_first], rest[np.argsort(n_labels[rest], kind="stable")]])
 
 
 @dataclass(frozen=True, eq=False)
 class Desk:
-    """Where labels are given out: by a policy, and a part of them evenly over the tasks."""
+    """Distributes labels: most by a policy, and a part evenly over the tasks."""
 
     outlook: Outlook
     policy: Policy
-    may: Array  # (task,): which may be labeled
+    may: Array  # (task,): whether it may be labeled
     min_labels: int
-    evenly: float  # share for the tasks with fewest labels
+    evenly: float  # share for the tasks with the fewest labels
 
     def by_anyone(self, budget: float, price: float) -> pd.DataFrame:
-        """The tasks to label, with no worker named."""
+        """Choose the tasks to label, without naming workers."""
         order, gain = self._order()
         needed = ROW * budget / price
         if needed > LARGE:
             what = f"{budget / price:,.0f} labels to ask for"
-            fix = "give a smaller budget, or what a label costs"
+            fix = "give a smaller budget, or check the cost of a label"
             refuse_too_large("The plan", needed, what, fix, ParameterError)
         n = int(budget / price + FREE)
         order = hedge(order, n - round(self.evenly * n), self.outlook.n_labels)
-        rows = np.resize(order, n) if len(order) else order  # once more where money is left
+        rows = np.resize(order, n) if len(order) else order  # once more if money is left
         names = self.outlook.votes.tasks[rows]
         return pd.DataFrame({"task": names, "worker": None, "gain": gain[rows], "cost": price})
 
     def by_workers(self, budget: float, price: pd.Series, skills: Skills) -> pd.DataFrame:
-        """Tasks and workers, of whom each gets at most twice an even share."""
+        """Choose tasks and workers, each of whom gets at most twice an even share."""
         order, _ = self._order()
         n_labels = int(budget / price.min() + FREE) if len(price) else 0
         most = max(min(CANDIDATES * n_labels, MOST_PAIRS // LEAST_WORKERS), n_labels)
@@ -150,13 +150,13 @@ class Desk:
     def by_offers(
         self, budget: float, price: pd.Series, skills: Skills, offered: pd.DataFrame
     ) -> pd.DataFrame:
-        """The best of these pairs of task and worker."""
+        """Choose the best of these pairs of task and worker."""
         task = locate(self.outlook.votes.tasks, offered["task"].to_numpy())
         pairs = Pairs(task, locate(price.index.to_numpy(), offered["worker"].to_numpy()))
         return self._choose(pairs[(task >= 0) & self.may[task]], budget, price, skills)
 
     def _order(self) -> tuple[Ints, Floats]:
-        """The tasks that may be labeled, best first, and the gain of each task."""
+        """Return the tasks that may be labeled, best first, and the gain of each task."""
         gain, few = self.policy.gain(self.outlook), self.outlook.n_labels < self.min_labels
         order = np.lexsort((-gain, ~few))
         return order[self.may[order]], gain

@@ -1,4 +1,4 @@
-"""Forecasts: the accuracy that more labels would bring, in imagined courses of events."""
+"""Forecasts: the accuracy that more labels would bring, by simulation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.policies import Policy
 from crowdwise.typing import Floats, Ints
 
-STEPS = 10  # in which the labels of a forecast come
+STEPS = 10  # in which the labels of a forecast arrive
 
 
 @dataclass(frozen=True, eq=False)
 class Imagined(Outlook):
-    """An outlook with imagined labels: only their numbers, and what they say, are known."""
+    """An outlook with imagined labels, of which only number and effect are known."""
 
     extra: Ints | int = 0  # imagined labels of each task
     of_anyone: Floats | None = None
@@ -32,7 +32,7 @@ class Imagined(Outlook):
 def imagine(
     outlook: Outlook, policy: Policy, n_labels: int, rng: np.random.RandomState
 ) -> list[float]:
-    """The accuracy after each tenth of the labels, in one imagined course of events.
+    """Simulate the accuracy after each tenth of the labels, once.
 
     Truths are drawn from the posterior, labels from the crowd's confusion matrix.
     """

@@ -1,4 +1,4 @@
-"""What the other labels of a task say of its truth, and so of who gave one more."""
+"""What the other labels of a task imply about its truth, and so about each worker."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from crowdwise.annotations import Annotations
 from crowdwise.inference import normalize, pooled_confusion
 from crowdwise.typing import Array, Floats, Ints
 
-POOLING = 3.0  # labels of the crowd's confusion in the matrices that are divided out
-TINY = 1e-12  # probability below which none is
-AT_ONCE = 1 << 20  # cells of labels and classes that are looked at together
-EDGE = 0.01  # nobody is taken to be more or less certain than this
-STRENGTHS = (3.0, 8.0, 20.0, 50.0, 120.0, 300.0, 1000.0)  # labels that the crowd may count as
+POOLING = 3.0  # labels of the crowd's confusion in the matrices for removing a label
+TINY = 1e-12  # minimum probability
+AT_ONCE = 1 << 20  # cells of labels and classes processed together
+EDGE = 0.01  # minimum distance of an accuracy from 0 and 1
+STRENGTHS = (3.0, 8.0, 20.0, 50.0, 120.0, 300.0, 1000.0)  # possible weights of the crowd, in labels
 
 
 def without_own(
     votes: Annotations, posterior: Floats, rows: Ints
 ) -> Iterator[tuple[Ints, Floats, Floats]]:
-    """Some labels, the log-posterior of their tasks without them, and their log-likelihood.
+    """Yield labels, their tasks' log-posterior without them, and their log-likelihood.
 
-    In blocks; each of the last two is a table (label, truth).
+    In blocks; the last two are tables (label, truth).
     """
     confusion = pooled_confusion(votes, posterior, POOLING)
     size = max(AT_ONCE // votes.n_classes, 1)
@@ -36,16 +36,16 @@ def without_own(
 
 
 class Judged(NamedTuple):
-    """What held-out labels say of the crowd, and of its workers."""
+    """What held-out labels say about the crowd, and about its workers."""
 
     crowd: Floats  # (truth, label): P(label | truth) of a label by anyone
-    usual: float  # how often a label is right
-    skills: Floats  # (worker,): how often those of each worker are
+    usual: float  # probability that a label is right
+    skills: Floats  # (worker,): likewise by worker
 
     def confusion(self, workers: Ints) -> Floats:
-        """The crowd's matrix as of workers who are right so often, (worker, truth, label).
+        """Return the crowd's matrix, adjusted to workers' accuracies, (worker, truth, label).
 
-        By number; -1 is anyone. The log-odds of all classes move alike.
+        Workers are given by number; -1 is anyone. The log-odds of all classes change equally.
         """
         right = np.append(self.skills, self.usual)[workers]
         shift = logit(np.clip(right, EDGE, 1.0 - EDGE)) - logit(self.usual)
@@ -55,11 +55,11 @@ class Judged(NamedTuple):
 
 
 def judge_workers(votes: Annotations, posterior: Floats, known: Array) -> Judged:
-    """How often each worker is right, and what the crowd takes for what.
+    """Estimate how often each worker is right, and the crowd's confusion matrix.
 
-    Each label is judged by the other labels of its task, since it has moved the posterior
-    toward itself; one without company only where the truth is known. Workers are pulled toward
-    the crowd as much as makes their labels most probable: where they do not differ by more
+    Each label is judged by the other labels of its task, since it has pulled the posterior
+    toward itself; a single label only if the truth is known. Workers are shrunk toward
+    the crowd as much as makes their labels most probable: if they do not differ by more
     than chance, all are nearly the same.
     """
     k = votes.n_classes
@@ -79,16 +79,16 @@ def judge_workers(votes: Annotations, posterior: Floats, known: Array) -> Judged
 
 
 def evidence(right: Floats, wrong: Floats, hits: float, strength: float) -> float:
-    """The log-probability of what workers did, if their accuracies are from one distribution."""
+    """Return the log-probability of workers' results if accuracies share one distribution."""
     prior = hits, strength - hits
-    wrong = np.maximum(wrong, 0.0)  # rounding may leave less than nothing
+    wrong = np.maximum(wrong, 0.0)  # rounding may give negative values
     return float((betaln(right + prior[0], wrong + prior[1]) - betaln(*prior)).sum())
 
 
 def with_accuracy(confusion: Floats, right: Floats) -> Floats:
-    """Confusion matrices, (pair, truth, label), with these shares of right labels.
+    """Return confusion matrices, (pair, truth, label), with these shares of right labels.
 
-    ``right`` holds one for each pair, or for each pair and truth.
+    ``right`` has one for each pair, or for each pair and truth.
     """
     diagonal = np.eye(confusion.shape[-1], dtype=bool)
     wrong = np.where(diagonal, 0.0, confusion + TINY)

@@ -1,4 +1,4 @@
-"""What a plan is made from: the labels so far, and what a model makes of them."""
+"""The basis of a plan: the labels so far, and a model's inference from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Outlook:
 
     @property
     def n_labels(self) -> Ints:
-        """Labels of each task."""
+        """Number of labels of each task."""
         return self.votes.redundancy
 
     @cached_property
@@ -50,7 +50,7 @@ class Outlook:
 
     @cached_property
     def judged(self) -> Judged:
-        """How good the workers are, by what the others say of the same tasks."""
+        """The quality of the workers, judged by the others' labels of the same tasks."""
         return judge_workers(self.votes, self.independent, self.known)
 
     @property
@@ -59,18 +59,18 @@ class Outlook:
         return self.judged.crowd
 
     def with_posterior(self, posterior: Floats) -> Outlook:
-        """The same labels and workers, with another view of the tasks."""
-        other = copy(self)  # with what is known of the workers already
+        """Return the same labels and workers, with another posterior."""
+        other = copy(self)  # including what is known about the workers
         object.__setattr__(other, "posterior", posterior)
         return other
 
     def confusion(self, workers: Ints) -> Floats:
-        """P(label | truth) of some workers by number, (worker, truth, label); -1 is anyone."""
+        """Return P(label | truth) of workers by number, (worker, truth, label); -1 is anyone."""
         return self.judged.confusion(workers)
 
 
 def infer(model: Aggregator, votes: Annotations, gold: Ints | None) -> Floats:
-    """What a model makes of labels, and of truths by class number; uniform without labels."""
+    """Infer truths from labels and gold by class number; uniform without labels."""
     if not votes.n_annotations:
         return np.full((votes.n_tasks, votes.n_classes), 1.0 / max(votes.n_classes, 1))
     known = None

@@ -25,8 +25,8 @@ from crowdwise.plan.promise import Promise, find_done, soften
 from crowdwise.plan.skills import PlainSkills, Skills
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, Names, RandomState
 
-LARGE = 200_000  # annotations beyond which one fit has to do, instead of a bag of them
-N_BAGS = 20  # as sure of tasks as more, and quick enough to be asked after every label
+LARGE = 200_000  # annotations above which a single fit is used instead of a bag
+N_BAGS = 20  # as good as more for planning, and fast enough to plan after every label
 
 
 class Planner(BaseEstimator):
@@ -35,36 +35,36 @@ class Planner(BaseEstimator):
     Parameters
     ----------
     model : Aggregator, optional
-        What infers truths from the labels so far. By default ``BayesBag(n_bags=20)``,
-        whose confidence means what it says; for more than 200,000 annotations its base alone.
-        Where labels would tell most is judged by the mean of its base and one-coin models: an
-        answer that leaves room for errors of the model hides from which worker it has been
-        learned.
+        Infers truths from the labels so far. By default ``BayesBag(n_bags=20)``,
+        whose confidence is calibrated; for more than 200,000 annotations, its base alone.
+        The value of more labels is judged by the mean of its base and one-coin models, since
+        a bag's answer, which allows for errors of the model, does not show which workers it
+        was learned from.
     policy : Policy, optional
         How much a label is worth; by default :class:`~crowdwise.plan.InformationGain`.
     cost : float or mapping from worker to float, default=1
-        What a label costs. Gains are compared per cost.
+        Price of a label. Gains are compared per cost.
     target : float, default=0.95
-        The share of labels that should be right. Tasks that are done are left alone.
+        The share of labels that should be right. No labels are asked for on done tasks.
     min_labels : int, default=2
-        Labels that every task gets before the policy chooses, and before it can be done: a
-        single label cannot be checked by others.
+        Minimum number of labels per task before the policy chooses, and before the task can be
+        done: a single label cannot be checked by others.
     checks : float, optional
-        Share of the budget for labels of tasks whose truth is known, to watch the workers. By
-        default they are labeled as if nothing were known of them: only then do they show how
-        right the others are, and can check a promise.
+        Share of the budget for labels of tasks with a known truth, to watch the workers. By
+        default these are labeled as if their truths were unknown: only then do they show how
+        often the others are right, and can confirm a promise.
     evenly : float, default=0.3
         Share of the budget that goes to the tasks with the fewest labels, whatever the policy
-        says of them: where the model is wrong about what is in doubt, no task is left behind.
+        says: if the model is wrong about which tasks are uncertain, no task is left behind.
     skills : Skills, optional
-        How well workers would do on tasks, where some are available: by default
+        How well workers would do on tasks, if certain workers are available: by default
         :class:`~crowdwise.plan.PlainSkills`, what their labels so far say of them. With
         features, :class:`~crowdwise.plan.FeatureSkills` tells which tasks they are good at.
 
     Attributes
     ----------
     outlook_ : Outlook
-        What the last plan was made from.
+        The basis of the last plan.
 
     Examples
     --------
@@ -106,12 +106,12 @@ class Planner(BaseEstimator):
         self.skills = skills
 
     def look(self, annotations: AnnotationsLike, gold: GoldLike = None) -> Planner:
-        """Infer where the tasks stand, from all labels so far.
+        """Infer the current state of the tasks, from all labels so far.
 
         Parameters
         ----------
         annotations : Annotations, frame, array, dict or path
-            All labels so far; tasks without any may be among the declared ones.
+            All labels so far; declared tasks without labels are allowed.
         gold : mapping, Series, frame or array, optional
             Known truths of some tasks. Their labels show how far the others can be trusted.
         """
@@ -125,12 +125,12 @@ class Planner(BaseEstimator):
         return self._see(blind, self.outlook_.independent, blind.independent)
 
     def take(self, votes: Annotations, posterior: Floats, gold: Ints | None = None) -> Planner:
-        """Take over what a model has made of the labels, without fitting it again.
+        """Take over a model's results, without fitting it again.
 
         Parameters
         ----------
         votes, posterior : Annotations and array of shape (n_tasks, n_classes)
-            All labels so far and P(truth), without any gold.
+            All labels so far, and P(truth) without any gold.
         gold : array of shape (n_tasks,), optional
             Class numbers of known truths, -1 for none.
         """
@@ -139,11 +139,13 @@ class Planner(BaseEstimator):
         return self._see(Outlook(votes, posterior), self.outlook_.posterior, posterior)
 
     def _see(self, blind: Outlook, informed: Floats, alone: Floats) -> Planner:
-        """Compare with what labels alone say; plan by the posteriors with and without gold."""
+        """Compare with the labels alone; plan by the posteriors with and without gold."""
         seen = self.outlook_
         self._soft = soften(blind)
         self._right = None if seen.gold is None else judge(blind.posterior, seen.gold)
-        as_others = seen.known[:, None] & (self.checks is None)  # known ones are labeled alike
+        as_others = seen.known[:, None] & (
+            self.checks is None
+        )  # known ones are labeled like the others
         self._ahead = seen.with_posterior(np.where(as_others, alone, informed))
         return self
 
@@ -156,20 +158,20 @@ class Planner(BaseEstimator):
         tasks: Names | None = None,
         gold: GoldLike = None,
     ) -> pd.DataFrame:
-        """The labels to ask for next, best first.
+        """Plan the labels to ask for next, best first.
 
         Parameters
         ----------
         annotations, gold
             As in :meth:`look`.
         budget : float, default=100
-            What they may cost together.
+            Total amount they may cost.
         available : list of workers, or frame with the columns task and worker, optional
-            Who is there. Each gets tasks that the worker has not labeled, at most twice an
-            even share. A frame has the pairs that can be asked for, where not everyone may
-            label everything. By default anyone may come, and no worker is named.
+            Available workers. Each gets tasks that the worker has not labeled, at most twice an
+            even share. A frame has the pairs that can be asked for, if not everyone may
+            label everything. By default anyone may label, and no worker is named.
         tasks : list of tasks, optional
-            Which tasks may be labeled; by default all that are not done.
+            Tasks that may be labeled; by default all that are not done.
 
         Returns
         -------
@@ -185,7 +187,7 @@ class Planner(BaseEstimator):
         available: Names | pd.DataFrame | None = None,
         tasks: Names | None = None,
     ) -> pd.DataFrame:
-        """As :meth:`next`, from the labels that were looked at last."""
+        """Do :meth:`next` with the labels of the last :meth:`look`."""
         self._require_outlook()
         may = np.ones(self.outlook_.votes.n_tasks, dtype=bool)
         if tasks is not None:
@@ -200,23 +202,27 @@ class Planner(BaseEstimator):
         return pd.concat([plan, watch], ignore_index=True)
 
     def done(self) -> Promise:
-        """The tasks that need no more labels, and how many of their labels are right.
+        """Find the tasks that need no more labels, and how many of their labels are right.
 
-        The most tasks for which known truths show that ``target`` of the labels are right:
-        44 of tasks drawn at random for 0.9, 90 for 0.95, 459 for 0.99, or more where some of
-        the labels are wrong. With fewer, the most tasks for which the labels lead to expect it,
-        and nothing is promised: labels alone cannot tell where most workers err together.
+        These are as many tasks as possible for which known truths show that ``target`` of the
+        labels are right. This takes 44 truths of tasks drawn at random for 0.9, 90 for 0.95, 459
+        for 0.99, or more if some of the labels are wrong. With fewer, they are as many tasks as
+        the labels lead to expect, and nothing is promised: labels alone cannot show errors that
+        most workers share.
         """
         self._require_outlook()
-        right = self._right if self.checks is None else None  # else they were labeled apart
+        right = (
+            self._right if self.checks is None else None
+        )  # otherwise they were labeled separately
         return find_done(self.outlook_, self._soft, self.target, self.min_labels, right)
 
     def forecast(
         self, budget: float, *, n_draws: int = 20, random_state: RandomState = 0
     ) -> pd.DataFrame:
-        """How accurate all labels will be after spending up to ``budget`` on them.
+        """Forecast the accuracy of all labels after spending up to ``budget`` on them.
 
-        Truths are drawn from what is known, labels from the crowd's confusion matrix, and the
+        Truths are drawn from the posterior, labels from the crowd's confusion matrix, and the
+        policy chooses the tasks, ``n_draws`` times.
         policy chooses the tasks, ``n_draws`` times.
 
         Returns
@@ -246,11 +252,13 @@ class Planner(BaseEstimator):
         return infer(self.model or default, votes, gold)
 
     def _is_done(self) -> Array:
-        """The tasks that get no more labels."""
+        """Return which tasks get no more labels."""
         tasks, known = self.done().tasks.index, self.outlook_.known
         done = np.zeros(len(known), dtype=bool)
         done[locate(self.outlook_.votes.tasks, tasks.to_numpy())] = True
-        if self.checks is None and known.any():  # known ones too, once they are as sure as others
+        if (
+            self.checks is None and known.any()
+        ):  # including known ones, once they are as certain as others
             sure, others = self._soft.max(axis=1), done & ~known
             least = sure[others].min(initial=np.inf)
             done = others | (known & (sure >= least) & (self.outlook_.n_labels >= self.min_labels))
@@ -259,7 +267,7 @@ class Planner(BaseEstimator):
     def _spend(
         self, policy: Policy, may: Array, budget: float, available: Names | pd.DataFrame | None
     ) -> pd.DataFrame:
-        """The best labels of some tasks for a budget."""
+        """Choose the best labels of some tasks for a budget."""
         desk = Desk(self._ahead, policy, may, self.min_labels, self.evenly)
         if available is None:
             return desk.by_anyone(budget, self._mean_cost)
@@ -271,20 +279,20 @@ class Planner(BaseEstimator):
 
     @property
     def _mean_cost(self) -> float:
-        """What a label costs, on the average of workers."""
+        """Return the mean price of a label over workers."""
         costs = list(self.cost.values()) if isinstance(self.cost, Mapping) else [self.cost]
         return max(float(np.mean(costs)), FREE)
 
     def _prices(self, available: Names) -> pd.Series:
-        """What a label by each worker costs, by worker."""
+        """Return the price of a label by each worker."""
         names = list(available)
         cost = self.cost if isinstance(self.cost, Mapping) else dict.fromkeys(names, self.cost)
         missing = [name for name in names if name not in cost]
         if missing:
             raise ParameterError(
                 explain(
-                    f"There is no cost of the worker {missing[0]!r}.",
-                    expected="a cost of every worker who is available",
+                    f"There is no cost for the worker {missing[0]!r}.",
+                    expected="a cost for every available worker",
                     fix="add its cost, or leave the worker out of available",
                 )
             )
@@ -302,5 +310,5 @@ class Planner(BaseEstimator):
 
 
 def judge(posterior: Floats, gold: Ints) -> Floats:
-    """Whether each task's label is right, NaN where the truth is not known."""
+    """Return whether each task's label is right, NaN if the truth is unknown."""
     return np.where(gold >= 0, (posterior.argmax(axis=1) == gold).astype(np.float64), np.nan)

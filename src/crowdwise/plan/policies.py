@@ -12,21 +12,21 @@ from sklearn.utils import check_random_state
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Floats, RandomState
 
-AT_ONCE = 1 << 18  # cells of confusion matrices that are looked at together
+AT_ONCE = 1 << 18  # cells of confusion matrices processed together
 
 
 class Policy(ABC):
-    """How much another label of each task is worth."""
+    """The value of another label of each task."""
 
     @abstractmethod
     def gain(self, outlook: Outlook) -> Floats:
-        """What a label by anyone would bring, for each task; the highest come first."""
+        """Return what a label by anyone would bring, for each task; the highest come first."""
 
     def gain_by(self, posterior: Floats, confusion: Floats) -> Floats | None:
-        """What a label brings, a row for each pair of task and worker; None if all are alike.
+        """Return what a label brings, by pair of task and worker; None if it is the same for all.
 
-        ``posterior`` is that of the pair's task, ``confusion`` of its worker, (pair, truth,
-        label), or of everyone, (1, truth, label).
+        ``posterior`` is that of the pair's task, ``confusion`` that of its worker, (pair, truth,
+        label), or that of everyone, (1, truth, label).
         """
         return None
 
@@ -43,7 +43,7 @@ class RandomTasks(Policy):
 
 @dataclass(frozen=True)
 class FewestLabels(Policy):
-    """The tasks with fewest labels: the same number for all, in the end."""
+    """The tasks with the fewest labels: eventually all get the same number."""
 
     def gain(self, outlook: Outlook) -> Floats:
         return 1.0 / (1.0 + outlook.n_labels)
@@ -58,7 +58,7 @@ class LeastConfident(Policy):
 
 
 class ByConfusion(Policy):
-    """A policy whose gains follow from the posterior and from how a worker confuses classes."""
+    """A policy whose gains follow from the posterior and workers' confusion matrices."""
 
     def gain(self, outlook: Outlook) -> Floats:
         posterior, crowd = outlook.posterior, outlook.crowd[None]
@@ -72,9 +72,9 @@ class ByConfusion(Policy):
 
 @dataclass(frozen=True)
 class AccuracyGain(ByConfusion):
-    """The tasks where one label more is expected to make the answer more often right.
+    """The tasks where another label is expected to make the answer right most often.
 
-    ``E[max P(truth | one label more)] - max P(truth)``: 0 where no single label can change the
+    ``E[max P(truth | one more label)] - max P(truth)``: 0 if no single label can change the
     answer.
     """
 
@@ -85,7 +85,7 @@ class AccuracyGain(ByConfusion):
 
 @dataclass(frozen=True)
 class InformationGain(ByConfusion):
-    """The tasks where one label more is expected to tell most about the truth, in nats."""
+    """The tasks where another label is expected to tell most about the truth, in nats."""
 
     def gain_by(self, posterior: Floats, confusion: Floats) -> Floats:
         label = np.matmul(posterior[:, None, :], confusion)[:, 0]

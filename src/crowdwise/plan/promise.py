@@ -1,4 +1,4 @@
-"""Which tasks are done: labels of which a promised share is right."""
+"""Which tasks are done: those whose labels are right to a promised share."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from crowdwise.plan.heldout import TINY, without_own
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, Floats, Ints
 
-MISSED = 0.01  # how often one look may promise too much: over many, less than one in twenty
+MISSED = 0.01  # chance that one look promises too much: over many looks, below 5%
 MOST_LABELS = 100_000  # that are predicted
-COOLEST, HOTTEST = 1.0, 8.0  # posteriors are only ever softened
+COOLEST, HOTTEST = 1.0, 8.0  # posteriors are only softened
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class Promise:
     tasks : Series
         Probability that each done task's label is right, by task.
     accuracy : float
-        Expected share of right labels among them: by known truths where these check it, else
-        by the labels alone, which is too much where workers err together.
+        Expected share of right labels among them: by known truths if these can check it, else
+        by the labels alone, which is too high if workers err together.
     low, high : float
-        At least ``low`` of the labels whose truth is not known are right: one look is wrong in
-        1% of cases, and all looks at a crowd together in less than 5%. Above ``high`` in 2.5%.
-        NaN where nothing can be promised: labels alone never can.
+        At least ``low`` of the labels whose truth is unknown are right: a single look is wrong
+        in 1% of cases, and all looks at a crowd together in less than 5%. The share exceeds
+        ``high`` in 2.5%. NaN if nothing can be promised: labels alone never can.
     target : float
-        The share that was asked for: ``low`` is at least this.
+        The share that was asked for; ``low`` is at least this.
     n_gold : int
-        Done tasks with known truths that the promise rests on.
+        Number of done tasks with known truths behind the promise.
     checked : bool
-        Whether there are enough known truths to check the target. Those of tasks drawn at
-        random do; then tasks are done only if a promise can be made of them.
+        Whether there are enough known truths to check the target, of tasks drawn at
+        random. If so, tasks are done only if a promise can be made about them.
     """
 
     tasks: pd.Series
@@ -56,17 +56,17 @@ class Promise:
 
 
 def soften(outlook: Outlook) -> Floats:
-    """The posterior, softened until it predicts held-out labels best.
+    """Soften the posterior until it predicts held-out labels best.
 
-    Each label in turn is predicted from what the other labels of its task say. Where workers
-    err together this is less than a model of independent workers takes it for, and a
+    Each label in turn is predicted from the other labels of its task. If workers err
+    together, these tell less than a model of independent workers assumes, and a
     temperature above 1 predicts better.
     """
     votes, posterior = outlook.votes, outlook.posterior
     several = np.flatnonzero(votes.redundancy[votes.task] > 1)
     if not len(several):
         return posterior
-    several = several[:: len(several) // MOST_LABELS + 1]  # one number needs no more
+    several = several[:: len(several) // MOST_LABELS + 1]  # enough for a single number
     parts = list(without_own(votes, posterior, several))
     others, own = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
 
@@ -80,11 +80,11 @@ def soften(outlook: Outlook) -> Floats:
 def find_done(
     outlook: Outlook, posterior: Floats, target: float, min_labels: int, right: Array | None
 ) -> Promise:
-    """The most tasks of which the target can be promised, the surest first.
+    """Find as many tasks as possible for which the target can be promised, surest first.
 
     ``posterior`` is that of the labels alone, and ``right`` says whether its best class is the
-    truth, NaN where that is not known. Tasks whose truth is known are done in any case. With
-    too few of them, or none, those are done whose target the labels lead to expect.
+    truth, NaN if unknown. Tasks with a known truth are always done. With too few of them, or
+    none, tasks are done for which the labels lead to expect the target.
     """
     sure = posterior.max(axis=1)
     order = np.flatnonzero(outlook.n_labels >= min_labels)
@@ -113,7 +113,7 @@ def find_done(
 
 
 def truths_needed(target: float) -> float:
-    """Known truths, all of them met, from which on a promise of this share can be made."""
+    """Return how many known truths, all of them right, are needed to promise this share."""
     if target >= 1:
         return math.inf
     return math.ceil(math.log(MISSED) / math.log(target)) if target > 0 else 1
@@ -128,24 +128,24 @@ class Tally:
     wrong: int
 
     def low(self) -> float:
-        """At least this share of the other tasks is right."""
+        """Lower limit of the share of the other tasks that is right."""
         others = self.n_tasks - self.n_gold
         counts = self.n_tasks, self.n_gold, self.wrong
         fewest = bisect_left(range(others), 1, key=lambda n: int(rules_out(*counts, n)))
         return 1.0 - fewest / max(others, 1)
 
     def high(self) -> float:
-        """The share that is right is above this in 2.5% of cases."""
+        """Limit that the share of right labels exceeds in 2.5% of cases."""
         if not self.wrong:
             return 1.0
         return float(betaincinv(self.n_gold - self.wrong + 1.0, self.wrong, 0.975))
 
 
 def find_shown(right: Floats, whole: Array, target: float) -> tuple[int, Tally]:
-    """How many of these tasks, the surest first, known truths show the target of.
+    """Return the number of tasks, surest first, for which known truths show the target.
 
-    One number of truths after the other is tried, from where they are enough, up to the first
-    failure: in an order that does not depend on what is right, all hold together.
+    Numbers of truths are tried in ascending order, from the smallest sufficient one to the first
+    failure: in an order that does not depend on what is right, all tests hold together.
     """
     known = ~np.isnan(right)
     n_gold, wrong = np.cumsum(known), np.cumsum(known & (right == 0))
@@ -165,9 +165,9 @@ def find_shown(right: Floats, whole: Array, target: float) -> tuple[int, Tally]:
 def rules_out(
     n_tasks: Ints | int, n_gold: Ints | int, wrong: Ints | int, allowed: Ints | int
 ) -> Array:
-    """Whether truths of tasks drawn at random rule out more errors among the other tasks.
+    """Return whether truths of tasks drawn at random rule out more errors among the others.
 
-    If one more were wrong than ``allowed``, so few errors among the truths would be rare.
+    If more than ``allowed`` were wrong, so few errors among the truths would be rare.
     """
     too_many = np.minimum(np.add(wrong, allowed) + 1, n_tasks)
     rare = hypergeom.cdf(wrong, n_tasks, too_many, n_gold) <= MISSED

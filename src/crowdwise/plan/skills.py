@@ -1,4 +1,4 @@
-"""Skills: how well each worker would do on each task, and whether the worker would answer."""
+"""How well each worker would do on each task, and whether the worker would answer."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from crowdwise.plan.heldout import with_accuracy
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
-# From numbers of tasks and rows of workers, one of each for a pair: P(label | truth) of each
-# pair, (pair, truth, label), and how likely the worker answers, (pair,).
+# A function of task numbers and worker rows, one of each per pair, that returns P(label | truth)
+# of each pair, (pair, truth, label), and the probability that the worker answers, (pair,).
 PairSkills = Callable[[Ints, Ints], tuple[Floats, Floats]]
 
 
 class Skills(ABC):
-    """How well workers would do on tasks."""
+    """Predictions of how well workers would do on tasks."""
 
     @abstractmethod
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        """What pairs of tasks and these workers, by number, are expected to do; -1 is anyone."""
+        """Return a function for pairs of tasks and these workers, by number; -1 is anyone."""
 
 
 @dataclass(frozen=True)
 class PlainSkills(Skills):
-    """A worker does equally well on all tasks of a class: by the labels so far."""
+    """Skill that is equal on all tasks of a class, estimated from the labels so far."""
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
         confusion = outlook.confusion(workers)
@@ -37,25 +37,25 @@ class PlainSkills(Skills):
 
 
 class Competence(Protocol):
-    """A learner that knows who is good at what: such as ``LIA``."""
+    """A learner that predicts who is good at what, such as ``LIA``."""
 
     workers_: Array
 
     def predict_worker_accuracy(self, X: FeaturesLike, workers: Array) -> Floats:
-        """P(right) of each worker on each row, (row, worker)."""
+        """Return P(right) of each worker on each row, (row, worker)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedSkills(Skills):
-    """What a fitted learner predicts from tasks' features, for workers whom it knows.
+    """Predictions of a fitted learner from tasks' features, for workers it knows.
 
     Parameters
     ----------
     learner : LIA, or another learner with ``predict_worker_accuracy``
-        Fitted. If it can ``predict_response`` too, gains count as much as an answer is likely.
+        A fitted learner. If it also has ``predict_response``, gains count by P(answer).
     X : array or frame
-        Features of the planner's tasks, in their order.
+        Features of the planner's tasks, in order.
 
     Notes
     -----
@@ -95,8 +95,8 @@ def refuse_other_tasks(X: FeaturesLike, outlook: Outlook) -> None:
     if n_rows != len(outlook.posterior):
         raise ParameterError(
             explain(
-                f"There are features of {n_rows} tasks, and {len(outlook.posterior)} tasks.",
+                f"There are features of {n_rows} tasks, but {len(outlook.posterior)} tasks.",
                 expected="one row for each task, in the order of annotations.tasks",
-                fix="take the rows of X in the order of annotations.tasks",
+                fix="put the rows of X in the order of annotations.tasks",
             )
         )

@@ -1,14 +1,13 @@
 """Plots of models: what they learned, how training went, and whether to trust them.
 
-Every function draws into the axes it is given, or into a new figure, and returns the axes;
-nothing is displayed and no global state is touched. ``axes.figure.savefig("plot.png")`` saves
-a plot.
+Every function draws into the given axes, or into a new figure, and returns the axes; nothing
+is displayed and no global state is touched. ``axes.figure.savefig("plot.png")`` saves a plot.
 """
 
 from crowdwise.errors import MissingExtraError
 
 try:
-    import matplotlib  # noqa: F401  only to report early that it is missing
+    import matplotlib  # noqa: F401  imported only to report early if it is missing
 except ImportError as error:
     raise MissingExtraError.of("crowdwise.plot", "matplotlib", "plot") from error
 

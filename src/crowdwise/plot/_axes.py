@@ -14,12 +14,12 @@ AxesLike: TypeAlias = Axes | Sequence[Axes] | Array | None  # None for those of 
 
 
 def one_axes(ax: Axes | None, size: tuple[float, float] = (5.0, 4.0)) -> Axes:
-    """The given axes, or those of a new figure outside of pyplot."""
+    """Return the given axes, or those of a new figure outside of pyplot."""
     return ax if ax is not None else Figure(figsize=size, layout="constrained").add_subplot()
 
 
 def grid_of_axes(axes: AxesLike, n_rows: int, n_columns: int, cell: tuple[float, float]) -> Array:
-    """The given axes as a grid, or those of a new figure."""
+    """Return the given axes as a grid, or those of a new figure."""
     if axes is None:
         size = (n_columns * cell[0] + 1.0, n_rows * cell[1] + 0.8)
         figure = Figure(figsize=size, layout="constrained")

@@ -1,4 +1,4 @@
-"""Agreement of every pair of workers."""
+"""Plot of the agreement between all pairs of workers."""
 
 from dataclasses import replace
 
@@ -26,11 +26,11 @@ def plot_agreement(
     weights: WeightsLike = "identity",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how much every pair of workers agrees beyond chance, as a map of Cohen's kappa.
+    """Draw how much each pair of workers agrees beyond chance, as a map of Cohen's kappa.
 
-    Workers who agree with each other are neighbors, so that groups show as blocks and a
-    spammer as a pale line. 1 is full agreement, 0 is chance level, and below 0 they disagree.
-    Pairs that share too few tasks, or for which kappa is undefined, are blank.
+    Workers who agree are placed next to each other, so groups show as blocks and a spammer as
+    a pale line. 1 is full agreement, 0 is chance level, and below 0 they disagree. Pairs that
+    share too few tasks, or whose kappa is undefined, are blank.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def plot_agreement(
     n_workers : int, default=40
         Maximum number of workers to draw: those with the most labels.
     min_overlap : int, default=10
-        Tasks that two workers must share. With fewer, kappa is mostly noise.
+        Minimum number of shared tasks. With fewer, kappa is mostly noise.
     weights : {"identity", "linear", "quadratic", "ratio"} or matrix, default="identity"
         How much a near miss counts as agreement, see :func:`crowdwise.evaluate.cohen_kappa`.
     ax : Axes, optional
@@ -56,7 +56,7 @@ def plot_agreement(
     if n_workers < 2:
         raise ParameterError(
             f"n_workers={n_workers} is out of range.\n  expected: 2 or more"
-            "\n  fix:      give n_workers=20, or leave it out"
+            "\n  fix:      leave n_workers out, or give n_workers=20"
         )
     some, n_busy = keep_busiest(once_per_worker(annotations), n_workers)
     table = cohen_kappa_matrix(some, weights=weights, min_overlap=min_overlap)
@@ -79,7 +79,7 @@ def plot_agreement(
 
 
 def keep_busiest(data: Annotations, n_workers: int) -> tuple[Annotations, int]:
-    """The annotations of the workers with most labels; and how many workers have any."""
+    """Return the annotations of the workers with most labels, and the number with any."""
     labels = np.bincount(data.worker, minlength=data.n_workers)
     n_busy = int((labels > 0).sum())
     chosen = np.sort(np.argsort(-labels, kind="stable")[: min(n_workers, n_busy)])
@@ -89,9 +89,9 @@ def keep_busiest(data: Annotations, n_workers: int) -> tuple[Annotations, int]:
 
 
 def order_by_agreement(kappa: Floats) -> Ints:
-    """An order in which workers who agree are neighbors: the leaves of a cluster tree.
+    """Order workers so that those who agree are neighbors: the leaves of a cluster tree.
 
-    A pair without kappa counts as an average one.
+    A pair without kappa counts as average.
     """
     if len(kappa) < 3:
         return np.arange(len(kappa))
@@ -102,7 +102,7 @@ def order_by_agreement(kappa: Floats) -> Ints:
 
 
 def draw_pairs(ax: Axes, kappa: Floats, names: list[str]) -> None:
-    """The map itself, with names and numbers where they are legible."""
+    """Draw the map itself, with names and numbers if they are legible."""
     picture = ax.imshow(kappa, vmin=-1.0, vmax=1.0, cmap="RdBu")
     ax.set_facecolor("0.88")  # blank cells are gray: white is chance
     ax.figure.colorbar(picture, ax=ax, label="Cohen's kappa")

@@ -1,4 +1,4 @@
-"""Calibration: whether confidence matches accuracy."""
+"""Plot of calibration: whether confidence matches accuracy."""
 
 from matplotlib.axes import Axes
 
@@ -37,7 +37,7 @@ def plot_calibration(
     ax.bar(table["from"], share, width, align="edge", color="0.9", ec="0.8", label="share of tasks")
     ax.plot([0, 1], [0, 1], color="0.5", lw=1, ls="--", label="perfect")
     below, above = table["accuracy"] - table["low"], table["high"] - table["accuracy"]
-    around = [below.clip(lower=0), above.clip(lower=0)]  # rounding may put an end on the wrong side
+    around = [below.clip(lower=0), above.clip(lower=0)]  # rounding may flip a sign
     what = f"accuracy, {confidence:.0%} interval"
     points = (table["confidence"], table["accuracy"])
     ax.errorbar(*points, yerr=around, fmt="o-", lw=1.2, ms=4, capsize=2, label=what)

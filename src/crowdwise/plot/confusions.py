@@ -1,4 +1,4 @@
-"""Confusion matrices, as learned and as counted."""
+"""Plots of confusion matrices, as learned and as counted."""
 
 from typing import Any
 
@@ -30,23 +30,23 @@ def plot_confusions(
     n_workers: int = 6,
     axes: AxesLike = None,
 ) -> Array:
-    """Draw workers' confusion matrices as a model learned them, above those that are counted.
+    """Draw workers' confusion matrices as learned by a model, above those that are counted.
 
     Parameters
     ----------
     model : fitted aggregator or learner
         With ``confusion_``, whose axes are worker, truth, label.
     annotations : Annotations, frame, array, dict or path, optional
-        Labels to count, with ``truth`` or else with the model's own ``posterior_``. Truths that a
-        worker never labeled are blank. Without annotations nothing is counted.
+        Labels to count, by ``truth`` if given, else by the model's own ``posterior_``. Truths
+        that a worker never labeled are blank. Without annotations nothing is counted.
     truth : mapping, Series, frame or array, optional
-        True label of each task, or of some.
+        True labels of all or some tasks.
     workers : list of names, optional
         Workers to draw; by default the busiest in the annotations, or the first.
     n_workers : int, default=6
         Number of workers to draw if ``workers`` is not given.
     axes : array of Axes, optional
-        Where to draw: one column per worker; one row, or two with annotations.
+        Where to draw: one column per worker, in one row, or two with annotations.
 
     Returns
     -------
@@ -87,14 +87,14 @@ def plot_confusions(
 
 
 def confusion_rates(annotations: Annotations, truths: Floats) -> Floats:
-    """Share of each label by worker and truth; NaN for truths that a worker never labeled."""
+    """Return the share of each label by worker and truth; NaN for truths never labeled."""
     counts = count_labels(annotations, truths)  # (worker, truth, label)
     total = counts.sum(axis=2, keepdims=True)
     return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
 
 
 def draw_matrix(ax: Axes, table: Floats, classes: Array) -> AxesImage:
-    """One matrix, with its numbers if they are legible."""
+    """Draw one matrix, with its numbers if they are legible."""
     picture = ax.imshow(table, vmin=0.0, vmax=1.0, cmap="Blues")
     names, small = [str(name) for name in classes], len(classes) <= 2 * MOST_NUMBERS
     ax.set_xticks(range(len(names)), names if small else [""] * len(names), rotation=90)
@@ -109,7 +109,7 @@ def draw_matrix(ax: Axes, table: Floats, classes: Array) -> AxesImage:
 
 
 def _truths(model: Any, known: Annotations, truth: Truths | None) -> Floats:
-    """Truths of the annotated tasks as distributions; zeros where nothing is known."""
+    """Return the annotated tasks' truths as distributions; zeros if unknown."""
     if truth is not None:
         codes = as_gold(truth, known)
         return (codes[:, None] == np.arange(known.n_classes)).astype(np.float64)
@@ -126,6 +126,6 @@ def _chosen(names: Array, workers: Names | None, busy: Ints, n_workers: int) -> 
         raise ParameterError(
             f"The model does not know worker {workers[int((place < 0).argmax())]!r}.\n"
             f"  expected: workers such as {listing(names)}"
-            "\n  fix:      name workers of model.workers_"
+            "\n  fix:      choose workers from model.workers_"
         )
     return place

@@ -1,4 +1,4 @@
-"""Difficulty of tasks."""
+"""Plots of the difficulty of tasks."""
 
 from typing import Any
 
@@ -19,25 +19,25 @@ from crowdwise.typing import AnnotationsLike, Array, Floats
 def plot_difficulty(
     source: Any, annotations: AnnotationsLike | None = None, *, axes: AxesLike = None
 ) -> Array:
-    """Draw the difficulty of every task, easy to hard, and against how much workers agree.
+    """Draw the difficulty of all tasks, easy to hard, and against the workers' agreement.
 
-    If the two are consistent, dots fall from left to right. A task that a model finds hard
+    If the two are consistent, the dots fall from left to right. A task that a model finds hard
     although its workers agree deserves a look: they may all be wrong.
 
     Parameters
     ----------
     source : fitted model, or annotations
         A model with ``difficulty_`` (GLAD, LIA, SpeeLFCD, CrowdAR); or annotations in any form,
-        whose difficulty is then the entropy of each task's labels, 0 where all agree.
+        for which difficulty is the entropy of each task's labels, 0 if all agree.
     annotations : Annotations, frame, array, dict or path, optional
-        Annotations to compare the model's difficulty with. Without, only the first plot is drawn.
+        Annotations to compare the difficulty with. Without them, only the first plot is drawn.
     axes : array of Axes, optional
-        Where to draw: one, or two with annotations.
+        Where to draw: one axes, or two with annotations.
 
     Returns
     -------
     array of Axes
-        One or two: the sorted difficulties, and difficulty against observed agreement: the share
+        One or two: the sorted difficulties, and difficulty against observed agreement, the share
         of equal pairs among a task's labels (undefined for tasks with one label).
 
     Examples
@@ -70,20 +70,20 @@ def plot_difficulty(
 
 
 def entropies(annotations: AnnotationsLike) -> tuple[Array, Floats]:
-    """Names of the labeled tasks, and the entropy of each task's labels in bits."""
+    """Return the names of labeled tasks, and the entropy of each task's labels in bits."""
     data = as_annotations(annotations).nonempty()
     return data.tasks, entr(data.shares()).sum(axis=1) / np.log(2.0)
 
 
 def task_agreement(annotations: AnnotationsLike) -> tuple[Array, Floats]:
-    """Names of the tasks with two or more labels, and their shares of equal pairs of labels."""
+    """Return the tasks with two or more labels, and their shares of equal pairs of labels."""
     data = once_per_worker(annotations)
     data = data[np.flatnonzero(data.redundancy > 1)]
     return data.tasks, observed_rows(label_counts(data))[:, 1]
 
 
 def draw_sorted(ax: Axes, hard: Floats, what: str) -> None:
-    """Difficulties from the easiest task to the hardest."""
+    """Draw difficulties from the easiest task to the hardest."""
     if not len(hard):
         raise AnnotationError(
             "There are no tasks with labels to draw.\n  fix:      give annotations that have labels"
@@ -97,7 +97,7 @@ def draw_sorted(ax: Axes, hard: Floats, what: str) -> None:
 
 
 def draw_against(ax: Axes, agreement: Floats, hard: Floats, what: str) -> None:
-    """A dot for each task that has both, and their rank correlation."""
+    """Draw a dot for each task with both values, and their rank correlation."""
     both = np.isfinite(agreement) & np.isfinite(hard)
     ax.scatter(agreement[both], hard[both], s=14, alpha=0.4, lw=0)
     ax.set(xlabel="observed agreement", ylabel=what, xlim=(-0.03, 1.03))

@@ -1,4 +1,4 @@
-"""Tasks as points on a plane, before and after learning a representation."""
+"""Plot of tasks as points on a plane, before and after learning a representation."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +12,7 @@ from crowdwise.plot._axes import AxesLike, grid_of_axes
 from crowdwise.plot.worker_map import main_plane
 from crowdwise.typing import Array, FeaturesLike, Floats, Names
 
-SIZES = (8.0, 60.0)  # of tasks with confidence 0 and 1
+SIZES = (8.0, 60.0)  # of points with confidence 0 and 1
 
 
 def plot_embedding_map(
@@ -20,18 +20,17 @@ def plot_embedding_map(
 ) -> Array:
     """Draw tasks by their features and by their representation, colored by class.
 
-    Both planes are those of the two main directions (principal components) in which tasks
-    differ; features are scaled as the model scales them. Larger points have a more
-    confident class.
+    Each plane shows the two main directions (principal components) in which tasks differ;
+    features are scaled as the model scales them. Larger points are more confident.
 
     Parameters
     ----------
     model : fitted embedder
         Any method of :mod:`crowdwise.embed`.
     X : array, sparse matrix, frame, tensor or torch Dataset
-        Features of the training tasks in their order; or of any others, then with ``truth``.
+        Features of the training tasks in order; or of any other tasks, together with ``truth``.
     truth : array, optional
-        True class of each training task, or of each row of other ones, as the color; by default
+        True class of each training task, or of each row of other tasks, as the color; by default
         the model's ``posterior_``: of the last class if there are two, the most probable class
         if there are more.
     axes : array of two Axes, optional
@@ -58,8 +57,8 @@ def plot_embedding_map(
         raise ParameterError(
             explain(
                 f"X has {plural(n_rows, 'row')}, the model {plural(len(model.tasks_), 'task')}.",
-                expected="the training tasks, or truth to color others by",
-                fix="give the features of fit, or truth= of these rows",
+                expected="the training tasks, or truth to color other tasks by",
+                fix="give the features used in fit, or the truth= of these rows",
             )
         )
     after = np.asarray(model.transform(X), dtype=np.float64)
@@ -85,7 +84,7 @@ def _draw(ax: Axes, rows: Floats, color: Floats, size: Floats | float, what: str
 
 
 def _before(model: Embedder, X: FeaturesLike) -> Floats:
-    """The features as the network sees them, a flat row each."""
+    """Return the features as the network sees them, as flat rows."""
     import torch
 
     from crowdwise.nets.features import as_features
@@ -97,7 +96,7 @@ def _before(model: Embedder, X: FeaturesLike) -> Floats:
 
 
 def _colors(model: Embedder, truth: Names | None) -> tuple[Floats, list[str] | None]:
-    """A number for each row, and the names of the numbers where they are classes."""
+    """Return a number for each row, and the class names if the numbers are classes."""
     if truth is None and len(model.classes_) == 2:
         return model.posterior_[:, 1], None
     if truth is None:

@@ -1,4 +1,4 @@
-"""Learning curves: how results improve with more labels per task."""
+"""Plot of learning curves: how results improve with more labels per task."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,28 +37,28 @@ def plot_redundancy(
 ) -> Axes:
     """Draw the learning curves of methods: how good they are with fewer labels per task.
 
-    Labels are left out at random, so that every task has at most a given number. With known
-    truths the curve is the accuracy; without, it is the share of tasks that keep the label
-    inferred from all annotations, which ends at 1, or below if labels are tied. A flat end means
-    that more labels would help little.
+    Labels are left out at random, down to a given number per task. With known truths the curve
+    is the accuracy; otherwise it is the share of tasks that keep the label inferred from all
+    annotations, which ends at 1, or lower if labels are tied. A flat end means that more labels
+    would help little.
 
     Parameters
     ----------
     methods : aggregator, or mapping from names to aggregators
-        Fitted or not; each is fitted again, to the same draws as the others.
+        Fitted or not; each is fitted again, all to the same draws.
     annotations : Annotations, frame, array, dict or path
         Labels by workers.
     truth : mapping, Series or frame, optional
         True labels of all or some tasks.
     n_labels : list of int, optional
-        Numbers of labels per task to try; by default up to all, in growing steps.
+        Numbers of labels per task to try; by default in growing steps up to all labels.
     n_draws : int, default=10
-        Draws of labels for each number; more take longer and make curves smoother.
+        Draws of labels for each number; more draws take longer and give smoother curves.
     confidence : float, default=0.9
         Share of the draws in the band around a curve. It reflects the random choice of labels,
         not of tasks.
     random_state : int or RandomState, default=0
-        Seed of which labels are left out.
+        Random seed for choosing the labels to leave out.
     ax : Axes, optional
         Where to draw.
 
@@ -105,7 +105,7 @@ def plot_redundancy(
 
 
 def name_methods(methods: Aggregator | Mapping[str, Aggregator]) -> dict[str, Aggregator]:
-    """Methods by name; a single one goes by its class."""
+    """Return methods by name; a single one is named after its class."""
     table = dict(methods) if isinstance(methods, Mapping) else {type(methods).__name__: methods}
     for name, method in table.items():
         if not isinstance(method, Aggregator):
@@ -120,7 +120,7 @@ def name_methods(methods: Aggregator | Mapping[str, Aggregator]) -> dict[str, Ag
 
 
 def label_steps(data: Annotations, n_labels: Sequence[int] | None) -> list[int]:
-    """The numbers of labels per task to try, in order."""
+    """Return the numbers of labels per task to try, in order."""
     most = int(data.redundancy.max(initial=0))
     if not most:
         raise AnnotationError(
@@ -132,7 +132,7 @@ def label_steps(data: Annotations, n_labels: Sequence[int] | None) -> list[int]:
     if not steps or steps[0] < 1:
         raise ParameterError(
             f"n_labels={n_labels} is out of range.\n  expected: numbers from 1 up"
-            "\n  fix:      leave it out for 1 up to what there is"
+            "\n  fix:      leave it out to go from 1 to the largest number"
         )
     return steps
 
@@ -145,12 +145,12 @@ def curve_of(
     seeds: list[int],
     n: int,
 ) -> list[Floats]:
-    """The score of each draw of labels, for every number of labels."""
+    """Return the score of each draw of labels, for every number of labels."""
     whole = fit_and_time(clone(method), data).posterior
     most = int(data.redundancy.max())
     curve = []
     for n_labels, seed in zip(steps, seeds, strict=True):
-        n_draws = n if n_labels < most else 1  # there is only one way to draw all labels
+        n_draws = n if n_labels < most else 1  # all labels can be drawn in one way only
         kept, right = fit_with_fewer_labels(data, method, whole, n_labels, truth, n_draws, seed)
         curve.append(kept if truth is None else right)
     return curve

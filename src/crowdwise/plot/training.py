@@ -1,4 +1,4 @@
-"""Training curves."""
+"""Plot of training curves."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     history : History or fitted model
         ``history_`` of a learner, or a model that has one; or one with ``objective_``.
-        Restarts are thin lines, the one that was kept is thick; held-out labels are dashed.
+        Restarts are thin lines, the one kept is thick; held-out labels are dashed.
         A mapping from names to any of these draws one line each, for comparison.
     ax : Axes, optional
         Where to draw.
@@ -46,7 +46,7 @@ def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _draw_several(ax: Axes, histories: Mapping[str, Any]) -> Axes:
-    """The kept restart of each model, under its name."""
+    """Draw the kept restart of each model, with its name."""
     for name, history in histories.items():
         losses = getattr(history, "history_", history)
         kept = np.array(losses.loss, dtype=np.float64)[:, losses.best]

@@ -1,4 +1,4 @@
-"""Workers as points on a plane."""
+"""Plot of workers as points on a plane."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def plot_worker_map(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw workers so that those who make similar mistakes are close, colored by error rate.
+    """Draw workers, close together if they make similar mistakes, colored by error rate.
 
     The plane is spanned by the first two principal components of the workers: by the model's
     ``embedding_`` if it has one, else by ``confusion_``.
@@ -33,7 +33,7 @@ def plot_worker_map(
     model : fitted aggregator or learner
         With ``embedding_`` or ``confusion_``.
     error_rate : Series or array, optional
-        By worker, or in the order of ``workers_``; by default the model's estimate.
+        By worker, or in the order of ``workers_``; by default estimated by the model.
     ax : Axes, optional
         Where to draw.
 
@@ -59,7 +59,7 @@ def plot_worker_map(
 
 
 def worker_vectors(model: Aggregator | Learner) -> Floats:
-    """A row of numbers per worker."""
+    """Return a row of numbers per worker."""
     for name in ("embedding_", "confusion_"):
         if hasattr(model, name):
             rows = np.asarray(getattr(model, name), dtype=np.float64)
@@ -71,9 +71,9 @@ def worker_vectors(model: Aggregator | Learner) -> Floats:
 
 
 def main_plane(rows: Floats) -> tuple[Floats, Floats]:
-    """Coordinates on the first two principal components, and their shares of the variance."""
+    """Return coordinates on two principal components, and their shares of the variance."""
     left, size, right = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
-    # Signs are arbitrary; the largest entry is made positive, for the same plot everywhere.
+    # Signs are arbitrary; the largest entry is made positive, so that plots are reproducible.
     largest = np.take_along_axis(right, np.abs(right).argmax(axis=1)[:, None], axis=1)[:, 0]
     place = np.zeros((len(rows), 2))
     share = np.zeros(2)
@@ -84,7 +84,7 @@ def main_plane(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def error_rates(model: Aggregator | Learner, given: pd.Series | Floats | None) -> Floats:
-    """The error rate of each worker, in the order of ``workers_``."""
+    """Return the error rate of each worker, in the order of ``workers_``."""
     if given is None:
         for name in ("worker_accuracy_", "skills_"):
             if hasattr(model, name):

@@ -1,4 +1,4 @@
-"""One HTML page about a crowd: facts (numbers) first, then how they are shown."""
+"""One HTML page about a crowd; its numbers are computed first, then rendered."""
 
 from crowdwise.report.facts import Facts, gather, to_json
 from crowdwise.report.page import to_html

@@ -1,4 +1,4 @@
-"""A report as a file."""
+"""Reports as files."""
 
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,14 @@ def write_report(
     truth: Truths | None = None,
     **options: Any,
 ) -> Facts:
-    """Write one HTML page about a crowd: labels, workers, agreement, and what is odd.
+    """Write one HTML page about a crowd: labels, workers, agreement, and anything odd.
 
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes.
+        Anything that :func:`crowdwise.io.as_annotations` accepts.
     path : str or Path
-        Where the page goes; ``.json`` writes the numbers instead of the page.
+        Path of the page; with ``.json``, the numbers are written instead.
     X : array of shape (n_tasks, n_features) or DataFrame, optional
         Features, for the map of tasks.
     truth : mapping, Series or frame, optional
@@ -57,12 +57,12 @@ def write_report(
 
 
 def refuse_other_pages(path: str | Path) -> None:
-    """Refuse a path that ends like neither a page nor JSON, before doing the work for it."""
+    """Refuse a path that ends neither in .html nor in .json, before any work is done."""
     suffix = Path(path).suffix
     if suffix.lower() not in PAGES:
         raise ParameterError(
             explain(
-                f"A report cannot be written as {suffix}, the ending of {path}.",
+                f"A report cannot be written as {suffix} ({path}).",
                 expected="a path that ends in .html, or .json for the numbers",
                 fix="write .html, and print it to PDF in a browser" if suffix == ".pdf" else "",
             )
@@ -70,7 +70,7 @@ def refuse_other_pages(path: str | Path) -> None:
 
 
 def save_facts(facts: Facts, path: str | Path) -> None:
-    """Write facts as a page, or as JSON where the path says so."""
+    """Write facts as a page, or as JSON if the path says so."""
     text = to_json(facts) if Path(path).suffix.lower() == ".json" else to_html(facts)
     with replace_file(path) as file:
         file.write(text)

@@ -2,8 +2,8 @@
 
 Needs the extra ``serve``. Every label, task, truth and token is an *event*, appended to one table
 (:mod:`~crowdwise.serve.schema`). A *board* in memory follows the events and knows what each
-worker may be given next; a *desk* is the only one who writes, many requests in one transaction;
-an *observer* keeps a live model and a plan in step with the labels.
+worker may be given next; a *desk* is the only writer and puts many requests into one transaction;
+an *observer* keeps a live model and a plan up to date with the labels.
 """
 
 from crowdwise.serve.service import Service

@@ -14,9 +14,9 @@ from crowdwise.serve.board import Board
 from crowdwise.serve.draft import RefusedError
 from crowdwise.serve.keys import Role, find_key
 
-SOMEONE = "me"  # the worker's name on a service without tokens, if none is given
-MOST_CALLERS = 10_000  # that are remembered
-# Requests a second, and how many at once, by role; of an address whose tokens are wrong.
+SOMEONE = "me"  # the worker's name if none is given, on a service without tokens
+MOST_CALLERS = 10_000  # remembered
+# Requests per second, and burst size, by role and for an address that sends wrong tokens.
 RATES = {Role.WORKER: (20.0, 60.0), Role.LEAD: (1_000.0, 2_000.0), Role.ADMIN: (1_000.0, 2_000.0)}
 WRONG = (1.0, 100.0)
 
@@ -30,24 +30,24 @@ class Caller:
     is_open: bool = False
 
     def acting_as(self, worker: str | None) -> str:
-        """The worker that the caller speaks for: workers for themselves, others for anyone."""
+        """Return the worker the caller acts for: workers only themselves, others anyone."""
         if not worker:
             return self.name
         if self.role < Role.LEAD and worker != self.name:
-            raise RefusedError(403, "A worker's token is for that worker only.")
+            raise RefusedError(403, "A worker's token is valid for that worker only.")
         check_name("worker", worker)
         return worker
 
 
 class Limiter:
-    """So many requests a second from each caller, on a steady clock."""
+    """A rate limit for each caller, on a monotonic clock."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # when, and how many
 
     def left(self, who: str, rate: float, burst: float) -> float:
-        """How many requests the caller may make at once."""
+        """Return how many requests the caller may make at once."""
         when, left = self._left.get(who, (self._clock(), burst))
         return min(burst, left + rate * (self._clock() - when))
 
@@ -64,13 +64,13 @@ class Limiter:
 
 
 class Doorkeeper:
-    """Finds out who is calling. Without any tokens everyone on this machine may do everything."""
+    """Identifies callers. While there are no tokens, anyone on this machine may do anything."""
 
     def __init__(self, board: Board, may_be_open: bool = True) -> None:
         self.board, self.may_be_open, self.limiter = board, may_be_open, Limiter()
 
     def let_in(self, request: Request, least: Role) -> Caller:
-        """The caller, if the role is enough."""
+        """Return the caller, or refuse one whose role is not enough."""
         caller, who = self._identify(request)
         if not caller.is_open:
             self.limiter.spend(who, *RATES[caller.role])
@@ -91,14 +91,14 @@ class Doorkeeper:
             self.limiter.spend(f"address {request.client.host if request.client else ''}", *WRONG)
             raise RefusedError(
                 401,
-                "A token is needed, and this one is not valid.",
+                "A valid token is needed.",
                 expected="the header Authorization: Bearer cw_…",
             )
         return Caller(key.name, key.role), key.id
 
 
 def require(least: Role) -> Callable[[Request], Awaitable[Caller]]:
-    """A dependency of a route: the caller, who has at least this role."""
+    """Make a route dependency that returns the caller and requires at least this role."""
 
     async def let_in(request: Request) -> Caller:
         keeper: Doorkeeper = request.app.state.doorkeeper

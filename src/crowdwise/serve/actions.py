@@ -1,4 +1,4 @@
-"""What can be asked of the desk: each action looks at the board and adds to a draft."""
+"""The actions of the desk: each one looks at the board and adds to a draft."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from crowdwise.serve.keys import Key, Role, make_token
 from crowdwise.serve.settings import Settings
 from crowdwise.typing import Json
 
-LONGEST = 500  # characters of a name
+LONGEST = 500  # characters in a name
 Answer = Json
 
 
 class Action(ABC):
-    """Something to be done in a transaction. It adds all of its events, or none."""
+    """Something to be done in a transaction: all of its events are added, or none."""
 
     @abstractmethod
     def run(self, draft: Draft) -> Answer:
-        """Add to the draft; what is returned is the answer, once the draft is stored."""
+        """Add events to the draft; the value returned is sent once the draft is stored."""
 
 
 @dataclass(frozen=True)
 class LookOn(Action):
-    """Nothing, but the board is up to date afterward."""
+    """Do nothing, except that the board is up to date afterward."""
 
     def run(self, draft: Draft) -> Answer:
         return {}
@@ -36,7 +36,7 @@ class LookOn(Action):
 
 @dataclass(frozen=True)
 class TakeTask(Action):
-    """A worker asks for a task."""
+    """Give a worker a task."""
 
     worker: str
 
@@ -59,9 +59,9 @@ class TakeTask(Action):
 
 @dataclass(frozen=True)
 class AddLabels(Action):
-    """Labels, as (task, worker, label). A label that is there already is not added again.
+    """Add labels, as (task, worker, label). A label that exists already is not added again.
 
-    ``offered_only`` takes labels only of tasks that the worker was given.
+    With ``offered_only``, only tasks that the worker was given may be labeled.
     """
 
     actor: str
@@ -78,7 +78,7 @@ class AddLabels(Action):
             if known is not None and known != label:
                 raise RefusedError(
                     409,
-                    f"{worker!r} has labeled the task {task!r} already, as {known!r}.",
+                    f"{worker!r} has already labeled the task {task!r}, as {known!r}.",
                     first=f"label {place + 1}",
                     fix="withdraw that label first",
                 )
@@ -97,7 +97,7 @@ class AddLabels(Action):
         if number is not None and self.offered_only:
             mine = number in board.labeled.get(worker, {})
             number = number if mine or board.leases.was_offered(worker, number) else None
-        if number is None:  # the same words for both, so that nobody learns which tasks exist
+        if number is None:  # the same message for both, so that nobody learns which tasks exist
             raise RefusedError(
                 404,
                 f"The task {task!r} is not one that {worker!r} can label.",
@@ -115,7 +115,7 @@ class AddLabels(Action):
 
 
 def find_label(draft: Draft, number: int, task: str, worker: str) -> str | None:
-    """The label that a worker has given a task, in the draft or before."""
+    """Return the label that a worker has given a task, in the draft or before."""
     newer = draft.find(events.LABEL, task, worker)
     if newer is not None:
         return newer.label
@@ -125,7 +125,7 @@ def find_label(draft: Draft, number: int, task: str, worker: str) -> str | None:
 
 @dataclass(frozen=True)
 class SkipTask(Action):
-    """A worker does not want to label a task; it is not offered to the worker again."""
+    """Skip a task for a worker, who is not offered it again."""
 
     worker: str
     task: str
@@ -138,16 +138,14 @@ class SkipTask(Action):
         ):
             return {"skipped": self.task}
         if not board.leases.was_offered(self.worker, number):
-            raise RefusedError(
-                404, f"The task {self.task!r} is not in the hands of {self.worker!r}."
-            )
+            raise RefusedError(404, f"The task {self.task!r} is not assigned to {self.worker!r}.")
         draft.add(events.SKIP, self.worker, task=self.task, worker=self.worker)
         return {"skipped": self.task}
 
 
 @dataclass(frozen=True)
 class WithdrawLabel(Action):
-    """A worker takes a label back, and has the task in hand again."""
+    """Withdraw a worker's label and assign the task to the worker again."""
 
     actor: str
     worker: str
@@ -168,7 +166,7 @@ class WithdrawLabel(Action):
 
 @dataclass(frozen=True)
 class AddTasks(Action):
-    """Tasks by name with their content, and truths of some; what is there stays as it is."""
+    """Add named tasks with their content, and truths for some; existing ones are not changed."""
 
     actor: str
     tasks: Sequence[tuple[str, Json]]
@@ -204,7 +202,7 @@ class AddTasks(Action):
 
 @dataclass(frozen=True)
 class ChangeProject(Action):
-    """Set what the project asks for; classes can be added, but not taken away or moved."""
+    """Change the project's settings; classes can be added, but not removed or reordered."""
 
     actor: str
     settings: Settings
@@ -213,15 +211,15 @@ class ChangeProject(Action):
         board, new = draft.board, self.settings
         old = board.settings.classes
         if draft.find(events.PROJECT, "") is not None:
-            raise RefusedError(409, "The project is being changed by someone else.")
+            raise RefusedError(409, "The project is being changed by somebody else.")
         for name in new.classes:
             check_name("class", name)
         if new.classes[: len(old)] != old:
             raise RefusedError(
                 409,
-                "Classes cannot be taken away or moved, since labels refer to them.",
+                "Classes cannot be removed or reordered, since labels refer to them.",
                 expected=f"classes that begin with {listing(list(old), 20)}",
-                fix="begin another project, with a database of its own",
+                fix="start another project, with a database of its own",
             )
         if new != board.settings or not board.seq:
             turn = board.turns.get((events.PROJECT, -1, ""), 0)
@@ -248,28 +246,28 @@ class IssueToken(Action):
 
 @dataclass(frozen=True)
 class RevokeToken(Action):
-    """Make a token invalid, from now on."""
+    """Revoke a token, from now on."""
 
     actor: str
     id: str
 
     def run(self, draft: Draft) -> Answer:
         if self.id not in draft.board.keys or draft.find(events.REVOKE, self.id):
-            raise RefusedError(404, f"There is no token with the number {self.id[:40]!r}.")
+            raise RefusedError(404, f"There is no token with the id {self.id[:40]!r}.")
         gone = {self.id, *(task for kind, task, _ in draft.pending if kind == events.REVOKE)}
         left = [key for key in draft.board.keys.values() if key.id not in gone]
         if not any(key.role is Role.ADMIN for key in left):
-            raise RefusedError(409, "This is the last token of an admin.", fix="make another first")
+            raise RefusedError(409, "This is the last admin token.", fix="make another first")
         draft.add(events.REVOKE, self.actor, task=self.id)
         return {"revoked": self.id}
 
 
 def check_name(what: str, name: str) -> None:
-    """Refuse names that are empty, too long, or no text that a database can hold."""
+    """Refuse names that are empty, too long, or not valid text for a database."""
     if not name or len(name) > LONGEST or not name.isprintable():
         raise RefusedError(
             422,
-            f"A {what} of {plural(len(name), 'character')} cannot be named so.",
+            f"A name of {plural(len(name), 'character')} cannot be used for a {what}.",
             found=repr(name[:40]),
             expected=f"1 to {LONGEST} printable characters",
         )

@@ -25,7 +25,7 @@ Admin = Annotated[Caller, Depends(require(Role.ADMIN))]
 
 @router.patch("/project")
 async def change_project(request: Request, body: ProjectBody, caller: Admin) -> Answer:
-    """Change what the project asks for."""
+    """Change the project's settings."""
     service: Service = request.app.state.service
     settings = replace(service.board.settings, **body.changes())
     return await ask(request, ChangeProject(caller.name, settings))
@@ -33,16 +33,16 @@ async def change_project(request: Request, body: ProjectBody, caller: Admin) -> 
 
 @router.get("/tokens")
 async def list_tokens(request: Request, _: Admin) -> list[Json]:
-    """Who has a token; the tokens themselves are not kept."""
+    """List who has a token; the tokens themselves are not stored."""
     keys = request.app.state.service.board.keys.values()
     return [{"id": key.id, "name": key.name, "role": key.role.name.lower()} for key in keys]
 
 
 @router.post("/tokens")
 async def issue_token(request: Request, body: TokenBody, caller: Admin) -> Answer:
-    """Make a token. This answer is the only place where it can be seen.
+    """Make a token. It is shown in this response only.
 
-    The first token has to be an admin's: from then on nothing is open without one.
+    The first token has to be an admin's: from then on, every request needs a token.
     """
     role = Role[body.role.upper()]
     if caller.is_open and role is not Role.ADMIN:
@@ -56,13 +56,13 @@ async def issue_token(request: Request, body: TokenBody, caller: Admin) -> Answe
 
 @router.delete("/tokens/{number}")
 async def revoke_token(request: Request, number: str, caller: Admin) -> Answer:
-    """Make a token invalid. The last admin's cannot be."""
+    """Revoke a token. The last admin token cannot be revoked."""
     return await ask(request, RevokeToken(caller.name, number))
 
 
 @router.get("/events", response_class=StreamingResponse)
 async def export_events(request: Request, _: Admin, after: int = 0) -> StreamingResponse:
-    """The whole log, one JSON object a line; ``crowdwise serve --replay`` reads it."""
+    """Export the whole log, one JSON object per line; ``crowdwise serve --replay`` reads it."""
     service: Service = request.app.state.service
 
     def lines() -> Iterator[str]:

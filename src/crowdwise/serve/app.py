@@ -23,16 +23,16 @@ from crowdwise.serve.service import Service
 
 ABOUT = """Tasks out, labels in, and a model that learns from each label.
 
-Every request but `/api/health` needs the header `Authorization: Bearer TOKEN` once there are
-tokens. Bodies are JSON. Errors are `{"detail": text}`.
+Once there are tokens, every request except `/api/health` needs the header
+`Authorization: Bearer TOKEN`. Bodies are JSON. Errors are `{"detail": text}`.
 """
 
 
 def create_app(service: Service, images: Path | None = None, *, may_be_open: bool = True) -> Any:
-    """The application of a service.
+    """Create the web application of a service.
 
-    ``images`` is the folder that pictures are read from. Unless it ``may_be_open``, nobody gets
-    in without a token, even if there are none.
+    Pictures are read from the folder ``images``. Unless it ``may_be_open``, a token is needed for
+    every request, even while there are none.
     """
     app = FastAPI(
         title="crowdwise",
@@ -51,14 +51,14 @@ def create_app(service: Service, images: Path | None = None, *, may_be_open: boo
 
     @app.get("/api/health", tags=["work"])
     async def check_health() -> dict[str, str]:
-        """Whether the service is up."""
+        """Report that the service is up."""
         return {"status": "up"}
 
     return Guard(app, lambda: may_be_open and not service.board.keys)
 
 
 async def explain_error(_: Request, error: Exception) -> JSONResponse:
-    """Our errors, with the status that fits them."""
+    """Answer with one of our errors and its status."""
     status, headers = 422, {}
     if isinstance(error, RefusedError):
         status = error.status
@@ -69,7 +69,7 @@ async def explain_error(_: Request, error: Exception) -> JSONResponse:
 
 
 async def explain_invalid(_: Request, error: Exception) -> JSONResponse:
-    """The first thing that is wrong with a body, without repeating the body."""
+    """Report the first problem with a body, without repeating the body."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])

@@ -1,4 +1,4 @@
-"""The board: where every task, worker and token stands, from the events so far."""
+"""The board: the state of every task, worker and token, from the events so far."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from crowdwise.serve.offers import CLOSED, Offers
 from crowdwise.serve.settings import Settings
 from crowdwise.typing import Array, Floats, Ints, Json
 
-FIRST = 1e6  # what the first label of a task is worth; gains are far below
+FIRST = 1e6  # value of a task's first label; gains are far below
 
 
 class Names:
-    """Names by number, and numbers by name."""
+    """A two-way mapping between names and numbers."""
 
     def __init__(self) -> None:
         self.list: list[str] = []
         self.number: dict[str, int] = {}
 
     def enroll(self, name: str) -> int:
-        """The number of a name, a new one if it is new."""
+        """Return the number of a name, which is added if it is new."""
         found = self.number.setdefault(name, len(self.list))
         if found == len(self.list):
             self.list.append(name)
@@ -41,17 +41,17 @@ class Names:
 
 
 class Board:
-    """What follows from the events: one after another, and nothing else changes it but leases.
+    """The state after all events so far. Apart from leases, only events change it.
 
     Attributes
     ----------
     seq : int
         The last event that was applied.
     era : int
-        Counts events that change what earlier labels mean: those that were withdrawn, truths,
-        settings. A live model begins anew after them.
+        Counts the events that change what earlier labels mean: withdrawals, truths, settings.
+        After each of them the live model starts over.
     task, worker, label : array
-        The labels in order; a withdrawn one has the label -1.
+        The labels in order; withdrawn ones have the label -1.
     """
 
     def __init__(self) -> None:
@@ -67,16 +67,16 @@ class Board:
         self.counts = Growing(np.zeros(0, np.int64))
         self.labeled: dict[str, dict[int, int]] = defaultdict(dict)  # worker, task: label
         self.skipped: dict[str, set[int]] = defaultdict(set)
-        self.turns: dict[tuple[str, int, str], int] = {}  # kind, task, worker: labels withdrawn
+        self.turns: dict[tuple[str, int, str], int] = {}  # kind, task, worker: number withdrawn
         self.keys: dict[str, Key] = {}
         self.leases, self.offers = Leases(self._offer), Offers()
-        self.done: Array = np.zeros(0, bool)  # by the plan, as the next one
+        self.done: Array = np.zeros(0, bool)  # by the plan, like the next one
         self.gain: Floats = np.zeros(0)
 
     # -- events ------------------------------------------------------------------------
 
     def apply(self, event: Event) -> None:
-        """Take in an event; they come in order, each once."""
+        """Apply the next event; events come in order, each once."""
         with self.lock:
             if event.seq != self.seq + 1:
                 raise RuntimeError(f"event {event.seq} came after event {self.seq}")
@@ -125,7 +125,7 @@ class Board:
         mine = np.frombuffer(self.worker, np.int64) == worker
         mine &= np.frombuffer(self.task, np.int64) == task
         place = int(np.flatnonzero(mine & (labels >= 0))[-1])
-        del labels  # an array cannot grow while it is looked at
+        del labels  # an array with a view on it cannot grow
         self.label[place] = -1
         self.turns[events.LABEL, task, event.worker] = event.turn + 1
         self.n_withdrawn += 1
@@ -139,7 +139,7 @@ class Board:
         self.leases.take_back(event.worker, task)
 
     def _token(self, event: Event) -> None:
-        if "digest" in event.body:  # not in a log that was replayed
+        if "digest" in event.body:  # missing in a log that was replayed
             key = Key.from_event(event)
             self.keys[key.id] = key
 
@@ -160,7 +160,7 @@ class Board:
     # -- what to do next ---------------------------------------------------------------
 
     def choose(self, worker: str, now: float) -> int | None:
-        """The task that a worker should label next, by number; None if there is none."""
+        """Choose the task that a worker should label next, by number; None if there is none."""
         with self.lock:
             self.leases.expire(now)
             held = self.leases.find(worker, now)
@@ -173,7 +173,7 @@ class Board:
             return self.offers.find_best(*own)
 
     def _choose_check(self, worker: str) -> int | None:
-        """A task whose truth is known, in its turn among the worker's labels."""
+        """Choose a task with a known truth, if it is time for a check of this worker."""
         given = len(self.labeled.get(worker, ()))
         share = self.settings.checks
         if int((given + 1) * share) == int(given * share):
@@ -183,14 +183,14 @@ class Board:
         return min(left, key=lambda task: (self.counts.view[task], task), default=None)
 
     def judge(self, gain: Floats | None = None, done: Array | None = None) -> None:
-        """Take over how much a label of each task would tell, or which tasks are done."""
+        """Take over the gain of a label for each task, or which tasks are done."""
         with self.lock:
             self.gain = self.gain if gain is None else gain
             self.done = self.done if done is None else done
             self._rank()
 
     def _offer(self, task: int) -> None:
-        """Find what one task is worth now, after something has happened to it."""
+        """Update the value of one task after something has happened to it."""
         count, held = int(self.counts.data[task]), self.leases.held.get(task, 0)
         worth, settings = CLOSED, self.settings
         done = task in self.gold or (task < len(self.done) and self.done[task])
@@ -201,7 +201,7 @@ class Board:
         self.offers.set(task, worth)
 
     def _rank(self) -> None:
-        """The same for all tasks at once."""
+        """Update the value of all tasks at once."""
         n, least = len(self.tasks), self.settings.min_labels
         count, held, gain = self.counts.view, np.zeros(n, np.int64), np.zeros(n)
         running = self.leases.held
@@ -212,17 +212,17 @@ class Board:
         gain[: len(self.gain)] = self.gain
         self.offers.rank(np.where(may, np.where(count < least, FIRST - count, gain), CLOSED))
 
-    # -- what is known -----------------------------------------------------------------
+    # -- the labels so far -------------------------------------------------------------
 
     def columns(self, start: int = 0) -> tuple[Ints, Ints, Ints]:
-        """Numbers of task, worker and label of the labels from a place on, as copies."""
+        """Return task, worker and label numbers from a position on, as copies."""
         with self.lock:
             parts = (self.task, self.worker, self.label)
             task, worker, label = (np.array(part[start:], dtype=np.int64) for part in parts)
             return task, worker, label
 
     def annotations(self) -> Annotations:
-        """All labels that were not withdrawn, with the truths that are known."""
+        """Return all labels that were not withdrawn, with the known truths."""
         with self.lock:
             task, worker, label = self.columns()
             gold = np.full(len(self.tasks), -1, np.int64)
@@ -241,7 +241,7 @@ class Board:
 
 
 def as_names(names: list[str]) -> Array:
-    """Names as an array of objects, however long they are."""
+    """Return names as an array of objects, however long they are."""
     found = np.empty(len(names), dtype=object)
     found[:] = names
     return found

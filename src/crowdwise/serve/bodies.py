@@ -1,4 +1,4 @@
-"""What requests carry."""
+"""Bodies of requests."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from crowdwise.typing import Json
 
-MOST_ROWS = 10_000  # of a batch
-LONGEST = 500  # characters of a name
+MOST_ROWS = 10_000  # in a batch
+LONGEST = 500  # characters in a name
 
 
 class Body(BaseModel):
-    """Fields that are not known are refused, so that a slip is noticed."""
+    """A body; unknown fields are refused, so that typos are noticed."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -51,7 +51,7 @@ class TokenBody(Body):
 
 
 class ProjectBody(Body):
-    """What is to change; all else stays as it is."""
+    """The settings to change; all others are kept."""
 
     title: str | None = Field(None, max_length=200)
     instructions: str | None = Field(None, max_length=20_000)

@@ -1,4 +1,4 @@
-"""Where the events are kept: a SQLite file, or a PostgreSQL server."""
+"""Storage of the events: a SQLite file or a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from crowdwise.errors import CrowdwiseError, MissingExtraError, ParameterError, explain
 from crowdwise.serve.schema import migrate
 
-LOCK = 7_240_119  # the number of our lock among the advisory locks of a PostgreSQL database
+LOCK = 7_240_119  # our key among the advisory locks of a PostgreSQL database
 WAIT = 10.0  # seconds to wait for another writer, or for a connection
 
 
 class UnavailableError(CrowdwiseError, OSError):
-    """The database cannot be reached or written to; what was asked for was not done."""
+    """The database cannot be reached or written to; the action was not done."""
 
 
 class Database:
@@ -41,21 +41,21 @@ class Database:
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
-        """A transaction that no other writer runs beside; what it wrote is durable after it."""
+        """Run a transaction without any other writer; what it writes is durable afterward."""
         with explained(self.url), closing(self._begin(self._begin_alone)) as connection:
             yield connection
             connection.commit()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database, whatever others write."""
+        """Run a transaction that sees one state of the database, whatever others write."""
         one_state = "BEGIN ISOLATION LEVEL REPEATABLE READ" if self.is_server else "BEGIN"
         with explained(self.url), closing(self._begin(one_state)) as connection:
             yield connection
             connection.rollback()
 
     def _begin(self, words: str) -> Connection:
-        """A connection in a new transaction; one that has died meanwhile is replaced."""
+        """Begin a transaction on a connection, replacing one that has died."""
         connection = self.engine.connect()
         try:
             connection.exec_driver_sql(words)
@@ -63,18 +63,18 @@ class Database:
             connection.close()
             if not error.connection_invalidated:
                 raise
-            connection = self.engine.connect()  # the pool has forgotten all that were open
+            connection = self.engine.connect()  # the pool has dropped all that were open
             connection.exec_driver_sql(words)
         return connection
 
     def close(self) -> None:
-        """Give back all connections."""
+        """Close all connections."""
         with suppress(SQLAlchemyError):
             self.engine.dispose()
 
 
 def parse_address(address: str) -> URL:
-    """The address of a database that we can use."""
+    """Parse the address of a database, and refuse one that we cannot use."""
     try:
         url = make_url(address)
     except ArgumentError:
@@ -83,7 +83,7 @@ def parse_address(address: str) -> URL:
     if url is None or kind not in ("sqlite", "postgresql"):
         raise ParameterError(
             explain(
-                f"--database {address.partition('://')[0]} is not an address that can be used.",
+                f"--database {address.partition('://')[0]} is not a supported address.",
                 expected="sqlite:///votes.db or postgresql://user@host/name",
                 fix="write it like one of these",
             )
@@ -92,12 +92,12 @@ def parse_address(address: str) -> URL:
 
 
 def open_file(url: URL) -> Engine:
-    """A SQLite file whose commits reach the disk before they are acknowledged."""
+    """Open a SQLite file whose commits reach the disk before they are acknowledged."""
     engine = create_engine(url, connect_args={"timeout": WAIT, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # transactions begin where we say so
+        connection.isolation_level = None  # transactions begin where we begin them
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -105,7 +105,7 @@ def open_file(url: URL) -> Engine:
 
 
 def connect_server(url: URL) -> Engine:
-    """A PostgreSQL server; transactions begin where we say so, as in a file."""
+    """Connect to a PostgreSQL server; transactions begin where we begin them, as in a file."""
     options = {"connect_timeout": int(WAIT), "options": f"-c lock_timeout={int(WAIT)}s"}
     try:
         return create_engine(url, connect_args=options, isolation_level="AUTOCOMMIT", pool_size=4)
@@ -115,7 +115,7 @@ def connect_server(url: URL) -> Engine:
 
 @contextmanager
 def explained(url: URL) -> Iterator[None]:
-    """Turn errors of the database into ours, without what was to be stored."""
+    """Turn errors of the database into ours, without the data that was to be stored."""
     try:
         yield
     except DBAPIError as error:
@@ -123,8 +123,8 @@ def explained(url: URL) -> Iterator[None]:
         where = url.render_as_string(hide_password=True)
         raise UnavailableError(
             explain(
-                "The database cannot be used now; nothing was stored.",
+                "The database is not available; nothing was stored.",
                 first=f"{where}: {reason[0]}",
-                fix="send the request again; check the disk and the server if this stays so",
+                fix="send the request again; if it keeps failing, check the disk and the server",
             )
         ) from error

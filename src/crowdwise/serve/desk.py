@@ -1,4 +1,4 @@
-"""The desk: the one thread that writes, many requests in one transaction."""
+"""The desk: the one thread that writes, with many requests per transaction."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from crowdwise.serve.database import Database, UnavailableError
 from crowdwise.serve.draft import Draft, RefusedError, catch_up
 from crowdwise.serve.receipts import Receipts
 
-MOST = 256  # requests in one transaction
+MOST = 256  # requests per transaction
 log = logging.getLogger(__name__)
 
 
 @dataclass
 class Request:
-    """An action, who waits for its answer, and what it is known by if it is sent again."""
+    """An action, the future that waits for its answer, and its key if it may be sent again."""
 
     action: Action
     receipt: str = ""  # digest of the sender and the key, "" for none
@@ -36,11 +36,11 @@ class Request:
 
 
 class Desk:
-    """Takes actions from any thread, and does them one after another.
+    """Takes actions from any thread and does them one after another.
 
-    What has been answered is stored. What could not be stored is answered by an error, and
-    has left nothing behind; where even that is not known, since the connection broke just then,
-    the same request may be sent again, and is not done twice.
+    Whatever has been answered is stored. An action that could not be stored gets an error and
+    leaves nothing behind. If even that is unknown, because the connection broke at that moment,
+    the request may be sent again and is not done twice.
     """
 
     def __init__(self, database: Database, board: Board, after: Callable[[], None]) -> None:
@@ -50,13 +50,13 @@ class Desk:
         self._thread.start()
 
     def submit(self, action: Action, receipt: str = "") -> Future[Answer]:
-        """Ask for something to be done."""
+        """Queue an action."""
         request = Request(action, receipt)
         self._queue.put(request)
         return request.future
 
     def close(self) -> None:
-        """Do what was asked for, and end."""
+        """Finish the queued actions, then stop."""
         self._queue.put(None)
         self._thread.join()
 
@@ -94,7 +94,7 @@ class Desk:
         self._after()
 
     def _fail(self, batch: list[Request], error: Exception) -> None:
-        """Nothing of the batch was stored: one at a time, or an answer that says so."""
+        """Do a failed batch again one by one, or answer each request with an error."""
         unanswered = [request for request in batch if not request.future.done()]
         if isinstance(error, UnavailableError) or len(batch) == 1:
             for request in unanswered:
@@ -106,7 +106,7 @@ class Desk:
 
 
 def run(request: Request, draft: Draft, receipts: Receipts) -> None:
-    """Do an action, or repeat what was answered to it before."""
+    """Do an action, or repeat its earlier answer."""
     try:
         request.answer = receipts.find(request.receipt, request.digest)
         if request.answer is None:

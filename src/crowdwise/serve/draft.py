@@ -1,4 +1,4 @@
-"""A draft: what a transaction is about to add to the events and leases."""
+"""A draft: the events and leases that a transaction is about to add."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdwise.serve.schema import EVENT, LEASE
 
 
 class RefusedError(CrowdwiseError, ValueError):
-    """A request that cannot be done as it is, with the status that says why."""
+    """A request that is refused, with the HTTP status."""
 
     def __init__(self, status: int, what: str, **parts: str) -> None:
         super().__init__(explain(what, **parts))
@@ -26,14 +26,14 @@ class RefusedError(CrowdwiseError, ValueError):
 
 @dataclass
 class Draft:
-    """New events and leases, and what has to be known about them before they are stored."""
+    """New events and leases that are not stored yet, and lookups among them."""
 
     board: Board
     now: float = field(default_factory=time.monotonic)
     at: float = field(default_factory=time.time)
     events: list[Event] = field(default_factory=list)
     leases: list[tuple[str, int]] = field(default_factory=list)  # worker and task
-    replaced: list[tuple[str, str]] = field(default_factory=list)  # older leases, of names
+    replaced: list[tuple[str, str]] = field(default_factory=list)  # older leases, by name
     pending: dict[tuple[str, str, str], Event] = field(default_factory=dict)
 
     def add(self, kind: str, actor: str, *, task: str = "", worker: str = "", **more: Any) -> Event:
@@ -45,18 +45,18 @@ class Draft:
         return made
 
     def find(self, kind: str, task: str, worker: str = "") -> Event | None:
-        """The event of this draft about a task and a worker, if there is one."""
+        """Find this draft's event about a task and a worker, if there is one."""
         return self.pending.get((kind, task, worker))
 
     def give(self, worker: str, task: int) -> None:
-        """Put a task into a worker's hands, at once."""
+        """Assign a task to a worker at once."""
         if self.board.leases.was_offered(worker, task):
             self.replaced.append((worker, self.board.tasks.list[task]))
         self.board.leases.give(worker, task, self.now + self.board.settings.lease)
         self.leases.append((worker, task))
 
     def store(self, connection: Connection) -> None:
-        """Write all of it."""
+        """Write the events and leases."""
         events.append(connection, self.events)
         names, seconds = self.board.tasks.list, self.board.settings.lease
         ended = [(one.worker, one.task) for one in self.events if one.kind in RELEASING]
@@ -68,19 +68,19 @@ class Draft:
             self.board.last_lease = max(self.board.last_lease, *found.scalars())
 
     def keep(self) -> None:
-        """Take the events in, now that they are stored."""
+        """Apply the events to the board, now that they are stored."""
         for one in self.events:
             self.board.apply(one)
 
     def drop(self) -> None:
-        """Forget the leases, which could not be stored."""
+        """Undo the leases, which could not be stored."""
         with self.board.lock:
             for worker, task in self.leases:
                 self.board.leases.take_back(worker, task)
 
 
 RELEASING = (events.LABEL, events.SKIP)
-NEWEST = select(  # one question, whose answer mostly is that there is nothing to read
+NEWEST = select(  # one query; mostly it says that there is nothing to read
     select(func.max(EVENT.c.seq)).scalar_subquery(), select(func.max(LEASE.c.id)).scalar_subquery()
 )
 
@@ -94,7 +94,7 @@ def delete_leases(connection: Connection, pairs: Iterable[tuple[str, str]]) -> N
 
 
 def catch_up(connection: Connection, board: Board) -> None:
-    """Bring the board up to what other processes have stored."""
+    """Bring the board up to date with events stored by other processes."""
     last_event, last_lease = connection.execute(NEWEST).one()
     if (last_event or 0) > board.seq:
         for one in events.read_after(connection, board.seq):

@@ -1,4 +1,4 @@
-"""Events: what happened, in a form that tables and files share."""
+"""Events, in one form for tables and files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from crowdwise.typing import Json
 
 BATCH = 10_000  # events read at a time
 
-# Kinds of events, and what they are about.
+# Kinds of events, with what they record.
 PROJECT = "project"  # settings, in the body
-TASK = "task"  # a task; its content is the body
-GOLD = "gold"  # the truth of a task, in label; "" where it is taken back
+TASK = "task"  # a task, with its content in the body
+GOLD = "gold"  # the truth of a task, in label; "" if it is withdrawn
 LABEL = "label"  # a worker's label of a task
-WITHDRAW = "withdraw"  # a worker takes a label back
-SKIP = "skip"  # a worker does not want to label a task
+WITHDRAW = "withdraw"  # a worker withdraws a label
+SKIP = "skip"  # a worker skips a task
 TOKEN = "token"  # a key for a worker, lead or admin; its digest is in the body
-REVOKE = "revoke"  # a token that is no longer valid
+REVOKE = "revoke"  # a token is no longer valid
 KINDS = (PROJECT, TASK, GOLD, LABEL, WITHDRAW, SKIP, TOKEN, REVOKE)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened. ``seq`` counts all events from 1."""
+    """An event. ``seq`` numbers all events from 1."""
 
     seq: int
     at: float
@@ -40,12 +40,12 @@ class Event:
     body: Json = field(default_factory=dict)
 
     def to_row(self) -> Json:
-        """As a row of the table."""
+        """Return the event as a row of the table."""
         text = json.dumps(self.body, ensure_ascii=False) if self.body else ""
         return asdict(self) | {"body": text}
 
 
-FIELDS = tuple(EVENT.c.keys())  # columns are named like the fields of an event
+FIELDS = tuple(EVENT.c.keys())  # columns have the names of the fields
 
 
 def append(connection: Connection, events: Iterable[Event]) -> None:
@@ -56,7 +56,7 @@ def append(connection: Connection, events: Iterable[Event]) -> None:
 
 
 def read_after(connection: Connection, seq: int) -> Iterator[Event]:
-    """Every event after a number, in order."""
+    """Yield every event after a number, in order."""
     wanted = select(EVENT).where(EVENT.c.seq > seq).order_by(EVENT.c.seq)
     for row in connection.execute(wanted.execution_options(yield_per=BATCH)):
         values: Json = dict(zip(FIELDS, row, strict=True))
@@ -65,5 +65,5 @@ def read_after(connection: Connection, seq: int) -> Iterator[Event]:
 
 
 def count_events(connection: Connection) -> int:
-    """How many events there are."""
+    """Count the events."""
     return int(connection.execute(select(func.count()).select_from(EVENT)).scalar() or 0)

@@ -10,8 +10,8 @@ from typing import Any
 
 from fastapi import HTTPException
 
-MOST_BYTES = 2_000_000  # of a request's body
-PATIENCE = 30.0  # seconds to wait for the next piece of a body
+MOST_BYTES = 2_000_000  # in a request's body
+PATIENCE = 30.0  # seconds to wait for the next chunk of a body
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' blob: data: https:; base-uri 'none'; form-action 'none'; "
@@ -32,11 +32,11 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Guard:
-    """Refuses what no honest client sends, before it is read.
+    """Refuses requests that no honest client sends, before they are read.
 
-    A page of another site may make a browser send requests to this machine. It cannot send JSON
-    without asking first, and nobody answers that question; requests that name another origin, or
-    reach a service without tokens by another name than this machine's, are refused as well.
+    A page of another site can make a browser send requests to this machine. It cannot send JSON
+    without a preflight request, which is never granted; requests with another origin, or to a
+    service without tokens under a name other than this machine's, are refused as well.
     """
 
     def __init__(self, app: App, is_open: Callable[[], bool], most: int = MOST_BYTES) -> None:
@@ -56,10 +56,10 @@ class Guard:
         await self.app(scope, limited(receive, self.most), sealed(send))
 
     def _find_problem(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
-        """What is wrong with a request by its headers alone, and the status that says so."""
+        """Return the status and reason to refuse a request by its headers, None if it is fine."""
         host = headers.get("host", "")
         if self.is_open() and not is_loopback(name_of(host)):
-            return 403, "Without tokens the service answers to localhost only."
+            return 403, "Without tokens, the service answers on localhost only."
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
             return 403, "Requests from pages of other sites are refused."
@@ -74,17 +74,17 @@ class Guard:
 
 
 def limited(receive: Receive, most: int) -> Receive:
-    """Receive a body of so many bytes at most, whose pieces come in time."""
+    """Limit the size of a body and the time between its chunks."""
     read, ended = 0, False
 
     async def receive_limited() -> Message:
         nonlocal read, ended
         if ended:
-            return await receive()  # until the client goes away
+            return await receive()  # until the client disconnects
         try:
             message = await asyncio.wait_for(receive(), PATIENCE)
         except TimeoutError:
-            raise HTTPException(408, "The body did not come.") from None
+            raise HTTPException(408, "The body did not arrive in time.") from None
         read += len(message.get("body", b""))
         ended = not message.get("more_body", False)
         if read > most:
@@ -95,7 +95,7 @@ def limited(receive: Receive, most: int) -> Receive:
 
 
 def sealed(send: Send) -> Send:
-    """Send answers with headers that forbid what our pages do not need."""
+    """Add headers to all answers that forbid what our pages do not need."""
 
     async def send_sealed(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -110,7 +110,7 @@ def sealed(send: Send) -> Send:
 
 
 async def answer(send: Send, status: int, text: str) -> None:
-    """A whole response that says what is wrong."""
+    """Send a complete error response."""
     body = json.dumps({"detail": text}).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body)), **HEADERS}
     listed = [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -123,7 +123,7 @@ def too_large(most: int) -> str:
 
 
 def name_of(host: str) -> str:
-    """The name in a Host header, without its port.
+    """Return the host name in a Host header, without its port.
 
     >>> name_of("localhost:8000"), name_of("[::1]:8000"), name_of("::1")
     ('localhost', '::1', '::1')
@@ -134,7 +134,7 @@ def name_of(host: str) -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name or address is this machine's own.
+    """Return whether a name or address is this machine's own.
 
     >>> [is_loopback(name) for name in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "evil.test")]
     [True, True, True, False, False]

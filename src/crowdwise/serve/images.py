@@ -1,4 +1,4 @@
-"""Pictures of tasks, from one folder and nowhere else."""
+"""Pictures of tasks, from a single folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from crowdwise.serve.draft import RefusedError
 
 MOST_BYTES = 30_000_000
-# How pictures begin, and what they are. SVG is not among them: it may hold scripts.
+# First bytes of pictures, and their types. SVG is not allowed: it may contain scripts.
 KINDS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -18,13 +18,13 @@ KINDS = (
 
 
 class ImageFolder:
-    """Reads pictures below a folder; without one there are none."""
+    """Reads pictures in a folder; without a folder there are none."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = None if folder is None else folder.resolve()
 
     def read(self, name: str) -> tuple[bytes, str]:
-        """A picture and its kind; the same refusal for everything that is none."""
+        """Read a picture and its type; anything else gets the same error."""
         data = self._read(name)
         kind = "" if data is None else find_kind(data)
         if data is None or not kind:
@@ -45,7 +45,7 @@ class ImageFolder:
 
 
 def find_kind(data: bytes) -> str:
-    """The kind of a picture by its first bytes, empty if it is none."""
+    """Detect the type of a picture by its first bytes, empty if it is not one."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for start, kind in KINDS if data.startswith(start)), "")

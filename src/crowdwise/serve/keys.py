@@ -1,7 +1,7 @@
-"""Keys to the service: who holds them, and what they open.
+"""Access tokens: who holds them, and what they allow.
 
-A token is ``cw_ID_SECRET``. Only the digest of the secret is kept, and compared in constant time;
-the secret has 256 random bits, so that a fast digest is enough.
+A token is ``cw_ID_SECRET``. Only the digest of the secret is stored, and compared in constant
+time; the secret has 256 random bits, so a fast digest is enough.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from enum import IntEnum
 
 from crowdwise.serve.events import TOKEN, Event
 
-NOBODY = hashlib.sha256(b"nobody").hexdigest()  # compared with where there is no such key
+NOBODY = hashlib.sha256(b"nobody").hexdigest()  # to compare with if there is no such key
 
 
 class Role(IntEnum):
-    """What a key opens: a role may do all that the roles before it may."""
+    """The permissions of a key; each role includes those before it."""
 
-    WORKER = 1  # gets tasks, labels them, and sees the own labels
+    WORKER = 1  # gets tasks, labels them, and sees their own labels
     LEAD = 2  # sees all labels and exports them, adds tasks
     ADMIN = 3  # makes keys, changes the project, reads the whole log
 
 
 @dataclass(frozen=True)
 class Key:
-    """A token that was handed out."""
+    """A token that was issued."""
 
     id: str
-    name: str  # of the worker or person
+    name: str  # of the worker or other person
     role: Role
     digest: str
 
@@ -40,7 +40,7 @@ class Key:
 
 
 def make_token() -> tuple[str, str, str]:
-    """A new token, its public number, and the digest that is kept."""
+    """Make a token; returns it with its public id and the digest to store."""
     number, secret = secrets.token_hex(6), secrets.token_hex(32)
     return f"cw_{number}_{secret}", number, digest_of(secret)
 
@@ -50,7 +50,7 @@ def digest_of(secret: str) -> str:
 
 
 def find_key(keys: dict[str, Key], token: str) -> Key | None:
-    """The key of a token, None if it opens nothing."""
+    """Find the key of a token, None if the token is not valid."""
     prefix, _, rest = token.partition("_")
     number, _, secret = rest.partition("_")
     key = keys.get(number) if prefix == "cw" else None
@@ -60,6 +60,6 @@ def find_key(keys: dict[str, Key], token: str) -> Key | None:
 
 
 def token_event(seq: int, at: float, actor: str, key: Key) -> Event:
-    """The event that makes a key valid."""
+    """Make the event that a key was issued."""
     body = {"digest": key.digest}
     return Event(seq, at, TOKEN, actor, key.id, key.name, key.role.name.lower(), 0, body)

@@ -24,7 +24,7 @@ from crowdwise.typing import Json
 
 router = APIRouter(prefix="/api", tags=["lead"])
 Lead = Annotated[Caller, Depends(require(Role.LEAD))]
-# What each format is sent as, and how the name of its file ends.
+# Media type and file extension of each format.
 JSON = "application/json"
 KINDS = {
     "csv": ("text/csv", "csv"),
@@ -42,7 +42,7 @@ KINDS = {
 
 @router.get("/state")
 async def show_state(request: Request, _: Lead) -> Json:
-    """The whole project in a few numbers."""
+    """Summarize the whole project."""
     return state.summarize(request.app.state.service)
 
 
@@ -54,7 +54,7 @@ async def list_tasks(
     start: int = Query(0, ge=0),
     limit: int = Query(100, ge=1, le=1_000),
 ) -> Json:
-    """Tasks and where they stand; ``sort=gain`` has those first that need a label most."""
+    """List tasks with their status; ``sort=gain`` puts those first that need a label most."""
     frame = await asyncio.to_thread(state.task_frame, request.app.state.service)
     if sort != "task":
         frame = frame.sort_values(sort, ascending=sort != "gain", kind="stable")
@@ -64,7 +64,7 @@ async def list_tasks(
 
 @router.get("/task")
 async def show_task(request: Request, task: str, _: Lead) -> Json:
-    """One task with all its labels."""
+    """Show one task with all its labels."""
     service: Service = request.app.state.service
     number = service.board.tasks.number.get(task)
     if number is None:
@@ -74,7 +74,7 @@ async def show_task(request: Request, task: str, _: Lead) -> Json:
 
 @router.post("/tasks")
 async def add_tasks(request: Request, body: TasksBody, caller: Lead) -> Answer:
-    """Add tasks, and truths of some; those that are there stay as they are."""
+    """Add tasks, and truths for some; existing ones are not changed."""
     names = ("text", "image")
     tasks = [
         (one.task, {name: value for name in names if (value := getattr(one, name)) is not None})
@@ -86,26 +86,26 @@ async def add_tasks(request: Request, body: TasksBody, caller: Lead) -> Answer:
 
 @router.get("/workers")
 async def list_workers(request: Request, _: Lead) -> list[Json]:
-    """Every worker: labels, skill, and cost."""
+    """List all workers with their labels, skill and cost."""
     return state.to_records(state.worker_frame(request.app.state.service))
 
 
 @router.get("/model")
 async def show_model(request: Request, _: Lead) -> Json:
-    """The live model: how each worker labels tasks of each class."""
+    """Show the live model: how each worker labels tasks of each class."""
     return await asyncio.to_thread(state.show_model, request.app.state.service)
 
 
 @router.get("/forecast")
 async def show_forecast(request: Request, _: Lead) -> list[Json]:
-    """How accurate the labels will be after spending more."""
+    """Forecast how accurate the labels will be after spending more."""
     forecast = request.app.state.service.observer.plan.forecast
     return [] if forecast is None else state.to_records(forecast)
 
 
 @router.get("/export/labels", response_class=Response)
 async def export_labels(request: Request, _: Lead, kind: str = "csv") -> Response:
-    """All labels that count, in any format that ``crowdwise convert`` writes."""
+    """Export all labels that count, in any format that ``crowdwise convert`` writes."""
     refuse_other(kind, WRITERS)
     votes = request.app.state.service.board.annotations()
     return await asyncio.to_thread(respond, "labels", kind, write_annotations, votes)
@@ -120,7 +120,7 @@ async def export_consensus(
     to_name: str = "text",
     question: str = "label",
 ) -> Response:
-    """One label per task by the live model; also for Label Studio and Argilla."""
+    """Export one label per task by the live model; also for Label Studio and Argilla."""
     refuse_other(kind, (*TABLES, "label-studio", "argilla"))
     frame = await asyncio.to_thread(state.task_frame, request.app.state.service)
     if kind not in TABLES:
@@ -136,11 +136,13 @@ async def export_consensus(
 
 def refuse_other(kind: str, known: Any) -> None:
     if kind not in known:
-        raise RefusedError(422, f"{kind[:40]!r} cannot be written.", expected=", ".join(known))
+        raise RefusedError(
+            422, f"{kind[:40]!r} is not one of the formats.", expected=", ".join(known)
+        )
 
 
 def respond(name: str, kind: str, write: Any, value: Any) -> Response:
-    """A file to save, with a header that says what it could not hold."""
+    """Make a file download, with notes on what the format cannot hold in a header."""
     file = io.BytesIO()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", UserWarning)

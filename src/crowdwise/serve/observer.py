@@ -19,37 +19,37 @@ from crowdwise.serve.board import Board
 from crowdwise.serve.settings import Settings
 from crowdwise.typing import Array, Floats, Ints
 
-REST = 0.05  # seconds between two looks at the labels, at least
-SHARE = 0.3  # of the time that the live model may be busy
-POLL = 0.5  # seconds after which other processes are asked for news
-IMAGINED = 20_000  # tasks up to which the future is imagined
+REST = 0.05  # minimum number of seconds between two updates
+SHARE = 0.3  # of the time that the live model may use
+POLL = 0.5  # seconds after which news from other processes is read
+IMAGINED = 20_000  # tasks up to which a forecast is made
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """What the live model makes of the labels up to an event; tasks and workers by number."""
+    """The live model's results up to an event; tasks and workers by number."""
 
     seq: int = 0
     posterior: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # (task, class)
     confusion: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)))  # worker, truth, label
-    skill: Floats = field(default_factory=lambda: np.zeros(0))  # of each worker; as the next
+    skill: Floats = field(default_factory=lambda: np.zeros(0))  # (worker,), like the next
     given: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Which tasks are done, and what more money would bring."""
+    """The tasks that are done, and a forecast of what more money would bring."""
 
     n_labels: int = 0
     promise: Promise | None = None
     forecast: pd.DataFrame | None = None
-    done: Array = field(default_factory=lambda: np.zeros(0, bool))  # by number of task
-    seconds: float = 0.0  # that it took
+    done: Array = field(default_factory=lambda: np.zeros(0, bool))  # by task number
+    seconds: float = 0.0  # taken to make it
 
 
 class Observer:
-    """Follows the board in a thread of its own; what it has found can be read at any time."""
+    """Follows the board in a thread of its own; its results can be read at any time."""
 
     def __init__(self, board: Board, poll: Callable[[], Any]) -> None:
         self.board, self._poll = board, poll
@@ -63,11 +63,11 @@ class Observer:
         self._thread.start()
 
     def notice(self) -> None:
-        """Say that something may have happened."""
+        """Announce that something may have happened."""
         self._news.set()
 
     def close(self) -> None:
-        """End; a plan that is being made is not waited for."""
+        """Stop, without waiting for a plan in progress."""
         self._end.set()
         self._news.set()
         self._thread.join(timeout=0.5)
@@ -85,15 +85,15 @@ class Observer:
                     self.make_plan()
                     self._next_plan = time.monotonic() + max(1.0, 10 * self.plan.seconds)
             except Exception:
-                log.exception("The live model could not follow.")
-                self._era = -1  # begin anew
+                log.exception("The live model could not be updated.")
+                self._era = -1  # start over
             busy = time.monotonic() - start
             self._end.wait(max(REST, busy / SHARE - busy))
 
     # -- the live model ----------------------------------------------------------------
 
     def follow(self) -> None:
-        """Learn from the labels that have come since the last time."""
+        """Learn from the labels since the last time."""
         board = self.board
         with board.lock:
             seq, era, settings, n_tasks = board.seq, board.era, board.settings, len(board.tasks)
@@ -113,7 +113,7 @@ class Observer:
             self._rank()
 
     def _rank(self) -> None:
-        """How much a label more of each task is worth, by the live model."""
+        """Compute the gain of another label for each task, by the live model."""
         standing = self.standing
         if standing.given.any():
             crowd = np.average(standing.confusion, axis=0, weights=standing.given)[None]
@@ -150,7 +150,7 @@ class Observer:
 def learn(
     model: IBCC, columns: tuple[Ints, Ints, Ints], settings: Settings, gold: dict[int, str]
 ) -> None:
-    """Update a model by labels; its tasks, workers and classes are called by their numbers."""
+    """Update a model with labels; its tasks, workers and classes are named by their numbers."""
     alive = columns[2] >= 0
     task, worker, label = (column[alive] for column in columns)
     if not len(task):
@@ -170,7 +170,7 @@ def number(
     settings: Settings,
     gold: dict[int, str],
 ) -> Annotations:
-    """All labels, with numbers for names: long to look up, they would keep requests waiting."""
+    """Return all labels by number: looking up the names would keep requests waiting."""
     tasks, workers, classes = map(np.arange, shape)
     truths = np.full(shape[0], -1, np.int64)
     truths[list(gold)] = [settings.classes.index(name) for name in gold.values()]
@@ -180,7 +180,7 @@ def number(
 
 
 def stand(model: IBCC, seq: int, shape: tuple[int, int, int], given: Ints) -> Standing:
-    """A copy of what the model has learned, by the board's numbers of tasks, workers, classes."""
+    """Copy the model's results, indexed by the board's task, worker and class numbers."""
     n_tasks, n_workers, n_classes = shape
     even = 1.0 / max(n_classes, 1)
     posterior = np.full((n_tasks, n_classes), even)

@@ -1,4 +1,4 @@
-"""Offers: what each task is worth to whoever asks next, kept up to date task by task."""
+"""Offers: the value of each task to the next worker, updated task by task."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from crowdwise.inference.growing import Growing
 from crowdwise.typing import Floats
 
-CLOSED = -np.inf  # the worth of a task that nobody gets now
-TRIES = 32  # tasks that are looked at one by one before all of a worker's own are set aside
+CLOSED = -np.inf  # value of a task that nobody gets now
+TRIES = 32  # tasks tried one by one before all of a worker's own tasks are excluded
 
 
 class Offers:
-    """The worth of every task by number, ``CLOSED`` for one that nobody gets."""
+    """The value of every task by number, ``CLOSED`` for one that nobody gets."""
 
     def __init__(self) -> None:
         self._worth = Growing(np.zeros(0))
@@ -24,17 +24,17 @@ class Offers:
         return self._worth.view
 
     def set(self, task: int, worth: float) -> None:
-        """Something has happened to one task."""
+        """Set the value of one task."""
         if task >= self._worth.n:
             self._worth.extend(task + 1, CLOSED)
         self._worth.view[task] = worth
 
     def rank(self, worth: Floats) -> None:
-        """All tasks have been judged anew."""
+        """Set the values of all tasks."""
         self._worth = Growing(worth)
 
     def find_best(self, *own: Collection[int]) -> int | None:
-        """The task that is worth most, the first of equals, but none of the worker's own."""
+        """Find the most valuable task that is not one of the worker's own."""
         left = self._worth.view.copy()
         for _ in range(TRIES):
             best = int(left.argmax()) if len(left) else -1

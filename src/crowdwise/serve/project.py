@@ -1,4 +1,4 @@
-"""What a project begins with: a table of tasks, or labels in any format that can be read."""
+"""The initial content of a project: a table of tasks, or labels in any readable format."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from crowdwise.io.open import read_table
 from crowdwise.serve.actions import Action, AddLabels, AddTasks
 from crowdwise.typing import Json
 
-CONTENT = ("text", "image")  # columns that are shown to workers
-BATCH = 5_000  # rows of one transaction
+CONTENT = ("text", "image")  # columns shown to workers
+BATCH = 5_000  # rows per transaction
 ACTOR = "import"
 
 
 @dataclass(frozen=True)
 class Start:
-    """Tasks with their content, labels that were given already, and truths."""
+    """Tasks with their content, labels that exist already, and truths."""
 
     classes: tuple[str, ...] = ()
     tasks: dict[str, Json] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Start:
     gold: list[tuple[str, str]] = field(default_factory=list)
 
     def to_actions(self) -> Iterator[Action]:
-        """What has to be done to store it; what is there already is not stored again."""
+        """Yield the actions that store it; what the database has already is not stored again."""
         tasks = list(self.tasks.items())
         for start in range(0, len(tasks), BATCH):
             yield AddTasks(ACTOR, tasks[start : start + BATCH])
@@ -41,7 +41,7 @@ class Start:
 
 
 def read_project(path: Path) -> Start:
-    """Read tasks or labels from a file; a worker's repeated labels of a task count once."""
+    """Read tasks or labels from a file; repeated labels by one worker of a task count once."""
     frame = read_tasks(path)
     if frame is not None and "label" not in frame:
         return begin_with_tasks(frame, path)
@@ -62,7 +62,7 @@ def read_project(path: Path) -> Start:
 
 
 def read_tasks(path: Path) -> pd.DataFrame | None:
-    """A table with a column of tasks, None if the file is something else."""
+    """Read a table with a column of tasks; None if the file is something else."""
     if path.suffix.lower() not in (".csv", ".tsv"):
         return None
     try:
@@ -87,7 +87,7 @@ def begin_with_tasks(frame: pd.DataFrame, path: Path) -> Start:
     if len(doubled):
         raise FormatError(
             explain(
-                f"{path} names a task more than once.",
+                f"{path} has more than one row for a task.",
                 first=f"{doubled.iloc[0]!r}",
                 expected="one row for each task",
                 fix="remove the repeated rows, or rename the tasks",
@@ -113,7 +113,7 @@ def begin_with_labels(votes: Annotations, frame: pd.DataFrame | None) -> Start:
 
 
 def content_of(frame: pd.DataFrame) -> dict[str, Json]:
-    """What workers see of each task."""
+    """Collect what workers see of each task."""
     columns = [name for name in CONTENT if name in frame]
     found: dict[str, Json] = {}
     for row in frame[["task", *columns]].drop_duplicates("task").itertuples(index=False):

@@ -1,4 +1,4 @@
-"""Receipts: what was answered to requests that may be sent again."""
+"""Receipts: answers to requests that may be sent again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crowdwise.typing import Json
 
 
 class Receipts:
-    """The answers to keyed requests of one transaction, and to those that came before."""
+    """The answers to the keyed requests of one transaction, and to earlier ones."""
 
     def __init__(self, connection: Connection, keys: Iterable[str]) -> None:
         self.new: dict[str, tuple[str, Json]] = {}
@@ -24,7 +24,7 @@ class Receipts:
             self.old = {row.id: (row.request, json.loads(row.answer)) for row in rows}
 
     def find(self, key: str, request: str) -> Json | None:
-        """What was answered to this request, None if it is new."""
+        """Find the earlier answer to a request, None if the request is new."""
         known = self.old.get(key) or self.new.get(key)
         if known is None:
             return None
@@ -37,12 +37,12 @@ class Receipts:
         return known[1]
 
     def add(self, key: str, request: str, answer: Json) -> None:
-        """Remember an answer."""
+        """Add an answer."""
         if key:
             self.new[key] = (request, answer)
 
     def store(self, connection: Connection) -> None:
-        """Write the new ones."""
+        """Write the new receipts."""
         rows = [
             {"id": key, "request": request, "answer": json.dumps(answer)}
             for key, (request, answer) in self.new.items()

@@ -1,8 +1,8 @@
-"""The tables, and how older databases become like new ones.
+"""The tables, and the migrations of older databases.
 
-``event`` is all that ever happened, in order and without gaps; nothing in it is changed or
-removed. ``lease`` says who has which task in hand, ``receipt`` what was answered to requests that
-may be sent again.
+``event`` is everything that ever happened, in order and without gaps; its rows are never changed
+or removed. ``lease`` says which worker holds which task, ``receipt`` has the answers to requests
+that may be sent again.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ EVENT = Table(
     "event",
     METADATA,
     Column("seq", BIG, primary_key=True, autoincrement=False),
-    Column("at", Float, nullable=False),  # seconds since 1970, by the clock of the service
+    Column("at", Float, nullable=False),  # seconds since 1970, by the service's clock
     Column("kind", String(20), nullable=False),
     Column("actor", NAME, nullable=False),  # who did it
-    Column("task", NAME, nullable=False),  # "" where it is about none, as the next two
+    Column("task", NAME, nullable=False),  # "" if it has none, like the next two
     Column("worker", NAME, nullable=False),
     Column("label", NAME, nullable=False),
-    Column("turn", Integer, nullable=False),  # the how-manieth of its kind about this
+    Column("turn", Integer, nullable=False),  # 0 for the first such event about this, then 1, …
     Column("body", Text, nullable=False),  # JSON, "" for none
     UniqueConstraint("kind", "task", "worker", "turn", name="event_once"),
 )
 LEASE = Table(
     "lease",
     METADATA,
-    Column("id", BIG, primary_key=True),  # never used again
+    Column("id", BIG, primary_key=True),  # never reused
     Column("task", NAME, nullable=False),
     Column("worker", NAME, nullable=False),
     Column("seconds", Float, nullable=False),
@@ -56,31 +56,31 @@ LEASE = Table(
 RECEIPT = Table(
     "receipt",
     METADATA,
-    Column("id", String(64), primary_key=True),  # digest of who sent which key
-    Column("request", String(64), nullable=False),  # digest of what was asked
+    Column("id", String(64), primary_key=True),  # digest of the sender and the key
+    Column("request", String(64), nullable=False),  # digest of the request
     Column("answer", Text, nullable=False),  # JSON
 )
 VERSION = Table("crowdwise_schema", METADATA, Column("version", Integer, primary_key=True))
 
 
 def create_tables(connection: Connection) -> None:
-    """Version 1: the tables as they were at first."""
+    """Create version 1 of the tables."""
     METADATA.create_all(connection)
 
 
-# What each version changes, in order. A released one is never edited: changes are appended.
+# One migration per version, in order. Released ones are never edited, only followed by more.
 MIGRATIONS = (create_tables,)
 
 
 def migrate(connection: Connection) -> int:
-    """Bring the database up to date, within the caller's transaction; returns its version."""
+    """Bring the database up to date within the caller's transaction; returns its version."""
     version = find_version(connection)
     if version > len(MIGRATIONS):
         raise FormatError(
             explain(
-                f"The database has version {version} of the tables.",
+                f"The database has version {version} of our tables.",
                 expected=f"version {len(MIGRATIONS)} or older",
-                fix="install the version of crowdwise that it was last used with, or a newer one",
+                fix="install the version of crowdwise that last used it, or a newer one",
             )
         )
     for step in MIGRATIONS[version:]:
@@ -92,7 +92,7 @@ def migrate(connection: Connection) -> int:
 
 
 def find_version(connection: Connection) -> int:
-    """Which version of the tables the database has, 0 for none."""
+    """Return the version of the tables in the database, 0 if there are none."""
     if not inspect(connection).has_table(VERSION.name):
         return 0
     return int(connection.execute(select(VERSION.c.version)).scalar() or 0)

@@ -1,4 +1,4 @@
-"""The service as a whole: database, board, desk and observer."""
+"""The whole service: database, board, desk and observer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Service:
     Parameters
     ----------
     address : str
-        Where the events are kept: ``sqlite:///file.db`` or ``postgresql://user@host/name``.
+        Where events are stored: ``sqlite:///file.db`` or ``postgresql://user@host/name``.
 
     Examples
     --------
@@ -45,15 +45,15 @@ class Service:
         self.observer.notice()
 
     def submit(self, action: Action, receipt: str = "") -> Future[Answer]:
-        """Ask for an action, without waiting for it."""
+        """Queue an action without waiting for it."""
         return self.desk.submit(action, receipt)
 
     def ask(self, action: Action, receipt: str = "") -> Answer:
-        """Do an action; what is returned has been stored."""
+        """Do an action and return its answer, which is stored by then."""
         return self.submit(action, receipt).result()
 
     def close(self) -> None:
-        """Finish what was asked for, and give back the database."""
+        """Finish the queued actions and close the database."""
         self.desk.close()
         self.observer.close()
         self.database.close()

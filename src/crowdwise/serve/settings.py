@@ -1,4 +1,4 @@
-"""What a project asks for, and how the service behaves."""
+"""Settings of a project and of the service."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class Settings:
     Attributes
     ----------
     classes : tuple of str
-        The labels that workers choose from.
+        The classes that workers choose from.
     title, instructions : str
-        What workers read.
+        Texts shown to workers.
     target : float
-        Share of labels that should be right; tasks that are done are not offered.
+        Share of labels that should be right; tasks that are done are not offered again.
     min_labels, max_labels : int
-        Labels that every task gets at least, and at most.
+        Minimum and maximum number of labels per task.
     cost : float
-        What a label costs.
+        Cost of a label.
     lease : float
-        Seconds that a task stays with a worker before others may get it.
+        Seconds that a worker keeps a task before others may get it.
     checks : float
-        Share of tasks with a known truth among those that a worker gets.
+        Share of a worker's tasks that have a known truth.
     """
 
     classes: tuple[str, ...] = ()
@@ -56,12 +56,12 @@ class Settings:
                 )
 
     def to_body(self) -> Json:
-        """As the body of an event."""
+        """Return the body of an event."""
         return asdict(self) | {"classes": list(self.classes)}
 
     @classmethod
     def from_body(cls, body: Json) -> Settings:
-        """From the body of an event; what later versions have added is left out."""
+        """Read settings from the body of an event; unknown ones of later versions are ignored."""
         known = {field.name for field in fields(cls)}
         values = {name: value for name, value in body.items() if name in known}
         return cls(**values | {"classes": tuple(values.get("classes", ()))})

@@ -1,4 +1,4 @@
-"""Starting the service: what is refused, what is said, and the server itself."""
+"""Starting the service: initial content, checks, and the server itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crowdwise.serve.service import Service
 from crowdwise.typing import Json
 
 MOST_CONNECTIONS = 500
-SWITCH = 0.0005  # seconds that the live model may keep requests waiting, instead of 0.005
+SWITCH = 0.0005  # seconds that the live model may delay requests, instead of 0.005
 ACTOR = "command line"
 
 
@@ -36,10 +36,10 @@ class Address:
 
 
 def prepare(service: Service, start: Start, changes: Json) -> str:
-    """Store what the project begins with, and what is to change; returns what there is now."""
+    """Store the initial content and changed settings; returns a summary of the project."""
     settings = service.board.settings
     named = (*settings.classes, *changes.pop("classes", ()), *start.classes)
-    classes = tuple(dict.fromkeys(named))  # those that are there keep their places
+    classes = tuple(dict.fromkeys(named))  # existing ones keep their places
     service.ask(ChangeProject(ACTOR, replace(settings, **changes, classes=classes)))
     for action in start.to_actions():
         service.ask(action)
@@ -47,9 +47,9 @@ def prepare(service: Service, start: Start, changes: Json) -> str:
     if len(board.tasks) and len(board.classes) < 2:
         raise ParameterError(
             explain(
-                f"The project has {plural(len(board.classes), 'class', 'classes')} to label with.",
+                f"The project has {plural(len(board.classes), 'class', 'classes')}.",
                 expected="two classes or more",
-                fix="name them: --classes yes,no",
+                fix="name the classes, such as --classes yes,no",
             )
         )
     tasks, labels = plural(len(board.tasks), "task"), plural(len(board.task), "label")
@@ -57,18 +57,18 @@ def prepare(service: Service, start: Start, changes: Json) -> str:
 
 
 def issue_token(service: Service, name: str, role: Role) -> str:
-    """A new token, which is shown once."""
+    """Issue a token, which is shown only once."""
     return str(service.ask(IssueToken(ACTOR, name, role))["token"])
 
 
 def refuse_open_doors(service: Service, host: str) -> None:
-    """Refuse to listen beyond this machine without tokens."""
+    """Refuse to listen on other than loopback addresses without tokens."""
     if not is_loopback(host) and not service.board.keys:
         raise ParameterError(
             explain(
                 f"--host {host} can be reached from other machines, and there are no tokens.",
-                expected="tokens, or an address of this machine alone",
-                fix="make one first: crowdwise serve --token NAME:admin",
+                expected="tokens, or an address that only this machine can reach",
+                fix="issue a token first: crowdwise serve --token NAME:admin",
             )
         )
 
@@ -76,10 +76,10 @@ def refuse_open_doors(service: Service, host: str) -> None:
 def serve(
     service: Service, address: Address, images: Path | None, ready: Callable[[str], None]
 ) -> None:
-    """Listen until interrupted; ``ready`` gets the address once it is answered."""
+    """Listen until interrupted; ``ready`` gets the address once the server is up."""
     refuse_open_doors(service, address.host)
     sys.setswitchinterval(SWITCH)
-    gc.freeze()  # what was loaded stays; to look through it again and again stops everything
+    gc.freeze()  # what is loaded now stays; scanning it again and again would cause pauses
     app = create_app(service, images, may_be_open=is_loopback(address.host))
     config = uvicorn.Config(
         app,
@@ -97,7 +97,7 @@ def serve(
 
 
 class Announcing(uvicorn.Server):
-    """A server that says where it listens."""
+    """A server that announces its address."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""Where things stand, as plain values: for the routes of leads, and for the dashboard."""
+"""The state of a project as plain values, for the routes of leads and the dashboard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crowdwise.typing import Floats, Json
 
 
 def summarize(service: Service) -> Json:
-    """The whole project in a few numbers."""
+    """Summarize the whole project."""
     board, plan = service.board, service.observer.plan
     with board.lock:
         counts, settings = board.counts.view.copy(), board.settings
@@ -39,12 +39,12 @@ def summarize(service: Service) -> Json:
 
 
 def known(value: float) -> float | None:
-    """A number, None where there is none."""
+    """Return a number, or None for NaN."""
     return None if np.isnan(value) else value
 
 
 def task_frame(service: Service) -> pd.DataFrame:
-    """Every task: its labels so far, the model's label, and whether it is done."""
+    """List every task: its labels so far, the model's label, and whether it is done."""
     board, standing = service.board, service.observer.standing
     with board.lock:
         names, counts = list(board.tasks.list), board.counts.view.copy()
@@ -66,14 +66,14 @@ def task_frame(service: Service) -> pd.DataFrame:
 
 
 def fill(values: Floats, n: int) -> Floats:
-    """Values of the first tasks, 0 for those that have come since."""
+    """Extend values to ``n`` tasks, with 0 for those that have been added since."""
     found = np.zeros(n)
     found[: len(values)] = values[:n]
     return found
 
 
 def worker_frame(service: Service) -> pd.DataFrame:
-    """Every worker: labels, skill by the live model, and cost."""
+    """List every worker: labels, skill by the live model, and cost."""
     board, standing = service.board, service.observer.standing
     with board.lock:
         names, cost = list(board.workers.list), board.settings.cost
@@ -85,7 +85,7 @@ def worker_frame(service: Service) -> pd.DataFrame:
 
 
 def show_task(service: Service, number: int) -> Json:
-    """One task with all its labels."""
+    """Describe one task with all its labels."""
     board, standing = service.board, service.observer.standing
     with board.lock:
         classes = board.settings.classes
@@ -103,7 +103,7 @@ def show_task(service: Service, number: int) -> Json:
 
 
 def show_model(service: Service) -> Json:
-    """The live model: how each worker labels tasks of each class."""
+    """Describe the live model: how each worker labels tasks of each class."""
     board, standing = service.board, service.observer.standing
     with board.lock:
         names, classes = list(board.workers.list), list(board.settings.classes)
@@ -123,7 +123,7 @@ def show_model(service: Service) -> Json:
 
 
 def to_records(frame: pd.DataFrame) -> list[Json]:
-    """Rows as plain values, None for what is missing."""
+    """Convert rows to plain values, with None for missing ones."""
     columns = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in frame}
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -1,4 +1,4 @@
-"""Routes for workers: the next task, labels, and what they have done themselves."""
+"""Routes for workers: the next task, labels, and their own work so far."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IdempotencyKey = Annotated[
 async def ask(
     request: Request, action: Action, caller: Caller | None = None, key: str | None = None
 ) -> Answer:
-    """Do an action at the desk; the same key of the same caller is done once."""
+    """Do an action at the desk; one with the same key of the same caller is done once."""
     service: Service = request.app.state.service
     receipt = ""
     if key and caller is not None:
@@ -38,7 +38,7 @@ async def ask(
 
 @router.get("/project")
 async def show_project(request: Request, caller: Worker) -> Json:
-    """What the project asks for, and who you are."""
+    """Show the project's settings and who you are."""
     service: Service = request.app.state.service
     settings = service.board.settings
     return {
@@ -53,7 +53,7 @@ async def show_project(request: Request, caller: Worker) -> Json:
 
 @router.post("/next")
 async def take_next_task(request: Request, body: WorkerBody, caller: Worker) -> Answer:
-    """The task to label next. It is yours for a while; asking again gives the same one."""
+    """Get the next task to label. It is yours for a while; asking again returns the same one."""
     return await ask(request, TakeTask(caller.acting_as(body.worker)))
 
 
@@ -61,7 +61,7 @@ async def take_next_task(request: Request, body: WorkerBody, caller: Worker) -> 
 async def add_label(
     request: Request, body: LabelBody, caller: Worker, idempotency_key: IdempotencyKey = None
 ) -> Answer:
-    """Store one label. It may be sent again: what is there is not stored twice."""
+    """Store one label. It may be sent again and is stored only once."""
     row = (body.task, caller.acting_as(body.worker), body.label)
     action = AddLabels(caller.name, [row], offered_only=caller.role < Role.LEAD)
     return await ask(request, action, caller, idempotency_key)
@@ -71,7 +71,7 @@ async def add_label(
 async def add_labels(
     request: Request, body: LabelsBody, caller: Worker, idempotency_key: IdempotencyKey = None
 ) -> Answer:
-    """Store many labels, all or none of them."""
+    """Store many labels, either all or none."""
     rows = [(one.task, caller.acting_as(one.worker), one.label) for one in body.labels]
     action = AddLabels(caller.name, rows, offered_only=caller.role < Role.LEAD)
     return await ask(request, action, caller, idempotency_key)
@@ -79,20 +79,20 @@ async def add_labels(
 
 @router.post("/skip")
 async def skip_task(request: Request, body: TaskBody, caller: Worker) -> Answer:
-    """Leave a task to others."""
+    """Skip a task, which is left to others."""
     return await ask(request, SkipTask(caller.acting_as(body.worker), body.task))
 
 
 @router.post("/withdraw")
 async def withdraw_label(request: Request, body: TaskBody, caller: Worker) -> Answer:
-    """Take a label back. It stays in the log, and no longer counts."""
+    """Withdraw a label. It stays in the log but no longer counts."""
     worker = caller.acting_as(body.worker)
     return await ask(request, WithdrawLabel(caller.name, worker, body.task))
 
 
 @router.get("/me")
 async def show_own_labels(request: Request, caller: Worker, worker: str | None = None) -> Answer:
-    """What you have labeled yourself, the last first."""
+    """List your own labels, the latest first."""
     service: Service = request.app.state.service
     board, name = service.board, caller.acting_as(worker)
     with board.lock:
@@ -106,7 +106,7 @@ async def show_own_labels(request: Request, caller: Worker, worker: str | None =
 async def show_image(
     request: Request, task: str, caller: Worker, worker: str | None = None
 ) -> Response:
-    """The picture of a task that you were given."""
+    """Show the picture of a task that you were given."""
     service: Service = request.app.state.service
     board, name = service.board, caller.acting_as(worker)
     images: ImageFolder = request.app.state.images

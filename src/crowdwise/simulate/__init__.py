@@ -1,4 +1,4 @@
-"""Crowds with known truth: workers of many kinds, sets of papers, stand-ins, a classroom."""
+"""Crowds with known truth: many kinds of workers, sets from papers, stand-ins, a classroom."""
 
 from crowdwise.inference.simplex import one_coin_confusion
 from crowdwise.simulate.behavior import Behavior

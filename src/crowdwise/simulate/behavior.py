@@ -1,4 +1,4 @@
-"""How all workers of a crowd behave, as arrays with one row per worker."""
+"""The behavior of a crowd's workers, as arrays with one row per worker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,19 +19,19 @@ class Behavior:
     Attributes
     ----------
     kinds : ndarray of shape (n_workers,)
-        What each worker is, such as ``spammer``.
+        The kind of each worker, such as ``spammer``.
     first, last : ndarray of shape (n_workers, n_classes, n_classes)
-        P(label | truth) on a worker's first and last annotation; worker, truth, label.
+        P(label | truth) at a worker's first and last annotation; worker, truth, label.
     heeds_difficulty : ndarray of shape (n_workers,)
-        Whether a hard task brings a worker closer to chance.
+        Whether hard tasks move a worker closer to chance.
     leader, copying : ndarray of shape (n_workers,)
-        Whom a worker copies (-1: nobody), and how often.
+        The worker that each one copies (-1: nobody), and how often.
     abstention : ndarray of shape (n_workers, n_classes)
-        How likely a worker is to skip a task of a class.
+        Probability that a worker skips a task of each class.
     activity : ndarray of shape (n_workers,)
         How often a worker is drawn for a task.
     on_tasks : dict from worker to ndarray of shape (n_tasks, n_classes)
-        P(label) of those who look at the task itself, such as models.
+        P(label) of workers who look at the task itself, such as models.
     """
 
     kinds: Array
@@ -46,13 +46,13 @@ class Behavior:
 
     @classmethod
     def of_confusion(cls, confusion: ArrayLike, kinds: ArrayLike = "confused") -> Self:
-        """Workers who are nothing but their confusion matrices."""
+        """Make workers who are described fully by their confusion matrices."""
         table = np.asarray(confusion, dtype=np.float64)
         square = table.ndim == 3 and table.shape[1] == table.shape[2]
         if not square or not is_distribution(table):
             raise ParameterError(
                 explain(
-                    f"The confusion of shape {table.shape} does not hold P(label | truth).",
+                    f"The confusion of shape {table.shape} is not P(label | truth).",
                     expected="the shape (worker, truth, label), and rows that sum to 1",
                     fix="divide each row by its sum",
                 )
@@ -74,7 +74,7 @@ class Behavior:
     def of_workers(
         cls, workers: Sequence[Worker], prior: Floats, rng: np.random.RandomState
     ) -> Self:
-        """Draw what is left open about these workers, and stack them."""
+        """Draw what these workers leave open, and stack them."""
         check_workers(workers)
         ends = np.array([worker.draw(prior, rng) for worker in workers])
         copies = np.array([worker.copies() for worker in workers])
@@ -98,7 +98,7 @@ class Behavior:
     def confusion(self) -> Floats:
         """P(label | truth) at difficulty one, averaged over a worker's annotations.
 
-        For one who copies: of the labels that result, the leader's among its own.
+        For a copying worker, of the resulting labels, copied ones included.
         """
         own = (self.first + self.last) / 2
         share = self.copying[:, None, None]
@@ -107,11 +107,11 @@ class Behavior:
     def chances(
         self, worker: Ints, task: Ints, truth: Ints, progress: ArrayLike, difficulty: Floats
     ) -> Floats:
-        """P(label) of each annotation, before any copying; (annotation, label).
+        """Return P(label) of each annotation, before any copying; (annotation, label).
 
-        ``truth`` and ``difficulty`` are those of all tasks; ``progress`` goes from 0 on a
-        worker's first annotation to 1 on the last. Difficulty ``d`` divides all log-odds
-        by ``d``; with two classes this is GLAD's law.
+        ``truth`` and ``difficulty`` are those of all tasks; ``progress`` goes from 0 at a
+        worker's first annotation to 1 at the last. Difficulty ``d`` divides all log-odds by
+        ``d``; with two classes this is GLAD's law.
         """
         first, last = self.first[worker, truth[task]], self.last[worker, truth[task]]
         rows: Floats = first + np.asarray(progress)[..., None] * (last - first)
@@ -122,13 +122,13 @@ class Behavior:
         return rows
 
     def stays(self, worker: Ints, truth: Ints, difficulty: Floats) -> Floats:
-        """How likely each assigned annotation is to be given at all."""
+        """Return the probability that each assigned annotation is given at all."""
         stay: Floats = (1 - self.abstention[worker, truth]) ** difficulty
         return stay
 
 
 def temper(rows: Floats, strength: Floats) -> Floats:
-    """Probabilities whose log-odds are ``strength`` times those of ``rows``."""
+    """Return probabilities whose log-odds are ``strength`` times those of ``rows``."""
     with np.errstate(divide="ignore"):
         log_odds = np.log(rows) - np.log(rows.max(axis=1, keepdims=True))
     power = np.exp(strength[:, None] * log_odds)
@@ -137,13 +137,13 @@ def temper(rows: Floats, strength: Floats) -> Floats:
 
 
 def check_abstention(share: ArrayLike, n_classes: int) -> Floats:
-    """One probability for every class, from one for all or one for each."""
+    """Return one probability per class, from one for all or one for each."""
     shares = np.asarray(share, dtype=np.float64)
     if shares.shape not in {(), (n_classes,)} or not ((shares >= 0) & (shares <= 1)).all():
         raise ParameterError(
             explain(
-                f"abstention={share!r} does not fit.",
-                expected=f"a number from 0 to 1, or {n_classes} of them, one for each class",
+                f"abstention={share!r} cannot be used.",
+                expected=f"a number from 0 to 1, or {n_classes} of them, one per class",
                 fix="give abstention=0.1",
             )
         )
@@ -151,7 +151,7 @@ def check_abstention(share: ArrayLike, n_classes: int) -> Floats:
 
 
 def check_workers(workers: Sequence[Worker]) -> None:
-    """Refuse a crowd that is empty, holds other things than workers, or has invalid leaders."""
+    """Refuse a crowd that is empty, contains anything but workers, or has invalid leaders."""
     others = [worker for worker in workers if not isinstance(worker, Worker)]
     if others or not workers:
         raise ParameterError(
@@ -159,7 +159,7 @@ def check_workers(workers: Sequence[Worker]) -> None:
                 "Not all of the workers are a Worker." if others else "There are no workers.",
                 first=repr(others[0]) if others else "",
                 expected="a list of workers, such as 5 * [OneCoinWorker(0.8)]",
-                fix="wrap each in a class of crowdwise.simulate",
+                fix="make each with a class of crowdwise.simulate",
             )
         )
     leaders = [worker.copies()[0] for worker in workers]

@@ -1,4 +1,4 @@
-"""Every simulated set by its name, and sets of any workers."""
+"""All simulated sets by name, and sets labeled by any workers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ def make(name: str, *, random_state: RandomState = None) -> Crowd:
     name : str
         ``classroom``; ``syn1`` or ``syn2`` of :func:`neucrowd`; or a :func:`stand_in`.
     random_state : int or RandomState, optional
-        The seed.
+        Random seed.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def make(name: str, *, random_state: RandomState = None) -> Crowd:
             explain(
                 f"There is no simulated set {name!r}.",
                 expected=", ".join(SETS),
-                fix="name one of these",
+                fix="choose one of these",
             )
         )
     return SETS[name](random_state=random_state)
@@ -65,12 +65,12 @@ def simulate_dataset(
     random_state: RandomState = None,
     **options: Unpack[LabelOptions],
 ) -> Crowd:
-    """Draw a set labeled by these workers, with features, in the same form.
+    """Draw a set labeled by these workers, with features, in the same form as ``make``.
 
     Parameters
     ----------
     workers : list of Worker
-        Who labels.
+        The workers who label.
     n_tasks : int, default=300
         Number of tasks.
     n_classes : int, default=2
@@ -80,11 +80,11 @@ def simulate_dataset(
     prior : array of shape (n_classes,), optional
         P(truth), uniform by default.
     separation : float, default=2
-        How far apart the features of two classes are; see :func:`class_features`.
+        Distance between the features of two classes; see :func:`class_features`.
     difficulty : float, default=0
         Spread of difficulties, which the features explain; see :func:`margin_difficulty`.
     random_state : int or RandomState, optional
-        The seed.
+        Random seed.
     **options
         ``per_task``, ``activity``, ``abstention`` and ``soft_confidence`` of
         :func:`simulate_crowd`.

@@ -1,4 +1,4 @@
-"""A simulated classroom: clips of lessons, labeled by teachers of very different quality."""
+"""A simulated classroom: clips of lessons, labeled by teachers of varying quality."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from crowdwise.typing import Array, Floats, Ints, RandomState
 N_CLIPS = 300
 CLASSES = ("engaged", "listening", "off task")
 PRIOR = (0.6, 0.3, 0.1)
-# Feature: its mean for each class, its standard deviation, and the least and most it can be.
+# Feature: its mean in each class, its standard deviation, its minimum and its maximum.
 FEATURES: dict[str, tuple[tuple[float, float, float], float, float, float]] = {
     "pupil_talk_share": ((0.45, 0.15, 0.40), 0.12, 0.0, 1.0),
     "on_topic_words": ((0.80, 0.70, 0.35), 0.15, 0.0, 1.0),
@@ -34,7 +34,7 @@ FEATURES: dict[str, tuple[tuple[float, float, float], float, float, float]] = {
     "gaze_on_task": ((0.82, 0.76, 0.40), 0.12, 0.0, 1.0),
     "minutes_into_lesson": ((22.0, 22.0, 29.0), 11.0, 0.0, 45.0),
 }
-LENIENT = [[0.95, 0.04, 0.01], [0.50, 0.48, 0.02], [0.30, 0.50, 0.20]]  # sees engagement
+LENIENT = [[0.95, 0.04, 0.01], [0.50, 0.48, 0.02], [0.30, 0.50, 0.20]]  # sees too much engagement
 TEACHERS: tuple[Worker, ...] = (
     OneCoinWorker(0.93, activity=2.0),
     OneCoinWorker(0.88, activity=2.0),
@@ -47,26 +47,26 @@ TEACHERS: tuple[Worker, ...] = (
     Spammer("one label", label=0),
 )
 FIRST_DAY = np.datetime64("2024-09-02T08:00:00")
-SECONDS_BETWEEN = 20.0  # two labels, on average
+SECONDS_BETWEEN = 20.0  # mean time between two labels
 
 
 def classroom(*, random_state: RandomState = 0) -> Crowd:
     """Draw a small set for demonstrations: teachers say whether a class is engaged.
 
     300 clips with eight named features, each shown to five of nine teachers: four who are
-    more or less careful, a lenient one, one who tires, one who copies another, and two who
-    do not look. Most clips are ``engaged``, few ``off task``; those in between are hard.
+    fairly careful, a lenient one, one who tires, one who copies another, and two who do not
+    look. Most clips are ``engaged``, few ``off task``; those in between are hard.
 
     Parameters
     ----------
     random_state : int or RandomState, default=0
-        The seed.
+        Random seed.
 
     Returns
     -------
     crowdwise.datasets.Crowd
-        As ``load`` gives it, with the parts ``train`` and ``test``; annotations have times,
-        ``items`` says which lesson a clip is from, and ``extra["feature_names"]`` names the
+        In the form returned by ``load``, with the parts ``train`` and ``test``; annotations
+        have times, ``items`` names the lesson of each clip, and ``extra["feature_names"]`` the
         columns of ``X``.
 
     Examples
@@ -110,7 +110,7 @@ def classroom(*, random_state: RandomState = 0) -> Crowd:
 
 
 def draw_features(truth: Ints, rng: np.random.RandomState) -> Floats:
-    """Measurements of every clip, within their bounds and in few digits; (clip, feature)."""
+    """Draw measurements of every clip, within bounds and rounded; (clip, feature)."""
     mean = np.array([row[0] for row in FEATURES.values()]).T
     deviation, low, high = np.array([row[1:] for row in FEATURES.values()]).T
     drawn = mean[truth] + deviation * rng.standard_normal((len(truth), len(FEATURES)))

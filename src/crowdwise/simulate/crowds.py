@@ -1,4 +1,4 @@
-"""Crowds with known truth, drawn from workers whose behavior is known."""
+"""Crowds with known truth, drawn from workers with known behavior."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,21 +18,21 @@ from crowdwise.typing import Array, Floats, Ints, RandomState
 
 @dataclass(frozen=True, repr=False)
 class SimulatedCrowd:
-    """Annotations and all that they were drawn from."""
+    """Annotations with everything they were drawn from."""
 
     annotations: Annotations
     truth: Ints  # (task,): class number
     confusion: Floats  # (worker, truth, label), at difficulty one
-    kinds: Array | None = None  # (worker,): what each one is
+    kinds: Array | None = None  # (worker,): their kinds
     difficulty: Floats | None = None  # (task,): 1 is ordinary, more is harder
-    behavior: Behavior | None = None  # the rest of what there is to know about workers
+    behavior: Behavior | None = None  # the workers' behavior in full
 
     def __repr__(self) -> str:
         return str(self.annotations).replace("<Annotations:", "<SimulatedCrowd:")
 
 
 class LabelOptions(TypedDict, total=False):
-    """How tasks are given to workers; see :func:`simulate_crowd`."""
+    """How tasks are assigned to workers; see :func:`simulate_crowd`."""
 
     per_task: ArrayLike
     activity: ArrayLike | None
@@ -41,7 +41,7 @@ class LabelOptions(TypedDict, total=False):
 
 
 class CrowdOptions(LabelOptions, total=False):
-    """Who the workers are, too; see :func:`simulate_crowd`."""
+    """Which workers there are, too; see :func:`simulate_crowd`."""
 
     n_workers: int
     n_classes: int
@@ -68,27 +68,27 @@ def simulate_crowd(
     soft_confidence: float | None = None,
     random_state: RandomState = None,
 ) -> SimulatedCrowd:
-    """Draw a crowd: like a real one, or of given workers.
+    """Draw a crowd: a realistic one, or one of given workers.
 
     By default a few workers do most of the work (a power law), their accuracy is uniform
     between the bounds, their errors lean toward one other class, and some label at random.
-    Every annotation has a ``time``: its place in the order in which all were given.
+    Every annotation has a ``time``: its position in the order in which all were given.
 
     Parameters
     ----------
     n_tasks, n_classes : int
-        How many there are.
+        Numbers of tasks and classes.
     n_workers, accuracy, spammers
-        Of the default crowd: how many, the bounds, and the share that labels at random.
+        For the default crowd: number of workers, bounds of their accuracy, share of spammers.
     per_task : int or array of shape (n_tasks,)
-        How many workers are drawn for a task; all of them at most.
+        How many workers label a task; at most all of them.
     workers : list of Worker, optional
-        Who labels, instead of the default crowd: :class:`OneCoinWorker`,
+        The workers who label, instead of the default crowd: :class:`OneCoinWorker`,
         :class:`DirichletWorker`, :class:`Spammer` and others, in any mix.
     prior : array of shape (n_classes,), optional
         P(truth), uniform by default.
     truth : array of shape (n_tasks,), optional
-        Class numbers of tasks, instead of drawing them.
+        Class numbers of the tasks; drawn by default.
     activity : float or array of shape (n_workers,), optional
         How often each worker is drawn; a number is the exponent of a power law. Default:
         0.8 for the default crowd, else each worker's own.
@@ -96,14 +96,14 @@ def simulate_crowd(
         How hard each task is: log-odds of labels are divided by it, so 1 is ordinary and a
         large value makes everybody guess. A number is the spread of its logarithm.
     abstention : float or array of shape (n_classes,), optional
-        How likely any worker is to skip a task, or one value for each true class: labels are
-        then missing because of what they would have been. More likely on hard tasks. Default:
-        each worker's own.
+        Probability that any worker skips a task, or one for each true class: labels are then
+        missing because of what they would have been. It is higher on hard tasks. Default: each
+        worker's own.
     soft_confidence : float, optional
-        From 0.5 to 1: adds soft labels, which put this much on the label that was given and
-        the rest on what the worker might have answered.
+        From 0.5 to 1: adds soft labels, with this much on the label that was given and the rest
+        on what the worker might have answered.
     random_state : int or RandomState, optional
-        The seed.
+        Random seed.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def confused_crowd(
     activity : array of shape (n_workers,), optional
         How often each worker is drawn, equally by default.
     random_state : int or RandomState, optional
-        The seed.
+        Random seed.
 
     Examples
     --------
@@ -179,9 +179,9 @@ def label_by_crowd(
     activity: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> Annotations:
-    """Draw labels of tasks whose truth is known, by workers with known confusion matrices.
+    """Draw labels of tasks with known truth, by workers with known confusion matrices.
 
-    The parameters are those of :func:`confused_crowd`; ``truth`` holds class numbers.
+    The parameters are those of :func:`confused_crowd`; ``truth`` has class numbers.
     """
     rng = check_random_state(random_state)
     behavior = override(Behavior.of_confusion(confusion), activity, None, rng)
@@ -197,7 +197,7 @@ def draw_realistic(
     spammers: float,
     rng: np.random.RandomState,
 ) -> Behavior:
-    """Draw workers of uneven skill whose errors lean to one class, some of them spammers."""
+    """Draw workers of varying skill whose errors lean to one class, some of them spammers."""
     skill = rng.uniform(*accuracy, size=n_workers)
     lean = rng.dirichlet(np.full(n_classes, 0.5), size=(n_workers, n_classes))
     lean[:, np.arange(n_classes), np.arange(n_classes)] = 0.0
@@ -217,7 +217,7 @@ def override(
     abstention: ArrayLike | None,
     rng: np.random.RandomState,
 ) -> Behavior:
-    """Replace the activity and abstention of all workers, where they are given."""
+    """Replace the activity and abstention of all workers, if given."""
     n_workers, n_classes = behavior.abstention.shape
     if activity is not None:
         given = np.asarray(activity, dtype=np.float64)
@@ -232,7 +232,7 @@ def override(
 def draw_difficulty(
     difficulty: ArrayLike | None, n_tasks: int, rng: np.random.RandomState
 ) -> Floats:
-    """Difficulty of each task: 1 by default, as given, or log-normal with the given spread."""
+    """Return difficulty by task: 1 by default, as given, or log-normal with this spread."""
     if difficulty is None:
         return np.ones(n_tasks)
     given = np.asarray(difficulty, dtype=np.float64)
@@ -240,7 +240,7 @@ def draw_difficulty(
     if hard.shape != (n_tasks,) or not ((hard > 0) & np.isfinite(hard)).all() or (given < 0).any():
         raise ParameterError(
             explain(
-                f"The difficulty, of shape {given.shape}, does not fit {n_tasks:,} tasks.",
+                f"The difficulty, of shape {given.shape}, does not match {n_tasks:,} tasks.",
                 expected="a spread of 0 or more, or one finite number above 0 for each task",
                 fix="give one number for all tasks",
             )
@@ -249,7 +249,7 @@ def draw_difficulty(
 
 
 def check_prior(prior: ArrayLike | None, n_classes: int) -> Floats:
-    """P(truth), uniform by default."""
+    """Check P(truth), uniform by default."""
     if n_classes < 2:
         raise ParameterError(
             f"n_classes={n_classes}.\n  expected: 2 or more\n  fix:      give n_classes=2"
@@ -260,14 +260,14 @@ def check_prior(prior: ArrayLike | None, n_classes: int) -> Floats:
             explain(
                 f"prior={prior!r} is not a distribution over the classes.",
                 expected=f"{n_classes} numbers of 0 or more that sum to 1",
-                fix="give n_classes=2",
+                fix="give one number per class, or leave prior out",
             )
         )
     return shares
 
 
 def check_truth(truth: ArrayLike, n_classes: int) -> Ints:
-    """Class numbers of at least one task."""
+    """Check class numbers of at least one task."""
     codes = np.asarray(truth)
     whole = codes.ndim == 1 and codes.dtype.kind in "iu" and codes.size > 0
     if not whole or codes.min() < 0 or codes.max() >= n_classes:
@@ -275,7 +275,7 @@ def check_truth(truth: ArrayLike, n_classes: int) -> Ints:
             explain(
                 f"The truth has shape {codes.shape} and type {codes.dtype}.",
                 expected=f"at least one task, and class numbers from 0 to {n_classes - 1}",
-                fix="give n_classes=2",
+                fix="number the classes from 0",
             )
         )
     return codes

@@ -1,4 +1,4 @@
-"""Features that separate the classes of tasks, and how hard they make a task."""
+"""Features that separate the classes, and the difficulty of tasks that follows from them."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ def class_features(
     noise: float = 0.5,
     random_state: RandomState = None,
 ) -> Floats:
-    """Draw features of tasks whose truth is known, shape (n_tasks, n_features).
+    """Draw features of tasks with known truth, shape (n_tasks, n_features).
 
     A few hidden factors, normal around a center for each class, are mixed into many
     features, so that these are correlated like measured ones.
@@ -28,21 +28,21 @@ def class_features(
     truth : array of shape (n_tasks,)
         Class numbers.
     n_features : int, default=10
-        How many features.
+        Number of features.
     separation : float, default=2
         Distance between the centers of two classes, in standard deviations of the factors:
         0 carries no information, and the best classifier of two equally frequent classes is
         right with probability Phi(separation / 2) before ``noise``.
     bend : float, default=0
-        Splits each class into two clusters, this far to both sides of its center: a part of
-        the class that no linear classifier sees.
+        Splits each class into two clusters, this far to either side of its center, which
+        linear classifiers cannot use.
     n_factors : int, optional
-        How many factors, twice the number of classes or more; by default that, and 10 at
-        least.
+        Number of factors, at least twice the number of classes; by default that, but no fewer
+        than 10.
     noise : float, default=0.5
         Standard deviation of each feature's own noise.
     random_state : int or RandomState, optional
-        The seed.
+        Random seed.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def class_features(
     if n_features < 1 or n_factors < 2 * n_classes:
         raise ParameterError(
             explain(
-                f"n_features={n_features} and n_factors={n_factors} do not fit.",
+                f"n_features={n_features} and n_factors={n_factors} do not fit together.",
                 expected=f"1 or more features, {2 * n_classes} or more factors",
                 fix="give more features or factors",
             )
@@ -70,10 +70,10 @@ def class_features(
 
 
 def margin_difficulty(X: ArrayLike, truth: ArrayLike, *, spread: float = 0.5) -> Floats:
-    """Difficulty of tasks that their features explain, shape (n_tasks,).
+    """Return difficulties of tasks that follow from their features, shape (n_tasks,).
 
-    A task is hard when it is not much closer to the center of its own class than to the next
-    one. Its logarithm has mean 0 and standard deviation ``spread``.
+    A task is hard if it is not much closer to the center of its own class than to the next
+    one. The logarithm has mean 0 and standard deviation ``spread``.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def margin_difficulty(X: ArrayLike, truth: ArrayLike, *, spread: float = 0.5) ->
     if spread < 0:
         raise ParameterError(
             f"The spread of difficulties is {spread}.\n  expected: 0 or more"
-            "\n  fix:      give 0 for tasks that are alike"
+            "\n  fix:      give 0 for equally hard tasks"
         )
     if len(classes) < 2:
         raise ParameterError(
@@ -99,7 +99,7 @@ def margin_difficulty(X: ArrayLike, truth: ArrayLike, *, spread: float = 0.5) ->
 
 
 def center_distances(X: Floats, number: Ints) -> tuple[Floats, Floats]:
-    """How far each task is from the center of its class, and from the next center."""
+    """Return each task's distance to the center of its class, and to the next center."""
     count = np.bincount(number)
     centers = np.zeros((len(count), X.shape[1]))
     np.add.at(centers, number, X)

@@ -20,13 +20,13 @@ NAMES = ("votes.csv", "truth.csv", "features.csv", "features.npz", "workers.csv"
 def write_set(
     dataset: Crowd, folder: str | Path, *, npz: bool = False, replace: bool = False
 ) -> list[Path]:
-    """Write a set into a folder; return the paths of its files.
+    """Write a set into a folder; returns the paths of its files.
 
-    ``votes.csv`` holds the annotations, ``truth.csv`` a label for every task,
-    ``features.csv`` a column for every feature (``features.npz``: the arrays ``X`` and
-    ``ids``), ``workers.csv`` what the workers are, ``split.csv`` the part of every task.
-    Files of these names, and others that would be read with them, are an error if they exist
-    already, unless ``replace`` is true: it replaces those of these names, and leaves the others.
+    ``votes.csv`` has the annotations, ``truth.csv`` a label for every task, ``features.csv`` a
+    column for every feature (``features.npz``: the arrays ``X`` and ``ids``), ``workers.csv`` the
+    workers' kinds, ``split.csv`` the part of every task. If files of these names, or others that
+    would be read with them, exist already, it is an error unless ``replace`` is true: then files
+    of these names are replaced and all others kept.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def write_set(
     make_folder(home)
     with replace_files(home) as beside:
         written = write_files(dataset, beside, npz=npz)
-    for path in old:  # what the new set does not have would be mistaken for a part of it
+    for path in old:  # leftovers would be taken for parts of the new set
         if path.name not in written:
             path.unlink()
     if old:
@@ -59,7 +59,7 @@ def write_set(
 
 
 def _list_others(folder: Path) -> list[Path]:
-    """Files that would be taken for a part of a set in this folder."""
+    """List files in this folder that would be taken for a part of a set."""
     if not folder.is_dir():
         return []
     votes = folder / "votes.csv"
@@ -67,7 +67,7 @@ def _list_others(folder: Path) -> list[Path]:
 
 
 def write_files(dataset: Crowd, folder: Path, *, npz: bool) -> list[str]:
-    """Write the files of a set; return their names."""
+    """Write the files of a set; returns their names."""
     tables = collect_tables(dataset)
     write_annotations(folder / "votes.csv", dataset.annotations)
     for name, table in tables.items():
@@ -80,7 +80,7 @@ def write_files(dataset: Crowd, folder: Path, *, npz: bool) -> list[str]:
 
 
 def collect_tables(dataset: Crowd) -> dict[str, pd.DataFrame]:
-    """All tables but the annotations, by the names of their files."""
+    """Collect all tables except the annotations, by file name."""
     X = np.asarray(dataset.X)
     names = dataset.extra.get("feature_names") or [f"x_{k}" for k in range(X.shape[1])]
     features = pd.DataFrame(X, columns=names)
@@ -101,7 +101,7 @@ def collect_tables(dataset: Crowd) -> dict[str, pd.DataFrame]:
 
 
 def write_arrays(path: Path, dataset: Crowd) -> None:
-    """The features as the arrays ``X`` and ``ids``."""
+    """Write the features as the arrays ``X`` and ``ids``."""
     with replace_file(path, binary=True) as file:
         np.savez_compressed(
             file, X=np.asarray(dataset.X), ids=np.asarray(dataset.X_tasks).astype(str)
@@ -109,7 +109,7 @@ def write_arrays(path: Path, dataset: Crowd) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those around it, unless it is there."""
+    """Make a folder and its parents, unless they exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

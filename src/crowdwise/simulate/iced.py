@@ -16,16 +16,16 @@ from crowdwise.simulate.crowds import label_by_crowd
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
 Choice = TypeVar("Choice")
-TOLERANCE = 0.02  # how far from the published figures those of a crowd may be
+TOLERANCE = 0.02  # allowed distance from the published figures
 MOST_DRAWS = 20_000
 
 
 @dataclass(frozen=True)
 class Population:
-    """What workers are drawn from, and what is known of the crowd that they make."""
+    """A distribution of workers, and known figures of the crowd they make."""
 
-    accuracy: tuple[float, float]  # range of their accuracies for either class
-    shape: float = 1.0  # of the beta distribution in it: 1 is uniform, below 1 favors the ends
+    accuracy: tuple[float, float]  # range of accuracy on each class
+    shape: float = 1.0  # of the beta distribution in that range: 1 is uniform, less favors the ends
     below_chance: float = 0.0  # share of workers with accuracies from 0.1 to 0.5 instead
     agreed: float | None = None  # share of tasks with at most two dissenting labels
     majority: float | None = None  # balanced accuracy of majority votes
@@ -33,7 +33,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a set comes from, and what the paper says about it."""
+    """The source of a set, and what the paper says about it."""
 
     dataset: str
     majority: int
@@ -42,9 +42,9 @@ class Source:
     workers: Population
 
 
-# Shares of agreed tasks are those of the paper's Table 3. On USPS they leave open whether
+# Shares of agreed tasks are those of the paper's Table 3. On USPS they do not determine whether
 # majority votes are any good; the test accuracy of a regression on them (Table 2) is close to
-# the balanced accuracy of the votes. Good votes without agreement need workers far apart.
+# the balanced accuracy of the votes. Good votes without agreement need very different workers.
 SOURCES = {
     "usps": Source("usps", 6, 0, 9, Population((0.0, 1.0), 0.5, agreed=103 / 734, majority=0.8494)),
     "gsad": Source("gsad", 2, 5, 11, Population((0.4, 0.9), agreed=507 / 2575)),
@@ -61,14 +61,14 @@ DIFFICULTIES = {
 class ImbalancedCrowd:
     """A training part labeled by a crowd, and a balanced test part with its truth.
 
-    Class 0 is the majority and class 1 the minority; ``classes`` holds the names that they
-    have in the source.
+    Class 0 is the majority and class 1 the minority; ``classes`` has their names in the
+    source.
     """
 
     name: str
     X: Floats
     annotations: Annotations
-    truth: Ints  # (task,), of the training part: only to look at afterward
+    truth: Ints  # (task,), of the training part: for evaluation only
     X_test: Floats
     y_test: Ints
     confusion: Floats  # (worker, truth, label): what the labels were drawn from
@@ -89,8 +89,8 @@ def iced(
 
     Of two classes of a real set, a fifth of the larger one's size goes to the test part from
     each; the rest of the majority and a tenth as many of the minority are labeled by every
-    worker. The counts equal the published ones. How the paper drew its workers is not
-    known: here each has an accuracy for either class, drawn independently.
+    worker. The counts equal the published ones. How the paper drew its workers is unknown:
+    here each has an accuracy for each class, drawn independently.
 
     Parameters
     ----------
@@ -98,15 +98,15 @@ def iced(
         USPS digits, 6 against 0 (9 workers); gas sensors, ethylene against acetone (11); or
         4 against 9 of MNIST with 5,000 features made as Gisette's were (7).
     difficulty : {"published", "easy", "medium", "hard"}, default="published"
-        Accuracies that fit the published share of tasks on which workers agree, drawn again
-        until the expected share is within two points of it and either class is labeled right
+        Accuracies that fit the published share of tasks on which workers agree, redrawn
+        until the expected share is within two points of it and each class is labeled right
         more often than wrong; uniform from 0.6 to 0.95; from 0.5 to 0.9; or from 0.5 to 0.9
-        with 30% of workers below chance. On USPS majority votes must also be as good as
-        published, so that accuracies there come from Beta(1/2, 1/2), which favors both ends.
+        with 30% of workers below chance. On USPS, majority votes must also be as good as
+        published, so accuracies there come from Beta(1/2, 1/2), which favors both ends.
     minority : label, optional
         Another minority class. The paper does not name its own.
     random_state : int or RandomState, optional
-        The seed; the same seed gives the same crowd.
+        Random seed; the same seed gives the same crowd.
     download : bool, default=True
         Whether the set may be downloaded.
 
@@ -149,7 +149,7 @@ def iced(
 def split_classes(
     y: Array, pair: tuple[Hashable, Hashable], rng: np.random.RandomState
 ) -> tuple[Ints, Ints]:
-    """Rows of the training and the test part, by the paper's counts, in random order."""
+    """Return rows of the training and test parts, by the paper's counts, in random order."""
     large, small = (rng.permutation(np.flatnonzero(y == name)) for name in pair)
     n_test = int(0.2 * len(large))
     n_large = len(large) - n_test
@@ -170,7 +170,7 @@ def split_classes(
 def draw_workers(
     n_workers: int, workers: Population, minority_share: float, rng: np.random.RandomState
 ) -> Floats:
-    """Draw P(right | truth) of each worker, (worker, truth), until the crowd is as asked."""
+    """Draw P(right | truth) of each worker, (worker, truth), until the crowd meets targets."""
     low, high = workers.accuracy
     for _ in range(MOST_DRAWS):
         size = n_workers, 2
@@ -189,7 +189,7 @@ def draw_workers(
             return accuracy
     raise ParameterError(
         f"No crowd of {n_workers} workers has such a share of agreed tasks."
-        "\n  fix:      ask for a share nearer to that of chance"
+        "\n  fix:      choose a share closer to chance"
     )
 
 
@@ -198,7 +198,7 @@ def _near(value: float, published: float | None) -> bool:
 
 
 def expected_agreed(accuracy: Floats, minority_share: float) -> float:
-    """Expected share of tasks on which all, all but one, or all but two workers agree."""
+    """Return the expected share of tasks on which all, or all but one or two, workers agree."""
     dissent = min(2, (len(accuracy) - 1) // 2)
     shares = [
         chance[: dissent + 1].sum() + chance[-dissent - 1 :].sum()
@@ -208,14 +208,14 @@ def expected_agreed(accuracy: Floats, minority_share: float) -> float:
 
 
 def expected_majority(accuracy: Floats) -> float:
-    """Expected balanced accuracy of majority votes; a tie counts half."""
+    """Return the expected balanced accuracy of majority votes; a tie counts half."""
     half = len(accuracy) / 2
     credit = np.array([(n > half) + 0.5 * (n == half) for n in range(len(accuracy) + 1)])
     return float(np.mean([count_right(right) @ credit for right in accuracy.T]))
 
 
 def count_right(accuracy: Floats) -> Floats:
-    """P(so many workers are right), from none to all: a sum of unequal coins."""
+    """Return P(n workers are right) for n from none to all: a sum of unequal coins."""
     chance = np.ones(1)
     for p in accuracy:
         chance = np.convolve(chance, [1.0 - p, p])
@@ -223,16 +223,16 @@ def count_right(accuracy: Floats) -> Floats:
 
 
 def binary_confusion(accuracy: Floats) -> Floats:
-    """Confusion matrices from P(right | truth), (worker, truth, label)."""
+    """Make confusion matrices from P(right | truth), (worker, truth, label)."""
     right = accuracy[:, :, None]
     return np.where(np.eye(2, dtype=bool), right, 1.0 - right)
 
 
 def gisette_features(pixels: Array, rng: np.random.RandomState, n_features: int = 5000) -> Floats:
-    """Pixels, products of pixels and as many probes, from 0 to 999, after Gisette's recipe.
+    """Make Gisette-like features: pixels, products of pixels and probes, from 0 to 999.
 
-    Half of the features are pixels that vary and products of two of them; the other half
-    are probes, which have the values of such features but in another order.
+    Half of the features are varying pixels and products of two of them; the other half are
+    probes, which have the values of such features in another order.
     """
     varied = np.flatnonzero((pixels > 0).mean(axis=0) > 0.01)
     first = pixels[:, varied].astype(np.float32) / 255.0

@@ -8,7 +8,7 @@ from crowdwise.errors import ParameterError, explain
 from crowdwise.simulate.behavior import Behavior
 from crowdwise.typing import Array, Floats, Ints
 
-MOST_CELLS = 2_000_000  # of a table tasks x workers
+MOST_CELLS = 2_000_000  # in a table tasks x workers
 MOST_ROUNDS = 1000
 
 
@@ -60,7 +60,7 @@ def copy_leaders(
     difficulty: Floats,
     rng: np.random.RandomState,
 ) -> Ints:
-    """Copy some labels from a leader, who may not have labeled the task."""
+    """Copy some labels from a leader, whether or not the leader labeled the task."""
     n_tasks = len(truth)
     copied = np.flatnonzero(rng.random_sample(len(task)) < behavior.copying[worker])
     pair = behavior.leader[worker[copied]] * n_tasks + task[copied]
@@ -78,13 +78,13 @@ def copy_leaders(
 
 
 def pick_labels(chances: Floats, draw: Floats) -> Ints:
-    """The label that each draw from 0 to 1 falls on."""
+    """Turn draws from 0 to 1 into labels by their cumulative probabilities."""
     picks: Ints = (draw[:, None] >= chances.cumsum(axis=1)[:, :-1]).sum(axis=1)
     return picks
 
 
 def soften(label: Ints, chances: Floats, soft_confidence: float) -> Floats:
-    """Soft labels: mostly the label that was given, the rest what might have been."""
+    """Make soft labels: mostly the given label, the rest spread over what might have been."""
     if not 0.5 <= soft_confidence <= 1:
         raise ParameterError(
             f"soft_confidence={soft_confidence}.\n  expected: a number from 0.5 to 1"
@@ -105,7 +105,7 @@ def assign(
 ) -> tuple[Ints, Ints]:
     """Draw ``per_task`` different workers for every task: the columns task and worker.
 
-    Workers are drawn one after the other, by their ``activity`` among those who are left.
+    Workers are drawn one after another, by ``activity`` among those who are left.
     """
     size = check_sizes(per_task, n_tasks, n_workers)
     most = int(size.max())
@@ -119,12 +119,12 @@ def assign(
 
 
 def check_sizes(per_task: ArrayLike, n_tasks: int, n_workers: int) -> Ints:
-    """How many labels each task gets: no more than there are workers."""
+    """Check the number of labels per task: no more than there are workers."""
     size = np.asarray(per_task)
     if size.dtype.kind not in "iu" or size.shape not in {(), (n_tasks,)} or (size < 1).any():
         raise ParameterError(
             explain(
-                f"per_task={per_task!r} does not say how many labels tasks get.",
+                f"per_task={per_task!r} is not a number of labels per task.",
                 expected=f"a whole number of 1 or more, or {n_tasks:,} of them, one for each task",
                 fix="give per_task=3",
             )
@@ -133,14 +133,14 @@ def check_sizes(per_task: ArrayLike, n_tasks: int, n_workers: int) -> Ints:
 
 
 def check_activity(activity: ArrayLike | None, n_workers: int, most: int) -> Floats:
-    """How often each worker is drawn, equally by default."""
+    """Check how often each worker is drawn, equally by default."""
     weight = np.ones(n_workers) if activity is None else np.asarray(activity, dtype=np.float64)
     if weight.shape != (n_workers,) or not ((weight >= 0) & np.isfinite(weight)).all():
         raise ParameterError(
             explain(
                 f"The activity has shape {weight.shape}.",
                 expected=f"{n_workers:,} finite numbers of 0 or more, one for each worker",
-                fix="leave it out for workers who are alike",
+                fix="leave it out for equally active workers",
             )
         )
     if (weight > 0).sum() < most:
@@ -154,12 +154,12 @@ def check_activity(activity: ArrayLike | None, n_workers: int, most: int) -> Flo
 
 
 def draw_power_law(n_workers: int, exponent: float, rng: np.random.RandomState) -> Floats:
-    """Activities of which a few are large: rank to the power of ``-exponent``, shuffled."""
+    """Return uneven activities: rank to the power of ``-exponent``, shuffled."""
     return rng.permutation((1.0 + np.arange(n_workers)) ** -exponent)
 
 
 def measure_progress(worker: Ints, time: Ints) -> Floats:
-    """How far each worker is, from 0 on the first annotation in time to 1 on the last."""
+    """Return each worker's progress, from 0 at the first annotation to 1 at the last."""
     order = np.lexsort((time, worker))
     count = np.bincount(worker)
     rank = np.empty(len(worker))
@@ -169,7 +169,7 @@ def measure_progress(worker: Ints, time: Ints) -> Floats:
 
 
 def _draw_by_arrival(weight: Floats, shape: tuple[int, int], rng: np.random.RandomState) -> Ints:
-    """The first to come when arrivals are exponential, at a rate of ``weight``."""
+    """Draw the first to arrive, with exponential arrivals at rates ``weight``."""
     waiting = -np.log1p(-rng.random_sample((shape[0], len(weight))))
     arrival = np.full_like(waiting, np.inf)
     np.divide(waiting, weight, out=arrival, where=weight > 0)
@@ -177,7 +177,7 @@ def _draw_by_arrival(weight: Floats, shape: tuple[int, int], rng: np.random.Rand
 
 
 def _draw_with_redraws(weight: Floats, shape: tuple[int, int], rng: np.random.RandomState) -> Ints:
-    """Draws with replacement in which every repeat is drawn again; needs little memory."""
+    """Draw with replacement, and draw repeats again; this needs little memory."""
     edges = np.cumsum(weight) / weight.sum()
 
     def draw(n: int) -> Ints:
@@ -189,7 +189,7 @@ def _draw_with_redraws(weight: Floats, shape: tuple[int, int], rng: np.random.Ra
         order = np.argsort(worker[rows], axis=1, kind="stable")
         ordered = np.take_along_axis(worker[rows], order, axis=1)
         again = np.zeros(ordered.shape, dtype=bool)
-        # A stable sort puts the later draw second: the first of a worker's draws stays.
+        # A stable sort puts the later draw second, so the first of a worker's draws stays.
         np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
         at, place = np.nonzero(again)
         if not len(at):
@@ -198,8 +198,8 @@ def _draw_with_redraws(weight: Floats, shape: tuple[int, int], rng: np.random.Ra
         rows = rows[np.unique(at)]
     raise ParameterError(
         explain(
-            "The activities are too uneven to find different workers for every task.",
-            expected="several workers with some share of all activity",
+            "The activities are too uneven to draw different workers for every task.",
+            expected="several workers with a good share of all activity",
             fix="lower per_task, or raise the smallest activities",
         )
     )

@@ -1,4 +1,4 @@
-"""The two synthetic sets of NeuCrowd, drawn again by their recipe."""
+"""The two synthetic sets of NeuCrowd, redrawn by their recipe."""
 
 import numpy as np
 from scipy.stats import truncnorm
@@ -14,9 +14,9 @@ from crowdwise.typing import Floats, RandomState
 SIZES = {"train": 800, "valid": 200, "test": 500}
 N_FEATURES = 1200
 WORKERS = {"syn1": 7, "syn2": 11}
-KAPPA = {"syn1": 0.52, "syn2": 0.44}  # as published, of one draw
+KAPPA = {"syn1": 0.52, "syn2": 0.44}  # as published, for one draw
 MEAN, DEVIATION, LOW, HIGH = 0.1, 0.1, 0.01, 0.5  # of the error rates
-N_GROUPS = 20_000  # to choose from, where a kappa is asked for
+N_GROUPS = 20_000  # to choose from if a kappa is given
 PAPER = (
     "Y. Hao, W. Ding, Z. Liu. NeuCrowd: neural sampling network for representation learning "
     "with crowdsourced labels. Knowledge and Information Systems, 2022. arXiv:2003.09660."
@@ -28,20 +28,20 @@ def neucrowd(
 ) -> Crowd:
     """Draw Syn1 or Syn2 of NeuCrowd: 1,500 tasks, 1,200 features, 7 or 11 workers.
 
-    Features are two normal clusters per class in 1,200 dimensions. Every worker mislabels with
-    a probability of its own, drawn from a normal distribution of mean 0.1 and standard
-    deviation 0.1 that is cut at 0.01 and 0.5, and labels all tasks.
+    Features are two normal clusters per class in 1,200 dimensions. Each worker labels all tasks
+    and mislabels with a probability drawn from a normal distribution with mean 0.1 and standard
+    deviation 0.1, truncated at 0.01 and 0.5.
 
     Parameters
     ----------
     name : {"syn1", "syn2"}
         Which set.
     kappa : float or "published", optional
-        Take a group from the same distribution whose expected Fleiss' kappa is this;
-        ``"published"`` is 0.52 for Syn1 and 0.44 for Syn2. By default any group; kappas are
-        then 0.54 on average; one group of 11 in fifteen has 0.44 or less.
+        Choose a group from the same distribution with this expected Fleiss' kappa;
+        ``"published"`` is 0.52 for Syn1 and 0.44 for Syn2. By default any group; the mean kappa
+        is then 0.54, and one group of 11 in fifteen has 0.44 or less.
     random_state : int or RandomState, optional
-        The seed; another one draws other features and another group.
+        Random seed; another one draws other features and another group.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def neucrowd(
             explain(
                 f"NeuCrowd has no synthetic set {name!r}.",
                 expected=", ".join(WORKERS),
-                fix="name one of these",
+                fix="choose one of these",
             )
         )
     rng = check_random_state(random_state)
@@ -84,7 +84,7 @@ def neucrowd(
 
 
 def draw_error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomState) -> Floats:
-    """One for each worker; if a kappa is wanted, of the group that comes closest to it."""
+    """Draw one rate per worker; if a kappa is given, from the group that comes closest."""
     bounds = (LOW - MEAN) / DEVIATION, (HIGH - MEAN) / DEVIATION
     law = truncnorm(*bounds, loc=MEAN, scale=DEVIATION)
     if kappa is None:
@@ -95,7 +95,7 @@ def draw_error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomS
         raise ParameterError(
             explain(
                 f"No group of {n_workers} workers has a kappa of {kappa}.",
-                expected='"published", or a number that such workers reach, about 0.4 to 0.7',
+                expected='"published", or a number that such workers can reach, about 0.4 to 0.7',
                 fix='give kappa="published"',
             )
         )
@@ -104,7 +104,7 @@ def draw_error_rates(n_workers: int, kappa: float | None, rng: np.random.RandomS
 
 
 def expected_kappa(error: Floats) -> Floats:
-    """Fleiss' kappa of two even classes: the mean of (1 - 2e)(1 - 2e') over pairs."""
+    """Return Fleiss' kappa of two even classes: the mean of (1 - 2e)(1 - 2e') over pairs."""
     skill = 1 - 2 * error
     n_workers = error.shape[-1]
     pairs: Floats = skill.sum(axis=-1) ** 2 - (skill**2).sum(axis=-1)
@@ -114,13 +114,13 @@ def expected_kappa(error: Floats) -> Floats:
 def _about(name: str) -> Description:
     return Description(
         name=f"neucrowd_{name}_simulated",
-        title=f"NeuCrowd {name.capitalize()}, drawn again",
+        title=f"NeuCrowd {name.capitalize()}, redrawn",
         about=f"1,500 tasks of two classes, labeled by {WORKERS[name]} simulated workers.",
         features="1,200 normal features in two clusters per class, all informative.",
         warnings=(
             "Drawn by the paper's recipe, not the authors' files: compare means over seeds.",
-            "In the one part that is published, errors gather on some tasks: 17% of its labels "
-            "are wrong, and the majority on 6.5% of tasks. By the recipe that is about 1%.",
+            "In the one published part, errors cluster on some tasks: 17% of its labels are wrong, "
+            "and the majority on 6.5% of tasks. By the recipe that is about 1%.",
         ),
         citation=(PAPER,),
     )

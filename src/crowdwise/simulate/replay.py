@@ -27,9 +27,9 @@ def replay(
     labeled: Names = (),
     random_state: RandomState = 0,
 ) -> pd.DataFrame:
-    """Play a crowd back: the planner asks, and gets labels that were really given.
+    """Play a crowd back to a planner, which asks for labels and gets real ones.
 
-    Every task begins with one of its labels, at random. Then the planner asks for labels of
+    Every task starts with one of its labels, at random. Then the planner asks for labels of
     tasks by workers who really gave one.
 
     Parameters
@@ -39,14 +39,14 @@ def replay(
     truth : mapping, Series, frame or array
         True labels, to measure accuracy by.
     planner : Planner
-        What is tried.
+        The planner to test.
     batch : float, default=0.1
-        Labels that are asked for at a time, as a share of the tasks.
+        Labels to ask for at a time, as a share of the tasks.
     n_gold : int, default=0
         Tasks, drawn at random, whose truth the planner knows.
     by_worker : bool, default=True
-        Whether the planner chooses the workers too, among those who labeled a task. If not,
-        it gets one of the labels that are left, at random.
+        Whether the planner also chooses the workers, among those who labeled a task. If not,
+        it gets one of the remaining labels at random.
     stop : bool, default=False
         Whether to stop once all tasks are done, by the planner's promise; if not, labels are
         bought until none is left.
@@ -54,13 +54,13 @@ def replay(
         Tasks that have all their labels from the start, such as those of a pilot. With truths
         of the others alone, only these are measured.
     random_state : int or RandomState, default=0
-        Decides the order of each task's labels.
+        Random seed for the order of each task's labels.
 
     Returns
     -------
     DataFrame
         After each batch: ``labels`` bought, the ``accuracy`` of all labels, how many tasks are
-        ``done``, and the ``done_accuracy`` of those whose truth it does not know.
+        ``done``, and the ``done_accuracy`` of those whose truth the planner does not know.
     """
     votes = as_annotations(annotations)
     rng = check_random_state(random_state)
@@ -90,7 +90,7 @@ def ask(
     gold: pd.Series | None,
     by_worker: bool,
 ) -> pd.DataFrame:
-    """What the planner asks for, of the labels that are left."""
+    """Return what the planner asks for, among the remaining labels."""
     left, seen = ~bought, votes.filter(bought)
     task, worker = votes.tasks[votes.task[left]], votes.workers[votes.worker[left]]
     if by_worker:
@@ -102,7 +102,7 @@ def ask(
 def give(
     votes: Annotations, bought: Array, turn: Ints, asked: pd.DataFrame, by_worker: bool
 ) -> Array:
-    """Which labels are given: the first in turn of each task, or pair, as often as asked for."""
+    """Give labels: the first ones of each task, or pair, as often as it is asked for."""
     key = votes.task.astype(np.int64)
     wanted = locate(votes.tasks, asked["task"].to_numpy())
     if by_worker:
@@ -118,7 +118,7 @@ def give(
 
 
 def shuffle_within(votes: Annotations, rng: np.random.RandomState) -> Ints:
-    """A random number of each label among those of its task, from 0."""
+    """Number the labels of each task in random order, from 0."""
     shuffled = np.lexsort((rng.random_sample(votes.n_annotations), votes.task))
     order = np.empty(votes.n_annotations, dtype=np.int64)
     order[shuffled] = np.arange(votes.n_annotations) - votes.indptr[votes.task]
@@ -126,7 +126,7 @@ def shuffle_within(votes: Annotations, rng: np.random.RandomState) -> Ints:
 
 
 def measure(planner: Planner, true: Ints) -> dict[str, float]:
-    """How many labels are right: of all tasks with a truth, and of those that are done."""
+    """Measure how many labels are right, on all tasks with a truth and on those done."""
     posterior, promise = planner.outlook_.posterior, planner.done()
     right = right_share(posterior, true)
     done: Array = np.isin(
@@ -142,5 +142,5 @@ def measure(planner: Planner, true: Ints) -> dict[str, float]:
 
 
 def right_share(posterior: Floats, true: Ints) -> Floats:
-    """Whether each task's best class is the true one."""
+    """Return whether each task's best class is the true one."""
     return (posterior.argmax(axis=1) == true).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Simulated sets in the same form as the real ones of :mod:`crowdwise.datasets`."""
+"""Simulated sets in the form of the real ones of :mod:`crowdwise.datasets`."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ LICENSE = "none needed: drawn by this package"
 
 @dataclass(frozen=True)
 class Description:
-    """What to say about a simulated set, beyond what can be counted."""
+    """The description of a simulated set, beyond what can be counted."""
 
     name: str
     title: str
@@ -28,7 +28,7 @@ class Description:
     citation: tuple[str, ...] = ()
 
     def info(self, annotations: Annotations, n_features: int) -> Info:
-        """What :func:`crowdwise.datasets.info` would say."""
+        """Return what :func:`crowdwise.datasets.info` would return."""
         return Info(
             name=self.name,
             title=self.title,
@@ -70,9 +70,9 @@ def as_dataset(
     extra: Mapping[str, object] | None = None,
     items: pd.DataFrame | None = None,
 ) -> Crowd:
-    """Name a simulated crowd, as the same kind of object that ``load`` returns.
+    """Name a simulated crowd, in the form that ``load`` returns.
 
-    ``extra["simulated"]`` is the crowd it was made of, with its confusion, kinds and
+    ``extra["simulated"]`` is the crowd it was made from, with its confusion, kinds and
     difficulties; ``workers`` has each one's kind and accuracy.
     """
     n_workers = crowd.annotations.n_workers
@@ -100,14 +100,14 @@ def as_dataset(
 
 
 def true_accuracy(crowd: SimulatedCrowd) -> Floats:
-    """How often each worker is right on tasks of difficulty one."""
+    """Return how often each worker is right on tasks of difficulty one."""
     share = np.bincount(crowd.truth, minlength=crowd.confusion.shape[1]) / len(crowd.truth)
     right: Floats = crowd.confusion.diagonal(axis1=1, axis2=2) @ share
     return right
 
 
 def name_parts(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    """Task ids such as ``train-0007``, and the part that each task belongs to."""
+    """Make task ids such as ``train-0007``, and the part that each task belongs to."""
     split = [part for part, size in sizes.items() for _ in range(size)]
     tasks = [f"{part}-{i:04d}" for part, size in sizes.items() for i in range(size)]
     return tasks, split

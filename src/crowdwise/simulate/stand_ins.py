@@ -1,4 +1,4 @@
-"""Stand-ins for private sets: simulated, with the statistics that are published."""
+"""Stand-ins for private sets: simulated, with the published statistics."""
 
 from dataclasses import dataclass
 
@@ -20,12 +20,12 @@ RLL = (
 )
 SPREAD = 1.0  # of the logarithm of difficulties
 ACCURACY = (0.7, 0.95)  # of workers, before kappa is matched
-BEND = 1.0  # of the features: a small part of the classes that no linear classifier sees
+BEND = 1.0  # of the features: a small part of the classes that linear classifiers cannot use
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """What is published about a private set, and what had to be assumed."""
+    """The published facts about a private set, and what had to be assumed."""
 
     title: str
     sizes: dict[str, int]
@@ -33,14 +33,14 @@ class StandIn:
     n_workers: int
     positive: float  # share of the tasks
     kappa: float
-    separation: float  # of the features, set so that logistic regression is in the band
-    band: tuple[float, float]  # its accuracy when it learns from true labels
+    separation: float  # of the features, chosen so that logistic regression is in the band
+    band: tuple[float, float]  # its accuracy when trained on true labels
     paper: str
     assumed: str
 
 
 def _folds(n_tasks: int) -> dict[str, int]:
-    """Five folds of almost the same size."""
+    """Make five folds of almost the same size."""
     return {f"fold-{k + 1}": len(range(k, n_tasks, 5)) for k in range(5)}
 
 
@@ -102,7 +102,7 @@ def stand_in(name: str, *, bend: float = BEND, random_state: RandomState = None)
 
     It has the published numbers of tasks, workers and features, the class ratio, the split
     and Fleiss' kappa; nothing else is known of the real set. What is not published is
-    assumed, and ``info.warnings`` says so. Hidden factors make the features; tasks between
+    assumed, and ``info.warnings`` says so. Features are made from hidden factors; tasks between
     the classes are hard for the workers; kappa is met by scaling all difficulties.
 
     Parameters
@@ -111,16 +111,16 @@ def stand_in(name: str, *, bend: float = BEND, random_state: RandomState = None)
         The two sets of RLL, split into five folds; the two of NeuCrowd, split into ``train``,
         ``valid`` and ``test``.
     bend : float, default=1
-        How far the two clusters of each class lie to both sides of its center. More leaves
-        linear classifiers where they are, and gives others more to find: at 3 they can be
+        How far the two clusters of each class lie to either side of its center. A larger bend
+        leaves linear classifiers unaffected and gives others more to find: at 3 they can be
         right on almost every task.
     random_state : int or RandomState, optional
-        The seed.
+        Random seed.
 
     Returns
     -------
     crowdwise.datasets.Crowd
-        As ``load`` gives it; its name starts with ``stand_in_``.
+        In the form returned by ``load``; its name starts with ``stand_in_``.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def stand_in(name: str, *, bend: float = BEND, random_state: RandomState = None)
             explain(
                 f"There is no stand-in {name!r}.",
                 expected=", ".join(STAND_INS),
-                fix="name one of these",
+                fix="choose one of these",
             )
         )
     rng, set_ = check_random_state(random_state), STAND_INS[name]
@@ -159,7 +159,7 @@ def _about(name: str) -> Description:
     set_ = STAND_INS[name]
     warnings = [
         "A simulated stand-in for a private set: results on it say nothing about the real one.",
-        "Made up: all features, who errs where, and that hard tasks lie between the classes. "
+        "Invented: all features, who errs where, and that hard tasks lie between the classes. "
         "Logistic regression on true labels is right on {:.0%} to {:.0%}.".format(*set_.band),
     ]
     if set_.assumed:

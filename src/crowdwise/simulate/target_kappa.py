@@ -1,4 +1,4 @@
-"""Crowds whose workers agree exactly as much as they should."""
+"""Crowds with a given agreement between workers."""
 
 from typing import Unpack
 
@@ -12,7 +12,10 @@ from crowdwise.evaluate import fleiss_kappa
 from crowdwise.simulate.crowds import CrowdOptions, SimulatedCrowd, simulate_crowd
 from crowdwise.typing import RandomState
 
-LEVELS = (np.log(1e-2), np.log(1e2))  # of the common difficulty, from very easy to very hard
+LEVELS = (
+    np.log(1e-2),
+    np.log(1e2),
+)  # of the common factor of difficulty, from very easy to very hard
 
 
 def crowd_with_kappa(
@@ -25,21 +28,21 @@ def crowd_with_kappa(
 ) -> SimulatedCrowd:
     """Draw a crowd whose Fleiss' kappa is ``kappa``.
 
-    All difficulties are multiplied by one number, solved for while all else is drawn
-    the same way; kappa is met up to the change of a single label.
+    All difficulties are multiplied by one number, which is solved for with everything else
+    drawn the same way; kappa is met up to the change of a single label.
 
     Parameters
     ----------
     kappa : float
-        What Fleiss' kappa should be, above 0 and below 1.
+        The target for Fleiss' kappa, above 0 and below 1.
     truth : array of shape (n_tasks,)
         Class numbers of the tasks.
     difficulty : array of shape (n_tasks,), optional
-        How hard tasks are relative to each other, equally by default.
+        Relative difficulty of the tasks, equal by default.
     random_state : int or RandomState, optional
-        The seed.
+        Random seed.
     **options
-        ``workers`` and whatever else :func:`simulate_crowd` takes.
+        ``workers`` and other parameters of :func:`simulate_crowd`.
 
     Examples
     --------

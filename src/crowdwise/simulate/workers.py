@@ -1,4 +1,4 @@
-"""Kinds of workers: with what probability each gives which label."""
+"""Kinds of workers, and the probabilities of their labels."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ Share = float | tuple[float, float]  # a probability, or the range to draw it fr
 
 @dataclass(frozen=True, kw_only=True)
 class Worker(ABC):
-    """Someone who labels. A kind fills in :meth:`draw`.
+    """A worker. Each kind implements :meth:`draw`.
 
-    Where a kind takes a probability, a pair is a range: every worker draws its own from it
-    when the crowd is simulated, so ``5 * [OneCoinWorker((0.7, 0.9))]`` are five different
+    If a kind takes a probability, a pair is a range: every worker draws its own from it when
+    the crowd is simulated, so ``5 * [OneCoinWorker((0.7, 0.9))]`` are five different
     workers.
 
     Parameters
@@ -29,8 +29,8 @@ class Worker(ABC):
     activity : float, default=1
         How often this worker is drawn for a task, relative to the others.
     abstention : float or sequence of float, default=0
-        How likely it is to skip a task that it was given, or one value per true class. On a
-        task of difficulty ``d`` it stays with probability ``(1 - abstention) ** d``.
+        Probability that it skips a task that it was given, or one per true class. A task of
+        difficulty ``d`` is kept with probability ``(1 - abstention) ** d``.
     """
 
     activity: float = 1.0
@@ -40,14 +40,14 @@ class Worker(ABC):
 
     @abstractmethod
     def draw(self, prior: Floats, rng: np.random.RandomState) -> tuple[Floats, Floats]:
-        """P(label | truth) on its first and on its last annotation, each (truth, label)."""
+        """Draw P(label | truth) at its first and last annotation, each (truth, label)."""
 
     def copies(self) -> tuple[int, float]:
-        """Whom it copies, -1 for nobody, and how often."""
+        """Return the worker it copies, -1 for none, and how often."""
         return -1, 0.0
 
     def on_tasks(self) -> Floats | None:
-        """P(label) on every task, (task, label), of one who looks at the task itself."""
+        """Return P(label) on every task, (task, label), if it looks at the task itself."""
         return None
 
 
@@ -95,10 +95,10 @@ class ConfusedWorker(Worker):
 
 @dataclass(frozen=True)
 class DirichletWorker(Worker):
-    """Errs in a way of its own: every row of its confusion is drawn around a diagonal.
+    """Errs in its own way: every row of its confusion matrix is drawn around a diagonal.
 
     Row ``k`` is Dirichlet with mean ``accuracy`` on class ``k`` and the rest spread uniformly;
-    a high ``concentration`` keeps rows near that mean, a low one makes habits of errors.
+    with a high ``concentration`` rows stay near that mean, with a low one errors are habitual.
     """
 
     accuracy: Share = (0.6, 0.9)
@@ -122,10 +122,10 @@ class DirichletWorker(Worker):
 
 @dataclass(frozen=True)
 class Spammer(Worker):
-    """Labels without looking: no label depends on the truth.
+    """Labels without looking: its labels do not depend on the truth.
 
     ``style`` is ``random`` (every class equally likely), ``one label`` (always ``label``) or
-    ``prior`` (classes as often as they truly are, the hardest to detect).
+    ``prior`` (classes as frequent as the true ones, the hardest to detect).
     """
 
     style: str = "random"
@@ -138,7 +138,7 @@ class Spammer(Worker):
         if self.style not in self.STYLES:
             raise ParameterError(
                 explain(
-                    f"There is no spammer of style {self.style!r}.",
+                    f"There is no spammer style {self.style!r}.",
                     expected=", ".join(self.STYLES),
                     fix="choose one of these",
                 )
@@ -208,8 +208,8 @@ class Drifter(Worker):
 class Colluder(OneCoinWorker):
     """Copies a leader with probability ``copying``, and otherwise labels on its own.
 
-    ``leader`` is the leader's place among the workers. Where the leader has not labeled a
-    task, all who copy it there give the one label that it would have given.
+    ``leader`` is the leader's position among the workers. If the leader has not labeled a
+    task, all who copy it there give the same label, the one it would have given.
     """
 
     accuracy: Share = 0.6
@@ -229,8 +229,8 @@ class Colluder(OneCoinWorker):
 class ModelWorker(Worker):
     """A classifier among the workers: draws labels from its probabilities for each task.
 
-    ``proba`` is what ``predict_proba`` gives, a row for every task; ``truth`` holds the class
-    numbers of the same tasks, from which its confusion follows. Probabilities of 0 and 1
+    ``proba`` is the result of ``predict_proba``, a row for every task; ``truth`` has the class
+    numbers of the same tasks, which determine its confusion matrix. Probabilities of 0 and 1
     give the model's own labels, which are the same in every crowd.
     """
 
@@ -259,7 +259,7 @@ class ModelWorker(Worker):
 
 
 def draw_share(share: Share, rng: np.random.RandomState) -> float:
-    """The number itself, or one drawn uniformly from a range."""
+    """Return the number itself, or one drawn uniformly from a range."""
     return float(rng.uniform(*share)) if isinstance(share, tuple) else float(share)
 
 
@@ -278,7 +278,7 @@ def check_share(name: str, share: Share) -> None:
 
 
 def is_distribution(values: Floats) -> bool:
-    """Whether the last axis holds probabilities that sum to one."""
+    """Return whether the last axis holds probabilities that sum to one."""
     return bool((values >= 0).all() and np.allclose(values.sum(axis=-1), 1))
 
 

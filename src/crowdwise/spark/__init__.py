@@ -3,7 +3,7 @@
 from crowdwise.errors import MissingExtraError
 
 try:
-    import pyspark  # noqa: F401  the error is ours
+    import pyspark  # noqa: F401  with our own error
 except ImportError:
     raise MissingExtraError.of("crowdwise.spark", "pyspark", "spark") from None
 

@@ -1,6 +1,6 @@
 """A fit in one barrier stage: every rank runs the same loop over its own blocks.
 
-The only thing that goes between ranks is a sum of tables at each step, over sockets of their own.
+At each step, ranks only exchange a sum of tables, over their own sockets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODEL, WARNING, ERROR = "model", "warning", "error"
 
 @dataclass(frozen=True)
 class Job:
-    """What every rank is given."""
+    """Everything that a rank is given."""
 
     crowd: Crowd
     method: Any
@@ -39,18 +39,18 @@ class Job:
     n_threads: int
     secret: bytes
     name: str  # of this fit, the same after a restart
-    folder: str | None  # where sums are kept for a restart; each machine's own if not said
+    folder: str | None  # where sums are stored for a restart; each machine's own by default
 
 
 def fit_in_barrier(dealt: Any, job: Job) -> Any:
-    """The fitted method; ``dealt`` are the rows of each rank."""
-    # Spark starts a barrier stage again only if another stage takes what it has made.
+    """Fit the method; ``dealt`` are the rows of each rank."""
+    # Spark restarts a barrier stage only if another stage consumes its output.
     rows = dealt.mapInArrow(run_rank(job), RESULT, barrier=True).repartition(1).collect()
     return take_result(rows)
 
 
 def run_rank(job: Job) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What a rank does with its rows."""
+    """Make the function that a rank applies to its rows."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow
@@ -73,7 +73,7 @@ def run_rank(job: Job) -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, bytes]]:
-    """Meet the other ranks, fit together, and return the model with what there is to say."""
+    """Meet the other ranks, fit together, and return the model with its warnings."""
     rank, infos = context.partitionId(), context.getTaskInfos()
     hosts = [info.address.rsplit(":", 1)[0].strip("[]") for info in infos]
     host = "127.0.0.1" if len(set(hosts)) == 1 else hosts[rank]
@@ -86,7 +86,7 @@ def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, 
         recorder = Recorder(group, Record(home / "sums.bin") if keeps else None)
         engine = RankEngine(job.crowd, cells, numbers.start, job.n_threads, group, recorder)
         found = fit_method(job.method, engine)
-        gather(group, 0)  # nobody leaves before all are done
+        gather(group, 0)  # no rank leaves before all are done
     finally:
         group.close()
     if keeps:
@@ -95,7 +95,7 @@ def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, 
 
 
 def fit_method(method: Any, engine: Any) -> list[tuple[str, bytes]]:
-    """The fitted method and its warnings; or what it refuses, which a restart would not fix."""
+    """Return the fitted method and its warnings, or an error that a restart would not fix."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -105,14 +105,14 @@ def fit_method(method: Any, engine: Any) -> list[tuple[str, bytes]]:
         except CrowdwiseError as error:
             return [(ERROR, pickle.dumps(error))]
     said = [(WARNING, pickle.dumps((w.category, str(w.message)))) for w in caught]
-    dumps: Any = cloudpickle.dumps  # also of a class that only the driver can import
+    dumps: Any = cloudpickle.dumps  # even for a class that only the driver can import
     content = dumps(method)
     parts = [content[i : i + CHUNK] for i in range(0, len(content), CHUNK)]
     return [*said, *((MODEL, part) for part in parts)]
 
 
 def take_result(rows: list[Any]) -> Any:
-    """The model that rank 0 has sent; its warnings are given here."""
+    """Return the model sent by rank 0, and show its warnings."""
     content = []
     for row in sorted(rows, key=lambda row: row.part):
         if row.kind == ERROR:

@@ -1,4 +1,4 @@
-"""What the driver learns about a frame of annotations before any model is fitted."""
+"""What the driver finds out about a frame of annotations before any model is fitted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns that hold the annotations."""
+    """Names of the columns with the annotations."""
 
     task: str = "task"
     worker: str = "worker"
@@ -31,7 +31,7 @@ class Columns:
     weight: str | None = None
 
     def select(self, frame: Any) -> Any:
-        """The annotations of a frame, under names of our own."""
+        """Select the annotations of a frame, under our own names."""
         from pyspark.sql import functions as sf
 
         self._refuse(frame)
@@ -43,7 +43,7 @@ class Columns:
         return frame.select(*columns, weight)
 
     def _refuse(self, frame: Any) -> None:
-        """Refuse a frame without these columns, or whose names cannot be names."""
+        """Refuse a frame without these columns, or with types that cannot be names."""
         types = dict(frame.dtypes)
         for role in (TASK, WORKER, LABEL, WEIGHT):
             name = getattr(self, role)
@@ -63,12 +63,12 @@ class Columns:
                 raise AnnotationError(explain(what, expected="numbers", fix="cast it to double"))
             if role == TASK and kind.startswith(("map", "array", "struct", "variant")):
                 what = f"The column {name!r} of tasks has the type {kind}."
-                raise AnnotationError(explain(what, fix="make one word or number of it"))
+                raise AnnotationError(explain(what, fix="convert it to one word or number"))
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """The crowd of a frame, and how its tasks are dealt out to buckets."""
+    """The crowd of a frame, and how its tasks are distributed over buckets."""
 
     crowd: Crowd
     n_annotations: int
@@ -76,7 +76,7 @@ class Survey:
     words: tuple[str, ...]  # labels that mean "no label"
 
     def place(self, rows: Any) -> Any:
-        """The rows that count, with the bucket of their task."""
+        """Return the rows that count, with the bucket of their task."""
         from pyspark.sql import functions as sf
 
         some = _weighty(rows).where(sf.col(LABEL).isNotNull())
@@ -89,7 +89,7 @@ class Survey:
 
 
 def survey(rows: Any) -> Survey:
-    """One pass over the annotations: who labels, with which classes, and what cannot be read."""
+    """Go over the annotations once: workers, classes, and anything that cannot be read."""
     from pyspark.sql import functions as sf
 
     nothing = sf.col(TASK).isNull()
@@ -111,14 +111,14 @@ def survey(rows: Any) -> Survey:
 
 
 def _weighty(rows: Any) -> Any:
-    """The rows that do not have a weight of 0."""
+    """Return the rows whose weight is not 0."""
     if WEIGHT not in rows.columns:
         return rows
     return rows.where(f"{WEIGHT} IS NULL OR {WEIGHT} <> 0")
 
 
 def _refuse_rows(found: Any, kept: Any) -> None:
-    """Refuse rows without a task, labels without a worker, and weights that are none."""
+    """Refuse rows without a task, labels without a worker, and invalid weights."""
     total, counts = int(np.sum(found.column("n").to_numpy())), kept.column("n").to_pylist()
     workers = zip(kept.column(WORKER).to_pylist(), counts, strict=True)
     bad = {
@@ -135,11 +135,11 @@ def _refuse_rows(found: Any, kept: Any) -> None:
         if number:
             what = f"The weight is missing, negative or infinite in {number:,} of {total:,} rows."
             fix = "leave them out, or give them a weight of 0"
-            raise AnnotationError(explain(what, expected="numbers from 0 on", fix=fix))
+            raise AnnotationError(explain(what, expected="numbers of 0 or more", fix=fix))
 
 
 def _find_words(labels: Any, counts: Any) -> tuple[str, ...]:
-    """Words among the labels that mean "no label"; a warning counts them."""
+    """Find words among the labels that mean "no label"; a warning counts them."""
     words = find_words("auto", [])
     found = sorted({label for label in labels if isinstance(label, str) and is_word(label, words)})
     if found:
@@ -169,13 +169,13 @@ def _build(found: Any, words: tuple[str, ...]) -> Survey:
 
 
 def _number(column: Any) -> tuple[Any, Any]:
-    """The names of a column, sorted, and the number of each value."""
+    """Return the sorted names of a column, and the number of each value."""
     names = as_names(sorted(set(column.to_pylist())))
     return names, locate(names, as_names(column.to_pylist()))
 
 
 def count_buckets(n_annotations: int, table_size: int) -> int:
-    """A power of two, by the data alone: buckets are worth it if larger than their sums."""
+    """Return a power of two that only depends on the data; buckets exceed their sums."""
     worth = n_annotations // max(CELLS_PER_BLOCK, 4 * table_size)
     number = min(1 << (max(worth, 1).bit_length() - 1), MOST_BUCKETS)
     while number * MOST_CELLS < n_annotations:
@@ -189,7 +189,7 @@ def check_method(method: Any) -> None:
     if not getattr(getattr(method, "traits", None), "blockwise", False):
         raise ParameterError(
             explain(
-                f"{name} needs all annotations at once, and Spark's lie in many places.",
+                f"{name} needs all annotations at once, and Spark distributes them.",
                 expected="a method that works in blocks",
                 fix="choose one such as DawidSkene, IBCC, OneCoin or MACE",
             )
@@ -197,20 +197,20 @@ def check_method(method: Any) -> None:
     if getattr(type(method), "_task_rows", None) is not Aggregator._task_rows:
         raise ParameterError(
             explain(
-                f"{name} keeps a number for each task, and Spark's tasks lie in many places.",
+                f"{name} stores a number for each task, and Spark distributes the tasks.",
                 fix="choose a method such as DawidSkene, IBCC, OneCoin or MACE",
             )
         )
 
 
 def refuse_other_names(rows: Any, model: Any) -> None:
-    """Refuse workers or labels that are text where the model knows numbers, and the like."""
+    """Refuse workers or labels that are text if the model has numbers, and vice versa."""
     types = dict(rows.dtypes)
     for role, names in ((WORKER, model.workers_), (LABEL, model.classes_)):
         found, known = _kind_of(types[role]), _kind_of_names(names)
         if found != known:
             what = f"The {role}s of this frame are {found}, those of the model {known}."
-            fix = f"cast the column of {role}s as it was in fit"
+            fix = f"cast the column of {role}s to the type it had in fit"
             raise AnnotationError(explain(what, found=types[role], expected=known, fix=fix))
 
 

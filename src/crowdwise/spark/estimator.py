@@ -25,19 +25,19 @@ TEXT, NUMBER = TypeConverters.toString, TypeConverters.toInt
 
 
 class CrowdParams(Params):
-    """Parameters of estimator and model: which columns come in, and which go out."""
+    """Parameters of estimator and model: the input and output columns."""
 
     def __init__(self) -> None:
         super().__init__()
         self._add("taskCol", "column of tasks", "task")
         self._add("workerCol", "column of workers", "worker")
         self._add("labelCol", "column of labels", "label")
-        self._add("weightCol", "column of weights of annotations; all count the same if empty", "")
-        self._add("predictionCol", "column that gets the most probable label", "label")
-        self._add("probabilityCol", "column that gets its probability", "probability")
-        text = "column that gets a map with the probability of every class; none if empty"
+        self._add("weightCol", "column of weights of annotations; all count equally if empty", "")
+        self._add("predictionCol", "output column for the most probable label", "label")
+        self._add("probabilityCol", "output column for its probability", "probability")
+        text = "output column for a map with the probability of every class; none if empty"
         self._add("distributionCol", text, "distribution")
-        text = "workers whom fit has not seen: average, ignore or error"
+        text = "what to do with workers unknown to fit: average, ignore or error"
         self._add("unknownWorkers", text, "average")
 
     def _add(self, name: str, text: str, default: Any, kind: Any = TEXT) -> None:
@@ -50,7 +50,7 @@ class CrowdParams(Params):
         return Columns(task, worker, label, weight or None)
 
     def setParams(self, **params: Any) -> Self:  # noqa: N802  Spark's name
-        """Set parameters by their names."""
+        """Set parameters by name."""
         unknown = [name for name in params if not self.hasParam(name)]
         if unknown:
             known = ", ".join(param.name for param in self.params)
@@ -61,24 +61,24 @@ class CrowdParams(Params):
 
 
 class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
-    """Infer truths from a Spark frame of annotations with any method that works in blocks.
+    """Infer truths from a Spark frame of annotations with any blockwise method.
 
-    Every rank, a Spark task, holds some of the tasks and runs the method's own loop; what they
-    exchange at each step is a sum of the workers' tables. Results are the same bits on any number
+    Every rank, a Spark task, holds some of the tasks and runs the method's own loop; at each
+    step, ranks exchange a sum of the workers' tables. Results are the same bits on any number
     of ranks, and those of one machine up to rounding.
 
     Parameters
     ----------
     method : Aggregator
-        Such as ``DawidSkene()``. It is not changed.
+        Such as ``DawidSkene()``. It is not modified.
     **params
-        ``taskCol``, ``workerCol``, ``labelCol`` and ``weightCol`` name the columns that come in;
+        ``taskCol``, ``workerCol``, ``labelCol`` and ``weightCol`` name the input columns;
         ``predictionCol``, ``probabilityCol`` and ``distributionCol`` those that the model adds;
-        ``unknownWorkers`` says what to do with workers whom ``fit`` has not seen. ``numRanks`` is
-        the number of Spark tasks, by default as many as there are cores. ``form`` is "barrier",
+        ``unknownWorkers`` says what to do with workers unknown to ``fit``. ``numRanks`` is
+        the number of Spark tasks, by default one per core. ``form`` is "barrier",
         one stage for the whole fit, or "steps", a Spark job for every step; by default the first
-        where the session allows it. ``checkpointDir`` is a folder that all executors can write
-        to, where sums are kept for a restart; by default each machine's own temporary folder.
+        if the session allows it. ``checkpointDir`` is a folder that all executors can write
+        to, where sums are stored for a restart; by default each machine's own temporary folder.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
     def __init__(self, method: Any, **params: Any) -> None:
         super().__init__()
         self.method = method
-        self._add("numRanks", "number of Spark tasks; 0 for as many as there are cores", 0, NUMBER)
+        self._add("numRanks", "number of Spark tasks; 0 for one per core", 0, NUMBER)
         self._add("form", "barrier, steps, or auto", "auto")
         self._add("checkpointDir", "folder that all executors can write to", "")
         self.setParams(**params)
@@ -109,7 +109,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         dealt = deal_out(found.place(rows), found.n_buckets, n_ranks)
         fit = self._fit_steps if self._form(dataset) == "steps" else self._fit_barrier
         fitted = fit(method, found, dealt, n_ranks)
-        fitted.tasks_ = np.zeros(0, dtype=object)  # they stay where they are
+        fitted.tasks_ = np.zeros(0, dtype=object)  # they stay distributed
         fitted.posterior_ = np.zeros((0, len(fitted.classes_)))
         model = CrowdAggregatorModel(fitted)
         own = {param.name: value for param, value in self._paramMap.items()}
@@ -118,7 +118,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         )
 
     def _form(self, dataset: Any) -> str:
-        """The form that was asked for, or the one that the session allows."""
+        """Return the form that was asked for, or the one that the session allows."""
         form = self.getOrDefault("form")
         if form not in FORMS:
             what, fix = f"form={form!r} is unknown.", "leave it out: the session decides"
@@ -173,7 +173,7 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
     Attributes
     ----------
     method : Aggregator
-        The fitted method, with all that it has learned about classes and workers.
+        The fitted method, with everything it has learned about classes and workers.
     """
 
     def __init__(self, method: Any) -> None:
@@ -203,7 +203,7 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
 
     @property
     def workers(self) -> Any:
-        """A frame with the skill of each worker and, where there is one, the confusion matrix.
+        """Return a frame with the skill and, if any, the confusion matrix of each worker.
 
         ``confusion[truth][label]`` is P(label | truth).
         """
@@ -218,19 +218,19 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
 
 
 def seeded(method: Any) -> Any:
-    """The method with a seed, which all ranks must share."""
+    """Return the method with a seed, which all ranks must share."""
     if getattr(method, "random_state", 0) is None:
         method.set_params(random_state=secrets.randbelow(1 << 31))
     return method
 
 
 def is_remote(spark: Any) -> bool:
-    """Whether the session is one of Spark Connect, where there are no barriers."""
+    """Return whether the session is one of Spark Connect, which has no barriers."""
     return not hasattr(spark, "_jsparkSession")
 
 
 def count_slots(spark: Any) -> int:
-    """How many Spark tasks can run at once."""
+    """Count how many Spark tasks can run at once."""
     if is_remote(spark):
         return int(spark.range(1 << 20).selectExpr("spark_partition_id() AS p").distinct().count())
     return int(spark.sparkContext.defaultParallelism) // int(spark.conf.get("spark.task.cpus", "1"))

@@ -1,4 +1,4 @@
-"""Files of annotations to files of labels and workers, all of it in Spark."""
+"""From files of annotations to files of labels and workers, all in Spark."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ KINDS = ("parquet", "csv", "json", "orc")
 def label_files(path: str, output: str, method: Any, **params: Any) -> Any:
     """Fit the annotations at ``path``; write folders ``labels`` and ``workers`` of Parquet files.
 
-    Paths are whatever Spark can read and write. The session is the one there is, such as that of
-    spark-submit, or a new one on this machine. ``params`` are those of :class:`CrowdAggregator`.
+    Paths are anything that Spark can read and write. The current session is used, such as that
+    of spark-submit, or a new one on this machine. ``params`` are those of
+    :class:`CrowdAggregator`.
     """
     from pyspark.sql import SparkSession
 
     if path.rstrip("/") == output.rstrip("/"):
         raise ParameterError(
-            explain(f"{output} is read, and would be written to.", fix="change -o")
+            explain(f"{output} is the input, and would be overwritten.", fix="change -o")
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with warnings.catch_warnings():
@@ -38,7 +39,7 @@ def label_files(path: str, output: str, method: Any, **params: Any) -> Any:
 
 
 def read_files(spark: Any, path: str) -> Any:
-    """The frame in a file or a folder of files; Parquet unless its name says otherwise."""
+    """Open a file or a folder of files as a frame; Parquet unless its name says otherwise."""
     from pyspark.errors import AnalysisException
 
     ending = path.rstrip("/").rsplit(".", 1)[-1].lower()

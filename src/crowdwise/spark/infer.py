@@ -29,10 +29,10 @@ UNKNOWN = "unknown worker"
 def infer_rows(
     model: Any, unknown_workers: str, names: list[str]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What is done to the rows of a partition, which Spark has sorted by task.
+    """Make the function applied to a partition's rows, which Spark has sorted by task.
 
-    ``names`` are those of the columns for the task, the label, its probability and that of every
-    class; without the last, that is left out.
+    ``names`` are the columns for the task, the label, its probability and that of every
+    class; the last one is optional.
     """
 
     def infer(batches: Iterable[Any]) -> Iterator[Any]:
@@ -43,7 +43,7 @@ def infer_rows(
 
 
 def whole_tasks(tables: Iterable[Any]) -> Iterator[Any]:
-    """Tables cut between two tasks."""
+    """Yield tables cut between two tasks."""
     import pyarrow
 
     held = None
@@ -79,7 +79,7 @@ def infer_tasks(model: Any, unknown_workers: str, names: list[str], rows: Any) -
 
 
 def as_annotations(model: Any, rows: Any, task: Array, n_tasks: int) -> Annotations:
-    """The rows that count as annotations; their tasks are numbers, unlabeled ones among them."""
+    """Return the rows that count as annotations; tasks are numbers, unlabeled ones included."""
     import pyarrow
 
     columns = {name: rows.column(name).combine_chunks() for name in (WORKER, LABEL)}
@@ -103,7 +103,7 @@ def as_annotations(model: Any, rows: Any, task: Array, n_tasks: int) -> Annotati
 
 
 def refuse_unknown(labels: Any, code: Array, classes: Array) -> Array:
-    """Which labels are classes; those that are neither that nor missing are refused."""
+    """Return which labels are classes; refuse those that are neither classes nor missing."""
     known = code >= 0
     if known.all():
         return known
@@ -122,7 +122,7 @@ def refuse_unknown(labels: Any, code: Array, classes: Array) -> Array:
 
 
 def as_maps(posterior: Floats, classes: Any) -> Any:
-    """The probability of every class by its name, one map a task."""
+    """Return the probability of every class by name, one map per task."""
     import pyarrow
 
     n_tasks, n_classes = posterior.shape

@@ -1,4 +1,4 @@
-"""Rows of a Spark frame to blocks of tasks."""
+"""From rows of a Spark frame to blocks of tasks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from crowdwise.annotations.pairs import encode
 from crowdwise.inference.engines.ranks import Crowd
 from crowdwise.typing import Array, Floats, Ints
 
-ROWS_AT_ONCE = 1 << 18  # to encode: names are looked up in a table that is made each time
+ROWS_AT_ONCE = 1 << 18  # to encode at once, since the lookup table is built each time
 BUCKET, TASK, WORKER, LABEL, WEIGHT = "bucket", "task", "worker", "label", "weight"
 
 
 def gather_rows(batches: Iterable[Any], n_rows: int = ROWS_AT_ONCE) -> Iterator[Any]:
-    """Arrow tables of about as many rows, from the small batches that Spark sends."""
+    """Yield Arrow tables of about as many rows, from the small batches that Spark sends."""
     import pyarrow
 
     held, count = [], 0
@@ -35,7 +35,7 @@ def gather_rows(batches: Iterable[Any], n_rows: int = ROWS_AT_ONCE) -> Iterator[
 
 
 def deal_out(placed: Any, n_buckets: int, n_ranks: int) -> Any:
-    """The rows of each rank in one partition, sorted so that every task is in one place."""
+    """Put the rows of each rank in one partition, sorted so that every task is contiguous."""
     from pyspark.sql import functions as sf
 
     rank = sf.floor(sf.col(BUCKET) * sf.lit(n_ranks) / sf.lit(n_buckets)).cast("int")
@@ -44,17 +44,17 @@ def deal_out(placed: Any, n_buckets: int, n_ranks: int) -> Any:
 
 
 def numbers_of(rank: int, n_ranks: int, n_buckets: int) -> range:
-    """The buckets of a rank."""
+    """Return the buckets of a rank."""
     return range(-(-rank * n_buckets // n_ranks), -(-(rank + 1) * n_buckets // n_ranks))
 
 
 def is_nothing(name: object) -> bool:
-    """Whether a name is missing."""
+    """Return whether a name is missing."""
     return name is None or (isinstance(name, float) and math.isnan(name))
 
 
 def look_up(column: Any, names: Array) -> Ints:
-    """The number of each name; -1 for those that are not there."""
+    """Return the number of each name; -1 for unknown ones."""
     import pyarrow
     from pyarrow import compute
 
@@ -63,7 +63,7 @@ def look_up(column: Any, names: Array) -> Ints:
 
 
 def find_changes(column: Any) -> Array:
-    """Where a value differs from the one before; at the first too."""
+    """Return where a value differs from the one before, including the first."""
     from pyarrow import compute
 
     changed = np.ones(len(column), dtype=bool)
@@ -84,7 +84,7 @@ class Rows:
     weight: Floats | None
 
     def blocks(self, numbers: range) -> list[Cells]:
-        """The cells of each of these buckets, without tasks where no row is there."""
+        """Return the cells of each of these buckets; tasks without rows are left out."""
         edges = np.searchsorted(self.bucket, np.arange(numbers.start, numbers.stop + 1))
         return [self._cells(low, high) for low, high in pairwise(edges.tolist())]
 
@@ -95,7 +95,7 @@ class Rows:
 
 
 def read_rows(batches: Iterable[Any], crowd: Crowd) -> Rows:
-    """Rows that Spark has sorted by bucket and task; names become numbers as they come."""
+    """Read rows that Spark has sorted by bucket and task; names become numbers."""
     buckets, starts, codes, weights, seen = [], [], [], [], 0
     last: tuple[int, Any] | None = None
     pairs = None if crowd.pairs.whole else crowd.pairs

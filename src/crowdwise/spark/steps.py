@@ -1,4 +1,4 @@
-"""A fit as one Spark job a step, for Spark Connect and serverless: no barrier, no sockets.
+"""A fit as one Spark job per step, for Spark Connect and serverless: no barrier, no sockets.
 
 The loop runs where the session is. Blocks of tasks are rows of a frame that Spark keeps; every
 step sends the tables to them and adds the sums that come back, in the same order as ranks do.
@@ -32,7 +32,7 @@ def schema_of(columns: dict[str, str]) -> str:
 
 
 def as_batch(columns: dict[str, str], row: Sequence[Any]) -> Any:
-    """One row as Spark takes it."""
+    """Return one row in the form that Spark expects."""
     import pyarrow
 
     kinds = {"int": pyarrow.int32(), "long": pyarrow.int64(), "binary": pyarrow.binary()}
@@ -41,7 +41,7 @@ def as_batch(columns: dict[str, str], row: Sequence[Any]) -> Any:
 
 
 def encode_blocks(dealt: Any, crowd: Crowd) -> Any:
-    """A frame with a row for every bucket that has tasks: its cells, as bytes."""
+    """Return a frame with a row for every bucket that has tasks: its cells, as bytes."""
 
     def encode(batches: Iterable[Any]) -> Iterator[Any]:
         rows = read_rows(batches, crowd)
@@ -63,7 +63,7 @@ def read_block(row: dict[str, Any], label: Ints, n_classes: int, first: int) -> 
 
 @dataclass(frozen=True, eq=False)
 class StepEngine(CrowdSweeps):
-    """Blocks of tasks in a frame, :func:`encode_blocks`."""
+    """Blocks of tasks in a frame, made by :func:`encode_blocks`."""
 
     crowd: Crowd
     blocks: Any
@@ -73,14 +73,14 @@ class StepEngine(CrowdSweeps):
 
     @classmethod
     def of(cls, crowd: Crowd, blocks: Any) -> StepEngine:
-        """The engine of a frame of blocks, which is looked through once."""
+        """Make the engine of a frame of blocks, which is read once."""
         first, seen = {}, 0
         for row in blocks.select(BUCKET, "n_tasks").orderBy(BUCKET).collect():
             first[row[BUCKET]], seen = seen, seen + row["n_tasks"]
         return cls(crowd, blocks, first, seen)
 
     def _cut(self, table_size: int) -> list[Edges]:
-        raise NotImplementedError  # blocks stay where they are
+        raise NotImplementedError  # blocks stay in the frame
 
     def _load(self, edges: Edges) -> Block:
         raise NotImplementedError
@@ -113,7 +113,7 @@ class StepEngine(CrowdSweeps):
 def add_blocks(
     work: Work, shapes: Shapes, label: Ints, n_classes: int, first: dict[int, int]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What is done to the blocks of a partition: add up, as far as they follow each other."""
+    """Make the function that adds up the blocks of a partition, as far as consecutive."""
     place = {bucket: number for number, bucket in enumerate(first)}
 
     def add(batches: Iterable[Any]) -> Iterator[Any]:

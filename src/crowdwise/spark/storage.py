@@ -1,4 +1,4 @@
-"""Estimators and models to wherever Spark can write, and back."""
+"""Saving estimators and models wherever Spark can write, and loading them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, 
 from crowdwise.persist import load, save
 
 CHUNK = 1 << 24  # bytes in one row
-PLACE = "method"  # beside the metadata
+PLACE = "method"  # next to the metadata
 
 
 class MethodWriter(MLWriter):
@@ -33,7 +33,7 @@ class MethodWriter(MLWriter):
 
 
 class MethodReader(MLReader[Any]):
-    """Reads what :class:`MethodWriter` has written."""
+    """Reads what :class:`MethodWriter` wrote."""
 
     def __init__(self, kind: Any) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class MethodReader(MLReader[Any]):
 
 
 def to_bytes(method: Any, *, fitted: bool) -> bytes:
-    """The file that a method is saved to."""
+    """Return the contents of the file that a method is saved to."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "method.safetensors"
         save(method, path, fitted=fitted)
@@ -59,7 +59,7 @@ def to_bytes(method: Any, *, fitted: bool) -> bytes:
 
 
 def from_bytes(content: bytes, *, fitted: bool) -> Any:
-    """The method in such a file; reading it runs no code of its own."""
+    """Load the method from such a file; reading it runs none of its code."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "method.safetensors"
         path.write_bytes(content)

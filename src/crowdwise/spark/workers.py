@@ -1,4 +1,4 @@
-"""What a fitted model says of its workers, as a Spark frame."""
+"""A fitted model's workers, as a Spark frame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROWS_AT_ONCE = 1 << 14
 
 
 def describe_workers(model: Any) -> Any:
-    """A frame ``worker, skill, confusion``; null where the method has none."""
+    """Return a frame ``worker, skill, confusion``; null if the method has none."""
     import pyarrow
     from pyspark.sql import SparkSession
 
@@ -35,15 +35,15 @@ def describe_workers(model: Any) -> Any:
 
 
 def matrices_of(model: Any) -> Floats | None:
-    """P(label | truth) of each worker, if the method has it and it fits into memory."""
+    """Return P(label | truth) of each worker, if the method has it and it fits into memory."""
     try:
         return getattr(model, "confusion_", None)
-    except AnnotationError:  # too many to hold
+    except AnnotationError:  # too many to store
         return None
 
 
 def as_maps(matrices: Floats, classes: Any) -> Any:
-    """``{truth: {label: probability}}`` of each worker."""
+    """Return ``{truth: {label: probability}}`` of each worker."""
     import numpy as np
     import pyarrow
 
@@ -64,13 +64,13 @@ def as_maps(matrices: Floats, classes: Any) -> Any:
 
 
 def as_arrow(names: Array) -> Any:
-    """Names as an Arrow array of text or numbers."""
+    """Return names as an Arrow array of text or numbers."""
     import pyarrow
 
     return pyarrow.array(names.tolist())
 
 
 def spark_type(kind: Any) -> str:
-    """The name that Spark has for an Arrow type of names."""
+    """Return Spark's name for an Arrow type of names."""
     known = {"string": "string", "int64": "bigint", "double": "double", "bool": "boolean"}
     return known[str(kind)]

@@ -47,13 +47,13 @@ def test_points_of_a_quiz_are_no_task(sheet):
     header = "Timestamp,Username,Score,Q1,Q1 [Score],Q1 [Feedback]"
     taken = sheet(header, f"{TIME},a,1.00 / 1,x,1.00 / 1.00,")
     assert taken.tasks.tolist() == ["Q1"]
-    assert "columns that are no task: 'Score', 'Q1 [Score]', 'Q1 [Feedback]'" in taken.notes
+    assert "columns that are not tasks: 'Score', 'Q1 [Score]', 'Q1 [Feedback]'" in taken.notes
 
 
 def test_a_pattern_names_the_tasks(sheet):
     taken = sheet("Timestamp,Age,Image 1", f"{TIME},40,cat", task="Image *")
     assert taken.tasks.tolist() == ["Image 1"]
-    assert "columns that are no task: 'Age'" in taken.notes
+    assert "columns that are not tasks: 'Age'" in taken.notes
     with pytest.raises(FormatError, match=r"without a column for a task(.|\n)*'Picture \*'"):
         sheet("Timestamp,Age,Image 1", f"{TIME},40,cat", task="Picture *")
 

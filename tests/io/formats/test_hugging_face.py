@@ -72,7 +72,7 @@ def test_numbers_the_rows_without_an_id(triples):
     ],
 )
 def test_refuses_lists_that_do_not_fit(row):
-    with pytest.raises(FormatError, match="do not fit together"):
+    with pytest.raises(FormatError, match="do not match"):
         cw.read([row], "hugging_face")
 
 

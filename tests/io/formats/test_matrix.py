@@ -54,5 +54,5 @@ def test_refuses_objects_and_rectangles_that_are_none(tmp_path):
     np.save(tmp_path / "L.npy", np.array([{}, []], dtype=object))
     with pytest.raises(FormatError, match="cannot be read"):
         cw.read(tmp_path / "L.npy")
-    with pytest.raises(FormatError, match="do not form a table"):
+    with pytest.raises(FormatError, match="are not a table"):
         cw.read([[1, 2], [3]])

@@ -44,10 +44,10 @@ def slots(files: Files) -> PublishedTables:
 
 
 def arrays_in(path: Path) -> dict[str, Ints]:
-    """The arrays of a PyTorch file, read off its opcodes; nothing in it is executed.
+    """Read the arrays of a PyTorch file from its opcodes; nothing in it is executed.
 
-    Every array is a pickled string of its bytes; the last word with ``_label`` before it is
-    its name.
+    Every array is a pickled string of its bytes; its name is the last word with ``_label``
+    before it.
     """
     with ZipFile(path) as archive:
         codes = genops(archive.read("archive/data.pkl"))

@@ -10,7 +10,7 @@ RATERS = 3
 
 
 def parse(files: Files) -> PublishedTables:
-    """Texts, dealt labels, their majority as truth, and a split by lesson."""
+    """Parse texts, labels dealt to raters, their majority as truth, and a split by lesson."""
     table = read_table(files["uptake_data.csv"])
     tasks = (table["obs_id"] + "-" + table["exchange_idx"]).to_numpy()
     positive = _votes(table["student_on_task"])
@@ -33,7 +33,7 @@ def parse(files: Files) -> PublishedTables:
 
 
 def split_by(lesson: pd.Series) -> pd.Series:
-    """60% of the lessons for training, 15% for validation, the rest for testing."""
+    """Split by lesson: 60% for training, 15% for validation, the rest for testing."""
     lessons = lesson.unique()
     order = np.random.default_rng(0).permutation(lessons)
     edges = [round(0.6 * len(lessons)), round(0.75 * len(lessons))]

@@ -1,4 +1,4 @@
-"""Sets that scikit-learn brings or fetches: features and truth, no crowd."""
+"""Sets included in or fetched by scikit-learn: features and truth, no crowd."""
 
 import hashlib
 from pathlib import Path
@@ -17,14 +17,14 @@ PIXELS = "4ca9f0aeff3d60c2a10fd08e16de190cf73688192b543efefb29d48ca1bd2f83"
 
 
 def digits(_: Files) -> PublishedTables:
-    """The digits that are part of scikit-learn."""
+    """Load the digits that are part of scikit-learn."""
     X, y = load_digits(return_X_y=True)
     tasks = np.arange(len(y))
     return PublishedTables(truth=by_task(tasks, y, "truth"), X=X.astype(np.float32), X_tasks=tasks)
 
 
 def mnist49(_: Files, download: bool) -> PublishedTables:
-    """The first fours and nines of MNIST; a task is an index into its training set."""
+    """Load the first fours and nines of MNIST; a task is an index into its training set."""
     path = cache_folder() / "mnist49.npz"
     if not path.exists():
         _keep_mnist49(path, download)
@@ -35,7 +35,7 @@ def mnist49(_: Files, download: bool) -> PublishedTables:
 
 
 def _keep_mnist49(path: Path, download: bool) -> None:
-    """Fetch all of MNIST by scikit-learn, and keep what is needed."""
+    """Fetch all of MNIST with scikit-learn, and keep what is needed."""
     if not download:
         raise DownloadError(
             explain("mnist49 is not in the cache, and download=False.", fix="allow the download")
@@ -58,7 +58,7 @@ def _keep_mnist49(path: Path, download: bool) -> None:
             explain(
                 "OpenML sent different pixels than expected; nothing was kept.",
                 expected=f"the first {PER_CLASS:,} fours and nines with sha256 {PIXELS}",
-                fix="try again later; if it stays so, the set has changed there",
+                fix="try again later; if it persists, the set has changed there",
             )
         )
     with filling_cache(path) as handle:
@@ -66,7 +66,7 @@ def _keep_mnist49(path: Path, download: bool) -> None:
 
 
 def select_digits(pixels: Array, names: Array) -> tuple[Array, Array, Array]:
-    """The first of each digit in the training set: pixels, digit and row, fours first."""
+    """Return pixels, digit and row of the first of each in the training set, fours first."""
     train = np.asarray(names[:60_000]).astype(int)
     row = np.concatenate([np.flatnonzero(train == digit)[:PER_CLASS] for digit in (4, 9)])
     return pixels[row].astype(np.uint8), train[row], row

@@ -35,7 +35,7 @@ def _standardized(files: Files, number: int) -> tuple[Array, Ints]:
 
 
 def _raw(files: Files, number: int) -> tuple[Array, Ints]:
-    """Rows ``class 1:value 2:value …``; every row names all 128 features in order."""
+    """Parse rows ``class 1:value 2:value …``, each with all 128 features in order."""
     text = files[f"batch{number}.dat"].read_text().replace(":", " ")
     table = pd.read_csv(StringIO(text), sep=r"\s+", header=None)
     return table.iloc[:, 2::2].to_numpy(np.float32), table[0].to_numpy()

@@ -1,4 +1,4 @@
-"""Stance on global warming, with what the workers said about themselves."""
+"""Stance on global warming, with workers' answers about themselves."""
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ def parse(files: Files) -> PublishedTables:
     """Labels, sentences, the authors' consensus model, and the workers' attributes."""
     rows = read_table(files["all_responses_updated.tsv"], sep="\t")
     people = read_table(files["worker_attributes.tsv"], sep="\t", index_col=0)
-    # A person may have taken several batches; the batch's id is not the person's.
+    # A person may have done several batches; the batch id is not the person's id.
     person = people.set_index("unique_id")["mturk_id"]
     table = read_table(files["GWSD.tsv"], sep="\t", index_col=0).set_index("guid")
     table = table.loc[rows["guid"].unique()].rename_axis("task")

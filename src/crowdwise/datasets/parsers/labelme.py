@@ -9,7 +9,7 @@ PARTS = ("train", "valid", "test")
 
 
 def parse(files: Files) -> PublishedTables:
-    """Labels in a matrix of images and workers, -1 where there is none."""
+    """Parse labels in a matrix of images and workers, -1 for none."""
     names = {part: files[f"filenames_{part}.txt"].read_text().split() for part in PARTS}
     sizes = [len(names[part]) for part in PARTS]
     tasks = np.array([f"{part}_{i:04d}" for part in PARTS for i in range(len(names[part]))])
@@ -30,7 +30,7 @@ def parse(files: Files) -> PublishedTables:
 
 
 def class_names(files: Files) -> pd.Series:
-    """What each class is called."""
+    """Return the name of each class."""
     number = np.loadtxt(files["labels_train.txt"], dtype=int)
     words = files["labels_train_names.txt"].read_text().split()
     return pd.Series(words, index=number, name="name").groupby(level=0).first()

@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdwise.datasets.tables import Files, PublishedTables, by_task, read_table
 
-# Region, city and IP address of each worker are published too, and are never read.
+# Region, city and IP address of each worker are also published, and never read.
 COLUMNS = {
     "_id": "number",
     "_worker_id": "worker",
@@ -26,7 +26,7 @@ NUMBER_CELL = re.compile(r'<c r="([AEF])(\d+)"[^>]*t="n"[^>]*><v>([^<]*)</v>')
 
 
 def relations(files: Files) -> PublishedTables:
-    """All relations: a label is the set of those a worker ticked."""
+    """Parse all relations: a label is the set of those that a worker ticked."""
     rows = judgments(files)
     known = {relation: ground_truth(files, relation) for relation in ("cause", "treat")}
     texts = pd.concat([known["cause"].rename(columns={"sentence": "text"}), sentences(rows)])
@@ -46,7 +46,7 @@ def relations(files: Files) -> PublishedTables:
 
 
 def parse(files: Files, relation: str, truth: str) -> PublishedTables:
-    """One relation, ticked (1) or not (0), on the sentences of the ground truth."""
+    """Parse one relation, ticked (1) or not (0), on the sentences of the ground truth."""
     known = ground_truth(files, relation)
     scored = truth_by(files, relation, truth, known)
     everything = judgments(files)
@@ -63,7 +63,7 @@ def parse(files: Files, relation: str, truth: str) -> PublishedTables:
 
 
 def truth_by(files: Files, relation: str, rule: str, known: pd.DataFrame) -> pd.Series:
-    """The truth by one of four rules; see the registry for what they mean."""
+    """Derive the truth by one of four rules, which the registry explains."""
     if rule == "lia_paper":
         sheet = workbook(files, relation, "train").dropna(subset=["E", "F"])
         both = sheet["E"].astype(float) * sheet["F"].astype(float)  # baseline, expert
@@ -74,7 +74,7 @@ def truth_by(files: Files, relation: str, rule: str, known: pd.DataFrame) -> pd.
 
 
 def judgments(files: Files) -> pd.DataFrame:
-    """Each worker's first answer to each sentence."""
+    """Return each worker's first answer to each sentence."""
     parts = [read_table(files[name], usecols=list(COLUMNS)) for name in files if "RelEx" in name]
     rows = pd.concat(parts, ignore_index=True).rename(columns=COLUMNS)
     rows["task"] = rows["task"].str.partition("-")[0]
@@ -85,12 +85,12 @@ def judgments(files: Files) -> pd.DataFrame:
 
 
 def sentences(rows: pd.DataFrame) -> pd.DataFrame:
-    """The sentence and its two terms, as a worker saw them."""
+    """Return the sentence and its two terms, as shown to a worker."""
     return rows.drop_duplicates("task").set_index("task")[["text", "term1", "term2"]]
 
 
 def people(rows: pd.DataFrame) -> pd.DataFrame:
-    """Country and work channel of every worker, and how many labels they gave."""
+    """Return country, work channel and number of labels of every worker."""
     return pd.DataFrame(
         {
             "country": _usual(rows, "country"),
@@ -101,17 +101,17 @@ def people(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _usual(rows: pd.DataFrame, column: str) -> pd.Series:
-    """A worker's commonest value; a few moved."""
+    """Return a worker's most common value; a few moved."""
     return rows.groupby(["worker", column]).size().groupby("worker").idxmax().str[1]
 
 
 def ground_truth(files: Files, relation: str) -> pd.DataFrame:
-    """The published judgments of experts and of distant supervision, by task."""
+    """Return the published judgments by experts and distant supervision, by task."""
     return read_table(files[f"ground_truth_{relation}.csv"]).set_index("SID").rename_axis("task")
 
 
 def workbook(files: Files, relation: str, sheet: str) -> pd.DataFrame:
-    """The numbers on one sheet of the authors' workbook, by row and column letter."""
+    """Read the numbers on one sheet of the authors' workbook, by row and column letter."""
     with ZipFile(files[f"ground_truth_{relation}.xlsx"]) as archive:
         text = archive.read(f"xl/worksheets/sheet{SHEETS[sheet]}.xml").decode()
     cells = pd.DataFrame(NUMBER_CELL.findall(text), columns=["column", "row", "value"])
@@ -119,7 +119,7 @@ def workbook(files: Files, relation: str, sheet: str) -> pd.DataFrame:
 
 
 def workbook_split(files: Files, relation: str) -> pd.Series:
-    """Which sheet of the workbook a sentence is on."""
+    """Return which sheet of the workbook each sentence is on."""
     tasks = {part: workbook(files, relation, part)["A"] for part in SHEETS}
     parts = [by_task(found.to_numpy(), part, "split") for part, found in tasks.items()]
     return pd.concat(parts)

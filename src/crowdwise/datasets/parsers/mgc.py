@@ -1,4 +1,4 @@
-"""Music genres: labels of Mechanical Turk; truth and Marsyas features of all songs."""
+"""Music genres: labels from Mechanical Turk; truth and Marsyas features of all songs."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ COLUMNS = {"Input.song": "task", "WorkerID": "worker", "Answer.pred_label": "lab
 
 
 def parse(files: Files) -> PublishedTables:
-    """Three tables; a song is known by its file name."""
+    """Parse three tables; songs are identified by file name."""
     rows = read_table(files["mturk_answers.csv"]).rename(columns=COLUMNS)
     parts = {
         "train": pd.read_csv(files["music_genre_gold.csv"]),

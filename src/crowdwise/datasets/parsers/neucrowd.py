@@ -15,7 +15,7 @@ def hotel(files: Files) -> PublishedTables:
 
 
 def synthetic(files: Files) -> PublishedTables:
-    """The validation part of Syn1, whose truth is known because it was drawn."""
+    """Parse the validation part of Syn1, whose truth is known because it was drawn."""
     return _tables(files, ("valid",), truth="ground_truth")
 
 
@@ -37,7 +37,7 @@ def _tables(files: Files, parts: tuple[str, ...], truth: str) -> PublishedTables
 
 
 def deal(tasks: Array, n_positive: Ints, n_workers: int) -> pd.DataFrame:
-    """Deal each task's positive labels to slots at random, always the same way."""
+    """Deal each task's positive labels to slots at random, but reproducibly."""
     ordered = (np.arange(n_workers) < n_positive[:, None]).astype(int)
     dealt = np.random.default_rng(0).permuted(ordered, axis=1)
     slots = [f"v{k + 1}" for k in range(n_workers)]

@@ -1,4 +1,4 @@
-"""POPQUORN: how offensive is a comment, 1 to 5, and who rated it."""
+"""POPQUORN: how offensive a comment is, from 1 to 5, and who rated it."""
 
 from crowdwise.datasets.tables import Files, PublishedTables, read_table
 
@@ -7,7 +7,7 @@ ABOUT = ["gender", "race", "age", "occupation", "education"]
 
 
 def parse(files: Files) -> PublishedTables:
-    """One table; ratings are published as 1.0 to 5.0."""
+    """Parse one table; ratings are published as 1.0 to 5.0."""
     rows = read_table(files["raw_data.csv"]).rename(columns=COLUMNS)
     rows["label"] = rows["label"].astype(float).astype(int)
     return PublishedTables(

@@ -13,13 +13,13 @@ LABELS = ["task", "worker", "label"]
 
 
 def parse(files: Files, file: str) -> PublishedTables:
-    """The labels and the gold label of each task."""
+    """Parse the labels and the gold label of each task."""
     rows = rows_of(files, file)
     return PublishedTables(rows[LABELS], truth_of(rows))
 
 
 def rte(files: Files, file: str) -> PublishedTables:
-    """Entailment: the sentence pairs come from the challenge's own table."""
+    """Parse entailment; the sentence pairs come from the challenge's own table."""
     rows = rows_of(files, file)
     pairs = read_table(files["rte1.tsv"], sep="\t", quoting=QUOTE_NONE).set_index("id")
     pairs = pairs[pairs.index.isin(rows["task"])].rename_axis("task")
@@ -35,7 +35,7 @@ def rte(files: Files, file: str) -> PublishedTables:
 
 
 def temp(files: Files, file: str) -> PublishedTables:
-    """Temporal order: the two event words, without the licensed article around them."""
+    """Parse temporal order: the two event words, without the licensed article around them."""
     rows = rows_of(files, file)
     words = read_table(files["temp.standardized.csv"], usecols=["orig_id", "event1", "event2"])
     words = words.drop_duplicates("orig_id").set_index("orig_id").rename_axis("task")
@@ -45,7 +45,7 @@ def temp(files: Files, file: str) -> PublishedTables:
 
 
 def wordsim(files: Files, file: str, variant: str) -> PublishedTables:
-    """Word similarity; ``binary`` cuts ratings (0-10) and gold (0-4) at the middle."""
+    """Parse word similarity; ``binary`` cuts ratings (0-10) and gold (0-4) at the middle."""
     rows = rows_of(files, file)
     pairs = pd.Index(rows["task"].unique(), name="task")
     if variant == "binary":
@@ -55,7 +55,7 @@ def wordsim(files: Files, file: str, variant: str) -> PublishedTables:
 
 
 def affect(files: Files, variant: str) -> PublishedTables:
-    """Headlines rated for one feeling, which is the variant."""
+    """Parse headlines rated for one feeling, which is the variant."""
     rows = rows_of(files, f"{variant}.standardized.tsv")
     items = read_table(files["affect.tsv"], sep="\t", quoting=QUOTE_NONE)
     items = items.set_axis(["task", "text"], axis=1).set_index("task")
@@ -65,5 +65,5 @@ def affect(files: Files, variant: str) -> PublishedTables:
 
 
 def rows_of(files: Files, file: str) -> pd.DataFrame:
-    """The columns task, worker, label and truth."""
+    """Return the columns task, worker, label and truth."""
     return read_table(files[file], sep="\t").rename(columns=COLUMNS)

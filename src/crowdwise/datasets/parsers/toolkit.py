@@ -11,13 +11,13 @@ COLUMNS = ["worker", "task", "label", "truth"]
 
 
 def parse(files: Files, file: str) -> PublishedTables:
-    """The labels, and the truth that every row repeats."""
+    """Parse the labels, and the truth repeated in every row."""
     rows = rows_of(files, file)
     return PublishedTables(rows[["task", "worker", "label"]], truth_of(rows))
 
 
 def polarity(files: Files, file: str) -> PublishedTables:
-    """Movie-review sentences. A task is a 1-based rank among the sentences in pure ASCII."""
+    """Parse movie-review sentences. A task is a 1-based rank among the pure ASCII sentences."""
     rows = rows_of(files, file)
     positive, negative = (pure_lines(files[f"rt-polarity.{kind}"]) for kind in ("pos", "neg"))
     texts = positive + negative
@@ -33,11 +33,11 @@ def polarity(files: Files, file: str) -> PublishedTables:
 
 
 def pure_lines(path: Path) -> list[str]:
-    """The lines that hold ASCII only."""
+    """Return the lines that are pure ASCII."""
     lines = path.read_bytes().splitlines()
     return [line.decode().strip() for line in lines if line and line.isascii()]
 
 
 def rows_of(files: Files, file: str) -> pd.DataFrame:
-    """The columns worker, task, label and truth."""
+    """Return the columns worker, task, label and truth."""
     return read_table(files[file], header=None, usecols=range(4)).set_axis(COLUMNS, axis=1)

@@ -7,7 +7,7 @@ from crowdwise.datasets.tables import Files, PublishedTables, by_task
 
 
 def parse(files: Files) -> PublishedTables:
-    """Columns of a Matlab file; the label 10 is the digit 0."""
+    """Parse the columns of a Matlab file; label 10 is the digit 0."""
     found = loadmat(files["USPS.mat"])
     parts = {"train": (found["Train_DAT"], found["trainlabels"])}
     parts["test"] = (found["Test_DAT"], found["testlabels"])

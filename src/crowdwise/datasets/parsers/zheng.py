@@ -11,12 +11,12 @@ ARCHIVE = "datasets.zip"
 
 
 def parse(files: Files, folder: str) -> PublishedTables:
-    """A folder's ``answer.csv`` and ``truth.csv``."""
+    """Parse a folder's ``answer.csv`` and ``truth.csv``."""
     return PublishedTables(annotations_in(files, folder), truth_in(files, folder))
 
 
 def tweets(files: Files, folder: str) -> PublishedTables:
-    """The same, and the qualification test that every worker took."""
+    """Do the same, and parse the qualification test that every worker took."""
     return PublishedTables(
         annotations_in(files, folder),
         truth_in(files, folder),
@@ -28,7 +28,7 @@ def tweets(files: Files, folder: str) -> PublishedTables:
 
 
 def product(files: Files, folder: str) -> PublishedTables:
-    """The same, and the product records; a task id is ``<record>_<record>_<truth>``."""
+    """Do the same, and parse product records; task ids are ``<record>_<record>_<truth>``."""
     with ZipFile(files[ARCHIVE]) as archive:
         text = archive.read(f"datasets/{folder}/data_product").decode()
     header, *rows = map(literal_eval, text.splitlines())  # one Python list per line
@@ -46,12 +46,12 @@ def product(files: Files, folder: str) -> PublishedTables:
 
 
 def annotations_in(files: Files, folder: str, file: str = "answer.csv") -> pd.DataFrame:
-    """The columns task, worker and label, which have several names."""
+    """Return the columns task, worker and label, whose names vary."""
     return _table(files, folder, file).set_axis(["task", "worker", "label"], axis=1)
 
 
 def truth_in(files: Files, folder: str, file: str = "truth.csv") -> pd.Series:
-    """The truths, by task."""
+    """Return the truths, by task."""
     return truth_of(_table(files, folder, file).set_axis(["task", "truth"], axis=1))
 
 

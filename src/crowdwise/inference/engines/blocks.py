@@ -1,6 +1,6 @@
-"""Blocks of tasks: how they are cut, worked on in threads, and added up.
+"""Blocks of tasks: how they are cut, processed in threads, and added up.
 
-The cut depends on the data alone and sums are added in one order, so that results are the same
+The cut depends only on the data and sums are added in a fixed order, so that results are the same
 to the last bit on any number of threads, from memory, from files and from several processes.
 """
 
@@ -19,21 +19,21 @@ import numpy as np
 from crowdwise.typing import Array, Floats, Ints
 
 CELLS_PER_BLOCK = 1 << 17
-CELLS_PER_SUM = 4  # for each number that a block adds up
+CELLS_PER_SUM = 4  # minimum number of cells per number that a block sums
 MOST_BLOCKS = 256  # unless they would be larger than …
 MOST_CELLS = 1 << 24
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Parts = tuple[Floats, ...]  # arrays that add up over blocks, each of a shape of its own
+Parts = tuple[Floats, ...]  # arrays that add up over blocks, each with its own shape
 
 
 def cut_tasks(
     n_tasks: int, n_cells: int, find: Callable[[Array], Ints], table_size: int, at_least: int = 1
 ) -> list[tuple[int, int]]:
-    """Cut the tasks into blocks of about as many cells; their number is a power of two.
+    """Cut the tasks into blocks with about as many cells; their number is a power of two.
 
-    ``find`` says which task is the first that begins at a cell or after it. A block is worth
+    ``find`` returns the first task that begins at or after a cell. A block is worth
     its own sums of ``table_size`` numbers only if it has several times as many cells.
     """
     worth = n_cells // max(CELLS_PER_BLOCK, CELLS_PER_SUM * table_size)
@@ -50,11 +50,11 @@ def cut_tasks(
 def in_order(
     work: Callable[[Item], Result], items: Sequence[Item], n_threads: int | None = None
 ) -> Iterator[Result]:
-    """``work`` of each item, in their order, in threads; only a few results wait at a time."""
+    """Yield the ``work`` of each item in order, done in threads; few results wait at a time."""
     if len(items) == 1 or n_threads == 1:
         yield from map(work, items)
         return
-    n_threads = count_threads(n_threads)  # asking takes as long as a small sweep
+    n_threads = count_threads(n_threads)  # this takes as long as a small sweep
     if n_threads == 1:
         yield from map(work, items)
         return
@@ -73,49 +73,49 @@ def in_order(
 
 @dataclass
 class Run:
-    """What blocks that follow each other add up to, ready for those before and after them.
+    """The sum of consecutive blocks, ready to be joined to those before and after.
 
     Blocks are added in pairs, then pairs of pairs and so on, by their numbers among all blocks.
-    So a run is a few sums, each of ``2 ** level`` blocks of which the first has the number
-    ``place * 2 ** level``; whoever adds runs in the order of the blocks gets the same bits.
+    So a run is a few sums, each of ``2 ** level`` blocks, the first of which has the number
+    ``place * 2 ** level``; adding runs in the order of the blocks always gives the same bits.
     """
 
     nodes: list[tuple[int, int, Parts]] = field(default_factory=list)  # level, place, sum
 
     @classmethod
     def of(cls, parts: Iterable[Parts], first: int = 0) -> Self:
-        """The sums of blocks from number ``first`` on; the parts are used up."""
+        """Sum blocks from number ``first`` on; the parts are overwritten."""
         run = cls()
         for number, part in enumerate(parts, first):
             run.append(0, number, part)
         return run
 
     def append(self, level: int, place: int, total: Parts) -> None:
-        """Add what comes next."""
+        """Append the next sum."""
         while place % 2 and self.nodes and self.nodes[-1][0] == level:
             total, level, place = _add(self.nodes.pop()[2], total), level + 1, place // 2
         self.nodes.append((level, place, total))
 
     def extend(self, later: Run) -> None:
-        """Add the run that comes next, which is used up."""
+        """Append the next run, which is overwritten."""
         for node in later.nodes:
             self.append(*node)
 
     def total(self) -> Parts:
-        """The sum of all, once all blocks are in; the run is used up."""
+        """Return the sum of all, once all blocks are in; the run is overwritten."""
         total = self.nodes.pop()[2]
         while self.nodes:
             total = _add(self.nodes.pop()[2], total)
         return total
 
     def pack(self) -> list[Array]:
-        """The run as arrays, to send it elsewhere."""
+        """Convert the run to arrays, for sending."""
         places = np.array([node[:2] for node in self.nodes], dtype=np.int64).reshape(-1, 2)
         return [places, *(array for node in self.nodes for array in node[2])]
 
     @classmethod
     def unpack(cls, arrays: Sequence[Array]) -> Self:
-        """The run that was packed."""
+        """Restore a packed run."""
         places, sums = arrays[0].tolist(), arrays[1:]
         each = len(sums) // max(len(places), 1)
         cut = [tuple(sums[each * i : each * (i + 1)]) for i in range(len(places))]
@@ -123,7 +123,7 @@ class Run:
 
 
 def add_up(parts: Iterable[Parts]) -> Parts:
-    """The sum of all, added in pairs, then pairs of pairs and so on; the parts are used up."""
+    """Sum in pairs, then pairs of pairs and so on; the parts are overwritten."""
     return Run.of(parts).total()
 
 
@@ -134,9 +134,9 @@ def _add(left: Parts, right: Parts) -> Parts:
 
 
 def count_threads(n_jobs: int | None = None) -> int:
-    """How many threads to use: all cores that this process may use, or as scikit-learn counts.
+    """Return the number of threads: all available cores, or as in scikit-learn.
 
-    -1 stands for all, -2 for all but one, and so on.
+    -1 means all, -2 all but one, and so on.
     """
     if n_jobs is not None and n_jobs > 0:
         return n_jobs

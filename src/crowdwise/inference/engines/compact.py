@@ -1,4 +1,4 @@
-"""The engine for very many classes: no array of tasks x classes, no table per worker."""
+"""The engine for very many classes, without arrays of tasks x classes or tables per worker."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from crowdwise.typing import Floats, Ints
 
 @dataclass(frozen=True)
 class Named:
-    """Every (task, class) that some annotation gives, in rising order."""
+    """Every (task, class) named by some annotation, in rising order."""
 
     task: Ints
     label: Ints
-    row: Ints  # (annotation,): the pair it is of
-    indptr: Ints  # (task + 1,): where the pairs of each task begin
+    row: Ints  # (annotation,): its pair
+    indptr: Ints  # (task + 1,): start of each task's pairs
 
 
 @dataclass(frozen=True, eq=False)
 class CompactEngine(MemoryEngine):
-    """Annotations of very many classes; work and memory go by the annotation.
+    """Annotations of very many classes, with work and memory proportional to annotations.
 
-    Where errors fall evenly, a label lifts its own class and leaves all others as they are. So
-    only the classes that a task was given differ, and the sums of the rest have a closed form.
+    If errors are spread evenly, a label raises its own class and leaves all others unchanged. So
+    only the classes named for a task differ, and the sums of the rest have a closed form.
     """
 
     @cached_property
@@ -87,7 +87,7 @@ class CompactEngine(MemoryEngine):
         lift: Floats | None,
         wrong: Floats | None,
     ) -> CoinSums:
-        """The sums in compiled code; of votes where nothing is said of the workers."""
+        """Compute the sums in compiled code; of votes if nothing is known about the workers."""
         votes, weight = self.annotations, self._weight
         columns = votes.indptr, votes.worker, weight, self._label, self._codes, prior, lift, wrong
 
@@ -112,7 +112,7 @@ class CompactEngine(MemoryEngine):
     def _expect(
         self, log_prior: Floats, right: Floats, wrong: Floats
     ) -> tuple[CompactPosterior, float]:
-        """P(truth | labels), and the log-evidence of the tasks that count."""
+        """Return P(truth | labels), and the log-evidence of the tasks that count."""
         named, worker, prior = self.named, self.annotations.worker, np.exp(log_prior)
         lift = self._votes(self._own((right - wrong)[worker]))
         top = np.zeros(self.n_tasks)
@@ -133,10 +133,10 @@ class CompactEngine(MemoryEngine):
         return found, float(evidence[self._counts].sum())
 
     def _share_lead(self, log_prior: Floats, lift: Floats) -> Floats:
-        """Each pair's share of the lead: one over the number of classes tied for it."""
+        """Return each pair's share of the lead: one over the number of classes tied for it."""
         named, unnamed = self.named, self.n_classes - np.diff(self.named.indptr)
         joint = log_prior[named.label] + self._votes(self._own(lift[self.annotations.worker]))
-        rest = log_prior.max()  # of classes without a label, which are all alike in a vote
+        rest = log_prior.max()  # of classes without a label, which are equal in a vote
         top = np.where(unnamed > 0, rest, -np.inf)
         np.maximum.at(top, named.task, joint)
         leads = joint >= top[named.task] - TIE
@@ -148,7 +148,7 @@ class CompactEngine(MemoryEngine):
         return np.where(gold >= 0, gold == named.label, share)
 
     def _sums(self, evidence: float, found: CompactPosterior, share: Floats) -> CoinSums:
-        """Sums over the tasks that count, from the share of every pair."""
+        """Sum over the tasks that count, given the share of every pair."""
         rest = found.rest * self._counts
         truths = sum_by_group(found.label, found.value * self._counts[found.task], self.n_classes)
         named = rest[found.task] * found.prior[found.label]
@@ -157,7 +157,7 @@ class CompactEngine(MemoryEngine):
 
     @cached_property
     def _counts(self) -> Ints:
-        """Which tasks have a label, or gold."""
+        """Return which tasks have a label, or gold."""
         labeled = self.annotations.redundancy > 0
         return labeled if self.gold is None else labeled | (self.gold >= 0)
 
@@ -166,7 +166,7 @@ class CompactEngine(MemoryEngine):
         return self._by_worker(np.ones(self.annotations.n_annotations))
 
     def _own(self, value: Floats | None) -> Floats:
-        """A value for each annotation, times its weight."""
+        """Return a value for each annotation, multiplied by its weight."""
         weight = self.annotations.weight
         value = np.ones(self.annotations.n_annotations) if value is None else value
         return value if weight is None else value * weight.astype(np.float64)
@@ -181,7 +181,7 @@ class CompactEngine(MemoryEngine):
         return sum_by_group(self.annotations.worker, self._own(value), self.n_workers)
 
     def _normalized(self, votes: Floats, rest: Floats) -> CompactPosterior:
-        """Votes for the classes given and for each other one, as distributions."""
+        """Normalize votes for the named classes and for each other one to distributions."""
         unnamed = self.n_classes - np.diff(self.named.indptr)
         total = self._by_task(votes) + rest * unnamed
         empty = total <= 0

@@ -1,8 +1,8 @@
-"""Engines that sweep on a device such as a GPU: the annotations lie there for the whole fit.
+"""Engines that sweep on a device such as a GPU, where the annotations stay for the whole fit.
 
 Tables go to the device and sums come back, as with any other engine; only the last posterior has
-a row per task. The sweeps are those of :mod:`~crowdwise.inference.engines.fused` on a GPU where
-Triton is there, else plain torch.
+a row per task. The sweeps are those of :mod:`~crowdwise.inference.engines.fused` on a GPU with
+Triton, else plain torch.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST = (1 << 31) - 1  # annotations, and numbers in a table
 
 @dataclass(frozen=True)
 class Device:
-    """Where to sweep, and as what P(truth) of each task is kept between the two steps."""
+    """A device to sweep on, and the type of P(truth) stored between the two steps."""
 
     name: torch.device
     kind: torch.dtype
@@ -50,7 +50,7 @@ class Device:
 
     @classmethod
     def find(cls, name: str) -> Device:
-        """The device that a parameter asks for."""
+        """Find the device that a parameter names."""
         try:
             found = torch.device(name)
         except RuntimeError:
@@ -78,7 +78,7 @@ class Device:
         return cls(found, torch.float32, find_cells())
 
     def refuse_too_large(self, sizes: tuple[int, int, int], n_truths: int) -> None:
-        """Say how much memory tasks, annotations and pairs will take, or refuse them."""
+        """Log how much memory tasks, annotations and pairs will take, or refuse them."""
         n_tasks, n_cells, n_pairs = sizes
         what = f"{n_cells:,} annotations of {n_tasks:,} tasks"
         if max(n_cells, n_pairs * n_truths, n_tasks) > MOST:
@@ -111,13 +111,13 @@ class Device:
     def bring(
         self, parts: Iterator[Part], sizes: tuple[int, int, int], n_truths: int
     ) -> SortedCells:
-        """The annotations on the device, if they fit."""
+        """Copy the annotations to the device, if they fit."""
         self.refuse_too_large(sizes, n_truths)
         return self.cells.build(parts, sizes, self.name, self.kind)
 
 
 def find_cells() -> type[SortedCells]:
-    """What sweeps on a GPU: fused kernels where they can be compiled."""
+    """Return the class for sweeps on a GPU: fused kernels if they can be compiled."""
     try:
         from crowdwise.inference.engines.fused import FusedCells
     except ImportError:
@@ -127,7 +127,7 @@ def find_cells() -> type[SortedCells]:
 
 @dataclass(frozen=True, eq=False)
 class DeviceSweeps(BlockSweeps):
-    """What an engine does on a device once its annotations lie there."""
+    """Sweeps of an engine whose annotations are on a device."""
 
     place: SortedCells = field(kw_only=True)
 
@@ -172,7 +172,7 @@ class DeviceSweeps(BlockSweeps):
             return self.place.sweep(*sent, hard=hard, n_classes=self.n_classes, tie=TIE)
 
     def _start(self, spread: Spread | None) -> tuple[Tensor, Tensor]:
-        """Truths, and P(truth) of each task: its share of labels."""
+        """Return initial truths, and P(truth) of each task: its share of labels."""
         place, sums, parts = self.place, [], []
         ones = self._sent(self._lifts(np.ones(len(self.pairs))))  # all workers begin alike
         for some in place.chunks():
@@ -188,7 +188,7 @@ class DeviceSweeps(BlockSweeps):
         return torch.stack(sums).sum(dim=0), torch.cat(parts)
 
     def _votes_of(self, weights: Floats | None) -> Tensor:
-        """A table that adds up votes, in which workers count by these weights."""
+        """Return a table that adds up votes, with these weights of workers."""
         own = np.ones(len(self.pairs)) if weights is None else weights[self.pairs.worker]
         return self._sent(self._lifts(self._weigh(own)))
 
@@ -209,7 +209,7 @@ class DeviceSweeps(BlockSweeps):
         return send(self.pairs.label, np.int64, self.place.device)[:, None]
 
     def _lifts(self, lift: Floats) -> Floats:
-        """A table in which each pair's label lifts its own class alone."""
+        """Return a table in which each pair's label raises only its own class."""
         table = np.zeros((len(self.pairs), self.n_classes))
         table[np.arange(len(table)), self.pairs.label] = lift
         return table
@@ -223,13 +223,13 @@ class DeviceSweeps(BlockSweeps):
 
 @dataclass(frozen=True, eq=False)
 class DeviceEngine(DeviceSweeps, MemoryEngine):
-    """Annotations in memory, swept over on a device."""
+    """Annotations in memory, swept on a device."""
 
     @classmethod
     def bring(
         cls, name: str, votes: Annotations, gold: Ints | None, n_threads: int | None
     ) -> DeviceEngine:
-        """The annotations, and their gold, on a device."""
+        """Copy the annotations, and their gold, to a device."""
         return cls(votes, gold, n_threads, place=bring(name, votes).with_gold(gold))
 
     def _gold_of_all(self) -> Ints | None:
@@ -278,13 +278,13 @@ class DeviceEngine(DeviceSweeps, MemoryEngine):
 
 @dataclass(frozen=True, eq=False)
 class DeviceFileEngine(DeviceSweeps, FileEngine):
-    """Annotations on disk, brought to a device block by block."""
+    """Annotations on disk, copied to a device block by block."""
 
     @classmethod
     def bring(
         cls, name: str, stored: StoredAnnotations, known: KnownTasks | None, n_threads: int | None
     ) -> DeviceFileEngine:
-        """The annotations, and their gold, on a device."""
+        """Copy the annotations, and their gold, to a device."""
         device = Device.find(name)
         sizes = stored.n_tasks, stored.n_annotations, len(stored.pairs)
 
@@ -302,7 +302,7 @@ class DeviceFileEngine(DeviceSweeps, FileEngine):
 
 
 def bring(name: str, votes: Annotations) -> SortedCells:
-    """The annotations on a device."""
+    """Copy the annotations to a device."""
     device, cells = Device.find(name), votes.pair_cells
     sizes = votes.n_tasks, len(cells.code), len(votes.pairs)
     return device.bring(iter([(cells.indptr, cells.code, cells.value)]), sizes, votes.n_classes)
@@ -314,7 +314,7 @@ def _tasks(block: Block) -> slice:
 
 @contextmanager
 def explaining_memory(device: torch.device) -> Iterator[None]:
-    """Say what to do where a sweep needs more memory than is left on the device."""
+    """Explain what to do if a sweep needs more memory than the device has left."""
     try:
         yield
     except torch.OutOfMemoryError as error:

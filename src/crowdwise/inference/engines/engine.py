@@ -1,4 +1,4 @@
-"""What a method of truth inference asks of the machine it runs on."""
+"""The interface between a truth-inference method and the machine it runs on."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from crowdwise.inference.engines.kernels import NO_TASKS
 from crowdwise.typing import Array, Floats, Ints
 
 CELL = 46  # bytes per cell of workers x classes x classes: tables of a step, and their sums
-Spread = Callable[[Floats, int], Floats]  # of the shares of a block and its first task's number
+Spread = Callable[[Floats, int], Floats]  # from the shares of a block and its first task's number
 Posterior: TypeAlias = Floats | CompactPosterior
 
 
 @dataclass(frozen=True)
 class Sums:
-    """What a sweep over tasks adds up to; the sums of blocks of tasks add up too."""
+    """The sums of a sweep over tasks; sums of blocks of tasks can be added."""
 
     evidence: float  # sum over tasks of log P(labels)
     truths: Floats  # (truth,): expected number of tasks of each truth
@@ -42,7 +42,7 @@ class Sweep(Sums):
 
 @dataclass(frozen=True)
 class PairSums:
-    """As :class:`Sums`, with counts only of the (worker, label) pairs of ``Engine.pairs``."""
+    """Like :class:`Sums`, with counts only for the (worker, label) pairs of ``Engine.pairs``."""
 
     evidence: float
     truths: Floats  # (truth,)
@@ -56,7 +56,7 @@ class PairSums:
 
 @dataclass(frozen=True)
 class CoinSums:
-    """What a sweep adds up to where a worker is right or wrong, and errors fall evenly."""
+    """The sums of a sweep if workers are right or wrong, and errors are spread evenly."""
 
     evidence: float  # sum over tasks of log P(labels)
     truths: Floats  # (truth,): expected number of tasks of each truth
@@ -65,7 +65,7 @@ class CoinSums:
 
     @classmethod
     def of(cls, sums: Sums) -> CoinSums:
-        """Right and given labels of each worker, from counts of (worker, truth, label)."""
+        """Sum right and given labels of each worker, from counts of (worker, truth, label)."""
         right, given = np.einsum("wkk->w", sums.counts), sums.counts.sum(axis=(1, 2))
         return cls(sums.evidence, sums.truths, right, given)
 
@@ -81,11 +81,11 @@ class CoinSums:
 class Engine(Protocol):
     """The annotations, wherever they are, as blocks of tasks to sweep over.
 
-    A method with a table ``log P(label | truth)`` per worker sends its tables and gets back
+    A method with a table ``log P(label | truth)`` per worker sends its tables and receives
     sums over all tasks; it never holds an array with a row per task. Gold labels belong to the
-    engine: they hold in everything it returns.
+    engine: all that it returns respects them.
 
-    Truths are the classes; or each class has as many consecutive truths (its subtypes).
+    Truths are the classes; or each class has equally many consecutive truths (its subtypes).
     """
 
     @property
@@ -109,12 +109,12 @@ class Engine(Protocol):
 
     @property
     def n_threads(self) -> int | None:
-        """How many threads to use; as many as there are cores if not said."""
+        """Number of threads to use; by default one per core."""
         ...
 
     @property
     def group(self) -> Group:
-        """The ranks that hold the tasks between them; one alone holds all of them."""
+        """The ranks that share the tasks; a single one holds all of them."""
         ...
 
     def labels_per_worker(self) -> Ints:
@@ -122,16 +122,16 @@ class Engine(Protocol):
         ...
 
     def tally_votes(self, spread: Spread | None = None) -> Sums:
-        """Count truths and labels as if each task's share of labels were its posterior.
+        """Count truths and labels with each task's share of labels as its posterior.
 
         ``spread`` turns the shares of a block of tasks, (task, class), into another posterior,
-        (task, truth). It gets the number of the block's first task too, and is called for blocks
-        in any order; what is random must be drawn by the number of the task.
+        (task, truth). It also gets the number of the block's first task, and is called for blocks
+        in any order, so random numbers must be drawn by task number.
         """
         ...
 
     def sweep(self, log_prior: Floats, log_confusion: Floats, *, hard: bool = False) -> Sums:
-        """One E-step and the counts that the next M-step needs.
+        """Run one E-step, and count what the next M-step needs.
 
         Parameters
         ----------
@@ -146,68 +146,68 @@ class Engine(Protocol):
         ...
 
     def tally_pairs(self, spread: Spread | None = None) -> PairSums:
-        """As :meth:`tally_votes`, with counts by pair."""
+        """Do :meth:`tally_votes` with counts by pair."""
         ...
 
     def sweep_pairs(self, log_prior: Floats, table: Floats, *, hard: bool = False) -> PairSums:
-        """As :meth:`sweep`, with a table (pair, truth) and counts by pair.
+        """Do :meth:`sweep` with a table (pair, truth) and counts by pair.
 
-        Work and memory go by the pairs that occur, however many classes there are.
+        Work and memory grow with the pairs that occur, however many classes there are.
         """
         ...
 
     def tally_coins(self) -> CoinSums:
-        """As :meth:`tally_votes`, for workers who are right or wrong."""
+        """Do :meth:`tally_votes` for workers who are right or wrong."""
         ...
 
     def sweep_coins(
         self, log_prior: Floats, right: Floats, wrong: Floats, *, hard: bool = False
     ) -> CoinSums:
-        """As :meth:`sweep`, with log P(label | truth) ``right[worker]`` or ``wrong[worker]``.
+        """Do :meth:`sweep` with log P(label | truth) ``right[worker]`` or ``wrong[worker]``.
 
-        Both may depend on the label that was given, and have the shape (worker, label); then
-        so have the sums.
+        Both may depend on the given label and have the shape (worker, label), as the sums then
+        do.
 
-        With very many classes there is no table; a hard sweep takes a uniform prior there.
+        With very many classes there is no table; a hard sweep assumes a uniform prior there.
         """
         ...
 
     def coin_posterior(self, log_prior: Floats, right: Floats, wrong: Floats) -> Posterior:
-        """P(class | labels) of each task under the values of :meth:`sweep_coins`."""
+        """Return P(class | labels) of each task under the values of :meth:`sweep_coins`."""
         ...
 
     def posterior(self, log_prior: Floats, log_confusion: Floats) -> Floats:
-        """P(class | labels) of each task under the tables of a sweep, (task, class)."""
+        """Return P(class | labels) of each task under the tables of a sweep, (task, class)."""
         ...
 
     def pair_posterior(self, log_prior: Floats, table: Floats) -> Floats:
-        """The same under the tables of :meth:`sweep_pairs`."""
+        """Do the same under the tables of :meth:`sweep_pairs`."""
         ...
 
     def shares(self, weights: Floats | None = None, *, soft: bool = True) -> Posterior:
-        """Share of the weight of each task's labels that each class has, (task, class).
+        """Return each class's share of the weight of each task's labels, (task, class).
 
-        Workers count by ``weights``, or the same. Unless ``soft``, labels that are
+        Workers count by ``weights``, or equally. Unless ``soft``, labels that are
         distributions count for their best class.
         """
         ...
 
     def signed_shares(self, weights: Floats) -> Posterior:
-        """As :meth:`shares`, where a negative weight speaks for all classes but the label.
+        """Do :meth:`shares` with negative weights, which count for all classes but the label.
 
-        Where all workers of a task have no weight, they count the same.
+        If all workers of a task have no weight, they count equally.
         """
         ...
 
     @property
     def own_tasks(self) -> tuple[int, int]:
-        """Numbers of the first task on this rank and of the first after its last."""
+        """Return the numbers of the first task on this rank and the first after its last."""
         ...
 
     def sum_blocks(
         self, work: Callable[..., float | None], shapes: Sequence[tuple[int, ...]]
     ) -> tuple[float, list[Floats]]:
-        """Sum over all blocks what a method with a kernel of its own finds in each.
+        """Sum over all blocks what a method's own kernel computes in each.
 
         ``work(block, *sums)`` adds to arrays of these shapes, which are 0 at first, and returns
         its part of the first number. It gets a
@@ -216,7 +216,7 @@ class Engine(Protocol):
         ...
 
     def fill_blocks(self, work: Callable[..., None]) -> Posterior:
-        """A posterior, (task, class), whose rows ``work(block, rows)`` fills in."""
+        """Return a posterior, (task, class), with rows filled in by ``work(block, rows)``."""
         ...
 
     def gather_blocks(self, work: Callable[..., tuple[Array, ...]]) -> list[Array]:
@@ -240,7 +240,7 @@ class Engine(Protocol):
         ...
 
     def collect(self) -> tuple[Annotations, Ints | None]:
-        """All annotations in memory, and the gold class of each task (-1 for none).
+        """Return all annotations in memory, and the gold class of each task (-1 for none).
 
         For methods that are not sweeps (``Traits(blockwise=False)``).
         """

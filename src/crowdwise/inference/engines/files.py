@@ -1,4 +1,4 @@
-"""The engine for annotations on disk: one block of tasks at a time is in memory."""
+"""The engine for annotations on disk, with one block of tasks in memory at a time."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from crowdwise.typing import Array, Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class KnownTasks:
-    """The tasks whose truth is known, in rising order, and its class."""
+    """The tasks with a known truth, in rising order, and its class."""
 
     task: Ints
     label: Ints
 
     def without(self, tasks: Ints) -> KnownTasks:
-        """The same, less some of the tasks."""
+        """Return the same without some of the tasks."""
         kept = ~np.isin(self.task, tasks)
         return KnownTasks(self.task[kept], self.label[kept])
 
     def within(self, edges: Edges) -> Ints:
-        """The gold class of each task of a block, -1 for none."""
+        """Return the gold class of each task of a block, -1 for none."""
         gold = np.full(edges[1] - edges[0], -1, dtype=np.int32)
         some = slice(*np.searchsorted(self.task, edges))
         gold[self.task[some] - edges[0]] = self.label[some]
@@ -40,7 +40,7 @@ class KnownTasks:
 
 @dataclass(frozen=True, eq=False)
 class StreamedPosterior:
-    """P(truth | labels) of annotations on disk, computed block by block when it is asked for."""
+    """P(truth | labels) of annotations on disk, computed block by block on request."""
 
     stored: StoredAnnotations
     edges: list[Edges]
@@ -56,7 +56,7 @@ class StreamedPosterior:
         return sum(stop - start for start, stop in self.edges)
 
     def blocks(self) -> Iterator[Floats]:
-        """The rows of some tasks at a time, (task, class), in the order of the tasks."""
+        """Yield the rows of some tasks at a time, (task, class), in task order."""
 
         def one(edges: Edges) -> Floats:
             rows = np.empty((edges[1] - edges[0], self.stored.n_classes))
@@ -66,16 +66,16 @@ class StreamedPosterior:
         return in_order(one, self.edges, self.n_threads)
 
     def toarray(self) -> Floats:
-        """All rows at once, where they fit into memory."""
+        """Return all rows at once, if they fit into memory."""
         return np.concatenate(list(self.blocks()))
 
 
 class StreamedSweeps(BlockSweeps):
-    """What an engine offers that has only some blocks of tasks at hand."""
+    """The sweeps of an engine that has only some blocks of tasks at hand."""
 
     @property
     def weighted(self) -> bool:
-        """Whether annotations may count unequally."""
+        """Whether annotations may have different weights."""
         return True
 
     def labels_per_worker(self) -> Ints:
@@ -124,8 +124,8 @@ class StreamedSweeps(BlockSweeps):
 class FileEngine(StreamedSweeps):
     """Annotations on disk; see :class:`~crowdwise.annotations.StoredAnnotations`.
 
-    Ranks that all see the folder may share the blocks: each reads its own. Where a table is so
-    large that there would be fewer blocks than ranks, there are as many as ranks need.
+    Ranks that all see the folder may share the blocks: each reads its own. If a table is so
+    large that there would be fewer blocks than ranks, more blocks are cut.
     """
 
     stored: StoredAnnotations
@@ -189,4 +189,4 @@ class FileEngine(StreamedSweeps):
             out[:] = clamp(out, self._gold(edges))
 
         found = StreamedPosterior(self.stored, self._cut(0), settle, self.n_threads, work)
-        return cast("Floats", found)  # rows are made later
+        return cast("Floats", found)  # rows are computed later

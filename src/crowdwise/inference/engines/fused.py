@@ -1,8 +1,8 @@
 """The sweeps of :class:`SortedCells` as fused kernels, compiled by Triton for a GPU.
 
-A task is a lane: it adds up the rows of its labels and normalizes them without leaving the
-registers. A tile of a pair's labels is a program. Nothing is added by two programs at a time, so
-results are the same bits every time.
+A task is a lane: it sums the rows of its labels and normalizes them without leaving the
+registers. A tile of a pair's labels is a program. No two programs add to the same number, so
+results are always the same bits.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from torch import Tensor
 
 from crowdwise.inference.engines.sorted_cells import Bounds, SortedCells
 
-MOST_TRUTHS = 256  # in registers; beyond, plain torch is used
-LONG = 64  # labels of a task that a lane adds up by itself; more go through tiles
-CELLS = 2048  # lanes x truths of a program, with the labels that it looks ahead
-AHEAD = 2  # labels of a task that are read at once, where there are few truths
+MOST_TRUTHS = 256  # that fit in registers; above, plain torch is used
+LONG = 64  # labels of a task that a lane sums by itself; more go through tiles
+CELLS = 2048  # lanes x truths of a program, including labels read ahead
+AHEAD = 2  # labels of a task read at once if there are few truths
 
 
 @triton.jit
@@ -30,7 +30,7 @@ def sweep_tasks(
     VALUED: tl.constexpr, KNOWN: tl.constexpr, FAR: tl.constexpr, LANES: tl.constexpr,
     AHEAD: tl.constexpr,
 ):  # fmt: skip
-    """P(truth) of each task, with the evidence and the truths of each program's tasks."""
+    """Compute P(truth) of each task, and evidence and truths of each program's tasks."""
     task = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     there = task < n_tasks
     first = tl.load(starts + task, mask=there, other=0)
@@ -87,7 +87,7 @@ def add_rows(
     WIDE: tl.constexpr, WIDTH: tl.constexpr, PLACED: tl.constexpr, VALUED: tl.constexpr,
     LANES: tl.constexpr,
 ):  # fmt: skip
-    """Sum of the rows at the places of each segment, a program each."""
+    """Sum the rows at the places of each segment, with one program each."""
     segment = tl.program_id(0)
     low, high = tl.load(starts + segment), tl.load(starts + segment + 1)
     k = tl.arange(0, WIDTH)
@@ -112,12 +112,12 @@ def add_rows(
 
 @dataclass(frozen=True)
 class Far:
-    """Tasks of so many labels that one lane would take long over them."""
+    """Tasks with so many labels that one lane would be slow."""
 
     place: Tensor  # (task,): the number of each among them, or -1
     code: Tensor  # (annotation,): the pairs of their labels
     value: Tensor | None
-    bounds: Bounds  # which labels are of each
+    bounds: Bounds  # the labels of each
 
 
 class FusedCells(SortedCells):
@@ -149,7 +149,7 @@ class FusedCells(SortedCells):
 
     @cached_property
     def _far(self) -> Far | None:
-        """Tasks of very many labels, if there are any."""
+        """Tasks with very many labels, if there are any."""
         sizes = self.starts.diff()
         many = torch.nonzero(sizes > LONG)[:, 0]
         if not len(many):

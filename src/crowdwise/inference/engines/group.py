@@ -1,9 +1,9 @@
-"""Several processes that hold the blocks of one set of annotations between them.
+"""Several processes that share the blocks of one set of annotations.
 
 Every rank (a process, an executor, a machine) runs the same ``fit`` with an engine that has some
-of the blocks; the only thing that they do together is to add sums. What an engine of ranks must
-provide is in :class:`~crowdwise.inference.engines.sweeps.BlockSweeps`; a fit on each rank is
-``method.fit_engine(engine, classes)``.
+of the blocks; the only thing they do together is to add sums. What an engine of ranks must
+provide is described in :class:`~crowdwise.inference.engines.sweeps.BlockSweeps`; a fit on each
+rank is ``method.fit_engine(engine, classes)``.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Group(Protocol):
 
     @property
     def rank(self) -> int:
-        """The number of this one, from 0 on."""
+        """Number of this rank, starting at 0."""
         ...
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
         ...
 
     def add(self, run: Run) -> Parts:
-        """The sum of the runs of all ranks, the same bits on each of them.
+        """Return the sum of the runs of all ranks, the same bits on each of them.
 
-        The runs follow each other in the order of the ranks; that of a rank may be empty. Every
-        rank calls this equally often, in the same order. Where another rank is gone it raises an
+        The runs follow one another in the order of the ranks; a rank's run may be empty. Every
+        rank calls this equally often, in the same order. If another rank is gone, this raises an
         error rather than waiting for it.
         """
         ...
@@ -62,7 +62,7 @@ ALONE = Alone()
 
 
 class TreeGroup(ABC):
-    """A group that needs only messages from rank to rank.
+    """A group that only needs messages between ranks.
 
     Neighbors add their runs, then pairs of neighbors, and so on up to rank 0; the total goes
     back the same way. A rank sends and receives each sum at most ``1 + log2(size)`` times.
@@ -77,7 +77,7 @@ class TreeGroup(ABC):
 
     @abstractmethod
     def receive(self, source: int) -> list[Array]:
-        """Wait for the next arrays from another rank; they may be changed here."""
+        """Wait for the next arrays from another rank; they may be modified."""
 
     def add(self, run: Run) -> Parts:
         step = 1
@@ -98,7 +98,7 @@ class TreeGroup(ABC):
 
 
 class LocalGroup(TreeGroup):
-    """Ranks that are threads of one process, each with an engine of its own."""
+    """Ranks that are threads of one process, each with its own engine."""
 
     def __init__(self, rank: int, inboxes: dict[tuple[int, int], SimpleQueue[list[Array]]]) -> None:
         self.rank, self.size = rank, max(to for _, to in inboxes) + 1
@@ -114,13 +114,13 @@ class LocalGroup(TreeGroup):
         return arrays
 
     def leave(self) -> None:
-        """Tell the others that nothing more will come from here."""
+        """Tell the others that nothing more will come from this rank."""
         for to in range(self.size):
             self._inboxes[self.rank, to].put([])
 
 
 def run_ranks(size: int, work: Callable[[LocalGroup], Result]) -> list[Result]:
-    """``work`` of each of some ranks, which run at the same time in one process."""
+    """Run ``work`` for each of some ranks, at the same time in one process."""
     inboxes: dict[tuple[int, int], SimpleQueue[list[Array]]]
     inboxes = {(a, b): SimpleQueue() for a in range(size) for b in range(size)}
 
@@ -136,7 +136,7 @@ def run_ranks(size: int, work: Callable[[LocalGroup], Result]) -> list[Result]:
 
 
 def share_out(blocks: Sequence[Item], group: Group) -> tuple[int, Sequence[Item]]:
-    """The number of this rank's first block, and its blocks.
+    """Return the number of this rank's first block, and its blocks.
 
     They lie between the same tasks in every cut into at least :func:`least_blocks`.
     """
@@ -148,13 +148,13 @@ def share_out(blocks: Sequence[Item], group: Group) -> tuple[int, Sequence[Item]
 
 
 def least_blocks(group: Group) -> int:
-    """How many blocks there must be to share them out: a power of two, as every cut has."""
+    """Return the minimum number of blocks to share: a power of two, as in every cut."""
     whole = 1 << (group.size - 1).bit_length()
-    return whole if whole == group.size else 4 * whole  # lest one rank has twice as many
+    return whole if whole == group.size else 4 * whole  # so that no rank has twice as many
 
 
 def gather(group: Group, number: int) -> list[int]:
-    """The numbers of all ranks."""
+    """Return the numbers of all ranks."""
     own = np.zeros(group.size)
     own[group.rank] = number
     return [int(value) for value in group.add(Run([(0, group.rank, (own,))]))[0]]

@@ -1,4 +1,4 @@
-"""What is done to one block of tasks: in compiled code, or in plain scipy."""
+"""Computations on one block of tasks, in compiled code or in plain scipy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TASKS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some tasks that follow each other: their cells and, if any is known, their gold classes."""
+    """Some consecutive tasks: their cells and, if any are known, their gold classes."""
 
     cells: Cells
     label: Ints  # (code,): the label of each code
@@ -50,7 +50,7 @@ class Block:
             yield replace(self, cells=cells, gold=gold, first=self.first + low, once=None)
 
     def refuse_misfits(self, log_prior: Floats, *tables: Floats) -> None:
-        """Refuse tables of other sizes, which compiled loops would read beyond their end."""
+        """Refuse tables of other sizes, which compiled loops would read past the end."""
         rest = () if tables[0].ndim == 1 else (len(log_prior),)
         shape = (len(self.label), *rest)
         found = [log_prior.shape, *(table.shape for table in tables)]
@@ -59,7 +59,7 @@ class Block:
             sizes = f"{len(self.label):,} pairs of worker and label and {self.n_classes} classes"
             raise ParameterError(
                 explain(
-                    f"Tables do not fit {sizes}.",
+                    f"Tables do not match {sizes}.",
                     found=f"shapes {', '.join(map(str, found))}",
                     expected="a log-prior of the classes, and a row for each pair",
                     fix="fit the model again, or correct the method that made them",
@@ -67,21 +67,21 @@ class Block:
             )
 
     def mask(self, n_truths: int) -> Floats | None:
-        """Log of 0 for every truth that gold rules out."""
+        """Return the log of 0 for every truth that gold rules out."""
         mask = gold_mask(self.gold, self.n_classes)
         if mask is None or n_truths == self.n_classes:
             return mask
         return np.repeat(mask, n_truths // self.n_classes, axis=1)
 
     def shares(self, lift: Floats | None = None) -> Floats:
-        """Each task's share of labels, uniform where it has none; gold where it is known."""
+        """Return each task's share of labels, uniform without any; gold where known."""
         votes = self.votes(lift)
         total = votes.sum(axis=1, keepdims=True)
         even = np.full_like(votes, 1.0 / max(self.n_classes, 1))
         return clamp(np.divide(votes, total, out=even, where=total > 0), self.gold)
 
     def votes(self, lift: Floats | None) -> Floats:
-        """Sum of what each code adds to its own class, (task, class); 1 if not said."""
+        """Sum what each code adds to its own class, (task, class); 1 by default."""
         low, high = self.cells.indptr[0], self.cells.indptr[-1]
         code, value = self.cells.code[low:high], self.cells.value
         task = np.repeat(np.arange(self.n_tasks), np.diff(self.cells.indptr))
@@ -104,7 +104,7 @@ def sweep_block(
     *,
     hard: bool = False,
 ) -> float:
-    """One E-step: add to ``truths`` and ``counts``, fill ``posterior``, return the evidence.
+    """Run one E-step: update ``truths`` and ``counts``, fill ``posterior``, return the evidence.
 
     ``table`` and ``counts`` have a row for each code, (code, truth). ``counts`` and
     ``posterior`` may be empty. ``offset`` is added to each task's log joint.
@@ -140,9 +140,9 @@ def count_block(block: Block, posterior: Floats, counts: Floats) -> None:
 
 
 def vote_block(block: Block, truths: Floats, counts: Floats, *, whole: bool = True) -> None:
-    """Count as if each task's share of labels were its posterior; uniform if it has none.
+    """Count with each task's share of labels as its posterior; uniform without labels.
 
-    ``counts`` are of each code and truth; unless ``whole``, of each code and its own class.
+    ``counts`` are by code and truth; unless ``whole``, by code for its own class only.
     """
     cells = block.cells
     loop = compiled.find("vote_pass")
@@ -169,10 +169,10 @@ def coin_block(
     *,
     hard: bool = False,
 ) -> float:
-    """As :func:`sweep_block`, where a label of code ``c`` lifts its own class by ``lift[c]``.
+    """Do :func:`sweep_block` with a label of code ``c`` raising its own class by ``lift[c]``.
 
-    Every other class is as likely as ``wrong[c]`` says. ``right`` has a number for each code,
-    the expected count of labels that are right.
+    Every other class has likelihood ``wrong[c]``. ``right`` has a number for each code,
+    the expected count of right labels.
     """
     block.refuse_misfits(log_prior, lift, wrong)
     cells = block.cells
@@ -209,7 +209,7 @@ def add_right(block: Block, share: Floats, right: Floats) -> None:
 
 
 def _normalize_joint(joint: Floats, *, hard: bool) -> tuple[Floats, float]:
-    """P(truth | labels) from log joints, which are used up, and the evidence."""
+    """Return P(truth | labels) from log joints, which are overwritten, and the evidence."""
     top = joint.max(axis=1, keepdims=True)
     np.subtract(joint, top, out=joint)
     share = (joint >= -TIE).astype(np.float64) if hard else np.exp(joint)

@@ -1,11 +1,11 @@
-"""The engine of one machine: annotations in memory, swept over in blocks on all cores.
+"""The engine of one machine: annotations in memory, swept in blocks on all cores.
 
 * E-step: ``posterior = softmax(log prior + cells @ table)``
 * counts: ``cells.T @ posterior``, which add up over blocks of tasks.
 
 ``cells`` is a sparse matrix with one row per task and one column per (worker, label) pair; see
-:attr:`crowdwise.annotations.Annotations.cells`. A compiled twin of both runs when the package
-was built with a C compiler; set ``CROWDWISE_NATIVE=0`` to do without.
+:attr:`crowdwise.annotations.Annotations.cells`. A compiled twin of both runs if the package
+was built with a C compiler; set ``CROWDWISE_NATIVE=0`` to disable it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MemoryEngine(BlockSweeps):
 
     annotations: Annotations
     gold: Ints | None = None
-    n_threads: int | None = None  # as many as there are cores
+    n_threads: int | None = None  # by default one per core
 
     @property
     def workers(self) -> Array:
@@ -80,7 +80,7 @@ class MemoryEngine(BlockSweeps):
         return Sweep(float(evidence[0]), truths, by_worker, posterior)
 
     def count(self, posterior: Floats) -> Floats:
-        """Expected label counts under a posterior, ``counts[worker, truth, label]``."""
+        """Return expected label counts under a posterior, ``counts[worker, truth, label]``."""
         sizes = self.n_workers, self.n_classes
         counts = count(self.annotations.cells, posterior, *sizes, n_threads=self.n_threads)
         return self._weigh_all(counts)
@@ -91,7 +91,7 @@ class MemoryEngine(BlockSweeps):
         return replace(self.annotations, weight=own, soft=distributions).shares()
 
     def signed_shares(self, weights: Floats) -> Floats:
-        # Lifting all classes of a task alike leaves the winner of the plain weighted sum.
+        # Raising all classes of a task equally does not change the winner of the weighted sum.
         own = np.asarray(self._weights(weights))
         votes = replace(self.annotations, weight=own).votes()  # (task, class)
         if (weights < 0).any():
@@ -132,13 +132,13 @@ class MemoryEngine(BlockSweeps):
 
     @cached_property
     def _codes(self) -> Ints | None:
-        """The gold classes as the compiled loops take them; None if there is none."""
+        """The gold classes as the compiled loops expect them; None if there are none."""
         if self.gold is None or not (self.gold >= 0).any():
             return None
         return np.ascontiguousarray(self.gold, dtype=np.int32)
 
     def _weigh_all(self, table: Floats) -> Floats:
-        """As :meth:`_weigh`, of a table of all pairs, (worker, truth, label)."""
+        """Do :meth:`_weigh` for a table of all pairs, (worker, truth, label)."""
         if self.worker_weights is None:
             return table
         return table * self.worker_weights[:, None, None]
@@ -178,10 +178,10 @@ class MemoryEngine(BlockSweeps):
 
 
 def count_labels(annotations: Annotations, posterior: Floats, row: Ints | None = None) -> Floats:
-    """Expected label counts under a posterior, ``(worker, truth, label)``.
+    """Return expected label counts under a posterior, ``(worker, truth, label)``.
 
-    With ``row``, workers are counted in the rows of these numbers instead: several of them
-    together where the number is the same, and not at all where it is negative.
+    With ``row``, workers are counted in rows with these numbers instead: several of them
+    together if the number is the same, and not at all if it is negative.
     """
     if row is not None:
         place = row[annotations.worker]
@@ -193,7 +193,7 @@ def count_labels(annotations: Annotations, posterior: Floats, row: Ints | None =
 
 
 def pooled_confusion(annotations: Annotations, posterior: Floats, pooling: float = 1.0) -> Floats:
-    """P(label | truth) of each worker by counting, ``(worker, truth, label)``.
+    """Estimate P(label | truth) of each worker by counting, ``(worker, truth, label)``.
 
     Each row gets ``pooling`` labels of the crowd's confusion, so that no worker is ever
     certain.
@@ -232,7 +232,7 @@ def count(
 
 
 def cut_cells(cells: Cells, table_size: int) -> list[Edges]:
-    """Blocks of tasks with about as many cells; see :func:`cut_tasks`."""
+    """Cut tasks into blocks with about as many cells; see :func:`cut_tasks`."""
 
     def find(cell: Array) -> Ints:
         return np.searchsorted(cells.indptr, cell)

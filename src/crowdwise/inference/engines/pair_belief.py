@@ -20,10 +20,10 @@ CELLS_AT_ONCE = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class PairBelief:
-    """Label counts of each worker and truth, pseudo-counts apart.
+    """Label counts of each worker and truth, separate from pseudo-counts.
 
-    Only pairs of worker and label that occur have a row: for all others the counts are the
-    pseudo-counts, and what they add up to has a closed form. So work and memory go by the
+    Only (worker, label) pairs that occur have a row: for all others the counts are the
+    pseudo-counts, and their sum has a closed form. So work and memory grow with the
     annotations, however many classes there are.
     """
 
@@ -35,12 +35,12 @@ class PairBelief:
 
     @classmethod
     def of_all(cls, counts: Floats, pseudo: Floats, earlier: Floats | None = None) -> Self:
-        """From counts of all pairs, (worker, truth, label)."""
+        """Make from counts of all pairs, (worker, truth, label)."""
         pairs = Pairs.all_of(len(counts), counts.shape[-1])
         return cls(pairs, pairs.take(counts), pseudo, earlier)
 
     def refuse_misfits(self, n_workers: int, n_classes: int) -> None:
-        """Refuse sizes or numbers, such as those of a damaged file, that cannot be."""
+        """Refuse impossible sizes or numbers, such as those of a damaged file."""
         pairs, n_truths = self.pairs, len(self.pseudo)
         tables = {
             "counts": (self.counts, (len(pairs), n_truths)),
@@ -52,13 +52,13 @@ class PairBelief:
             raise FormatError("Pairs of worker and label are not in rising order, or not there.")
         for name, (table, expected) in tables.items():
             if table is not None and np.shape(table) != expected:
-                raise FormatError(f"{name} of pairs have the shape {np.shape(table)}.")
+                raise FormatError(f"{name} of pairs have shape {np.shape(table)}.")
             if table is not None and table.min(initial=0.0) < 0:
                 raise FormatError(f"{name} of pairs are below 0.")
 
     @cached_property
     def total(self) -> Floats:
-        """All counts of each worker and truth, (worker, truth)."""
+        """Total count of each worker and truth, (worker, truth)."""
         return self.pairs.add_up(self.counts) + self._prior_total
 
     @cached_property
@@ -68,12 +68,12 @@ class PairBelief:
 
     @cached_property
     def _heard(self) -> Array:
-        """Which workers have counts beside the pseudo-counts, now or earlier."""
+        """Whether workers have counts besides the pseudo-counts, now or earlier."""
         heard: Array = self.pairs.add_up(self.counts).sum(axis=1) > 0
         return heard if self.earlier is None else heard | (self.earlier.sum(axis=(1, 2)) > 0)
 
     def log_mean(self, n_threads: int | None = None) -> tuple[Floats, float]:
-        """Log P(label | truth) of each pair, and the log-prior of all, up to a constant."""
+        """Return log P(label | truth) of each pair, and the total log-prior up to a constant."""
         log_total, table = np.log(self.total), np.empty_like(self.counts)
 
         def one(some: slice) -> Parts:
@@ -84,13 +84,13 @@ class PairBelief:
 
         (inner,) = add_up(in_order(one, list(self._parts()), n_threads))
         belief = inner[0] + self._unseen() - (self._prior_total * log_total).sum()
-        if n_idle := int((~self._heard).sum()):  # their prior alone moves nothing
+        if n_idle := int((~self._heard).sum()):  # their prior alone is constant
             total = self.pseudo.sum(axis=1)
             belief -= n_idle * (xlogy(self.pseudo, self.pseudo).sum() - xlogy(total, total).sum())
         return table, float(belief)
 
     def expected_log(self, n_threads: int | None = None) -> tuple[Floats, float]:
-        """E[log P(label | truth)] of each pair, and the divergence from the prior of all."""
+        """Return E[log P(label | truth)] of each pair, and the divergence from the prior."""
         log_total, table = digamma(self.total), np.empty_like(self.counts)
 
         def one(some: slice) -> Parts:
@@ -105,29 +105,29 @@ class PairBelief:
         return table, float(inner[0] + (gammaln(self.total) - gammaln(self._prior_total)).sum())
 
     def all_counts(self) -> Floats:
-        """Counts and pseudo-counts, (worker, truth, label)."""
+        """Return counts plus pseudo-counts, (worker, truth, label)."""
         counts = self.pairs.spread(self.counts) + self.pseudo
         return counts if self.earlier is None else counts + self.earlier
 
     def diagonal(self) -> Floats:
-        """P(label = truth | truth) of each worker, (worker, truth)."""
+        """Return P(label = truth | truth) of each worker, (worker, truth)."""
         n_classes = self.pairs.n_classes
         worker, label = (part.ravel() for part in np.indices((self.pairs.n_workers, n_classes)))
         right = self._rows(worker, label)[np.arange(len(label)), label]
         return right.reshape(-1, n_classes) / self.total
 
     def crowd(self) -> Floats:
-        """Counts of all workers together, (truth, label)."""
+        """Return the counts of all workers together, (truth, label)."""
         return self.pairs.add_up_labels(self.counts).T
 
     def mean_counts(self) -> Floats:
-        """Mean of the counts of all workers who have some, (truth, label)."""
+        """Return the mean counts of all workers who have some, (truth, label)."""
         heard = self._heard
         mean = self.crowd() / max(int(heard.sum()), 1) + self.pseudo
         return mean if self.earlier is None else mean + self.earlier[heard].mean(axis=0)
 
     def mean_shares(self) -> Floats:
-        """Mean P(label | truth) of all workers who have counts, (truth, label)."""
+        """Return the mean P(label | truth) of all workers who have counts, (truth, label)."""
         heard = self._heard
         if self.earlier is not None:
             counts = self.all_counts()
@@ -138,11 +138,11 @@ class PairBelief:
         return (added + ours) / max(int(heard.sum()), 1)
 
     def with_stranger(self, counts: Floats) -> Self:
-        """The same, with one worker more."""
+        """Return the same with one more worker."""
         return replace(self, stranger=counts)
 
     def of(self, pairs: Pairs, *, expected: bool) -> Floats:
-        """The table of other pairs: log P(label | truth), or what is expected of it."""
+        """Return the table of other pairs: log P(label | truth), or its expectation."""
         if pairs is self.pairs:
             return self.expected_log()[0] if expected else self.log_mean()[0]
         log = digamma if expected else np.log
@@ -155,7 +155,7 @@ class PairBelief:
         return table
 
     def _rows(self, worker: Ints, label: Ints) -> Floats:
-        """All counts of some pairs, which need not have a row, (…, truth)."""
+        """Return all counts of some pairs, which may lack a row, (…, truth)."""
         rows, own = self._prior_rows(worker, label), self.pairs.code
         wanted = worker.astype(np.int64) * self.pairs.n_classes + label
         place = np.minimum(np.searchsorted(own, wanted), max(len(own) - 1, 0))
@@ -168,7 +168,7 @@ class PairBelief:
         return rows if self.earlier is None else rows + self.earlier[worker, :, label]
 
     def _unseen(self) -> float:
-        """Sum of p log p over the pseudo-counts of pairs without a row."""
+        """Sum p log p over the pseudo-counts of pairs without a row."""
         if self.earlier is not None:
             every = self.earlier + self.pseudo
             seen = every[self.pairs.worker, :, self.pairs.label]

@@ -21,7 +21,7 @@ from crowdwise.typing import Array, Floats
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """The workers, the classes and the pairs of both that occur: what every rank knows."""
+    """The workers, the classes and the pairs that occur, which every rank knows."""
 
     workers: Array
     classes: Array
@@ -30,13 +30,13 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Stands for a posterior whose rows are made where the annotations are."""
+    """A placeholder for a posterior whose rows are made where the annotations are."""
 
     rows: Fill
 
 
 class CrowdSweeps(StreamedSweeps):
-    """Sweeps of an engine that is given its crowd; posteriors are made where the rows are."""
+    """Sweeps of an engine with a given crowd; posteriors are made where the rows are."""
 
     crowd: Crowd
 
@@ -57,7 +57,7 @@ class CrowdSweeps(StreamedSweeps):
         return self.crowd.pairs
 
     def block(self, cells: Cells, first: int) -> Block:
-        """Some tasks, of which the first has that number."""
+        """Make a block of some tasks, starting with the number ``first``."""
         return Block(cells, self.pairs.label, None, self.n_classes, first)
 
     def _fill(self, work: Fill) -> Floats:
@@ -66,7 +66,7 @@ class CrowdSweeps(StreamedSweeps):
 
 @dataclass(frozen=True, eq=False)
 class RankEngine(CrowdSweeps):
-    """The blocks of one rank, from the one numbered ``first_block`` among all."""
+    """The blocks of one rank, starting at number ``first_block`` among all."""
 
     crowd: Crowd
     cells: Sequence[Cells]
@@ -108,6 +108,6 @@ class RankEngine(CrowdSweeps):
 
 
 def cut_row(row: Floats, shapes: Sequence[tuple[int, ...]]) -> list[Floats]:
-    """The arrays of these shapes that were put into one row, as views."""
+    """Split one row into arrays of these shapes, as views."""
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return [part.reshape(s) for part, s in zip(np.split(row, ends[:-1]), shapes, strict=True)]

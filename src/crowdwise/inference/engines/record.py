@@ -1,7 +1,7 @@
-"""Sums written down as they are made, so that ranks that start again go on where they were.
+"""A record of sums, from which restarted ranks resume where they were.
 
-All ranks run the same loop, and what they learn follows from the sums alone. So whoever gets the
-same sums in the same order is where the ranks were when they ended, without going over the tasks.
+All ranks run the same loop, and what they learn follows from the sums alone. So with the
+same sums in the same order, a rank reaches the earlier state without processing the tasks again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_BYTES = 4 << 30
 
 
 class Record:
-    """A file of sums; what a kill has cut short counts up to the last whole one."""
+    """A file of sums; after a kill, only complete ones count."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ class Record:
 
     def append(self, row: Floats) -> None:
         if self.starts[-1] > self.most_bytes:
-            return  # a restart goes on from here then
+            return  # a restart then resumes from here
         with self.path.open("r+b") as file:
             file.seek(self.starts[-1])
             file.truncate()
@@ -50,9 +50,9 @@ class Record:
 
 
 class Recorder:
-    """The sums that a group has made before, and those that it makes now.
+    """The sums that a group computed before, and those that it computes now.
 
-    Some ranks keep a record, one on each machine; the one that has most tells the rest.
+    Some ranks keep a record, one on each machine; the one with the most sums informs the rest.
     """
 
     def __init__(self, group: Group, record: Record | None) -> None:
@@ -61,7 +61,7 @@ class Recorder:
         self.teller, self.n_known = int(np.argmax(counts)), int(max(counts))
 
     def recall(self) -> Floats | None:
-        """The next sum, if it was made before; the same on every rank."""
+        """Return the next sum, if it was computed before; the same on every rank."""
         if self.step >= self.n_known:
             return None
         nodes: list[tuple[int, int, Parts]] = []
@@ -70,7 +70,7 @@ class Recorder:
         return self.group.add(Run(nodes))[0]
 
     def keep(self, row: Floats) -> None:
-        """Write down the next sum, if this rank keeps a record."""
+        """Record the next sum, if this rank keeps a record."""
         if self.record is not None and self.step >= len(self.record):
             self.record.append(row)
         self.step += 1

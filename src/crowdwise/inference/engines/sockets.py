@@ -1,6 +1,6 @@
-"""Ranks that are processes, on one machine or several: messages over sockets of their own.
+"""Ranks that are processes, on one or several machines, with messages over sockets.
 
-Whoever connects must know the secret that the ranks share, and so must whoever answers. Messages
+Both sides of a connection must know the secret that the ranks share. Messages
 are not encrypted.
 """
 
@@ -21,26 +21,26 @@ from crowdwise.inference.engines.group import TreeGroup
 from crowdwise.typing import Array
 
 PATIENCE = 120.0  # seconds to wait for all ranks to find one another
-GREETING = 10.0  # seconds that a connection has to show that it knows the secret
+GREETING = 10.0  # seconds for a connection to show that it knows the secret
 NONCE = 32
 MOST_AT_ONCE = 1 << 30
 
-Tell = Callable[[str], Sequence[str]]  # tells all ranks a text, and returns the texts of all
+Tell = Callable[[str], Sequence[str]]  # sends a text to all ranks, and returns all texts
 
 
 class GroupError(CrowdwiseError, ConnectionError):
-    """Ranks that work together have lost one another."""
+    """Ranks that work together have lost contact."""
 
 
 class SocketGroup(TreeGroup):
-    """A group in which every rank has a connection to those that it adds sums with."""
+    """A group in which every rank is connected to those it adds sums with."""
 
     def __init__(self, rank: int, size: int, peers: dict[int, socket.socket]) -> None:
         self.rank, self.size, self.peers = rank, size, peers
 
     @classmethod
     def meet(cls, rank: int, size: int, host: str, secret: bytes, tell: Tell) -> Self:
-        """Connect with the others; ``tell`` is needed once, to make addresses known."""
+        """Connect with the others; ``tell`` is used once, to exchange addresses."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.create_server((host, 0), family=family, backlog=size) as server:
             places = [json.loads(text) for text in tell(json.dumps(server.getsockname()[:2]))]
@@ -66,7 +66,7 @@ class SocketGroup(TreeGroup):
             raise self._lose(source, error) from error
 
     def close(self) -> None:
-        """Leave; the others get an error if they still wait for this one."""
+        """Leave; others that still wait for this one get an error."""
         for peer in self.peers.values():
             peer.close()
 
@@ -82,7 +82,7 @@ class SocketGroup(TreeGroup):
 
 
 def find_neighbors(rank: int, size: int) -> tuple[list[int], list[int]]:
-    """The ranks that a rank exchanges messages with in a tree, lower and higher ones."""
+    """Return the ranks that a rank exchanges messages with in a tree, lower and higher ones."""
     higher, step = [], 1
     while step < size and rank % (2 * step) == 0:
         higher += [rank + step] * (rank + step < size)
@@ -91,7 +91,7 @@ def find_neighbors(rank: int, size: int) -> tuple[list[int], list[int]]:
 
 
 def _call(place: Sequence[object], rank: int, secret: bytes) -> socket.socket:
-    """A connection to a rank that waits for it."""
+    """Connect to a rank that is waiting."""
     peer = socket.create_connection((str(place[0]), int(str(place[1]))), timeout=PATIENCE)
     _prepare(peer)
     _send(peer, rank.to_bytes(8, "little"))
@@ -103,7 +103,7 @@ def _call(place: Sequence[object], rank: int, secret: bytes) -> socket.socket:
 
 
 def _answer(server: socket.socket, wanted: set[int], secret: bytes) -> dict[int, socket.socket]:
-    """Connections from all ranks that call; those without the secret are refused."""
+    """Accept connections from all ranks that call; those without the secret are refused."""
     peers: dict[int, socket.socket] = {}
     deadline = time.monotonic() + PATIENCE
     while wanted - peers.keys():
@@ -128,7 +128,7 @@ def _answer(server: socket.socket, wanted: set[int], secret: bytes) -> dict[int,
 
 
 def _is_trusted(peer: socket.socket, secret: bytes, theirs: bytes, own: bytes) -> bool:
-    """Whether both sides show each other that they know the secret, without telling it."""
+    """Check that both sides know the secret, without revealing it."""
     nonce = secrets.token_bytes(NONCE)
     _send(peer, nonce)
     other = _receive(peer, NONCE)

@@ -1,7 +1,7 @@
-"""Annotations on a device, sorted both ways, and what a sweep does to them: in plain torch.
+"""Annotations on a device, sorted both ways, and sweeps over them in plain torch.
 
-By task, each annotation names its row of a table; by pair, it names its task. So both steps of
-EM only gather and add, always in the same order: results are the same bits every time.
+Sorted by task, each annotation has its row of a table; sorted by pair, it has its task. So both
+steps of EM only gather and add, always in the same order: results are always the same bits.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
-PER_TILE = 2048  # annotations of a pair that are added up before those of others
+PER_TILE = 2048  # annotations of a pair that are summed before those of other tiles
 TASKS_AT_ONCE = 1 << 21
-BUILDING = 44  # bytes per annotation while they are sorted; 8 later
+BUILDING = 44  # bytes per annotation while sorting; 8 later
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Part: TypeAlias = tuple[Array, Array, Array | None]  # of tasks: starts, codes and values
+Part: TypeAlias = tuple[Array, Array, Array | None]  # tasks' starts, codes and values
 
 
 @dataclass(frozen=True)
 class Bounds:
     """Where segments begin and end; long ones are cut into tiles."""
 
-    tiles: Tensor  # (tile + 1,): the first place of each
+    tiles: Tensor  # (tile + 1,): the first position of each
     owners: Tensor  # (segment + 1,): the first tile of each segment
 
     @classmethod
     def of(cls, starts: Tensor) -> Self:
-        """From the first place of each segment, and the end of the last."""
+        """Make from the first position of each segment, and the end of the last."""
         starts = starts.long()
         n_tiles = (starts.diff() + PER_TILE - 1) // PER_TILE
         owners = torch.cat([starts.new_zeros(1), n_tiles.cumsum(0)])
@@ -45,9 +45,9 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class SortedCells:
-    """The annotations by task and by (worker, label) pair; both orders are made once.
+    """The annotations by task and by (worker, label) pair; both orders are computed once.
 
-    Numbers are added as float64; ``kind`` is what P(truth) of each task is stored as.
+    Numbers are added as float64; ``kind`` is the type in which P(truth) of each task is stored.
     """
 
     n_pairs: int
@@ -68,7 +68,7 @@ class SortedCells:
         device: torch.device,
         kind: torch.dtype,
     ) -> Self:
-        """From starts, codes and values of tasks that follow each other, some at a time.
+        """Build from starts, codes and values of consecutive tasks, some at a time.
 
         ``sizes`` are the numbers of tasks, of annotations and of pairs.
         """
@@ -96,7 +96,7 @@ class SortedCells:
         return cls(n_pairs, starts, code, value, of_task, value_of, bounds, None, kind)
 
     def with_gold(self, gold: Array | None) -> Self:
-        """The same where some tasks' classes are known; -1 where not."""
+        """Return the same with known classes of some tasks; -1 for none."""
         if gold is None or not (gold >= 0).any():
             return self
         return replace(self, gold=send(gold, np.int32, self.device))
@@ -111,7 +111,7 @@ class SortedCells:
 
     @cached_property
     def given(self) -> Tensor:
-        """Weight of the labels of each pair."""
+        """Total weight of the labels of each pair."""
         if self.value_of is None:
             ends = self.by_pair.tiles[self.by_pair.owners.long()]
             return ends.diff().double()
@@ -121,7 +121,7 @@ class SortedCells:
     def sweep(
         self, log_prior: Tensor, table: Tensor, *, hard: bool, n_classes: int, tie: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One E-step: evidence, expected number of tasks of each truth, and P(truth)."""
+        """Run one E-step: evidence, expected number of tasks of each truth, and P(truth)."""
         share = table.new_empty((self.n_tasks, len(log_prior)), dtype=self.kind)
         evidence, truths = table.new_zeros(()), torch.zeros_like(log_prior)
         for some in self.chunks():
@@ -137,14 +137,14 @@ class SortedCells:
         return evidence, truths, share
 
     def joint(self, table: Tensor, some: slice) -> Tensor:
-        """Sum of the rows of each task's labels, (task, truth)."""
+        """Sum the rows of each task's labels, (task, truth)."""
         starts = self.starts[some.start : some.stop + 1]
         low, high = int(starts[0]), int(starts[-1])
         value = None if self.value is None else self.value[low:high]
         return add_bags(table, self.code[low:high], starts - low, value)
 
     def rule_out(self, joint: Tensor, some: slice, n_classes: int) -> None:
-        """Leave tasks of known truth with that alone."""
+        """Rule out all but the known truth of tasks."""
         if self.gold is None:
             return
         gold = self.gold[some, None]
@@ -152,16 +152,16 @@ class SortedCells:
         joint.masked_fill_((gold >= 0) & (of != gold), -torch.inf)
 
     def count(self, share: Tensor) -> Tensor:
-        """Sum of P(truth) of the tasks of each pair's labels, (pair, truth)."""
+        """Sum P(truth) over the tasks of each pair's labels, (pair, truth)."""
         return self._add(share, self.task, self.value_of, self.by_pair)
 
     def chunks(self) -> Iterator[slice]:
-        """Tasks that follow each other, some at a time."""
+        """Yield consecutive tasks, some at a time."""
         for first in range(0, self.n_tasks, TASKS_AT_ONCE):
             yield slice(first, min(first + TASKS_AT_ONCE, self.n_tasks))
 
     def _add(self, rows: Tensor, place: Tensor, value: Tensor | None, bounds: Bounds) -> Tensor:
-        """Sum of the rows at the places of each segment: of its tiles first."""
+        """Sum the rows at the positions of each segment, tile by tile first."""
         own = None if value is None else value.to(rows.dtype)
         tiles = add_bags(rows, place, bounds.tiles, own).double()
         each = torch.arange(len(tiles), dtype=torch.int32, device=self.device)
@@ -169,7 +169,7 @@ class SortedCells:
 
 
 def add_bags(rows: Tensor, place: Tensor, starts: Tensor, value: Tensor | None) -> Tensor:
-    """Sum of the rows at the places from each start on, (segment, column)."""
+    """Sum the rows at the positions from each start on, (segment, column)."""
     if not len(place):
         return rows.new_zeros((len(starts) - 1, rows.shape[1]))
     return embedding_bag(
@@ -178,6 +178,6 @@ def add_bags(rows: Tensor, place: Tensor, starts: Tensor, value: Tensor | None) 
 
 
 def send(array: Array, kind: type, device: torch.device) -> Tensor:
-    """An array as a tensor on the device, which may share its memory."""
+    """Copy an array to a tensor on the device, which may share its memory."""
     own: Array = np.ascontiguousarray(array, dtype=kind)
     return torch.from_numpy(own if own.flags.writeable else own.copy()).to(device)

@@ -27,26 +27,26 @@ from crowdwise.inference.engines.kernels import (
 from crowdwise.typing import Array, Floats, Ints
 
 Edges = tuple[int, int]
-Work = Callable[..., float | None]  # of a block and the sums to add to; returns the evidence
+Work = Callable[..., float | None]  # takes a block and the sums to add to; returns the evidence
 Fill = Callable[[Block, Floats], None]  # of a block and its rows of a posterior
 
 
 class BlockSweeps(ABC):
-    """What an engine offers once it can cut its tasks into blocks and load one of them.
+    """The sweeps of an engine that can cut its tasks into blocks and load one of them.
 
-    Where several ranks hold the blocks between them, each has an engine of its own:
+    If several ranks share the blocks, each has its own engine:
 
     * ``group`` adds the sums of all ranks (:class:`~crowdwise.inference.engines.group.Group`).
     * ``workers``, ``n_workers``, ``n_classes``, ``pairs`` and ``n_tasks``, the number of all
       tasks, are the same on every rank; so is the order of the classes.
     * ``_cut`` returns the blocks of this rank, in the order of their tasks, which are numbered
-      over all ranks; ``_first`` says how many blocks of the same cut lie on the ranks before.
+      over all ranks; ``_first`` says how many blocks of the same cut are on earlier ranks.
       A rank has the same tasks in every cut. It may have none.
-    * ``_load`` gives one of these blocks, with the number of its first task.
+    * ``_load`` returns one of these blocks, with the number of its first task.
 
-    All that an engine returns is then the same on every rank, to the last bit, but for
-    posteriors and shares, which have the rows of the rank's own tasks. Where the blocks do not
-    depend on the number of ranks, nor do the results.
+    All that an engine returns is then the same on every rank, to the last bit, except for
+    posteriors and shares, which have the rows of the rank's own tasks. If the blocks do not
+    depend on the number of ranks, neither do the results.
     """
 
     n_threads: int | None
@@ -67,19 +67,19 @@ class BlockSweeps(ABC):
 
     @abstractmethod
     def _cut(self, table_size: int) -> list[Edges]:
-        """Blocks of tasks, by the data and the size of the sums alone; those of this rank."""
+        """Cut into blocks, by the data and the size of the sums only; return this rank's."""
 
     def _first(self, table_size: int) -> int:
-        """How many blocks of that cut lie on the ranks before this one."""
+        """Return how many blocks of that cut are on earlier ranks."""
         return 0
 
     @abstractmethod
     def _load(self, edges: Edges) -> Block:
-        """One of them; its codes are places of :attr:`pairs`."""
+        """Load one of them; its codes are positions in :attr:`pairs`."""
 
     @abstractmethod
     def _fill(self, work: Fill) -> Floats:
-        """The posterior whose rows ``work`` fills in, for one block after another."""
+        """Return the posterior with rows filled in by ``work``, block by block."""
 
     def reweighted(
         self, weights: Floats, hidden: Ints = NO_TASKS, n_threads: int | None = None
@@ -90,7 +90,7 @@ class BlockSweeps(ABC):
         return other
 
     def _weigh(self, rows: Floats) -> Floats:
-        """What goes into a sweep or comes out of it, (pair, …), times the worker's weight."""
+        """Multiply the input or output of a sweep, (pair, …), by the worker's weight."""
         if self.worker_weights is None:
             return rows
         weight = self.worker_weights[self.pairs.worker]
@@ -171,8 +171,8 @@ class BlockSweeps(ABC):
 
     @property
     def given(self) -> Floats:
-        """Weight of the labels of each pair."""
-        if "_given" not in vars(self):  # no cached_property: its lock would be held by one rank
+        """Total weight of the labels of each pair."""
+        if "_given" not in vars(self):  # not a cached_property, whose lock one rank would hold
             vars(self)["_given"] = self._weigh(self._add_given())
         found: Floats = vars(self)["_given"]
         return found
@@ -187,7 +187,7 @@ class BlockSweeps(ABC):
         return self._sum(work, [(len(self.pairs),)])[1][0]
 
     def _coin_tables(self, right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
-        """How far each pair's label lifts its class, and how likely it is with any other."""
+        """Return how much each pair's label raises its class, and its likelihood otherwise."""
         pairs = self.pairs
         place = pairs.worker if right.ndim == 1 else (pairs.worker, pairs.label)
         return self._weigh((right - wrong)[place]), self._weigh(wrong[place])
@@ -199,7 +199,7 @@ class BlockSweeps(ABC):
     def _per_worker(
         self, evidence: float, truths: Floats, right: Floats, *, by_label: bool
     ) -> CoinSums:
-        """Sums by pair as sums by worker, or by worker and label."""
+        """Convert sums by pair to sums by worker, or by worker and label."""
         pairs = self.pairs
         if not by_label:
             return CoinSums(evidence, truths, pairs.add_up(right), pairs.add_up(self.given))

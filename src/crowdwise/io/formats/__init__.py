@@ -1,8 +1,8 @@
-"""The formats that can be read, most particular first; a format is a file and its name here.
+"""The formats that can be read, most specific first; each is a file and a name here.
 
-Each file has a one-line docstring that says what the format is, a function ``parse(document,
-options)`` that turns a document into a long table, and a ``FORMAT`` that says how to
-recognize it. :mod:`crowdwise.io.formats.collect` holds what several of them need.
+Each file has a one-line docstring that describes the format, a function ``parse(document,
+options)`` that converts a document to a long table, and a ``FORMAT`` that says how to
+recognize it. :mod:`crowdwise.io.formats.collect` has the parts that several of them share.
 """
 
 from crowdwise.io.formats import (

@@ -10,7 +10,7 @@ GOLD = "_gold"
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
-    """One row for each judgment that is not tainted; test questions bring gold."""
+    """Return one row for each judgment that is not tainted; test questions give gold."""
     columns = list(document.columns)
     fields = [name for name in columns if name + GOLD in columns]
     if not fields:
@@ -30,7 +30,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
 
 
 def _keep_single_gold(table: Table, long: LongTable) -> object:
-    """Gold of test questions that have one right label."""
+    """Return gold of test questions that have a single right label."""
     gold = long.frame["gold"].astype(object)
     several = gold.map(lambda cell: isinstance(cell, str) and "\n" in cell.strip()).to_numpy(bool)
     gold[several] = None

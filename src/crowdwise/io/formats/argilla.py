@@ -14,7 +14,7 @@ LEFT = ("draft", "discarded", "pending")
 
 
 def matches(document: Table) -> bool:
-    """Whether there are columns such as ``label.responses``, or nested responses."""
+    """Return whether there are columns such as ``label.responses``, or nested responses."""
     if any(str(name).endswith(".responses") for name in document.columns):
         return True
     return "responses" in document.columns and any(
@@ -23,7 +23,7 @@ def matches(document: Table) -> bool:
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
-    """One row for each submitted response to one question."""
+    """Return one row for each submitted response to one question."""
     records = document.records()
     names = (name for record in records for name, *_ in _list_responses(record) if name)
     question = choose_question(options.asked, names, document.name)
@@ -43,7 +43,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
 
 
 def _list_responses(record: Record) -> Iterator[tuple[str, Cell, Cell, Cell]]:
-    """Every response as question, value, worker and status."""
+    """Yield every response as question, value, worker and status."""
     nested = record.get("responses")
     if isinstance(nested, Mapping):  # {question: [{value, user_id}]}
         for name, given in nested.items():

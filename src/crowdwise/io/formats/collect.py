@@ -1,4 +1,4 @@
-"""What formats share: collecting annotations one by one, fields of records, one question."""
+"""Shared parts of the formats: a collector of annotations, record fields, questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRUE = ("true", "1", "1.0", "yes", "t")
 
 
 class Collector:
-    """Collects annotations, and counts why others are left out."""
+    """Collects annotations, and counts why records are left out."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -31,11 +31,11 @@ class Collector:
         self.truths: dict[Cell, set[Cell]] = {}
         self.counts: Counter[str] = Counter()
         self.joined: set[str] = set()
-        self.like_joined: set[str] = set()  # single labels that read like several
+        self.like_joined: set[str] = set()  # single labels that look like several joined
         self.aside: Counter[str] = Counter()  # records that are not taken as annotations
 
     def add(self, task: Cell, worker: Cell, label: Cell, time: Cell = None) -> None:
-        """Take one annotation; several labels at once become one label of their names."""
+        """Add an annotation; several labels at once become one label with their names joined."""
         single = join_labels(label)
         if isinstance(label, list) and len(label) > 1:
             self.count("annotations of several labels, joined with ' + '")
@@ -48,14 +48,14 @@ class Collector:
         self.times.append(time)
 
     def take_truth(self, task: Cell, truth: Cell, what: str) -> None:
-        """Take a record as the truth of its task, if it has both."""
+        """Use a record as the truth of its task, if it has both."""
         if self.add_truth(task, truth):
             self.aside[f"{what} taken as gold"] += 1
         else:
             self.count_left_out(f"{what} without a task or a label")
 
     def add_truth(self, task: Cell, truth: Cell) -> bool:
-        """Take a truth that the export has for a task; returns whether both are there."""
+        """Add a truth that the export has for a task; returns whether both are given."""
         single = refuse_nested(join_labels(truth), "label", self.where)
         if task is None or single is None:
             return False
@@ -63,17 +63,17 @@ class Collector:
         return True
 
     def count(self, what: str) -> None:
-        """Note something that happens to many annotations."""
+        """Count something to be noted about many annotations."""
         self.counts[what] += 1
 
     def count_left_out(self, what: str) -> None:
-        """Note a record that is not taken."""
+        """Count a record that is left out."""
         self.aside[f"{what} left out"] += 1
 
     def to_long(self, *notes: str, untyped: tuple[str, ...] = ()) -> LongTable:
-        """The table of what was taken, with notes on what was not.
+        """Make the table of all annotations, with notes on what was left out.
 
-        A task that has a truth and no annotation has a row of its own.
+        A task with a truth but no annotation gets a row of its own.
         """
         self._refuse_alike()
         gold, labeled = self._single_truths(), set(self.tasks)
@@ -92,20 +92,20 @@ class Collector:
         return LongTable(frame, (*notes, *counted, *aside), untyped, added=len(alone))
 
     def _refuse_alike(self) -> None:
-        """Refuse a label that reads like several others together."""
+        """Refuse a label that looks like several others joined."""
         both = sorted(self.joined & self.like_joined)
         if both:
             raise FormatError(
                 explain(
-                    f"{self.where} has a label that reads like several labels together.",
+                    f"{self.where} has a label that looks like several labels joined.",
                     first=repr(both[0]),
-                    expected=f"labels without {JOIN!r}, which joins several of one annotation",
+                    expected=f"labels without {JOIN!r}, which joins the labels of one annotation",
                     fix="rename that label",
                 )
             )
 
     def _single_truths(self) -> dict[Cell, Cell]:
-        """The truth of each task that has one; a task with two different ones has none."""
+        """Return the truth of each task with one; tasks with two different truths get none."""
         single = {task: next(iter(own)) for task, own in self.truths.items() if len(own) == 1}
         for _ in range(len(self.truths) - len(single)):
             self.count("tasks with two different truths, left without one")
@@ -113,7 +113,7 @@ class Collector:
 
 
 def get_field(record: Record, path: str) -> Cell:
-    """A value of a record, by its key or by a path such as ``meta.id``; None if absent."""
+    """Return a value of a record, by key or path such as ``meta.id``; None if absent."""
     if path in record:
         return record[path]
     value: Cell = record
@@ -123,12 +123,12 @@ def get_field(record: Record, path: str) -> Cell:
 
 
 def get_first(record: Record, paths: Iterable[str]) -> Cell:
-    """The first of these values that the record has."""
+    """Return the first of these values that the record has."""
     return next((value for path in paths if (value := get_field(record, path)) is not None), None)
 
 
 def list_rows(document: Document, *paths: str) -> list[Record]:
-    """The records of a document: its rows, or the first list at one of these paths of a tree."""
+    """List a document's records: its rows, or the first list at one of these paths."""
     if isinstance(document, RecordTable):
         return document.records()
     if not isinstance(document, Tree):
@@ -140,7 +140,7 @@ def list_rows(document: Document, *paths: str) -> list[Record]:
 
 
 def find_present(roles: Mapping[str, str], table: Table) -> dict[str, str]:
-    """The roles whose column the table has."""
+    """Return the roles whose column the table has."""
     return {role: name for role, name in roles.items() if name in table.columns}
 
 
@@ -151,7 +151,7 @@ def choose_question(
     what: str = "question",
     option: str = "question",
 ) -> str:
-    """The one question to read: as asked, or the only one there is."""
+    """Choose the one question to read: as asked, or the only one."""
     known = list(dict.fromkeys(choices))
     if asked is not None and asked in known:
         return asked
@@ -166,18 +166,18 @@ def choose_question(
             fact,
             found=listing(known, 20) if known else "none",
             expected=f"one {what}",
-            fix=f"name one: {option}='…' in Python, --{option} … on the command line",
+            fix=f"choose one: {option}='…' in Python, --{option} … on the command line",
         )
     )
 
 
 def find_true(column: pd.Series) -> Array:
-    """Which cells of a column of yes and no say yes."""
+    """Return which cells of a yes/no column say yes."""
     return column.astype(object).map(lambda cell: str(cell).strip().lower() in TRUE).to_numpy(bool)
 
 
 def join_labels(values: Cell) -> Cell:
-    """Several labels in one annotation as one label; none as None."""
+    """Join several labels of one annotation into one label; none becomes None."""
     if not isinstance(values, list | tuple | np.ndarray):
         return values
     if all(isinstance(value, SCALARS) for value in values):

@@ -11,12 +11,12 @@ JUDGE = ("evaluationModel", "evaluation_model")
 
 
 def matches(document: Document) -> bool:
-    """Whether test cases have a list of metrics."""
+    """Return whether test cases have a list of metrics."""
     return any(list_metrics(row) for row in list_cases(document)[:20])
 
 
 def parse(document: Document, options: ReadOptions) -> LongTable:
-    """One row for each test case and model; where one model has several metrics, one of them."""
+    """Return one row for each test case and model, for one metric per model."""
     rows, cases = Collector(document.name), list_cases(document)
     names = [str(part.get("name")) for case in cases for part in list_metrics(case)]
     judges = {get_first(part, JUDGE) for case in cases for part in list_metrics(case)}
@@ -46,7 +46,7 @@ def list_metrics(case: Record) -> list[Record]:
 
 
 def find_judge(part: Record, *, alone: bool) -> Cell:
-    """The model; where all metrics have the same one, or none, the metric."""
+    """Return the model; if all metrics have the same one, or none, the metric."""
     return part.get("name") if alone else get_first(part, JUDGE)
 
 

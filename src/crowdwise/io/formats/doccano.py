@@ -12,7 +12,7 @@ LABEL = ("label", "labels")
 
 
 def matches(document: RecordTable) -> bool:
-    """Whether records have a text and a list of labels, and no list of annotators."""
+    """Return whether records have a text and a list of labels, and no list of annotators."""
     columns = set(document.columns)
     if "annotators" in columns or not columns & set(TEXT):
         return False
@@ -20,7 +20,7 @@ def matches(document: RecordTable) -> bool:
 
 
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
-    """One row for each record; the worker is a field of it, or the name of the file."""
+    """Return one row per record; the worker is one of its fields, or the file name."""
     label = options.asked or next((name for name in LABEL if name in document.columns), LABEL[0])
     worker = options.worker or recognize_columns(document.columns, {}).get("worker")
     rows = Collector(document.name)
@@ -35,7 +35,7 @@ def parse(document: RecordTable, options: ReadOptions) -> LongTable:
 
 
 def _refuse_spans(given: Cell, label: str, task: Cell, where: str) -> None:
-    """Refuse lists that are not the labels of one text by one user."""
+    """Refuse lists that are not one user's labels of one text."""
     parts = given if isinstance(given, list) else []
     if any(isinstance(part, list | dict) for part in parts):
         raise FormatError(
@@ -51,7 +51,7 @@ def _refuse_spans(given: Cell, label: str, task: Cell, where: str) -> None:
             explain(
                 f"{where} has the same label twice for one text, as votes without names have.",
                 first=f"task {task!r}: {label}={given!r}",
-                expected="the different labels that one user gave (doccano), or who voted",
+                expected="different labels by one user (doccano), or the names of those who voted",
                 fix="put the workers' names in a list of their own, 'annotators', beside the votes",
             )
         )

@@ -9,7 +9,7 @@ from crowdwise.io.document import ReadOptions, Table, to_records
 from crowdwise.io.formats.collect import Collector
 from crowdwise.io.recognize import REQUIRED, Format, normalize_name, recognize_columns
 
-# The first column, as Google names it in some languages.
+# Google's name for the first column in some languages.
 TIMES = ("Timestamp", "Zeitstempel", "Horodateur", "Marca temporal", "Informazioni cronologiche",
          "Carimbo de data/hora", "Tijdstempel", "Sygnatura czasowa", "Отметка времени",
          "タイムスタンプ", "时间戳记")  # fmt: skip
@@ -20,7 +20,7 @@ looks_like_score = re.compile(r"[\d.,]+ / [\d.,]+").fullmatch
 
 
 def matches(document: Table) -> bool:
-    """Whether the first column holds the times at which a form was sent in."""
+    """Return whether the first column has the times at which a form was submitted."""
     columns = list(document.columns)
     if len(columns) < 2 or columns[0] not in TIMES:
         return False
@@ -30,7 +30,7 @@ def matches(document: Table) -> bool:
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
-    """One row for each answer that is not empty; ``task`` may be a pattern for the questions."""
+    """Return one row per nonempty answer; ``task`` may be a pattern for the questions."""
     columns = list(document.columns)
     worker = options.worker or _find_worker(columns) or _find_addresses(document, columns[1:])
     others = [name for name in columns if name not in (columns[0], worker)]
@@ -48,7 +48,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
         for task in [task for task in tasks if row[task] is not None]:
             rows.add(task, who, row[task], row[columns[0]])
     notes = [f"task from {len(tasks):,} columns: {listing(tasks)}"]
-    notes += [f"columns that are no task: {listing(aside)}"] if aside else []
+    notes += [f"columns that are not tasks: {listing(aside)}"] if aside else []
     whence = "the row number" if worker is None else f"column {worker!r}"
     untyped = ("worker", "label") if document.untyped else ()
     return rows.to_long(*notes, f"worker from {whence}", untyped=untyped)
@@ -60,7 +60,7 @@ def _find_worker(columns: list[str]) -> str | None:
 
 
 def _find_addresses(table: Table, columns: list[str]) -> str | None:
-    """A column of nothing but e-mail addresses, whatever it is called."""
+    """Find a column of e-mail addresses only, whatever its name."""
     for name in columns:
         cells = [str(row[name]) for row in table.sample if row.get(name) is not None]
         if cells and all(map(looks_like_address, cells)):
@@ -69,7 +69,7 @@ def _find_addresses(table: Table, columns: list[str]) -> str | None:
 
 
 def _is_score(table: Table, name: str) -> bool:
-    """Whether a column of a quiz holds points or feedback, which the form gave itself."""
+    """Return whether a column of a quiz has points or feedback given by the form itself."""
     if name.endswith((" [Score]", " [Feedback]")):
         return True
     cells = [str(row[name]) for row in table.sample if row.get(name) is not None]
@@ -82,7 +82,7 @@ def _refuse_no_tasks(table: Table, options: ReadOptions) -> None:
             f"{table.name} is a sheet of Google Forms without a column for a task.",
             found=", ".join(table.columns),
             expected=f"columns like {options.task!r}" if options.task else "a column per task",
-            fix="name them: task='Image *'",
+            fix="name the task columns: task='Image *'",
         )
     )
 

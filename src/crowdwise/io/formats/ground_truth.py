@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 def matches(document: RecordTable) -> bool:
-    """Whether records hold the answers of single workers."""
+    """Return whether records have the answers of single workers."""
     columns = set(document.columns)
     if {OBJECT, "annotations"} <= columns or {"answerContent", "workerId"} <= columns:
         return True
@@ -38,7 +38,7 @@ def matches(document: RecordTable) -> bool:
 
 
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
-    """One row for each worker's answer to one question of the form."""
+    """Return one row for each worker's answer to one question of the form."""
     answers = [one for record in document.records() for one in _list_answers(record, document)]
     forms = [one.form for one in answers if isinstance(one.form, Mapping)]
     names = (str(name) for form in forms for name in form)
@@ -55,8 +55,8 @@ def parse(document: RecordTable, options: ReadOptions) -> LongTable:
 
 
 def _list_answers(record: Record, document: RecordTable) -> Iterator[Answer]:
-    """The answers in a record, in the three ways in which Ground Truth writes them."""
-    if "answerContent" in record:  # a file of responses lies in the folder of its task
+    """Yield the answers in a record, in any of the three forms that Ground Truth writes."""
+    if "answerContent" in record:  # a response file is in the folder of its task
         task = PurePath(document.name).parent.name or document.stem
         yield Answer(task, record.get("workerId"), record["answerContent"],
                      record.get("submissionTime"))  # fmt: skip
@@ -74,7 +74,7 @@ def _list_answers(record: Record, document: RecordTable) -> Iterator[Answer]:
 
 
 def _parse_form(content: Cell) -> Cell:
-    """What the worker submitted, which is written as JSON in a text."""
+    """Parse a worker's submission, which is JSON in a string."""
     try:
         return load_json(content) if isinstance(content, str) else content
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _parse_form(content: Cell) -> Cell:
 
 
 def _take_value(value: Cell, where: str, question: str, name: str) -> Cell:
-    """The label in a control of the form: a word, its label, or what is switched on."""
+    """Return the label in a control of the form: a word, its label, or enabled options."""
     if not isinstance(value, Mapping):
         return value
     if set(value) <= {"label", "labels"} and value:
@@ -94,8 +94,8 @@ def _take_value(value: Cell, where: str, question: str, name: str) -> Cell:
         explain(
             f"{name} marks parts of a task in question {question!r}.",
             first=f"{where}: {', '.join(map(str, value))}",
-            expected="a label, labels, or options that are on or off",
-            fix="ask for another question with question=; or make each part a task of its own",
+            expected="a label, several labels, or options that are on or off",
+            fix="choose another question with question=, or make each part a task of its own",
         )
     )
 

@@ -1,4 +1,4 @@
-"""Data sets with lists in their cells: annotators beside annotations, as on Hugging Face."""
+"""Data sets with lists in cells: annotators beside annotations, as on Hugging Face."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ LABELS = ("annotations", "labels", "annotatorlabels", "answers", "ratings", "vot
 
 
 def matches(document: Document) -> bool:
-    """Whether rows name several workers and as many labels."""
+    """Return whether rows name several workers and as many labels."""
     rows = _take_records(document, whole=False)
     workers, labels = _find_columns(document, rows, ReadOptions())
     several = [row for row in rows if any(holds_several(row.get(k)) for k in (workers, labels))]
@@ -30,7 +30,7 @@ def matches(document: Document) -> bool:
 
 
 def parse(document: Document, options: ReadOptions) -> LongTable:
-    """One row for each worker in the lists of a task."""
+    """Return one row for each worker in the lists of a task."""
     records = _take_records(document, whole=True)
     workers, labels = _find_columns(document, records, options)
     others = [name for row in records[:1] for name in row if name not in (workers, labels)]
@@ -52,7 +52,7 @@ def _has_text_keys(document: Document) -> bool:
 
 
 def _take_records(document: Document, *, whole: bool) -> Sequence[Record]:
-    """The rows; those of an object take their keys as ids."""
+    """Return the rows; rows in an object get its keys as ids."""
     if isinstance(document, Tree):
         rows = document.value.items()
         return [{"id": key, **row} for key, row in rows if isinstance(row, dict)]
@@ -62,7 +62,7 @@ def _take_records(document: Document, *, whole: bool) -> Sequence[Record]:
 def _find_columns(
     document: Document, rows: Sequence[Record], options: ReadOptions
 ) -> tuple[str, str]:
-    """The fields of workers and of labels; empty where there is none."""
+    """Find the fields of workers and of labels; empty if there is none."""
     names = document.columns or [name for row in rows[:1] for name in row]
     by_plain = {normalize_name(name): name for name in reversed(list(names))}
     workers = options.worker or next((by_plain[n] for n in WORKERS if n in by_plain), "")
@@ -71,7 +71,7 @@ def _find_columns(
 
 
 def _pair_up(record: Record, workers: str, labels: str, where: str) -> Iterator[tuple[Cell, Cell]]:
-    """The workers of one task with their labels, in any of the ways in use."""
+    """Pair the workers of one task with their labels, in any of the usual layouts."""
     who, what = _unpack(record.get(workers)), _unpack(record.get(labels))
     if isinstance(what, Mapping):  # {worker: label}
         yield from what.items()
@@ -101,7 +101,7 @@ def _mismatch_error(where: str, first: str) -> FormatError:
     expected = "as many workers as labels in each row, or {worker: label}"
     return FormatError(
         explain(
-            f"{where} has lists that do not fit together.",
+            f"{where} has lists that do not match.",
             first=first,
             expected=expected,
             fix="export the data again, or write rows of task, worker, label",
@@ -110,7 +110,7 @@ def _mismatch_error(where: str, first: str) -> FormatError:
 
 
 def _unpack(cell: Cell) -> Cell:
-    """A list or dict that was written as text; a text with commas is a list of texts."""
+    """Parse a list or dict that was written as text; text with commas is a list."""
     if cell is None:
         return []
     if not isinstance(cell, str):
@@ -119,9 +119,9 @@ def _unpack(cell: Cell) -> Cell:
         try:
             return ast.literal_eval(cell)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return cell.strip("[]").split()  # the way NumPy prints an array
+            return cell.strip("[]").split()  # as NumPy prints an array
     return [part.strip() for part in cell.split(",")]
 
 
-LISTS = (*WORKERS, *LABELS, "")  # an unnamed column, too
+LISTS = (*WORKERS, *LABELS, "")  # including an unnamed column
 FORMAT = Format("hugging_face", __doc__, Document, parse, lists=LISTS, matches=matches)

@@ -9,13 +9,11 @@ from crowdwise.io.formats.collect import Collector, get_field, list_rows
 from crowdwise.io.recognize import Format
 from crowdwise.io.values import Cell
 
-MODEL = (
-    "model"  # worker=MODEL takes the evaluated model for the judge, and its answer for the label
-)
+MODEL = "model"  # worker=MODEL uses the evaluated model as the judge and its answer as the label
 
 
 def matches(document: Document) -> bool:
-    """Whether samples have an id, an epoch, and scores by the name of a scorer."""
+    """Return whether samples have an id, an epoch, and scores by scorer."""
     rows = list_samples(document)
     return bool(rows) and all(
         {"id", "epoch"} <= row.keys() and isinstance(row.get("scores"), Mapping | None)
@@ -24,9 +22,9 @@ def matches(document: Document) -> bool:
 
 
 def parse(document: Document, options: ReadOptions) -> LongTable:
-    """One row for each sample and scorer; what an epoch made is a task of its own.
+    """Return one row for each sample and scorer; the outputs of an epoch are tasks of their own.
 
-    With ``worker="model"``, a row for each sample: epochs are then several answers of one judge.
+    With ``worker="model"``, a row for each sample: epochs are then several answers by one judge.
     """
     rows = Collector(document.name)
     samples = list_samples(document)
@@ -55,7 +53,7 @@ def list_samples(document: Document) -> list[Record]:
 
 
 def list_scores(sample: Record, asked: str | None) -> Iterator[tuple[str, Cell]]:
-    """Scorers and what they gave; one that gives several values counts once for each."""
+    """Yield scorers and their scores; a scorer with several values counts once for each."""
     scores = sample.get("scores") or {}
     for scorer, score in scores.items():
         value = score.get("value") if isinstance(score, Mapping) else score
@@ -69,20 +67,20 @@ def list_scores(sample: Record, asked: str | None) -> Iterator[tuple[str, Cell]]
 
 
 def find_answer(sample: Record, asked: str | None) -> Cell:
-    """What the model answered, as the scorer (or the one asked for) read it."""
+    """Return the model's answer, as extracted by the scorer (or the one asked for)."""
     scores = sample.get("scores") or {}
     chosen = [scores[asked]] if asked in scores else list(scores.values())
     return next((score.get("answer") for score in chosen if isinstance(score, Mapping)), None)
 
 
 def find_model(document: Document, sample: Record) -> Cell:
-    """The model that was evaluated: named in the head of the log, or with the output."""
+    """Return the evaluated model, named in the header of the log or with the output."""
     head = document.value if isinstance(document, Tree) else {}
     return get_field(head, "eval.model") or get_field(sample, "output.model") or document.stem
 
 
 def as_label(value: Cell) -> Cell:
-    """The value; None where the scorer gave none."""
+    """Return the value; None if the scorer gave none."""
     return None if isinstance(value, float) and value != value else value  # noqa: PLR0124  NaN
 
 

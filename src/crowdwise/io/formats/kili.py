@@ -12,7 +12,7 @@ from crowdwise.io.values import Cell
 
 TASKS = ("externalId", "external_id", "id")
 WORKERS = ("author.email", "author.id", "author")
-# Labels that nobody gave as an answer of their own.
+# Labels that are nobody's own answer.
 NOT_VOTES = {
     "PREDICTION": "predictions", "INFERENCE": "predictions", "AUTOSAVE": "labels not submitted",
     "REVIEW": "reviews of others' labels",
@@ -20,13 +20,13 @@ NOT_VOTES = {
 
 
 def matches(document: RecordTable) -> bool:
-    """Whether a label among those of an asset has a category for a job."""
+    """Return whether any label of an asset has a category for a job."""
     labels = (label for row in document.sample for label in _list_labels(row))
     return any(_find_chosen(answer) for label in labels for _, answer in _list_jobs(label))
 
 
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
-    """One row for each person's latest label of an asset, with the category of one job."""
+    """Return one row for each person's latest label of an asset, with one job's category."""
     records = document.records()
     labels = [label for record in records for label in _list_labels(record)]
     jobs = [job for label in labels for job, answer in _list_jobs(label) if _find_chosen(answer)]
@@ -42,7 +42,7 @@ def parse(document: RecordTable, options: ReadOptions) -> LongTable:
 
 def _add(rows: Collector, task: Cell, label: Cell, job: str, options: ReadOptions) -> None:
     if not isinstance(label, Mapping):
-        return rows.count_left_out("labels that are none")
+        return rows.count_left_out("labels that are not annotations")
     kind = str(label.get("labelType", "")).upper()
     if kind in NOT_VOTES:
         return rows.count_left_out(NOT_VOTES[kind])
@@ -65,7 +65,7 @@ def _list_labels(record: Record) -> list[Cell]:
 
 
 def _list_jobs(label: Cell) -> Iterator[tuple[str, Cell]]:
-    """The jobs of a label and their answers; some exports have these as text."""
+    """Yield the jobs of a label with their answers, which some exports have as text."""
     given = label.get("jsonResponse") if isinstance(label, Mapping) else None
     if isinstance(given, str):
         try:
@@ -76,7 +76,7 @@ def _list_jobs(label: Cell) -> Iterator[tuple[str, Cell]]:
 
 
 def _find_chosen(answer: Cell) -> list[Cell]:
-    """The names of the categories that an answer chooses."""
+    """Return the names of the categories that an answer chooses."""
     given = answer.get("categories") if isinstance(answer, Mapping) else None
     parts = given if isinstance(given, list) else []
     names = [one.get("name") for one in parts if isinstance(one, Mapping)]
@@ -89,7 +89,7 @@ def _refuse_parts(where: str, job: str, task: Cell) -> None:
             f"{where} is an export of Kili that marks parts of the assets.",
             first=f"asset {task!r}, job {job!r}",
             expected="a category for each asset",
-            fix="name another job, or make each part a task of its own",
+            fix="choose another job, or make each part a task of its own",
         )
     )
 

@@ -14,14 +14,14 @@ from crowdwise.io.values import Cell
 MINIMAL = {"annotation_id", "annotator", "lead_time"}
 META = ("annotation_id", "annotator", "created_at", "updated_at", "lead_time")
 VALUES = ("choices", "rating", "number", "selected", "taxonomy", "text", "datetime", "ranker")
-# A value that has one of these is about a part of the task: a span, a box, a stretch of time.
+# A value with one of these is about a part of the task: a span, a box, a stretch of time.
 PLACES = {"start", "end", "startOffset", "x", "y", "points", "vertices", "rle", "ranges",
           "sequence"}  # fmt: skip
-OF_PARTS = {"parentID", "item_index"}  # in a result about a region, or about one of several items
+OF_PARTS = {"parentID", "item_index"}  # about a region, or one of several items
 
 
 def matches(document: Table) -> bool:
-    """Whether tasks have a list of annotations, or rows the columns of JSON_MIN."""
+    """Return whether tasks have a list of annotations, or rows the columns of JSON_MIN."""
     if set(document.columns) >= MINIMAL:
         return True
     return isinstance(document, RecordTable) and any(
@@ -31,7 +31,7 @@ def matches(document: Table) -> bool:
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
-    """One row for each annotation that was not canceled; ground truths become gold."""
+    """Return one row for each annotation that was not canceled; ground truths become gold."""
     if "annotation_id" in document.columns:
         return _parse_min(document, options)
     records = document.records()
@@ -94,12 +94,12 @@ def _list_results(annotation: Cell) -> Iterator[Record]:
 
 
 def _take_one(values: list[Record], question: str, name: str, where: str) -> Cell:
-    """The label in the results of one question: a choice, a rating, the path in a taxonomy."""
+    """Return the label in the results of a question: choice, rating, or taxonomy path."""
     placed = [value for value in values if _is_placed(value)]
     if placed:
         _refuse(f"{name} marks parts of a task in question {question!r}.", where, placed[0])
     if len(values) > 1:
-        fact = f"{name} has {len(values)} answers of one annotation to question {question!r}."
+        fact = f"{name} has an annotation with {len(values)} answers to question {question!r}."
         _refuse(fact, where, values[1])
     value = get_first(values[0], VALUES) if values else None
     if isinstance(value, list) and value and all(isinstance(part, list) for part in value):
@@ -120,14 +120,14 @@ def _refuse(fact: str, where: str, value: Record) -> NoReturn:
             fact,
             first=f"{where}: {json.dumps(value, default=str)[:80]}",
             expected="one answer about the whole task: choices, a rating, a number, a taxonomy",
-            fix="ask for another question with question=; or make each part a task of its own"
+            fix="choose another question with question=, or make each part a task of its own"
             " and write rows of task, worker, label",
         )
     )
 
 
 def _parse_min(document: Table, options: ReadOptions) -> LongTable:
-    """JSON_MIN and CSV: one row per annotation, the questions between id and annotator."""
+    """Parse JSON_MIN and CSV: one row per annotation, questions between id and annotator."""
     columns = list(document.columns)
     start = columns.index("id") + 1 if "id" in columns else 0
     between = [name for name in columns[start : columns.index("annotator")] if name not in META]
@@ -149,7 +149,7 @@ def _parse_min(document: Table, options: ReadOptions) -> LongTable:
 
 
 def _parse_cell(cell: Cell) -> Cell:
-    """A cell of the CSV: text, or JSON where there are several choices."""
+    """Parse a cell of the CSV: text, or JSON for several choices."""
     if not isinstance(cell, str) or cell[:1] not in ("{", "["):
         return cell
     try:

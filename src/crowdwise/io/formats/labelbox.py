@@ -10,11 +10,11 @@ from crowdwise.io.recognize import Format
 from crowdwise.io.values import Cell
 
 TASK, WORKER, TIME = "data_row.id", "label_details.created_by", "label_details.created_at"
-PARTS = ("objects", "frames", "segments")  # marks inside an image, a text or a film
+PARTS = ("objects", "frames", "segments")  # marks inside an image, a text or a video
 
 
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
-    """One row for each label that was not skipped, with its answer to one question."""
+    """Return one row for each label that was not skipped, with its answer to one question."""
     records = document.records()
     labels = [label for record in records for label in _list_labels(record)]
     asked = (str(one["name"]) for label in labels for one in _list_answers(label))
@@ -51,7 +51,7 @@ def _add(rows: Collector, task: Cell, label: Cell, question: str, options: ReadO
 
 
 def _list_labels(record: Record) -> list[Cell]:
-    """The labels of a data row, in all of its projects."""
+    """List the labels of a data row, in all of its projects."""
     projects = record.get("projects")
     parts = projects.values() if isinstance(projects, Mapping) else []
     lists = [part.get("labels") for part in parts if isinstance(part, Mapping)]
@@ -66,7 +66,7 @@ def _list_answers(label: Cell) -> Iterator[Record]:
 
 
 def _take_answer(answer: Record) -> Cell:
-    """The name of the choice, the names of several, or the text."""
+    """Return the name of the choice, the names of several, or the text."""
     chosen = answer.get("radio_answer")
     if isinstance(chosen, Mapping):
         return chosen.get("name")

@@ -16,17 +16,17 @@ from crowdwise.io.recognize import (
 from crowdwise.io.values import parse_names
 
 SOFT = "proba_"
-ABOUT = ("family", "kind", "prompt", "price")  # of workers
+ABOUT = ("family", "kind", "prompt", "price")  # about workers
 
 
 def matches(document: Table) -> bool:
-    """Whether columns for the task, the worker and the label are there."""
+    """Return whether there are columns for the task, the worker and the label."""
     found = recognize_columns(document.columns, {"task": document.task})
     return set(REQUIRED) <= found.keys()
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
-    """The columns as they are named, or as the caller says."""
+    """Read the columns as they are named, or as the caller says."""
     roles = recognize_columns(document.columns, {"task": document.task} | options.columns)
     require_columns(roles, document.columns, document.name)
     if options.task is None and document.task is None:
@@ -42,7 +42,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
 
 
 def _find_facts(table: Table, roles: dict[str, str]) -> pd.DataFrame | None:
-    """What columns beside say of workers, where that is one thing of each."""
+    """Collect other columns that say one thing about each worker."""
     names = [name for name in ABOUT if name in table.columns and name not in roles.values()]
     if not names:
         return None
@@ -53,7 +53,7 @@ def _find_facts(table: Table, roles: dict[str, str]) -> pd.DataFrame | None:
 
 
 def _find_repeating(table: Table, roles: dict[str, str]) -> str:
-    """The first column for the task in which a value occurs twice: row numbers are not tasks."""
+    """Find the first task column with repeated values: row numbers are not tasks."""
     taken = {name for role, name in roles.items() if role != "task"}
     possible = [name for name in list_candidates("task", table.columns) if name not in taken]
     for name in possible if len(possible) > 1 else []:

@@ -10,12 +10,12 @@ from crowdwise.io.recognize import Format
 
 
 def parse(document: Matrix, options: ReadOptions) -> LongTable:
-    """One row for each cell with a label; -1 is none, unless ``missing`` says otherwise."""
+    """Return one row per cell with a label; -1 is none, unless ``missing`` says otherwise."""
     array = document.array
     if array.ndim != 2 or array.dtype.kind not in "iufbUO":
         raise FormatError(
             explain(
-                f"{document.name} holds {array.dtype} of shape {array.shape}.",
+                f"{document.name} has {array.dtype} of shape {array.shape}.",
                 expected="two dimensions: rows are tasks, columns are workers",
                 fix="save a table of integers, np.save(path, labels)",
             )

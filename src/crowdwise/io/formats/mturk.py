@@ -21,7 +21,7 @@ STAMP = re.compile(r"\w{3} (\w{3}) +(\d+) (\d\d:\d\d:\d\d) (\w{3}) (\d{4})").ful
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
-    """One row for each assignment that was not rejected."""
+    """Return one row for each assignment that was not rejected."""
     roles = _find_roles(document, options)
     if options.asked not in document.columns:
         questions = _collect_questions(document)
@@ -40,7 +40,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
 
 
 def _find_roles(table: Table, options: ReadOptions) -> dict[str, str]:
-    """The columns of an assignment; without a HIT, its only input is the task."""
+    """Find the columns of an assignment; without a HIT, its only input is the task."""
     worker = next(name for name in table.columns if name.lower() == "workerid")
     roles = find_present(ROLES, table) | {"worker": worker} | options.columns
     if "task" not in roles:
@@ -55,7 +55,7 @@ def _normalize_question(options: ReadOptions, questions: Questions) -> str | Non
 
 
 def _collect_questions(table: Table) -> Questions:
-    """The labels of each question; ticks such as ``Answer.mood.good`` make one question."""
+    """Collect the labels of each question; ticks such as ``Answer.mood.good`` form one."""
     names = [name for name in table.columns if name.startswith(ANSWER)]
     if names == [FORM]:
         return _parse_forms(table)
@@ -78,7 +78,7 @@ def _collect_questions(table: Table) -> Questions:
 
 
 def _parse_forms(table: Table) -> Questions:
-    """The labels of each question of answers written as JSON."""
+    """Collect the labels of each question from answers written as JSON."""
     forms = [_parse_form(cell) for cell in table.frame([FORM])[FORM].astype(object)]
     names = dict.fromkeys(name for form in forms for name in form)
     return {n: encode_values([form.get(n) for form in forms], "label", table.name) for n in names}
@@ -101,7 +101,7 @@ def _parse_answer(value: Cell) -> Cell:
 
 
 def _parse_times(column: pd.Series) -> pd.Series:
-    """Times as Amazon writes them, with zones that can be read."""
+    """Rewrite Amazon's times with time zones that can be parsed."""
     stamps = column.astype(object).map(lambda cell: STAMP(cell) if isinstance(cell, str) else None)
     if not stamps.map(lambda stamp: stamp is not None and stamp[4] in ZONES).any():
         return column

@@ -1,4 +1,4 @@
-"""A JSON object ``{task: {worker: label}}``, as peerannot's answers.json."""
+"""A JSON object ``{task: {worker: label}}``, such as peerannot's answers.json."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from crowdwise.io.triples import orient_labels
 
 
 def matches(document: Tree) -> bool:
-    """Whether all values are objects, and their values are plain."""
+    """Return whether all values are objects with plain values."""
     return all(
         isinstance(labels, Mapping) and not any(isinstance(x, list | dict) for x in labels.values())
         for labels in document.value.values()
@@ -21,7 +21,7 @@ def matches(document: Tree) -> bool:
 
 
 def parse(document: Tree, options: ReadOptions) -> LongTable:
-    """One row for each pair; tasks keep their order, and may have no label at all."""
+    """Return one row for each pair; tasks keep their order, and may have no label at all."""
     rows = Collector(document.name)
     for task, labels in document.value.items():
         if not isinstance(labels, Mapping):

@@ -14,7 +14,7 @@ KINDS = ("metrics", "match")
 
 
 def matches(document: Document) -> bool:
-    """Whether rows are events of a run, or items with results of graders."""
+    """Return whether rows are events of a run, or items with grader results."""
     rows = list_rows(document, "data")
     return any(is_item(row) or row.keys() >= EVENT for row in rows[:50])
 
@@ -24,7 +24,7 @@ def is_item(row: Record) -> bool:
 
 
 def parse(document: Document, options: ReadOptions) -> LongTable:
-    """One row for each sample and grader; an event's grader is the run it belongs to."""
+    """Return one row for each sample and grader; an event's grader is its run."""
     rows = Collector(document.name)
     records = list_rows(document, "data")
     specs = [row["spec"] for row in records if isinstance(row.get("spec"), Mapping)]
@@ -48,7 +48,7 @@ def parse(document: Document, options: ReadOptions) -> LongTable:
 
 
 def add_item(rows: Collector, row: Record, options: ReadOptions) -> None:
-    """Take the results of every grader of one item."""
+    """Add the results of every grader of one item."""
     task = get_first(row, (options.task,) if options.task else ("datasource_item_id", "id"))
     for result in row["results"]:
         label = get_first(result, (options.asked,) if options.asked else ("score", "passed"))
@@ -60,7 +60,7 @@ def is_grade(row: Record) -> bool:
 
 
 def choose_field(records: list[Record], where: str) -> str | None:
-    """The field that holds the label of events; they must have it in common."""
+    """Choose the field with the label of events; they must have it in common."""
     data = [row["data"] for row in records if is_grade(row) and isinstance(row["data"], Mapping)]
     fields = [next((name for name in LABELS if own.get(name) is not None), None) for own in data]
     named = [name for name in fields if name is not None]
@@ -68,7 +68,7 @@ def choose_field(records: list[Record], where: str) -> str | None:
 
 
 def name_run(row: Record, spec: Record, options: ReadOptions, name: str) -> Cell:
-    """Who graded: as asked, else the model that the head of the log names, else ``name``."""
+    """Name the grader: as asked, else the model in the log's header, else ``name``."""
     if options.worker is not None:
         return get_field(row, options.worker)
     models = get_first(spec, ("completion_fns", "model_name"))
@@ -76,7 +76,7 @@ def name_run(row: Record, spec: Record, options: ReadOptions, name: str) -> Cell
 
 
 def find_label(row: Record, asked: str | None) -> Cell:
-    """What was chosen, or its score; None where the answer could not be read."""
+    """Return the choice or its score; None if the answer could not be parsed."""
     data = row.get("data")
     if not isinstance(data, Mapping):
         return None

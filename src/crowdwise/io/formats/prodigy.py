@@ -11,7 +11,7 @@ TASK = ("_input_hash", "_task_hash", "id", "text")
 OWN = ("_input_hash", "_task_hash", "_session_id", "_annotator_id", "_view_id")
 MARKS = tuple({"answer", name} for name in OWN)
 WORKER = ("_annotator_id", "_session_id")
-# Views in which people mark or write something, and "accept" only means that they are done.
+# Views in which people mark or write something, where "accept" only means "done".
 MARKING = ("ner", "ner_manual", "spans", "spans_manual", "relations", "pos", "pos_manual", "dep",
            "image_manual", "audio_manual", "text_input", "blocks")  # fmt: skip
 ANSWERS = ("accept", "reject", "ignore")
@@ -19,7 +19,7 @@ PARTS = ("spans", "relations", "audio_spans", "arcs")
 
 
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
-    """Choices where records offer options; else accept or reject of one label."""
+    """Return choices if records offer options, else acceptance or rejection of one label."""
     records = document.records()
     chosen = [row for row in records if isinstance(row.get(options.label or "accept"), list | str)]
     if chosen:
@@ -41,14 +41,14 @@ def _parse_choices(document: RecordTable, options: ReadOptions) -> LongTable:
 
 
 def _refuse_marks(document: RecordTable) -> None:
-    """Refuse records of which the answer is not a verdict, but what was marked or written."""
+    """Refuse records whose answer is not a verdict but something marked or written."""
     for number, record in enumerate(document.records(), start=1):
         view = record.get("_view_id")
         parts = [name for name in PARTS if record.get(name) and view is None]
         if record.get("label") is None and (view in MARKING or parts):
             raise FormatError(
                 explain(
-                    f"{document.name} holds marks inside the tasks, not labels of them.",
+                    f"{document.name} has marks inside the tasks, not labels of them.",
                     first=f"record {number:,}: "
                     + (f"_view_id {view!r}" if view in MARKING else f"field {parts[0]!r}"),
                     expected="choices ('accept' lists), or verdicts on one 'label'",

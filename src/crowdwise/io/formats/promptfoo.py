@@ -8,7 +8,7 @@ from crowdwise.io.formats.collect import Collector, get_field, list_rows
 from crowdwise.io.recognize import Format
 from crowdwise.io.values import Cell
 
-# Kinds of assertions whose grade comes from a language model.
+# Kinds of assertions that are graded by a language model.
 GRADED = (
     "llm-rubric", "model-graded-closedqa", "model-graded-factuality", "factuality", "g-eval",
     "answer-relevance", "context-faithfulness", "context-recall", "context-relevance",
@@ -17,13 +17,13 @@ GRADED = (
 
 
 def matches(document: Document) -> bool:
-    """Whether rows have a grading result, or the place of a test."""
+    """Return whether rows have a grading result, or the index of a test."""
     rows = list_results(document)
     return any({"gradingResult", "testIdx"} <= row.keys() for row in rows[:20])
 
 
 def parse(document: Document, options: ReadOptions) -> LongTable:
-    """One row for each output and grader; the output of a provider to a test is a task."""
+    """Return one row for each output and grader; a provider's output for a test is a task."""
     rows = Collector(document.name)
     results = list_results(document)
     names = [(find_provider(row.get("provider")), row.get("promptIdx")) for row in results]
@@ -32,7 +32,7 @@ def parse(document: Document, options: ReadOptions) -> LongTable:
     )
     for row, (maker, prompt) in zip(results, names, strict=True):
         task = get_field(row, options.task or "testIdx")
-        if options.task is None:  # what else tells outputs apart
+        if options.task is None:  # other things that distinguish outputs
             task = f"{task} {maker}" if len(makers) > 1 else task
             task = f"{task} prompt {prompt}" if len(prompts) > 1 else task
         parts = get_field(row, "gradingResult.componentResults")
@@ -46,7 +46,7 @@ def parse(document: Document, options: ReadOptions) -> LongTable:
             if str(kind).removeprefix("not-") not in GRADED and options.worker is None:
                 rows.count_left_out("grades of no model")
                 continue
-            several = graders.count(grader) > 1  # each rubric is then a grader of its own
+            several = graders.count(grader) > 1  # then each rubric is its own grader
             rows.add(task, rubric if several else grader, find_grade(part))
     return rows.to_long("worker from the grader of an assertion", "label from its score")
 
@@ -56,12 +56,12 @@ def list_results(document: Document) -> list[Record]:
 
 
 def find_provider(value: Cell) -> Cell:
-    """What a provider is called: its label, else its id."""
+    """Return a provider's label, else its id."""
     return (value.get("label") or value.get("id")) if isinstance(value, Mapping) else value
 
 
 def name_grader(part: Record, asked: str | None) -> Cell:
-    """Who graded: as asked, else the assertion's own provider, its metric, or its kind."""
+    """Name the grader: as asked, else the assertion's provider, metric or kind."""
     if asked is not None:
         return get_field(part, asked)
     own = get_field(part, "assertion.provider")
@@ -71,7 +71,7 @@ def name_grader(part: Record, asked: str | None) -> Cell:
 
 
 def find_grade(part: Record) -> Cell:
-    """The score; whether it passed where there is none."""
+    """Return the score, or whether it passed if there is none."""
     score = part.get("score")
     passed = part.get("pass")
     return int(passed) if score is None and isinstance(passed, bool) else score

@@ -1,4 +1,4 @@
-"""Exports that are recognized so that they can be refused by name: they hold no single votes."""
+"""Exports that are recognized only to be refused by name, since they have no single votes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -12,7 +12,7 @@ ROWS = "write rows of task, worker, label and read those"
 
 
 def refuse(tool: str, reason: str, fix: str) -> Callable[[Document, ReadOptions], NoReturn]:
-    """A parser that says what the export is, and why it cannot be read."""
+    """Make a parser that explains what the export is, and why it cannot be read."""
 
     def parse(document: Document, _: ReadOptions) -> NoReturn:
         raise FormatError(
@@ -28,12 +28,12 @@ def refuse(tool: str, reason: str, fix: str) -> Callable[[Document, ReadOptions]
 
 
 def _lacks(*names: str) -> Callable[[Table], bool]:
-    """Whether a table has none of these columns."""
+    """Return a check that a table has none of these columns."""
     return lambda document: not set(names) & set(document.columns)
 
 
 def _holds_metadata(document: Table) -> bool:
-    """Whether a label such as ``sport`` comes with ``sport-metadata``, and no worker's answer."""
+    """Return whether a label such as ``sport`` comes with ``sport-metadata`` but no answers."""
     return not ground_truth.FORMAT.recognizes(document) and any(
         str(key).endswith("-metadata")
         and isinstance(value, Mapping)
@@ -44,7 +44,7 @@ def _holds_metadata(document: Table) -> bool:
 
 
 def _holds_responses(document: RecordTable) -> bool:
-    """Whether assets have answers that Kili calls ``jsonResponse``, and none that can be read."""
+    """Return whether assets have Kili's ``jsonResponse`` but no readable answers."""
     return not kili.FORMAT.recognizes(document) and any(
         isinstance(one, Mapping) and "jsonResponse" in one
         for row in document.sample
@@ -60,13 +60,13 @@ def _has_keys(*names: str) -> Callable[[Tree], bool]:
     return lambda document: set(names) <= set(document.value)
 
 
-BOXES = "boxes and outlines in images, not labels of whole tasks, and nobody's name"
-MARKS = "boxes, outlines or captions of images, not labels of whole tasks, and nobody's name"
+BOXES = "boxes and outlines in images, not labels of whole tasks, and without names"
+MARKS = "boxes, outlines or captions of images, not labels of whole tasks, and without names"
 COCO = refuse("a COCO file", MARKS, f"if each of them is a task, {ROWS}")
 
 PANDAS = refuse(
     "a frame that pandas wrote with orient='split' or 'table'",
-    "titles, row names and cells apart from each other",
+    "separate titles, row names and cells",
     "write it with frame.reset_index().to_json(orient='records')",
 )
 
@@ -158,8 +158,8 @@ REFUSED: tuple[Format[Any], ...] = (
         RecordTable,
         refuse(
             "a list of tasks of Scale AI",
-            "the response that Scale agreed on for each task, without the people behind it",
-            f"if there are answers by person, {ROWS}",
+            "the response that Scale agreed on for each task, without the people who gave it",
+            f"if you have answers by person, {ROWS}",
         ),
         marks=({"task_id", "response", "params"}, {"task_id", "callback_url"}),
     ),
@@ -169,7 +169,7 @@ REFUSED: tuple[Format[Any], ...] = (
         RecordTable,
         refuse(
             "an export of Kili",
-            "marks or texts in jsonResponse, or the latest label alone, and no category of each"
+            "marks or texts in jsonResponse, or only the latest label, and no category by each"
             " person",
             "export all labels of the assets (labels, with author.email), of a job of categories",
         ),
@@ -186,4 +186,4 @@ REFUSED: tuple[Format[Any], ...] = (
         ),
         marks=({"text", "entities"},),
     ),
-)  # most particular first, as in FORMATS
+)  # most specific first, as in FORMATS

@@ -11,7 +11,7 @@ TIMES = ("ASSIGNMENT:submitted", "ASSIGNMENT:started")
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
-    """One row for each task of an assignment that was not rejected."""
+    """Return one row for each task of an assignment that was not rejected."""
     columns = list(document.columns)
     outputs = [name.removeprefix(OUTPUT) for name in columns if name.startswith(OUTPUT)]
     roles = {"worker": WORKER, "task": TASK}

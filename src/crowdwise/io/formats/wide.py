@@ -26,18 +26,18 @@ from crowdwise.io.recognize import (
 from crowdwise.io.values import blank_words, encode_column, parse_numbers
 
 UNNAMED = ("", "Unnamed: 0", "index")
-MOST_NAMES = 20  # of columns, in a note
-SOME_LABELS = 3  # fewer that no other column has may be so by chance
-MOST_LABELS = 100  # more distinct values in the first rows are not labels
+MOST_NAMES = 20  # columns listed in a note
+SOME_LABELS = 3  # fewer labels that are in no other column may be due to chance
+MOST_LABELS = 100  # more distinct values than this in the first rows are not labels
 
 
 def matches(document: Table) -> bool:
-    """Whether columns that are not the task share their values, as workers do."""
+    """Return whether columns other than the task share values, as workers do."""
     return not _find_long_roles(document) and _share_values(document)
 
 
 def may_be_wide(table: Table) -> bool:
-    """Whether the names of columns leave it open, or their values look like workers' labels.
+    """Return whether column names leave it open, or the values look like workers' labels.
 
     Some words for a worker or a label, such as "model", may be a worker's own name.
     """
@@ -49,7 +49,7 @@ def may_be_wide(table: Table) -> bool:
 
 
 def _find_long_roles(document: Table) -> set[str]:
-    """The roles that only a long table has a column for."""
+    """Return the roles that only a long table has columns for."""
     return {"worker", "label"} & recognize_columns(document.columns, {"task": document.task}).keys()
 
 
@@ -62,7 +62,7 @@ def _share_values(table: Table) -> bool:
 
 
 def parse(document: Table, options: ReadOptions) -> LongTable:
-    """One row for each cell with a label."""
+    """Return one row for each cell with a label."""
     task, gold = _find_task(document, options), _find_gold(document, options)
     if task is not None and options.task is None:
         _refuse_rows_of_workers(task, document.name)
@@ -84,7 +84,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
     titles = dict(zip(document.columns, document.titles, strict=True))
     names = [titles[worker] for worker in workers]
     columns = columns_from_matrix(grid, options.missing, tasks=own, workers=names)
-    built = Annotations.from_columns(columns)  # words are missing already, or asked for
+    built = Annotations.from_columns(columns)  # words were handled already
     if options.worker is None:
         warn_odd_columns(built, document.name)
     notes = (*_note_columns(document, workers, task, gold), *note_words(words))
@@ -98,7 +98,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
 def _note_columns(
     table: Table, workers: list[str], task: str | None, gold: str | None
 ) -> tuple[str, ...]:
-    """Which column was taken for what, and which for nothing."""
+    """Note how each column was used, or that it was not."""
     left = [name for name in table.columns if name not in {*workers, task, gold}]
     whence = "row number" if task is None else f"column {task!r}"
     n_workers = plural(len(workers), "column")
@@ -109,7 +109,7 @@ def _note_columns(
 
 
 def warn_odd_columns(built: Annotations, where: str) -> None:
-    """Warn about columns that share no label with any other: they may not be workers."""
+    """Warn about columns that share no label with any other; they may not be workers."""
     n_classes = max(built.n_classes, 1)
     pairs = np.unique(built.worker.astype(np.int64) * n_classes + built.label)
     worker, label = np.divmod(pairs, n_classes)
@@ -124,8 +124,8 @@ def warn_odd_columns(built: Annotations, where: str) -> None:
                 f"{fact}: {listing(built.workers[strange])}.",
                 first=f"{listing(built.workers[strange[:1]])} holds {listing(first, 3)}",
                 expected="columns of workers that use the same labels",
-                fix="name the columns of workers: worker='rater_*' in Python, --worker 'rater_*' "
-                "in a shell; or leave the others out",
+                fix="name the worker columns: worker='rater_*' in Python, --worker 'rater_*' "
+                "in a shell; or leave out the others",
             ),
             stacklevel=2,
         )
@@ -161,7 +161,7 @@ def _take_columns(
     role: str,
     words: frozenset[str] = frozenset(),
 ) -> tuple[list[pd.Series], Counter[str]]:
-    """Columns of one role, all of one type: numbers, or else objects; and words left out."""
+    """Convert columns of one role to one type: numbers or objects; also list words left out."""
     found: Counter[str] = Counter()
     numbers = all(map(is_numeric_dtype, frame[names].dtypes))
     if numbers and not table.untyped:
@@ -176,9 +176,9 @@ def _take_columns(
 
 
 def _find_task(table: Table, options: ReadOptions) -> str | None:
-    """The column of task names: as given, recognized, or the first if nothing in it repeats.
+    """Find the task column: as given, recognized, or the first if it has no repeats.
 
-    In a single row nothing can repeat, so there the first column is not taken.
+    With a single row nothing can repeat, so the first column is not used then.
     """
     known = recognize_columns(table.columns, {"task": options.task or table.task}).get("task")
     first = next(iter(table.columns), "")
@@ -196,11 +196,11 @@ def _find_gold(table: Table, options: ReadOptions) -> str | None:
 
 
 def _find_workers(table: Table, options: ReadOptions) -> list[str]:
-    """The columns of workers: those that a pattern such as ``rater_*`` names, or the rest."""
+    """List the worker columns: those matching a pattern such as ``rater_*``, or the rest."""
     if options.worker:
         return [name for name in table.columns if fnmatchcase(name, options.worker)]
     aside = {_find_task(table, options), _find_gold(table, options), table.task}
-    about = set(SYNONYMS["task"])  # a text beside its id
+    about = set(SYNONYMS["task"])  # such as a text beside its id
     left = [name for name in table.columns if name not in aside]
     return [name for name in left if normalize_name(name) not in about]
 

@@ -9,13 +9,13 @@ ABSTAIN = -1
 
 
 def matches(document: Tree) -> bool:
-    """Whether every task has a list of weak labels."""
+    """Return whether every task has a list of weak labels."""
     rows = document.sample
     return bool(rows) and all(isinstance(row.get("weak_labels"), list) for row in rows)
 
 
 def parse(document: Tree, _: ReadOptions) -> LongTable:
-    """One row for each weak label; its place is the worker, -1 abstains, ``label`` is gold."""
+    """Return one row per weak label: its index is the worker, -1 abstains, ``label`` is gold."""
     rows = Collector(document.name)
     for task, record in document.value.items():
         known = record if isinstance(record, dict) else {}

@@ -1,4 +1,4 @@
-"""The numbers of a report: what is computed, apart from how it is shown."""
+"""The numbers of a report, separate from how they are rendered."""
 
 from crowdwise.report.facts.facts import Facts, to_json
 from crowdwise.report.facts.gather import gather

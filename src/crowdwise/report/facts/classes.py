@@ -24,18 +24,18 @@ class Mistake:
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """Shares of the classes, and the confusion matrix of the crowd as a whole."""
+    """Class shares, and the confusion matrix of the whole crowd."""
 
     name: list[str]
-    given: Floats  # (class,): share of the annotations
-    inferred: Floats  # (class,): expected share of tasks, by the main method
-    true: Floats | None  # (class,): share of the known truths
+    given: Floats  # (class,): share of annotations
+    inferred: Floats  # (class,): expected share of tasks by the main method
+    true: Floats | None  # (class,): share of known truths
     confusion: Floats  # (truth, label): expected number of annotations
-    mistakes: tuple[Mistake, ...]  # the most frequent ones first
+    mistakes: tuple[Mistake, ...]  # the most frequent first
 
     @property
     def rarest(self) -> int:
-        """The number of the class with the fewest tasks, among those that are used."""
+        """Return the number of the class with the fewest tasks, among those in use."""
         return int(np.where(self.given > 0, self.inferred, np.inf).argmin())
 
 
@@ -60,13 +60,13 @@ def class_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -
 
 
 def crowd_confusion(data: Annotations, posterior: Floats) -> Floats:
-    """Expected number of annotations by truth and label, all workers together."""
+    """Return the expected number of annotations by truth and label, summed over workers."""
     plain, everyone = replace(data, weight=None, soft=None), np.zeros(data.n_workers, np.int64)
     return count_labels(plain, posterior, everyone)[0]
 
 
 def mistakes_of(confusion: Floats, names: list[str]) -> tuple[Mistake, ...]:
-    """The most frequent wrong labels, as shares of their truth's labels."""
+    """List the most frequent wrong labels, as shares of their truth's labels."""
     rows = confusion.sum(axis=1, keepdims=True)
     share = np.divide(confusion, rows, out=np.zeros_like(confusion), where=rows >= 1)
     np.fill_diagonal(share, 0.0)

@@ -1,4 +1,4 @@
-"""How accuracy would change with fewer or more labels per task."""
+"""Forecast of accuracy with fewer or more labels per task."""
 
 from dataclasses import dataclass
 
@@ -24,23 +24,23 @@ from crowdwise.simulate import label_by_crowd
 from crowdwise.typing import Floats, RandomState
 
 N_CROWDS, N_TASKS, N_DRAWS = 12, 500, 3
-BAGS = 20  # of a method that bags
-MOST_ANNOTATIONS = 60_000  # more than these are sampled, whole tasks at a time
+BAGS = 20  # for methods that use bagging
+MOST_ANNOTATIONS = 60_000  # larger data are sampled, by whole tasks
 LARGE = 200_000  # cells of confusion matrices above which one draw is enough
-PANEL = 100  # workers to draw labels from, at least
+PANEL = 100  # minimum number of workers to draw labels from
 SPREAD = (0.05, 0.95)
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What to expect from a number of labels per task."""
+    """The expected result of a number of labels per task."""
 
     n_labels: int
-    forecast: float  # accuracy, by simulation from the fitted workers
-    low: float  # for other crowds of workers like these
+    forecast: float  # accuracy, simulated from the fitted workers
+    low: float  # for other crowds of such workers
     high: float
-    kept: float  # share of tasks that keep the label from all annotations; NaN beyond the data
-    measured: float  # accuracy on known truths; NaN without
+    kept: float  # share of tasks whose label is that of all annotations; NaN beyond the data
+    measured: float  # accuracy on known truths; NaN if there are none
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class CurveFacts:
 def curve_facts(
     data: Annotations, model: Aggregator, truth: pd.Series | None, random_state: RandomState
 ) -> CurveFacts | None:
-    """Forecast by simulation, and measure what random subsets of the labels give."""
+    """Forecast accuracy by simulation, and measure it on random subsets of the labels."""
     if data.n_classes < 2 or data.n_workers < 2:
         return None
     sample, note = sample_tasks(data, MOST_ANNOTATIONS, random_state)
@@ -81,7 +81,7 @@ def curve_facts(
 
 
 def with_fewer_bags(model: Aggregator) -> Aggregator:
-    """A copy to be fitted many times: labels hardly change from 20 bags on."""
+    """Return a copy for repeated fitting: beyond 20 bags, labels hardly change."""
     bags = {"n_bags": BAGS} if "n_bags" in model.get_params(deep=False) else {}
     return clone(model).set_params(**bags)
 
@@ -89,9 +89,9 @@ def with_fewer_bags(model: Aggregator) -> Aggregator:
 def forecast(
     data: Annotations, posterior: Floats, steps: list[int], random_state: RandomState
 ) -> Floats:
-    """Accuracy with each number of labels, (step, crowd), in simulated crowds like this one.
+    """Simulate crowds like this one; returns accuracy by number of labels, (step, crowd).
 
-    Workers are drawn again from those of the data, by how much they label, with the
+    Workers are resampled from those of the data, weighted by how much they label, with the
     confusion matrices that the posterior implies; truths are drawn from its class shares.
     """
     rng = check_random_state(random_state)
@@ -122,7 +122,7 @@ def try_fewer_labels(
     truth: pd.Series | None,
     random_state: RandomState,
 ) -> tuple[float, float]:
-    """With at most this many labels per task: the shares that keep their label, and are right."""
+    """Measure how many labels stay the same, and are right, with at most this many per task."""
     large = data.n_workers * data.n_classes**2 > LARGE
     n_draws = 1 if large else N_DRAWS
     kept, right = fit_with_fewer_labels(data, model, whole, n_labels, truth, n_draws, random_state)

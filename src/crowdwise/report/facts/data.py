@@ -1,4 +1,4 @@
-"""What is in the data, and what is odd about it."""
+"""Contents of the data, and anything odd about them."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from crowdwise.annotations import Annotations
 from crowdwise.typing import Array, Ints
 
 BUSY_SHARE = 0.1  # the busiest tenth of the workers
-MOST_BARS = 12  # of a histogram of counts
+MOST_BARS = 12  # in a histogram of counts
 
 
 @dataclass(frozen=True)
 class Bar:
-    """How many tasks or workers have from ``low`` up to ``high`` labels."""
+    """The number of tasks or workers with ``low`` to ``high`` labels."""
 
     low: int
     high: int
@@ -35,7 +35,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class DataFacts:
-    """Sizes, and everything that may need a second look before any number is trusted."""
+    """Sizes, and everything to check before trusting any number."""
 
     n_annotations: int
     n_tasks: int
@@ -46,14 +46,14 @@ class DataFacts:
     n_unlabeled: int  # tasks without a label
     n_single: int  # tasks with one label
     n_shared: int  # tasks labeled by two or more workers
-    n_unanimous: int  # of the shared ones, those without disagreement
-    n_repeats: int  # annotations of a worker who labeled the task before
-    n_contradictions: int  # of these, those that differ from the worker's first label
+    n_unanimous: int  # shared tasks without disagreement
+    n_repeats: int  # annotations by a worker who had labeled the task before
+    n_contradictions: int  # repeats that differ from the worker's first label
     n_idle: int  # workers without a label
     n_once: int  # workers with one label
-    busy_share: float  # of all annotations, by the busiest tenth of the workers
-    n_parts: int  # of tasks and workers that no label links to the rest
-    n_workers_apart: int  # outside the largest part
+    busy_share: float  # share of annotations by the busiest tenth of the workers
+    n_parts: int  # connected parts of tasks and workers
+    n_workers_apart: int  # workers outside the largest part
     n_tasks_apart: int
     unused: tuple[str, ...]  # classes that nobody used
     alike: tuple[tuple[str, ...], ...]  # classes whose names differ only by case or spaces
@@ -64,7 +64,7 @@ class DataFacts:
 
 
 def data_facts(annotations: Annotations, rare: str = "") -> DataFacts:
-    """Count what there is; ``rare`` is a note if classes were merged."""
+    """Count what is in the data; ``rare`` is a note if classes were merged."""
     data = annotations
     labels = np.bincount(data.worker, minlength=data.n_workers)
     n_workers_of, first_label = workers_of_tasks(data)
@@ -102,7 +102,7 @@ def data_facts(annotations: Annotations, rare: str = "") -> DataFacts:
 
 
 def spread(counts: Ints) -> Spread:
-    """Minimum, median, mean and maximum of a count, and its histogram."""
+    """Return minimum, median, mean and maximum of a count, and its histogram."""
     if not len(counts):
         return Spread(0, float("nan"), float("nan"), 0, ())
     return Spread(
@@ -115,7 +115,7 @@ def spread(counts: Ints) -> Spread:
 
 
 def bars_of(counts: Ints) -> tuple[Bar, ...]:
-    """A bar per count if there are few counts, else bars for growing ranges."""
+    """Make one bar per count if there are few counts, else one per growing range."""
     values, times = np.unique(counts, return_counts=True)
     if len(values) <= MOST_BARS and values[-1] - values[0] < 2 * MOST_BARS:
         return tuple(Bar(int(v), int(v), int(t)) for v, t in zip(values, times, strict=True))
@@ -132,19 +132,19 @@ def bars_of(counts: Ints) -> tuple[Bar, ...]:
 
 
 def workers_of_tasks(data: Annotations) -> tuple[Ints, Ints]:
-    """How many workers labeled each task, and each annotation's first label by that worker."""
+    """Count the workers of each task, and mark each annotation that is its worker's first."""
     pair = data.task.astype(np.int64) * max(data.n_workers, 1) + data.worker
     _, first, place = np.unique(pair, return_index=True, return_inverse=True)
     return np.bincount(data.task[first], minlength=data.n_tasks), data.label[first][place]
 
 
 def find_unanimous(data: Annotations) -> Array:
-    """Which tasks have labels of a single class."""
+    """Return which tasks have labels of a single class."""
     return (data.votes() > 0).sum(axis=1) == 1
 
 
 def parts_of(data: Annotations) -> tuple[int, int, int]:
-    """The number of connected components, and the workers and tasks outside the largest."""
+    """Count connected components, and workers and tasks outside the largest."""
     if not data.n_annotations:
         return 0, 0, 0
     n_tasks, size = data.n_tasks, data.n_tasks + data.n_workers
@@ -157,7 +157,7 @@ def parts_of(data: Annotations) -> tuple[int, int, int]:
 
 
 def find_similar_names(names: Array) -> tuple[tuple[str, ...], ...]:
-    """Groups of names that differ only by case or spaces."""
+    """Group names that differ only by case or spaces."""
     groups: dict[str, list[str]] = {}
     for name in map(str, names.tolist()):
         groups.setdefault("".join(name.casefold().split()), []).append(name)

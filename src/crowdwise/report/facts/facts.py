@@ -1,4 +1,4 @@
-"""Everything a report says, as numbers."""
+"""The facts of a report: everything it says, as numbers."""
 
 import json
 import math
@@ -36,21 +36,21 @@ class Measure:
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence: good news, worth knowing, or something to act on."""
+    """One sentence: good news, something worth knowing, or something to act on."""
 
     tone: str  # "good", "note" or "act"
     text: str
-    section: str  # where the numbers behind it are
+    section: str  # with the numbers behind it
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything a report says, as numbers; no page and no markup.
+    """Everything a report says, as numbers, without any markup.
 
     Attributes
     ----------
     title, version, method : str
-        Heading, version of the package, and the method that the labels come from.
+        Title, package version, and the method that infers the labels.
     data : DataFacts
         Sizes and oddities.
     agreement : tuple of Measure
@@ -58,19 +58,19 @@ class Facts:
     trust : TrustFacts
         How many labels should be right, and whether workers err independently.
     tasks, workers, times, pairs, classes, methods, curve
-        One object for each part of the report; None where the data do not say.
+        One object for each part of the report; None if the data do not provide it.
     task_map, worker_map : MapFacts or None
         Tasks and workers as points on a plane.
     panel : PanelFacts or None
-        How far workers err together, where they are judges.
+        How much workers err together, if they are judges.
     plan : PlanFacts or None
         Tasks that are done, what more labels would bring, and where.
     held_out_note : str
-        Says so where methods were compared on some of the tasks only.
+        Says if methods were compared on some of the tasks only.
     n_truths : int
         Tasks whose truth is known.
     findings : tuple of Finding
-        What matters most, in words.
+        The most important facts, in words.
     """
 
     title: str
@@ -96,21 +96,21 @@ class Facts:
 
     @cached_property
     def main(self) -> MethodFacts:
-        """The method that the labels come from."""
+        """The method that infers the labels."""
         return next(method for method in self.methods if method.main)
 
     def measure(self, name: str) -> Measure | None:
-        """The first measure of agreement whose name contains this one."""
+        """Find the first measure of agreement whose name contains this one."""
         return next((measure for measure in self.agreement if name in measure.name), None)
 
 
 def to_json(facts: Facts) -> str:
-    """The facts as JSON text; a number that is not known is null."""
+    """Write the facts as JSON; unknown numbers are null."""
     return json.dumps(to_plain(facts), ensure_ascii=False, allow_nan=False)
 
 
 def to_plain(value: object) -> object:
-    """Dicts, lists, text, numbers and None only."""
+    """Convert to dicts, lists, text, numbers and None only."""
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     elif isinstance(value, np.ndarray | np.generic):
@@ -128,7 +128,7 @@ def to_plain(value: object) -> object:
 
 
 def sparse_rows(table: csr_array) -> list[list[list[int]]]:
-    """A sparse table of counts as a list of (column, count) for each row."""
+    """Convert a sparse table of counts to a list of (column, count) for each row."""
     table = table.tocsr()
     column, times = table.indices.tolist(), table.data.astype(int).tolist()
     cells = [[c, t] for c, t in zip(column, times, strict=True)]

@@ -7,7 +7,7 @@ import numpy as np
 from crowdwise.errors import plural
 from crowdwise.report.facts.facts import Facts, Finding
 
-FLAGGED = {  # flag of a worker: how urgent it is, and what several workers do
+FLAGGED = {  # flag of a worker: urgency, and the wording for several workers
     "answers as if at random": ("act", "answer as if at random"),
     "always the same label": ("act", "always give the same label"),
     "often contradicts the rest": ("act", "often contradict the rest"),
@@ -15,14 +15,14 @@ FLAGGED = {  # flag of a worker: how urgent it is, and what several workers do
 }
 ALONE = {"answer": "answers", "give": "gives", "contradict": "contradicts", "have": "has"}
 LOW_ALPHA, GOOD_ALPHA = 0.4, 0.8
-RARE = 0.1  # a class below this share, and half of an even one, is called rare
-MOST_NAMES = 3  # in a sentence
+RARE = 0.1  # a class below this share, and below half of an even one, is called rare
+MOST_NAMES = 3  # names in a sentence
 MANY = 0.2  # a share worth a warning
-APART = 0.02  # between two figures of the same thing that a reader would ask about
+APART = 0.02  # gap between two figures for the same thing that readers would ask about
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
-    """What to tell someone who reads ten lines: first what to act on, then the rest."""
+    """List the most important findings, those that need action first."""
     found = [
         *_on_agreement(facts),
         *_on_independence(facts),
@@ -210,7 +210,7 @@ def _on_more_labels(facts: Facts) -> Iterator[Finding]:
     if last.n_labels > here.n_labels:
         text = f"If workers erred independently, {last.forecast:.0%} of the labels would be right "
         text += f"with {last.n_labels} labels per task, and {here.forecast:.0%} with the "
-        text += f"{curve.now:.1f} there are"
+        text += f"{curve.now:.1f} in the data"
         enough = last.forecast - here.forecast < 0.01 and _agree(facts)
         text += ", so more labels would hardly help" if enough else ""
         expected = facts.trust.accuracy.value
@@ -221,18 +221,18 @@ def _on_more_labels(facts: Facts) -> Iterator[Finding]:
 
 
 def _agree(facts: Facts) -> bool:
-    """Whether workers demonstrably agree beyond chance; a model's confidence rests on it."""
+    """Return whether workers demonstrably agree beyond chance, which confidence depends on."""
     return any("alpha" in measure.name and measure.low > 0 for measure in facts.agreement)
 
 
 def list_names(names: list[str], n: int) -> str:
-    """A few names after a colon; nothing where there are many, or not all are known."""
+    """List a few names after a colon; empty if there are many, or some are unknown."""
     if not 0 < n == len(names) <= MOST_NAMES:
         return ""
     return ": " + ", ".join(map(quote, names))
 
 
 def quote(name: str) -> str:
-    """A name in quotes, short, and without characters that would control a terminal or a page."""
+    """Quote a name, shortened, and without characters that could control a terminal or page."""
     plain = "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
     return f"“{plain if len(plain) <= 40 else plain[:39] + '…'}”"

@@ -54,7 +54,7 @@ def gather(
     Parameters
     ----------
     annotations : Annotations, frame, array, dict or path
-        Whatever :func:`crowdwise.io.as_annotations` takes.
+        Anything that :func:`crowdwise.io.as_annotations` accepts.
     X : array of shape (n_tasks, n_features) or DataFrame, optional
         Features, for the map of tasks: in the order of ``annotations.tasks``, or a frame
         whose index holds tasks.
@@ -62,16 +62,16 @@ def gather(
         Known truths of some tasks. Labels are scored against them; no method learns from
         them. By default those that came with the annotations.
     embedding : array of shape (n_tasks, n_dimensions) or DataFrame, optional
-        Learned places of the tasks, such as ``transform`` of a model in
-        :mod:`crowdwise.embed` returns; the map shows these rather than ``X``.
+        Learned positions of the tasks, such as those returned by ``transform`` of a model in
+        :mod:`crowdwise.embed`; the map shows these rather than ``X``.
     method : str or aggregator, optional
-        What the labels come from; :data:`crowdwise.aggregate.DEFAULT` if not given.
+        The method that infers the labels; :data:`crowdwise.aggregate.DEFAULT` by default.
     methods : tuple of str
-        What it is compared with; none for the fastest report.
+        Methods to compare it with; with none, the report is fastest.
     title : str
         Heading of the page.
     random_state : int or RandomState, default=0
-        Seed of intervals, samples and forecasts.
+        Random seed of intervals, samples and forecasts.
 
     Examples
     --------
@@ -135,11 +135,11 @@ def gather(
 
 
 def find_truths(data: Annotations, truth: Truths | None) -> pd.Series | None:
-    """Known truths of these tasks as a series; those that came with the data by default."""
+    """Return known truths of these tasks as a series, by default those in the data."""
     if truth is None:
         return data.gold_labels
     known = align_truths(truth, data.tasks)[1]
     if (locate(data.classes, known) < 0).all():
-        fact = "No truth is of a class of the annotations."
+        fact = "None of the truths is a class of the annotations."
         raise AnnotationError(explain(fact, **compare_classes(known, data.classes)))
     return known[~warn_unseen_truths(known, data.classes, "they are not scored")]

@@ -1,4 +1,4 @@
-"""Fewer classes or tasks, where all of them would not fit or would take too long."""
+"""Limits: rare classes are merged and tasks sampled if all of them would be too many."""
 
 from dataclasses import replace
 
@@ -10,15 +10,15 @@ from crowdwise.annotations import Annotations
 from crowdwise.errors import plural
 from crowdwise.typing import RandomState
 
-MOST_CELLS = 2_000_000  # of all workers' confusion matrices together
-FEWEST = 20  # classes that are always kept apart
+MOST_CELLS = 2_000_000  # in all workers' confusion matrices together
+FEWEST = 20  # classes that are never merged
 OTHER = "(other classes)"
 
 
 def merge_rare_classes(
     data: Annotations, truth: pd.Series | None
 ) -> tuple[Annotations, pd.Series | None, str]:
-    """The most frequent classes, all others merged; and a note about it."""
+    """Merge all but the most frequent classes; returns a note about it."""
     most = max(int(np.sqrt(MOST_CELLS / max(data.n_workers, 1))), FEWEST)
     if data.n_classes <= most:
         return data, truth, ""
@@ -41,7 +41,7 @@ def merge_rare_classes(
 def sample_tasks(
     data: Annotations, most: int, random_state: RandomState
 ) -> tuple[Annotations, str]:
-    """The labeled tasks, or random ones with about ``most`` annotations; and a note about it."""
+    """Keep all labeled tasks, or a random sample of about ``most`` annotations, with a note."""
     data = data.nonempty()
     if data.n_annotations <= most:
         return data, ""

@@ -18,14 +18,14 @@ from crowdwise.typing import FeaturesLike, Floats, Ints, RandomState
 MOST_POINTS = 1_500
 GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
 FLATTEST = 0.6  # a side shorter than this share of the other is not stretched to full height
-STEP = 0.006  # between points at one place, in widths of the map
+STEP = 0.006  # distance between points at the same position, in widths of the map
 
 
 @dataclass(frozen=True)
 class MapFacts:
-    """Points, and what is known of each."""
+    """Points, with a name and values for each."""
 
-    source: str  # what places are based on, in words
+    source: str  # what positions are based on, in words
     shares: tuple[float, float]  # of the variance, along x and y
     name: list[str]
     x: Floats  # (point,): from 0 to 1
@@ -43,7 +43,7 @@ def task_map(
     embedding: FeaturesLike = None,
     random_state: RandomState = 0,
 ) -> MapFacts | None:
-    """Places of tasks: from an embedding, else from features, else from the labels."""
+    """Place tasks by an embedding, else by features, else by their labels."""
     if embedding is not None:
         rows, own = align_rows(embedding, data, "embedding")
         source = "the embedding"
@@ -75,7 +75,7 @@ def task_map(
 def worker_map(
     data: Annotations, posterior: Floats, number: Ints, accuracy: Floats
 ) -> MapFacts | None:
-    """Places of workers by their mistakes: confusion matrices, pooled with the crowd's."""
+    """Place workers by their mistakes: confusion matrices, pooled with the crowd's."""
     number, accuracy = number[:MOST_POINTS], accuracy[:MOST_POINTS]
     if len(number) < 3 or data.n_classes < 2:
         return None
@@ -96,7 +96,7 @@ def worker_map(
 
 
 def align_rows(table: FeaturesLike, data: Annotations, what: str) -> tuple[Floats, Ints]:
-    """Rows of numbers and their tasks, which the index of a frame names."""
+    """Return rows of numbers with their tasks, which a frame's index names."""
     values = np.asarray(table, dtype=np.float64)
     if values.ndim != 2:
         raise ParameterError(
@@ -106,7 +106,7 @@ def align_rows(table: FeaturesLike, data: Annotations, what: str) -> tuple[Float
                 fix="give a table with a row for each task",
             )
         )
-    column_names(table)  # refuses those that are no features
+    column_names(table)  # refuses columns that cannot be features
     index = table.index if isinstance(table, pd.DataFrame) else None
     counted = index is None or (isinstance(index, pd.RangeIndex) and counts_from(index, 0))
     if index is not None and not (counted and len(values) == data.n_tasks):
@@ -119,7 +119,7 @@ def align_rows(table: FeaturesLike, data: Annotations, what: str) -> tuple[Float
             explain(
                 f"{what} has {plural(len(values), 'row')} for {plural(data.n_tasks, 'task')}.",
                 expected="one row per task, in the order of annotations.tasks",
-                fix="or pass a frame whose index holds the tasks",
+                fix="or give a frame with the tasks as its index",
             )
         )
     usable = (place >= 0) & np.append(np.isfinite(values).all(axis=1), False)[place]
@@ -135,15 +135,15 @@ def align_rows(table: FeaturesLike, data: Annotations, what: str) -> tuple[Float
 
 
 def standardize(rows: Floats) -> Floats:
-    """Each column with mean 0 and spread 1; constant ones are 0."""
+    """Scale each column to mean 0 and standard deviation 1; constant ones become 0."""
     spread = rows.std(axis=0)
     return np.divide(rows - rows.mean(axis=0), spread, out=np.zeros_like(rows), where=spread > 0)
 
 
 def project(rows: Floats, chosen: Ints) -> tuple[Floats, Floats, tuple[float, float]]:
-    """Two main directions of the rows as places from 0 to 1; points at one place fan out."""
+    """Project to two main directions, from 0 to 1; points at the same position fan out."""
     size = min(2, rows.shape[1])
-    with np.errstate(invalid="ignore"):  # rows that are all alike have no direction
+    with np.errstate(invalid="ignore"):  # identical rows have no direction
         pca = PCA(size, svd_solver="full").fit(rows[chosen])
     place, shares = np.zeros((len(chosen), 2)), np.zeros(2)
     place[:, :size] = pca.transform(rows[chosen])
@@ -157,7 +157,7 @@ def project(rows: Floats, chosen: Ints) -> tuple[Floats, Floats, tuple[float, fl
 
 
 def fan_out(place: Floats) -> Floats:
-    """Offsets that spread points at the same place, so that all of them can be seen."""
+    """Compute offsets that spread points at the same position, so that all are visible."""
     _, group, size = np.unique(np.round(place, 4), axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     order = np.argsort(group, kind="stable")

@@ -1,4 +1,4 @@
-"""What each method infers, and how methods differ."""
+"""Results of each method, and how methods differ."""
 
 import logging
 import math
@@ -35,9 +35,9 @@ SCORES = (
     "calibration error",
 )
 
-N_RESAMPLES = 400  # of the scores against the truth, of every method
+N_RESAMPLES = 400  # for the scores against the truth, of every method
 HIDDEN = 0.2  # share of the annotations to hold out, at most one per task
-MOST_ANNOTATIONS = 200_000  # more than these are sampled, whole tasks at a time
+MOST_ANNOTATIONS = 200_000  # larger data are sampled, by whole tasks
 FEWEST = 10  # held-out labels for a meaningful comparison
 
 log = logging.getLogger("crowdwise.report")
@@ -48,14 +48,14 @@ class HeldOut:
     """The probability that a method gives to held-out labels, as a geometric mean."""
 
     probability: Estimate
-    behind: float  # the highest probability of a method less this one's
-    as_good_as_best: bool  # the difference is not significant
-    kept: float  # share of tasks that keep their label without the held-out ones
+    behind: float  # the highest probability of any method minus this one's
+    as_good_as_best: bool  # whether the difference is not significant
+    kept: float  # share of tasks with the same label without the held-out ones
 
 
 @dataclass(frozen=True)
 class MethodFacts:
-    """One method's view of the same annotations."""
+    """One method's results on the same annotations."""
 
     name: str
     main: bool  # whether the rest of the report is based on it
@@ -63,9 +63,9 @@ class MethodFacts:
     converged: bool
     shares: Floats  # (class,): expected share of tasks of each class
     confidence: float  # mean over tasks
-    same: float  # share of tasks with the main method's label; a tie counts its share
+    same: float  # share of tasks with the main method's label; ties count in part
     held_out: HeldOut | None  # how well it predicts held-out labels
-    scores: dict[str, Estimate]  # against the truth, where it is known
+    scores: dict[str, Estimate]  # against known truths
 
 
 def method_facts(
@@ -75,7 +75,7 @@ def method_facts(
     truth: pd.Series | None,
     random_state: RandomState,
 ) -> tuple[tuple[MethodFacts, ...], str]:
-    """Compare fitted methods; the text says so if only some of the tasks were used."""
+    """Compare fitted methods; the text says if only some of the tasks were used."""
     hidden, note = held_out_facts(data, {fit.name: fit.model for fit in fits}, random_state)
     labeled = data.redundancy > 0
     found = []
@@ -100,7 +100,7 @@ def method_facts(
 def fit_methods(
     data: Annotations, main: str | Aggregator, methods: tuple[str, ...], random_state: RandomState
 ) -> tuple[list[Fit], Fit]:
-    """Fit all methods that accept these data; the main one must."""
+    """Fit all methods that accept these data; only the main one has to."""
     chosen = fit_and_time(_ready(main, random_state), data)
     fits = []
     for name in progress.track(methods, "fitting methods", unit="method"):
@@ -110,7 +110,7 @@ def fit_methods(
         model = _ready(name, random_state)
         try:
             fits.append(fit_and_time(model, data))
-        except AnnotationError as error:  # a method for two classes only, say
+        except AnnotationError as error:  # such as a method for two classes only
             log.info("%s is left out: %s", name, str(error).splitlines()[0])
     if chosen not in fits:
         fits.append(chosen)
@@ -120,7 +120,7 @@ def fit_methods(
 def scores_of(
     model: Aggregator, truth: pd.Series, random_state: RandomState
 ) -> dict[str, Estimate]:
-    """Scores against the truth, by name."""
+    """Compute scores against the truth, by name."""
     table = score(model, truth, n_resamples=N_RESAMPLES, random_state=random_state)
     return {
         name: Estimate(row["value"], row["low"], row["high"], int(row["n_tasks"]))
@@ -129,14 +129,14 @@ def scores_of(
 
 
 def _ready(method: str | Aggregator, random_state: RandomState) -> Aggregator:
-    """An unfitted aggregator, from its name or from one that may be fitted already."""
+    """Return an unfitted aggregator, from a name or from an estimator, fitted or not."""
     if isinstance(method, str):
         if method not in aggregate.__all__:
             raise ParameterError(
                 explain(
                     f"There is no method {method!r}.",
                     expected=", ".join(aggregate.__all__),
-                    fix="name one of these",
+                    fix="choose one of these",
                 )
             )
         model = getattr(aggregate, method)()
@@ -151,9 +151,9 @@ def _ready(method: str | Aggregator, random_state: RandomState) -> Aggregator:
 def held_out_facts(
     data: Annotations, models: dict[str, Aggregator], random_state: RandomState
 ) -> tuple[dict[str, HeldOut], str]:
-    """Hold out some labels and let each method predict them; nothing where there are too few.
+    """Hold out some labels and let each method predict them; empty if there are too few.
 
-    The text says so where only some of the tasks were used.
+    The text says if only some of the tasks were used.
     """
     data, note = sample_tasks(data, MOST_ANNOTATIONS, random_state)
     hidden = choose_held_out(data, HIDDEN, random_state)
@@ -163,7 +163,7 @@ def held_out_facts(
     for name, model in progress.track(models.items(), "predicting held-out labels", unit="method"):
         try:
             rest = fit_to_rest(model, data, None, hidden)
-        except AnnotationError:  # what is left has no annotations that it can use
+        except AnnotationError:  # no usable annotations are left
             continue
         evidence[name] = score_held_out(rest, data, hidden)
         kept[name] = share_kept(model, data, rest)
@@ -175,7 +175,7 @@ def held_out_facts(
 
 
 def share_kept(model: Aggregator, data: Annotations, rest: Floats) -> float:
-    """Share of tasks whose label is still one of the most probable in a fit to fewer labels."""
+    """Compute the share of tasks whose label is still among the best with fewer labels."""
     if not hasattr(model, "posterior_"):
         return math.nan
     label = model.posterior_[locate(model.tasks_, data.tasks)].argmax(axis=1)
@@ -183,6 +183,6 @@ def share_kept(model: Aggregator, data: Annotations, rest: Floats) -> float:
 
 
 def held_out(row: dict[str, float], best: float, n_hidden: int, kept: float) -> HeldOut:
-    """Mean log-likelihoods as probabilities, which are easier to read."""
+    """Convert mean log-likelihoods to probabilities, which are easier to read."""
     value, low, high = (math.exp(row[f"held_out{end}"]) for end in ("", "_low", "_high"))
     return HeldOut(Estimate(value, low, high, n_hidden), best - value, row["behind_low"] <= 0, kept)

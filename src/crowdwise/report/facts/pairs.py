@@ -1,4 +1,4 @@
-"""Who disagrees with whom."""
+"""Agreement between pairs of workers."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,16 @@ from crowdwise.annotations import Annotations
 from crowdwise.evaluate.cohen import shared_tasks
 from crowdwise.typing import Floats, Ints
 
-MOST_WORKERS = 40  # rows of the picture
+MOST_WORKERS = 40  # rows in the figure
 MIN_OVERLAP = 5  # tasks that a pair must share
 MOST_PAIRS = 10
 COPY_OVERLAP = 20  # shared tasks from which identical labels are suspicious
-COPY_CHANCE = 1e-3  # that some pair agrees this well by chance
+COPY_CHANCE = 1e-3  # chance that any pair agrees this well by accident
 
 
 @dataclass(frozen=True)
 class WorkerPair:
-    """Two workers, the tasks that both labeled, and how they agree there."""
+    """Two workers, the tasks that both labeled, and their agreement there."""
 
     one: str
     other: str
@@ -28,9 +28,9 @@ class WorkerPair:
 
 @dataclass(frozen=True)
 class PairFacts:
-    """Agreement of every two of the busiest workers."""
+    """Agreement between all pairs of the busiest workers."""
 
-    name: list[str]  # (row,): those who agree most with the rest first
+    name: list[str]  # (row,): workers who agree most with the rest come first
     kappa: Floats  # (row, row): NaN where a pair shares too few tasks
     n_shared: Ints  # (row, row)
     worst: tuple[WorkerPair, ...]  # pairs that disagree most
@@ -40,7 +40,7 @@ class PairFacts:
 
 
 def pair_facts(data: Annotations) -> PairFacts | None:
-    """Compare the busiest workers two by two; ``data`` has one label per worker and task."""
+    """Compare the busiest workers pairwise; ``data`` has one label per worker and task."""
     labels = np.bincount(data.worker, minlength=data.n_workers)
     busy = np.argsort(-labels, kind="stable")[:MOST_WORKERS]
     busy = busy[labels[busy] > 0]
@@ -75,22 +75,22 @@ def pair_facts(data: Annotations) -> PairFacts | None:
 
 
 def by_agreement(kappa: Floats) -> Ints:
-    """Rows in order of their mean kappa, best first; rows without any last."""
+    """Order rows by mean kappa, best first; rows without any come last."""
     known = np.isfinite(kappa)
     mean = np.where(known, kappa, 0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     return np.argsort(np.where(known.any(axis=1), -mean, np.inf), kind="stable")
 
 
 def worst_of(pairs: list[WorkerPair]) -> tuple[WorkerPair, ...]:
-    """Pairs of lowest kappa, those that share more tasks first among equals."""
+    """Return the pairs with the lowest kappa; ties go to those that share more tasks."""
     known = [pair for pair in pairs if np.isfinite(pair.kappa)]
     return tuple(sorted(known, key=lambda pair: (pair.kappa, -pair.n_shared))[:MOST_PAIRS])
 
 
 def copies_of(pairs: list[WorkerPair]) -> tuple[WorkerPair, ...]:
-    """Pairs with identical labels, where chance would hardly produce any such pair.
+    """Return pairs with identical labels if chance is unlikely to produce any such pair.
 
-    By chance, a pair agrees as often as pairs do on average.
+    Under chance, each pair agrees as often as pairs do on average.
     """
     known = [pair for pair in pairs if np.isfinite(pair.kappa)]
     if not known:

@@ -1,4 +1,4 @@
-"""Workers who are judges, such as language models: how far they err together."""
+"""Workers who are judges, such as language models, and how much they err together."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ from crowdwise.evaluate import dependence
 from crowdwise.evaluate.dependence import LEAST_JUDGES, LEAST_TASKS
 from crowdwise.typing import Floats
 
-MOST_JUDGES = 40  # rows of the picture
-MOST_CLASSES = 12  # each is a fit of its own
-DESCRIBED = ("family", "kind")  # what is said of workers who are judges
-LEAST_RATED = 0.5  # share of all pairs of task and judge, below which workers are a crowd
+MOST_JUDGES = 40  # rows in the figure
+MOST_CLASSES = 12  # each takes a fit of its own
+DESCRIBED = ("family", "kind")  # facts that mark workers as judges
+LEAST_RATED = 0.5  # share of all (task, judge) pairs below which workers are a crowd
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,19 @@ class FamilyOfJudges:
 
 @dataclass(frozen=True)
 class PanelFacts:
-    """How many judges a panel is worth, and which of them err together."""
+    """How many independent judges a panel is worth, and which of them err together."""
 
     number: float
     low: float
     high: float
-    judges: tuple[Judge, ...]  # clusters side by side
-    correlation: Floats  # (judge, judge), of their errors
+    judges: tuple[Judge, ...]  # ordered by cluster
+    correlation: Floats  # (judge, judge): of their errors
     families: tuple[FamilyOfJudges, ...]
     note: str
 
 
 def panel_facts(data: Annotations, known: pd.Series | None) -> PanelFacts | None:
-    """What can be said of judges; None where workers are not known to be judges."""
+    """Describe the judges; None if workers are not known to be judges."""
     if not is_panel(data):
         return None
     truth = None
@@ -79,7 +79,7 @@ def panel_facts(data: Annotations, known: pd.Series | None) -> PanelFacts | None
 
 
 def is_panel(data: Annotations) -> bool:
-    """Whether workers have scores, a family or a kind, and most of them rate most tasks."""
+    """Return whether workers have scores, a family or a kind, and most rate most tasks."""
     about = data.about_workers
     described = data.score is not None or (
         about is not None and any(name in about for name in DESCRIBED)

@@ -1,4 +1,4 @@
-"""How far labeling has come: tasks that are done, what more labels would bring, and where."""
+"""Progress of the labeling: done tasks, a forecast, and the tasks to label next."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ from crowdwise.plan import Planner
 from crowdwise.typing import Floats
 
 TARGET = 0.95
-MOST_TASKS = 20_000  # beyond which the future is not drawn
+MOST_TASKS = 20_000  # above which no forecast is made
 MOST_CONTESTED = 15
-MORE = (0.0, 0.1, 0.25, 0.5, 1.0)  # shares of the labels so far
+MORE = (0.0, 0.1, 0.25, 0.5, 1.0)  # further labels, as shares of those so far
 N_DRAWS = 10
 
 
 @dataclass(frozen=True)
 class ForecastPoint:
-    """What so many more labels, well chosen, would bring."""
+    """The expected result of this many more well-chosen labels."""
 
     n_labels: int
     accuracy: float
@@ -29,7 +29,7 @@ class ForecastPoint:
 
 @dataclass(frozen=True)
 class ContestedTask:
-    """A task where one more label would tell most."""
+    """A task where another label would tell most."""
 
     name: str
     n_labels: int
@@ -41,15 +41,15 @@ class ContestedTask:
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """Progress toward a share of right labels, a forecast, and the tasks to label next."""
+    """Progress toward the target accuracy, a forecast, and the tasks to label next."""
 
     target: float
     n_tasks: int
     n_done: int
     n_labels: int
-    expected: float  # accuracy of the tasks that are done; NaN where none is
+    expected: float  # accuracy of the tasks that are done; NaN if none is
     low: float
-    checked: bool  # by known truths
+    checked: bool  # whether by known truths
     forecast: tuple[ForecastPoint, ...]
     contested: tuple[ContestedTask, ...]
 
@@ -57,7 +57,7 @@ class PlanFacts:
 def plan_facts(
     data: Annotations, posterior: Floats, known: pd.Series | None, random_state: int
 ) -> PlanFacts | None:
-    """What a planner makes of the labels; None where there is nothing to choose between."""
+    """Let a planner assess the labels; None if there is only one class to choose from."""
     alone = len(np.unique(data.worker)) < 2
     if alone or data.n_classes < 2 or data.n_tasks > MOST_TASKS:
         return None
@@ -93,7 +93,7 @@ def plan_facts(
 
 
 def find_contested(data: Annotations, posterior: Floats, planner: Planner) -> list[ContestedTask]:
-    """The tasks that the planner would have labeled next, with their two best labels."""
+    """List the tasks that the planner would label next, with their two best labels."""
     best = planner.set_params(evenly=0.0).spend(MOST_CONTESTED).drop_duplicates("task")
     found = []
     for name, gain in zip(best["task"], best["gain"], strict=True):

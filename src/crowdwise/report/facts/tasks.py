@@ -1,4 +1,4 @@
-"""The label of each task, its confidence, and which tasks are the most contested."""
+"""The label of each task, its confidence, and the most contested tasks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from crowdwise.annotations.names import locate
 from crowdwise.evaluate.label_counts import label_counts
 from crowdwise.typing import Array, Floats, Ints
 
-MOST_TASKS = 20_000  # rows of the table
+MOST_TASKS = 20_000  # rows in the table
 MOST_CONTESTED = 20
 CONFIDENT = 0.9  # below this, a label is called uncertain
 N_BINS = 20
@@ -20,35 +20,35 @@ N_BINS = 20
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """One row per task, the least confident first; all tasks, or as many as a page can hold."""
+    """One row per task, least confident first, for as many tasks as a page can hold."""
 
     n_tasks: int
-    n_uncertain: int  # confidence below ``threshold``
-    n_tied: int  # two or more labels are equally probable
-    n_overruled: int  # the label is not among the most frequent ones
+    n_uncertain: int  # tasks with a confidence below ``threshold``
+    n_tied: int  # tasks with two or more equally probable labels
+    n_overruled: int  # tasks whose label is not among the most frequent ones
     mean_confidence: float  # the accuracy that the method itself expects
     threshold: float
-    histogram: Ints  # tasks by confidence, in bins of the same width from 0 to 1
-    note: str  # says so where rows are left out
+    histogram: Ints  # tasks by confidence, in bins of equal width from 0 to 1
+    note: str  # says if rows are left out
     name: list[str]
     label: Ints  # (row,): class number
     confidence: Floats  # (row,)
     n_labels: Ints  # (row,)
-    support: Floats  # (row,): share of the labels that are of the class chosen
-    split: Floats  # (row,): how contested, see :func:`contest`
+    support: Floats  # (row,): share of the labels that are of the chosen class
+    split: Floats  # (row,): see :func:`measure_contest`
     votes: csr_array  # (row, class): labels of each class
     truth: Ints | None  # (row,): class number, -1 where unknown
     contested: Ints  # rows of the most contested tasks, worst first
 
     def votes_of(self, row: int) -> list[tuple[int, int]]:
-        """How many labels of each class a task has, the most frequent first."""
+        """List how many labels of each class a task has, the most frequent first."""
         own = self.votes[[row]].tocoo()
         counts = zip(own.coords[1].tolist(), own.data.astype(int).tolist(), strict=True)
         return sorted(counts, key=lambda count: -count[1])
 
 
 def task_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) -> TaskFacts:
-    """Collect what is known of each task from a method's posterior."""
+    """Collect the facts about each task from a method's posterior."""
     confidence = posterior.max(axis=1, initial=0.0)
     best = tied(posterior)
     label = best.argmax(axis=1)
@@ -81,7 +81,7 @@ def task_facts(data: Annotations, posterior: Floats, truth: pd.Series | None) ->
 
 
 def votes_by_task(data: Annotations) -> csr_array:
-    """Labels of each class, a sparse array tasks x classes."""
+    """Count the labels of each class, as a sparse array tasks x classes."""
     counts = label_counts(data).counts
     place = np.flatnonzero(data.redundancy)
     if len(place) == data.n_tasks:
@@ -93,9 +93,9 @@ def votes_by_task(data: Annotations) -> csr_array:
 
 
 def measure_contest(votes: csr_array) -> Floats:
-    """How evenly each task's labels are split, from 0 to 1.
+    """Measure how evenly each task's labels are split, from 0 to 1.
 
-    The chance that two draws from its labels differ, times ``n / (n + 1)``: five against
+    This is the chance that two draws from its labels differ, times ``n / (n + 1)``: five against
     five is more of a contest than one against one.
     """
     size = np.asarray(votes.sum(axis=1), dtype=np.float64)
@@ -104,12 +104,12 @@ def measure_contest(votes: csr_array) -> Floats:
 
 
 def choose_rows(confidence: Floats, split: Floats) -> Ints:
-    """Tasks in the order of the page: the least confident first, then the most contested."""
+    """Order the tasks as on the page: least confident first, then most contested."""
     return np.lexsort((-split, confidence))[:MOST_TASKS]
 
 
 def truth_codes(tasks: Array, classes: Array, truth: pd.Series) -> Ints:
-    """Class number of each task's truth, -1 where it is not known or no class."""
+    """Return the class number of each task's truth, -1 if it is unknown or not a class."""
     place = locate(truth.index.to_numpy(), tasks)
     codes: Any = np.append(locate(classes, truth.to_numpy()), -1)
     return codes[place]

@@ -1,4 +1,4 @@
-"""How far the labels can be trusted, and what speaks against it."""
+"""How far the labels can be trusted."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from crowdwise.typing import Floats, RandomState
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Labels of similar confidence, and how many of them are right."""
+    """Labels of similar confidence, and the share of them that is right."""
 
     confidence: float
     accuracy: float
@@ -26,7 +26,7 @@ class TrustFacts:
     """Expected accuracy, the test of independence, and confidence against known truths."""
 
     accuracy: Estimate  # expected share of right labels
-    share_low: Floats  # (class,): bounds of its share of the tasks, NaN where there are none
+    share_low: Floats  # (class,): bounds of its share of the tasks; NaN if there are none
     share_high: Floats
     independence: Independence
     reliability: tuple[ReliabilityBin, ...]  # empty without known truths
@@ -35,7 +35,7 @@ class TrustFacts:
 def trust_facts(
     data: Annotations, posterior: Floats, truth: pd.Series | None, random_state: RandomState
 ) -> TrustFacts:
-    """Assess labels without truths, and with them where there are some."""
+    """Assess the labels without truths, and with those that are known."""
     found = assess_labels(data, posterior, random_state=random_state)
     bins: tuple[ReliabilityBin, ...] = ()
     if truth is not None and len(truth):

@@ -1,4 +1,4 @@
-"""How accurate each worker is, which mistakes they make, and how that changes over time."""
+"""Accuracy, mistakes, pace and drift of each worker."""
 
 from dataclasses import dataclass, replace
 
@@ -13,8 +13,8 @@ from crowdwise.evaluate.workers import expected_accuracy
 from crowdwise.inference import count_labels
 from crowdwise.typing import Floats, Ints
 
-MOST_WORKERS = 2_000  # rows of the table
-MOST_CELLS = 120_000  # of confusion matrices
+MOST_WORKERS = 2_000  # rows in the table
+MOST_CELLS = 120_000  # in confusion matrices
 FLAGS = (
     "answers as if at random",
     "always the same label",
@@ -23,20 +23,20 @@ FLAGS = (
 )
 ENOUGH = 20  # labels for a worker to have a first and a second half
 CONFIDENCE = 0.95
-HASTE = 0.25  # of the crowd's median pace: faster than this is called hasty
+HASTE = 0.25  # of the crowd's median pace: anything faster is called hasty
 N_PERIODS = 10
-EPOCH_SECONDS, EPOCH_MILLIS = 1e8, 1e11  # a median above these is a date as a number
+EPOCH_SECONDS, EPOCH_MILLIS = 1e8, 1e11  # numeric times with a median above these are dates
 
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """One row per worker, the busiest first; all workers, or as many as a page can hold."""
+    """One row per worker, busiest first, for as many workers as a page can hold."""
 
     n_workers: int
     flags: dict[str, int]  # of all workers
-    mean_accuracy: float  # over annotations, so that busy workers count more
+    mean_accuracy: float  # over annotations, so busy workers count more
     note: str
-    number: Ints  # (row,): running number in the annotations
+    number: Ints  # (row,): number in the annotations
     name: list[str]
     n_labels: Ints
     accuracy: Floats
@@ -45,13 +45,13 @@ class WorkerFacts:
     agreement: Floats  # with another worker of the same task
     skill: Floats  # 0 ignores the task, 1 knows every truth
     flag: list[str]
-    n_gold: Ints | None  # labels on tasks whose truth is known
+    n_gold: Ints | None  # labels on tasks with a known truth
     gold_accuracy: Floats | None
-    confusion: Floats  # (row, truth, label): expected counts, for as many rows as there is room
+    confusion: Floats  # (row, truth, label): expected counts, for as many rows as fit
 
     @property
     def n_flagged(self) -> int:
-        """Flagged workers, except for those with too few labels."""
+        """Number of flagged workers, except those with too few labels."""
         return sum(n for flag, n in self.flags.items() if "few" not in flag)
 
 
@@ -89,7 +89,7 @@ def worker_facts(
 
 
 def count_confusions(data: Annotations, posterior: Floats, number: Ints) -> Floats:
-    """Expected counts (row, truth, label) of the first of these workers, while there is room."""
+    """Return expected counts (row, truth, label) for as many of these workers as fit."""
     n_classes = data.n_classes
     room = max(MOST_CELLS // max(n_classes, 1) ** 2, 0)
     number = number[:room]
@@ -124,12 +124,12 @@ class Period:
 class TimeFacts:
     """Pace and drift of the workers of a :class:`WorkerFacts`, in its order."""
 
-    unit: str  # "s", or "" where the times are plain numbers
+    unit: str  # "s", or "" if times are plain numbers
     first: str
     last: str
-    pace: Floats  # (row,): median time from one label to the next, NaN where unknown
+    pace: Floats  # (row,): median time between two labels, NaN if unknown
     median_pace: float
-    n_hasty: int  # workers far faster than most
+    n_hasty: int  # workers who are much faster than most
     early: Floats  # (row,): accuracy in the first half of the worker's labels
     late: Floats  # (row,): in the second half
     drift: Ints  # (row,): -1 significantly worse, 1 better, 0 neither
@@ -137,7 +137,7 @@ class TimeFacts:
 
 
 def time_facts(data: Annotations, posterior: Floats, number: Ints) -> TimeFacts | None:
-    """How fast each worker is, and whether accuracy changes over time."""
+    """Measure how fast each worker is, and whether accuracy changes over time."""
     if data.time is None or not data.n_annotations:
         return None
     seconds, unit = as_seconds(data.time)
@@ -163,7 +163,7 @@ def time_facts(data: Annotations, posterior: Floats, number: Ints) -> TimeFacts 
 
 
 def as_seconds(time: Ints | Floats) -> tuple[Floats, str]:
-    """Times as seconds where they are dates; other numbers as they are, without a unit."""
+    """Convert dates to seconds; other numbers are returned as they are, without a unit."""
     if time.dtype.kind in "mM":
         whole = time.astype("datetime64[ns]").astype(np.int64)
         return np.where(np.isnat(time), np.nan, whole / 1e9), "s"
@@ -175,14 +175,14 @@ def as_seconds(time: Ints | Floats) -> tuple[Floats, str]:
 
 
 def format_time(second: float, unit: str) -> str:
-    """A time as people write it."""
+    """Format a time for people to read."""
     if not unit:
         return f"{second:g}"
     return str(np.datetime64(round(second), "s")).replace("T", " ")
 
 
 def pace_of(worker: Ints, seconds: Floats, n_workers: int) -> Floats:
-    """Median time between one label of a worker and the next, NaN with fewer than three."""
+    """Return the median time between a worker's labels, NaN for fewer than three."""
     order = np.lexsort((seconds, worker))
     order = order[np.isfinite(seconds[order])]
     owner, gap = worker[order][1:], np.diff(seconds[order])
@@ -191,7 +191,7 @@ def pace_of(worker: Ints, seconds: Floats, n_workers: int) -> Floats:
 
 
 def group_medians(group: Ints, values: Floats, n_groups: int, least: int = 1) -> Floats:
-    """Median of each group's values, NaN where there are fewer than ``least``."""
+    """Return the median of each group's values, NaN for fewer than ``least``."""
     order = np.lexsort((values, group))
     sorted_values = values[order]
     size = np.bincount(group, minlength=n_groups)
@@ -205,7 +205,7 @@ def group_medians(group: Ints, values: Floats, n_groups: int, least: int = 1) ->
 
 
 def drift_of(data: Annotations, posterior: Floats, seconds: Floats) -> tuple[Floats, Floats, Ints]:
-    """Accuracy in the two halves of each worker's labels, and whether the difference is clear."""
+    """Compare the halves of each worker's labels, and test if accuracy differs."""
     order = np.lexsort((seconds, data.worker))
     size = np.bincount(data.worker, minlength=data.n_workers)
     rank = np.empty(len(order), dtype=np.int64)
@@ -221,7 +221,7 @@ def drift_of(data: Annotations, posterior: Floats, seconds: Floats) -> tuple[Flo
 def periods_of(
     data: Annotations, posterior: Floats, seconds: Floats, unit: str
 ) -> tuple[Period, ...]:
-    """Accuracy of all workers together in ten periods of equally many annotations."""
+    """Compute the accuracy of all workers together in ten periods of equal size."""
     right = posterior[data.task, data.label]
     order = np.argsort(seconds, kind="stable")
     order = order[np.isfinite(seconds[order])]

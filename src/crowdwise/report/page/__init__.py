@@ -1,4 +1,4 @@
-"""How the facts are shown: one self-contained HTML page."""
+"""The rendered report: one self-contained HTML page."""
 
 from crowdwise.report.page.document import to_html
 

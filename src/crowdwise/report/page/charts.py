@@ -1,4 +1,4 @@
-"""The kinds of charts that a report has."""
+"""The kinds of charts in a report."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,9 +24,9 @@ from crowdwise.report.page.words import shorten
 from crowdwise.typing import Array, Floats
 
 ROW, NAME_LETTERS = 24, 20
-HEAD_LETTERS, SIDE_LETTERS = 14, 16  # of the names beside shaded cells
+HEAD_LETTERS, SIDE_LETTERS = 14, 16  # maximum length of names beside shaded cells
 WIDEST_BAR = 64
-SHADE = 0.06, 0.5  # of the faintest and the strongest cell with a number on it
+SHADE = 0.06, 0.5  # opacity of the faintest and strongest cell with a number on it
 Written = Callable[[float], str]
 
 BAR = Markup('<rect x="{}" y="{}" width="{}" height="{}" class="mark s0" data-tip="{}"/>')
@@ -48,12 +48,12 @@ class IntervalRow:
     value: float
     low: float
     high: float
-    text: str  # at the right edge
+    text: str  # shown at the right edge
     kind: int = 0
 
 
 def bar_chart(names: Sequence[str], values: Sequence[float], what: str, label: str) -> Markup:
-    """Vertical bars, one per name."""
+    """Draw vertical bars, one per name."""
     height, left, bottom = 210, 48, 170
     scale = Scale(0, max(*values, 1), bottom, 12)
     step = (WIDTH - left - 8) / max(len(values), 1)
@@ -78,7 +78,7 @@ def interval_chart(
     bounds: tuple[float, float] | None = None,
     title: str = "",
 ) -> Markup:
-    """One row per number: its position on a common scale, and its interval."""
+    """Draw one row per number: its position on a common scale, and its interval."""
     left = margin([row.name for row in rows], NAME_LETTERS)
     right = WIDTH - margin([row.text for row in rows], 24)
     low, high = bounds or pad([*_all(rows)])
@@ -100,7 +100,7 @@ def interval_chart(
 
 
 def pad(values: Sequence[float]) -> tuple[float, float]:
-    """Bounds a little wider than the values."""
+    """Return bounds slightly wider than the values."""
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(known), max(known)
     room = 0.06 * (high - low) or 0.05
@@ -117,14 +117,14 @@ def heat_chart(
     *,
     width: int = WIDTH,
 ) -> Markup:
-    """A table of shaded cells: blue above zero, orange below, darker when further from it."""
+    """Draw a table of shaded cells: blue above zero, orange below, darker with distance."""
     left = margin(names, SIDE_LETTERS)
     room, longest = width - left - 4, max(extent(name, HEAD_LETTERS) for name in columns)
     step = min(room / len(columns), 84)
     if 18 <= step < longest + 4:  # rotated names extend to the right
         step = min((room - 0.72 * longest) / (len(columns) - 0.5), 84)
     tall = max(min(step, 28), 12 if len(names) > 30 else 18)
-    numbered = step >= 30  # there is room for numbers
+    numbered = step >= 30  # numbers fit
     head = _head_height(longest, step)
     shapes = []
     if head >= 20:
@@ -143,7 +143,7 @@ def heat_chart(
 
 def _head_height(longest: float, step: float) -> float:
     if step < 18:
-        return 4  # no room for names: rows have the same
+        return 4  # names do not fit; the rows show the same ones
     return 20 if longest <= step - 4 else longest * 0.72 + 20
 
 
@@ -158,7 +158,7 @@ def _cell(
     x: float, y: float, step: float, tall: float, value: float, tip: str, numbered: bool
 ) -> Markup:
     known = math.isfinite(value)
-    faint, strong = SHADE if numbered else (0.06, 1.0)  # numbers must be readable on any shade
+    faint, strong = SHADE if numbered else (0.06, 1.0)  # numbers must stay readable
     shade = faint + (strong - faint) * min(abs(value), 1.0) if known else 0.0
     look = "mark none" if not known else "mark s0" if value >= 0 else "mark s1"
     size = round(step - 1.5, 1), round(tall - 1.5, 1)
@@ -177,7 +177,7 @@ def scatter_chart(
     width: int = WIDTH,
     height: int = 350,
 ) -> Markup:
-    """Points on a plane without scales: only distances matter."""
+    """Draw points on a plane without scales: only distances matter."""
     across = Scale(0, 1, 14, width - 14)
     down = Scale(0, 1, height - 14, 14)
     shapes = [PLATE.format(width - 2, height - 2)]
@@ -190,7 +190,7 @@ def scatter_chart(
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a chart, with a band around it where there is one."""
+    """A line of a chart, with an optional band around it."""
 
     name: str
     x: Sequence[float]
@@ -209,7 +209,7 @@ def line_chart(
     at: float | None = None,
     x_written: Written = lambda v: f"{v:g}",
 ) -> Markup:
-    """Lines over a common x; ``at`` marks the current value."""
+    """Draw lines over a common x axis; ``at`` marks the current value."""
     height, left, top, bottom = 292, 52, 14, 214
     xs = [value for curve in curves for value in curve.x]
     ys = [v for c in curves for part in (c.y, c.low or (), c.high or ()) for v in part]

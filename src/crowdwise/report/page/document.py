@@ -1,4 +1,4 @@
-"""The page as a whole: one file that needs nothing else."""
+"""The whole page, in a single self-contained file."""
 
 import base64
 import hashlib
@@ -33,7 +33,7 @@ FIGURES = (
     figures.held_out,
     figures.truth,
 )
-# The sections of the page in order, each a template, with their titles in the table of contents.
+# The page's sections in order, each a template, with their titles in the table of contents.
 SECTIONS = {
     "summary": "Summary",
     "data": "Data",
@@ -51,7 +51,7 @@ SECTIONS = {
 
 
 def to_html(facts: Facts) -> str:
-    """The report as the text of one HTML file."""
+    """Render the report as a single HTML file."""
     facts = words.clean_facts(facts)
     charts = {chart.id: chart for make in FIGURES if (chart := make(facts)) is not None}
     tables = {"tasks": task_table(facts), "workers": worker_table(facts)}
@@ -82,7 +82,7 @@ def to_html(facts: Facts) -> str:
 
 @cache
 def environment() -> Environment:
-    """The templates and their filters; all text is escaped."""
+    """Set up the templates and their filters; all text is escaped."""
     made = Environment(
         loader=PackageLoader("crowdwise.report.page"),
         autoescape=True,
@@ -100,7 +100,7 @@ def environment() -> Environment:
 
 
 def policy() -> str:
-    """The content security policy: only this style and this script may run."""
+    """Return the content security policy: only this style and this script may run."""
     style, script = digest(source("report.css")), digest(source("report.js"))
     return (
         f"default-src 'none'; style-src '{style}'; script-src '{script}'; "
@@ -109,11 +109,11 @@ def policy() -> str:
 
 
 def source(name: str) -> str:
-    """A file beside this one, as it is."""
+    """Read a file beside this one."""
     return files("crowdwise.report.page").joinpath(name).read_text(encoding="utf-8")
 
 
 def digest(text: str) -> str:
-    """The source expression that allows a piece of code to run."""
+    """Return the CSP source expression that allows this code to run."""
     found = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(found).decode('ascii')}"

@@ -1,4 +1,4 @@
-"""Every figure of a report: a chart, what it says, and the numbers behind it."""
+"""The figures of a report: a chart, a sentence about it, and its numbers."""
 
 import math
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from crowdwise.report.page.charts import (
 from crowdwise.report.page.words import DASH, between, number, share
 from crowdwise.typing import Ints
 
-MOST_CLASSES = 16  # of a picture
-MOST_ROWS = 24  # workers of a picture
+MOST_CLASSES = 16  # in a figure
+MOST_ROWS = 24  # workers in a figure
 WIDE = 640
 
 
@@ -37,16 +37,16 @@ class Figure:
     picture: Markup
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    key: tuple[tuple[Markup, str], ...] = ()  # marks and what they stand for
+    key: tuple[tuple[Markup, str], ...] = ()  # marks and their meaning
 
 
 def per_task(facts: Facts) -> Figure:
-    """How many tasks have how many labels."""
+    """Draw the number of tasks by number of labels."""
     return _spread("per-task", "Labels per task", facts.data.per_task, "tasks")
 
 
 def per_worker(facts: Facts) -> Figure:
-    """How many workers have how many labels."""
+    """Draw the number of workers by number of labels."""
     return _spread("per-worker", "Labels per worker", facts.data.per_worker, "workers")
 
 
@@ -60,7 +60,7 @@ def _spread(identity: str, title: str, spread: Spread, who: str) -> Figure:
 
 
 def agreement(facts: Facts) -> Figure | None:
-    """The measures of agreement on one scale."""
+    """Draw the measures of agreement on one scale."""
     if not any(math.isfinite(measure.value) for measure in facts.agreement):
         return None
     rows = []
@@ -78,7 +78,7 @@ def agreement(facts: Facts) -> Figure | None:
 
 
 def confidence(facts: Facts) -> Figure:
-    """How confident the labels are."""
+    """Draw the distribution of confidence."""
     tasks = facts.tasks
     counts = tasks.histogram.tolist()
     edges = [k / len(counts) for k in range(len(counts) + 1)]
@@ -94,7 +94,7 @@ def confidence(facts: Facts) -> Figure:
 
 
 def reliability(facts: Facts) -> Figure | None:
-    """Confidence against accuracy, where truths are known."""
+    """Draw confidence against accuracy, if truths are known."""
     bins = facts.trust.reliability
     if not bins:
         return None
@@ -117,7 +117,7 @@ def reliability(facts: Facts) -> Figure | None:
 
 
 def accuracy(facts: Facts) -> Figure:
-    """Accuracy with intervals, of the workers with most labels."""
+    """Draw accuracy with intervals, for the workers with most labels."""
     own = facts.workers
     busiest = np.arange(min(len(own.name), MOST_ROWS))
     rows = [
@@ -143,7 +143,7 @@ def accuracy(facts: Facts) -> Figure:
 
 
 def drift(facts: Facts) -> Figure | None:
-    """Accuracy of all labels over time."""
+    """Draw the accuracy of all labels over time."""
     if facts.times is None:
         return None
     periods = facts.times.periods
@@ -165,7 +165,7 @@ def drift(facts: Facts) -> Figure | None:
 
 
 def pairs(facts: Facts) -> Figure | None:
-    """A shaded table of workers by workers."""
+    """Draw a shaded table, workers by workers."""
     own = facts.pairs
     if own is None:
         return None
@@ -195,7 +195,7 @@ def pairs(facts: Facts) -> Figure | None:
 
 
 def balance(facts: Facts) -> Figure:
-    """What share of the tasks each method gives to each class."""
+    """Draw each class's share of the tasks, by method."""
     own, chosen = facts.classes, frequent_classes(facts)
     heads = ["labels", *(method.name for method in facts.methods)]
     columns = [own.given, *(method.shares for method in facts.methods)]
@@ -219,7 +219,7 @@ def balance(facts: Facts) -> Figure:
 
 
 def confusion(facts: Facts) -> Figure:
-    """The confusion matrix of all workers together."""
+    """Draw the confusion matrix of all workers together."""
     own, chosen = facts.classes, frequent_classes(facts)
     total = own.confusion.sum(axis=1, keepdims=True)
     rates = np.divide(
@@ -238,12 +238,12 @@ def confusion(facts: Facts) -> Figure:
 
 
 def frequent_classes(facts: Facts) -> Ints:
-    """The classes with most labels, in their own order."""
+    """Return the classes with most labels, in their own order."""
     return np.sort(np.argsort(-facts.classes.given, kind="stable")[:MOST_CLASSES])
 
 
 def curve(facts: Facts) -> Figure | None:
-    """The forecast for fewer and more labels per task, and what was measured."""
+    """Draw the forecast for fewer and more labels per task, and the measurements."""
     own = facts.curve
     if own is None:
         return None
@@ -265,7 +265,7 @@ def curve(facts: Facts) -> Figure | None:
 
 
 def held_out(facts: Facts) -> Figure | None:
-    """Probability that each method gives to held-out labels."""
+    """Draw the probability that each method gives to held-out labels."""
     rows = [
         IntervalRow(m.name, own.value, own.low, own.high, share(own.value, 1), 0 if m.main else 4)
         for m in facts.methods
@@ -274,7 +274,7 @@ def held_out(facts: Facts) -> Figure | None:
     ]
     if not rows:
         return None
-    reading = "Geometric means. Predicting labels well is not being right."
+    reading = "Geometric means. Predicting labels well is not the same as being right."
     label = f"Probability of held-out labels. {reading}"
     picture = interval_chart(rows, label, share, title="probability of held-out labels")
     columns = ["method", "probability", "low", "high"]
@@ -283,7 +283,7 @@ def held_out(facts: Facts) -> Figure | None:
 
 
 def truth(facts: Facts) -> Figure | None:
-    """Accuracy of each method where the truth is known."""
+    """Draw the accuracy of each method on known truths."""
     if not facts.n_truths:
         return None
     rows = [

@@ -11,11 +11,11 @@ from crowdwise.report.page.words import share, shorten
 from crowdwise.typing import Ints
 
 CONFIDENT = 0.9
-OTHER = MARKS - 1  # the mark of all classes beyond the first
+OTHER = MARKS - 1  # shared mark of the less frequent classes
 
 
 def task_map(facts: Facts) -> Figure | None:
-    """Tasks, marked by their label; uncertain ones are hollow."""
+    """Draw tasks, marked by label; uncertain ones are hollow."""
     own = facts.task_map
     if own is None:
         return None
@@ -27,7 +27,7 @@ def task_map(facts: Facts) -> Figure | None:
         for task, label, value, n in zip(own.name, labels, own.value, own.n_labels, strict=True)
     ]
     reading = (
-        f"Nearby tasks are alike, by {own.source}. Hollow points have a confidence below "
+        f"Nearby tasks are similar, by {own.source}. Hollow points have a confidence below "
         f"{share(CONFIDENT)}. {own.note}"
     )
     label = f"Map of tasks. {reading}"
@@ -40,7 +40,7 @@ def task_map(facts: Facts) -> Figure | None:
 
 
 def assign_marks(group: Ints, classes: list[str]) -> tuple[Ints, list[str]]:
-    """A mark for each of the most frequent classes, one for all others, and their names."""
+    """Assign a mark to each of the most frequent classes and one to the rest, with names."""
     counts = np.bincount(group, minlength=len(classes))
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] > 0]
@@ -54,7 +54,7 @@ def assign_marks(group: Ints, classes: list[str]) -> tuple[Ints, list[str]]:
 
 
 def worker_map(facts: Facts) -> Figure | None:
-    """Workers by how they err: larger with more labels, hollow when often wrong."""
+    """Draw workers by how they err: larger with more labels, hollow if often wrong."""
     own = facts.worker_map
     if own is None:
         return None

@@ -1,4 +1,4 @@
-"""The map of judges who err together."""
+"""The figure of judges who err together."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from crowdwise.report.page.words import number
 
 
 def panel(facts: Facts) -> Figure | None:
-    """A shaded table of judges by judges, clusters side by side."""
+    """Draw a shaded table, judges by judges, ordered by cluster."""
     own = facts.panel
     if own is None:
         return None
@@ -23,8 +23,8 @@ def panel(facts: Facts) -> Figure | None:
 
     shown = np.where(np.eye(len(names), dtype=bool), np.nan, own.correlation)
     reading = (
-        "Correlation of the errors of each two judges: blue where they err together, orange where "
-        "one is right when the other is wrong. Judges of one cluster stand side by side."
+        "Correlation of the errors of each pair of judges: blue if they err together, orange if "
+        "one tends to be right when the other is wrong. Judges of one cluster are side by side."
     )
     width = 480 if len(names) <= 12 else WIDE
     picture = heat_chart(shown, names, names, reading, number, tip, width=width)

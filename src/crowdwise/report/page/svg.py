@@ -1,6 +1,6 @@
 """Charts as SVG: a few shapes on two scales, colored by classes of the style sheet.
 
-Text and attributes are escaped by markupsafe, as they are put into the markup.
+Text and attributes are escaped by markupsafe, when they are inserted into the markup.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,8 +12,8 @@ from markupsafe import Markup
 from crowdwise.report.page.words import shorten
 
 WIDTH = 480
-LETTER, WIDE_LETTER = 6.6, 8.4  # pixels of a letter, about
-MARKS = 8  # kinds of marks, each of its own color and shape
+LETTER, WIDE_LETTER = 6.6, 8.4  # approximate width of a letter in pixels
+MARKS = 8  # kinds of marks, each with its own color and shape
 
 DRAWING = Markup(
     '<svg viewBox="0 0 {} {}" role="img" aria-label="{}" tabindex="0" class="{}">{}</svg>'
@@ -26,7 +26,7 @@ PATH = Markup('<path d="{}" class="{}" data-tip="{}"/>')
 
 @dataclass(frozen=True)
 class Scale:
-    """Values to pixels."""
+    """A linear scale from values to pixels."""
 
     low: float
     high: float
@@ -40,29 +40,29 @@ class Scale:
 
 
 def ticks(low: float, high: float, most: int = 6, least: float = 0.0) -> list[float]:
-    """Round values in a range, at least ``least`` apart."""
+    """Return round values in a range, at least ``least`` apart."""
     span = max(high - low, 1e-9)
     step = 10.0 ** np.floor(np.log10(span / most))
     step = next((step * k for k in (1, 2, 5, 10) if span / (step * k) <= most), step * 10)
     step = max(step, least)
     first = np.ceil(low / step - 1e-9) * step
-    # Adding zero makes a negative zero a plain one.
+    # Adding zero turns a negative zero into a plain one.
     return [round(float(v), 10) + 0.0 for v in np.arange(first, high + step * 1e-6, step)]
 
 
 def drawing(height: float, shapes: Iterable[Markup], label: str, width: int = WIDTH) -> Markup:
-    """A picture that fits any width; ``label`` is what a screen reader says."""
+    """Draw a picture that fits any width; ``label`` is what a screen reader reads out."""
     size = "wide" if width > WIDTH else ""
     return DRAWING.format(width, round(height), label, size, Markup("").join(shapes))
 
 
 def words(x: float, y: float, text: str, class_: str = "", most: int = 40) -> Markup:
-    """Text at a place."""
+    """Draw text at a position."""
     return TEXT.format(round(x, 1), round(y, 1), class_, shorten(text, most))
 
 
 def mark(x: float, y: float, kind: int, tip: str, radius: float = 4.5, more: str = "") -> Markup:
-    """A point: kinds differ by color and by shape, so that either is enough."""
+    """Draw a point: kinds differ by both color and shape, so either is enough."""
     kind %= MARKS
     look = f"mark s{kind} {more}".strip()
     if kind % 4 == 0:
@@ -71,7 +71,7 @@ def mark(x: float, y: float, kind: int, tip: str, radius: float = 4.5, more: str
 
 
 def _outline(kind: int, x: float, y: float, radius: float) -> str:
-    """A square, a triangle or a diamond of about the same area as the circle."""
+    """Return a square, triangle or diamond with about the area of the circle."""
     r = round(radius * (0.9, 0.9, 1.3, 1.25)[kind], 1)
     if kind == 1:
         return f"M{x - r:g} {y - r:g}h{2 * r:g}v{2 * r:g}h{-2 * r:g}z"
@@ -83,7 +83,7 @@ def _outline(kind: int, x: float, y: float, radius: float) -> str:
 def x_axis(
     scale: Scale, top: float, bottom: float, written: Callable[[float], str], title: str = ""
 ) -> list[Markup]:
-    """Grid lines, their values, and a title."""
+    """Draw grid lines, their values, and a title."""
     shapes = []
     for value in ticks(scale.low, scale.high):
         x = scale(value)
@@ -98,7 +98,7 @@ def x_axis(
 def y_axis(
     scale: Scale, left: float, right: float, written: Callable[[float], str], least: float = 0.0
 ) -> list[Markup]:
-    """Grid lines and their values, at least ``least`` apart."""
+    """Draw grid lines and their values, at least ``least`` apart."""
     shapes = []
     for value in ticks(scale.low, scale.high, 5, least):
         y = scale(value)
@@ -108,12 +108,12 @@ def y_axis(
 
 
 def margin(texts: Sequence[str], most: int) -> int:
-    """Room for the longest of some texts, in pixels."""
+    """Return the width of the longest of some texts, in pixels."""
     return round(max((extent(text, most) for text in texts), default=0)) + 14
 
 
 def extent(text: str, most: int) -> float:
-    """About how wide a text is; capitals and digits are wider than the rest."""
+    """Estimate how wide a text is; capitals and digits are wider than other letters."""
     shown = shorten(text, most)
     n_wide = sum(letter.isupper() or letter.isdigit() or ord(letter) > 0x2E80 for letter in shown)
     return n_wide * WIDE_LETTER + (len(shown) - n_wide) * LETTER

@@ -1,4 +1,4 @@
-"""The two tables that the page's script fills, sorts, searches and cuts into pages."""
+"""The two tables that the page's script fills, sorts, searches and paginates."""
 
 import math
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from crowdwise.report.page.words import shorten
 from crowdwise.typing import Json
 
 DIGITS = 4
-TASK_LETTERS, WORKER_LETTERS = 160, 120  # of names
+TASK_LETTERS, WORKER_LETTERS = 160, 120  # maximum length of names
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table that can be sorted.
+    """A column of a sortable table.
 
     ``kind`` says how cells are shown: ``name``, ``text``, ``class`` (a class number),
     ``count``, ``share``, ``number``, ``time``, ``votes`` (pairs of class number and count) or
@@ -32,7 +32,7 @@ class Column:
     about: str = ""
 
     def for_script(self) -> Json:
-        """The column as the script takes it."""
+        """Return the column as the script expects it."""
         found = {"title": self.title, "kind": self.kind, "values": round_values(self.values)}
         if self.low is not None:
             found |= {"low": round_values(self.low), "high": round_values(self.high)}
@@ -41,10 +41,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns, and what can be done with them.
+    """Columns, and the controls of a table.
 
-    ``choose`` is the title of a column to filter by; ``order`` the column to sort by at first,
-    and whether ascending; ``details`` what a click on a name shows.
+    ``choose`` is the title of a column to filter by; ``order`` is the initial sort column, and
+    whether it is ascending; ``details`` is what a click on a name shows.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Table:
     details: str = ""
 
     def for_script(self) -> Json:
-        """The table as the script takes it."""
+        """Return the table as the script expects it."""
         return {
             "columns": [column.for_script() for column in self.columns],
             "order": list(self.order),
@@ -66,7 +66,7 @@ class Table:
 
 
 def task_table(facts: Facts) -> Table:
-    """Every task and its label."""
+    """Make the table of tasks and their labels."""
     tasks = facts.tasks
     columns = [
         Column("Task", "name", [shorten(one, TASK_LETTERS) for one in tasks.name]),
@@ -77,13 +77,13 @@ def task_table(facts: Facts) -> Table:
         Column("Given", "votes", tasks.votes, about="how many labels of each class"),
     ]
     if tasks.truth is not None:
-        columns.append(Column("Truth", "class", tasks.truth, about="where it is known"))
+        columns.append(Column("Truth", "class", tasks.truth, about="if known"))
     caption = f"Label of each task by {facts.method}"
     return Table("tasks", caption, columns, "Search tasks", "Label", (2, True))
 
 
 def worker_table(facts: Facts) -> Table:
-    """Every worker, with accuracy and skill."""
+    """Make the table of workers, with accuracy and skill."""
     own, times = facts.workers, facts.times
     columns = [
         Column("Worker", "name", [shorten(one, WORKER_LETTERS) for one in own.name]),
@@ -93,7 +93,7 @@ def worker_table(facts: Facts) -> Table:
         Column("Skill", "number", own.skill, about="0 ignores the task, 1 knows every truth"),
     ]
     if own.gold_accuracy is not None:
-        about = "share of right labels where the truth is known"
+        about = "share of right labels on tasks with a known truth"
         columns.append(Column("Checked", "share", own.gold_accuracy, about=about))
     if times is not None:
         pace = Column("Pace", "time" if times.unit else "number", times.pace)
@@ -106,12 +106,12 @@ def worker_table(facts: Facts) -> Table:
 
 
 def round_values(value: Any) -> Any:
-    """Plain values, numbers in few digits."""
+    """Convert to plain values, with numbers rounded."""
     if isinstance(value, np.ndarray):
         cells = np.round(value, DIGITS)
         return cells.tolist() if np.isfinite(cells).all() else to_plain(cells)
     if isinstance(value, list | tuple):
         return [round_values(one) for one in value]
-    if isinstance(value, float):  # numpy's too
+    if isinstance(value, float):  # including numpy's
         return round(float(value), DIGITS) if math.isfinite(value) else None
     return to_plain(value)

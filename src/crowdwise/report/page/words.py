@@ -1,4 +1,4 @@
-"""Numbers and names as people read them."""
+"""Numbers and names for people to read."""
 
 import math
 import re
@@ -8,35 +8,35 @@ from typing import Any
 from markupsafe import Markup
 
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-NAME = Markup("<bdi>{}</bdi>")  # kept apart from the direction of the text around it
+NAME = Markup("<bdi>{}</bdi>")  # isolated from the direction of the surrounding text
 
 DASH = "\u2013"
 
 
 def share(value: float, digits: int = 0) -> str:
-    """``0.25`` as ``25%``; a dash where there is no number."""
+    """Format ``0.25`` as ``25%``; NaN as a dash."""
     return DASH if not math.isfinite(value) else f"{value:.{digits}%}"
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number in few digits; a dash where there is none."""
+    """Format a number with few digits; NaN as a dash."""
     return DASH if not math.isfinite(value) else f"{value:.{digits}f}".replace("-", "\u2212")
 
 
 def between(low: float, high: float, digits: int = 2) -> str:
-    """``0.25 to 0.31``; empty where there is no interval."""
+    """Format an interval such as ``0.25 to 0.31``; empty if there is none."""
     known = math.isfinite(low) and math.isfinite(high)
     return f"{number(low, digits)} to {number(high, digits)}" if known else ""
 
 
 def shares_between(low: float, high: float, digits: int = 0) -> str:
-    """``25% to 31%``; empty where there is no interval."""
+    """Format an interval such as ``25% to 31%``; empty if there is none."""
     known = math.isfinite(low) and math.isfinite(high)
     return f"{share(low, digits)} to {share(high, digits)}" if known else ""
 
 
 def duration(seconds: float, unit: str = "s") -> str:
-    """A time as people say it; a plain number where the unit is not known."""
+    """Format a duration; a plain number if the unit is unknown."""
     if not math.isfinite(seconds):
         return DASH
     if not unit:
@@ -48,12 +48,12 @@ def duration(seconds: float, unit: str = "s") -> str:
 
 
 def name(value: str, most: int = 60) -> Markup:
-    """A name from the data, in full or its beginning and end."""
+    """Format a name from the data, in full or shortened in the middle."""
     return NAME.format(shorten(value, most))
 
 
 def shorten(text: str, most: int) -> str:
-    """The text, or its beginning and end where it is too long."""
+    """Return the text, or only its beginning and end if it is too long."""
     if len(text) <= most:
         return text
     tail = most // 3
@@ -61,12 +61,12 @@ def shorten(text: str, most: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that every browser and every XML reader takes."""
+    """Remove characters that not every browser and XML reader accepts."""
     return CONTROL.sub("\ufffd", text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def clean_facts(value: Any) -> Any:
-    """The facts with all text cleaned, once for everything on the page."""
+    """Clean all text in the facts, once for the whole page."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list | tuple):

@@ -1,1 +1,1 @@
-"""Pages for people: the dashboard, the page to label on, and the description of the API."""
+"""Web pages: the dashboard, the labeling page, and the API reference."""

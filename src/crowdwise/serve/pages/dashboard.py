@@ -1,4 +1,4 @@
-"""The dashboard: progress, cost, forecast, contested tasks and workers, as they are now."""
+"""The dashboard: current progress, cost, forecast, contested tasks and workers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from crowdwise.serve.service import Service
 MOST_TASKS = 12
 MOST_WORKERS = 50
 MOST_BARS = 24
-# Lengths of a bar of the chart of labels over time, and how its time is written.
+# Bar widths, in seconds, of the chart of labels over time, with the format of its time axis.
 STEPS = ((60, "%H:%M"), (600, "%H:%M"), (3_600, "%d %b %H:%M"), (86_400, "%d %b"))
 
 
 @cache
 def environment() -> Environment:
-    """Our templates, and the parts of the report's; all text is escaped."""
+    """Set up our templates and those of the report; all text is escaped."""
     loader = ChoiceLoader(
         [PackageLoader("crowdwise.serve.pages"), PackageLoader("crowdwise.report.page")]
     )
@@ -44,12 +44,12 @@ def environment() -> Environment:
 
 
 def money(amount: float) -> str:
-    """An amount with its cents, where there are some."""
+    """Write an amount, with cents if there are any."""
     return f"{amount:,.2f}".removesuffix(".00")
 
 
 def draw_dashboard(service: Service) -> str:
-    """What is inside the dashboard, as HTML."""
+    """Render the content of the dashboard as HTML."""
     board = service.board
     summary, tasks = state.summarize(service), state.task_frame(service)
     workers = state.worker_frame(service)
@@ -71,13 +71,13 @@ def draw_dashboard(service: Service) -> str:
 
 
 def find_contested(tasks: pd.DataFrame) -> pd.DataFrame:
-    """The open tasks with several labels whose answer is least sure."""
+    """Find the open tasks with several labels whose answer is least certain."""
     several = tasks[(tasks["labels"] > 1) & ~tasks["done"]]
     return several.sort_values("confidence", kind="stable").head(MOST_TASKS)
 
 
 def show_contested(service: Service, row: dict[str, Any]) -> dict[str, Any]:
-    """A contested task with how many labels of each class it has."""
+    """Describe a contested task, with the number of labels of each class."""
     found = state.show_task(service, service.board.tasks.number[row["task"]])
     votes: dict[str, int] = {}
     for label in found["labels"].values():
@@ -88,7 +88,7 @@ def show_contested(service: Service, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw_forecast(forecast: pd.DataFrame | None) -> Markup | None:
-    """Expected accuracy of all labels by further cost."""
+    """Draw the expected accuracy of all labels by further cost."""
     if forecast is None or not len(forecast):
         return None
     columns = {name: forecast[name].tolist() for name in ("cost", "accuracy", "low", "high")}
@@ -107,7 +107,7 @@ def draw_forecast(forecast: pd.DataFrame | None) -> Markup | None:
 
 
 def draw_pace(board: Board) -> Markup | None:
-    """How many labels came when."""
+    """Draw the number of labels over time."""
     with board.lock:
         at = np.array(board.at)
     if len(at) < 2:
@@ -125,5 +125,5 @@ def draw_pace(board: Board) -> Markup | None:
 
 
 def show_name(value: str, most: int = 60) -> Markup:
-    """A name as every browser can show it."""
+    """Write a name so that every browser can show it."""
     return words.name(words.clean(value), most)

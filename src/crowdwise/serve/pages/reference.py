@@ -1,4 +1,4 @@
-"""What the API offers, for a page that needs no scripts from elsewhere."""
+"""The API reference, for a page that needs no scripts from other sites."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def list_routes(app: Any) -> dict[str, list[dict[str, Any]]]:
-    """Routes by who may use them, with what they take."""
+    """List routes by role, with their parameters."""
     spec, groups = app.openapi(), {"work": [], "lead": [], "admin": []}  # type: Any, dict[str, Any]
     for path, methods in spec["paths"].items():
         for method, about in methods.items():
@@ -22,7 +22,7 @@ def list_routes(app: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def list_parameters(about: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, place and description of each parameter."""
+    """List name, place and description of each parameter."""
     hidden = ("authorization",)
     return [
         (one["name"], one["in"], one.get("description", ""))
@@ -32,7 +32,7 @@ def list_parameters(about: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def list_fields(spec: dict[str, Any], about: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, kind and description of each field of the body."""
+    """List name, kind and description of each field of the body."""
     body = about.get("requestBody", {}).get("content", {}).get("application/json")
     if body is None:
         return []

@@ -1,4 +1,4 @@
-"""The whole report of the labels so far, made once for each state of the labels."""
+"""The full report of the labels so far, made once for each state of the labels."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from crowdwise.report import gather, to_html
 from crowdwise.serve.draft import RefusedError
 from crowdwise.serve.service import Service
 
-MOST_LABELS = 200_000  # of a report that is made while someone waits
+MOST_LABELS = 200_000  # in a report that is made while somebody waits
 
 
 class Reporter:
-    """Makes one report at a time, and keeps the last."""
+    """Makes one report at a time and keeps the last one."""
 
     def __init__(self) -> None:
         self._lock, self._seq, self._text = Lock(), -1, ""
 
     def write(self, service: Service) -> str:
-        """The report as one page of HTML."""
+        """Write the report as a single HTML page."""
         with self._lock:
             seq = service.board.seq
             if seq != self._seq:

@@ -1,4 +1,4 @@
-"""Routes of the pages. They hold no data: scripts fetch it with the token of whoever looks."""
+"""Routes of the pages. They contain no data: scripts fetch it with the viewer's token."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ async def show_reference(request: Request) -> str:
 
 @router.get("/api/dashboard", response_class=HTMLResponse)
 async def show_dashboard_parts(request: Request, _: Lead) -> str:
-    """The inside of the dashboard as it is now."""
+    """Render the current content of the dashboard."""
     return await asyncio.to_thread(draw_dashboard, request.app.state.service)
 
 
 @router.get("/api/report", response_class=HTMLResponse)
 async def show_report(request: Request, _: Lead) -> Response:
-    """The whole report of the labels so far."""
+    """Write the full report of the labels so far."""
     reporter: Reporter = request.app.state.reporter
     text = await asyncio.to_thread(reporter.write, request.app.state.service)
     return HTMLResponse(text, headers={"content-disposition": 'attachment; filename="report.html"'})
@@ -67,6 +67,6 @@ async def show_static(name: str) -> Response:
 
 @cache
 def load(name: str) -> str:
-    """A file of style or script."""
+    """Load a style sheet or script."""
     folder: Any = files(STATIC[name][0])
     return str(folder.joinpath(name).read_text(encoding="utf-8"))
