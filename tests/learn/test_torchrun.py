@@ -167,6 +167,35 @@ def test_a_killed_process_goes_on_where_it_was(name, ranks, tmp_path, monkeypatc
     assert not any((tmp_path / "kept").iterdir())
 
 
+@pytest.mark.parametrize("name", ["search", "batches"])
+def test_a_process_alone_goes_on_where_it_was(name, tmp_path, monkeypatch):
+    (X, votes), step, steps = crowd(100), Ensemble.__call__, []
+
+    def counted(*args):
+        steps.append(args[0])
+        if len(steps) == 40 and stops:
+            raise OSError("the power is gone")
+        return step(*args)
+
+    def fit():
+        steps.clear()
+        return answers(learners()[name].fit(X, votes), X)
+
+    monkeypatch.setattr(Ensemble, "__call__", counted)
+    stops = False
+    expected, n_steps = fit(), len(steps)
+    with checkpoints(tmp_path, every=0):
+        stops = True
+        with pytest.raises(OSError, match="the power is gone"):
+            fit()
+        stops = False
+        found = fit()
+    assert len(steps) <= n_steps - 25
+    for key, value in expected.items():
+        assert_allclose(found[key], value, atol=1e-5)
+    assert not any(tmp_path.iterdir())
+
+
 def test_processes_with_other_data_are_refused(ranks, tmp_path):
     _, said = ranks(
         tmp_path,
