@@ -70,13 +70,13 @@ def explain(what: str, **parts: str) -> str:
 
 
 def listing(values: Any, most: int = 5) -> str:
-    """The first few values, quoted, with an ellipsis if there are more."""
+    """Show the first few values, quoted, with an ellipsis if there are more."""
     shown = [repr(v.item() if hasattr(v, "item") else v) for v in values[:most]]
     return ", ".join(shown) + (", …" if len(values) > most else "")
 
 
 def plural(n: int, noun: str, nouns: str = "") -> str:
-    """A count with its noun: ``1 task``, ``2,000 tasks``.
+    """Write a count with its noun: ``1 task``, ``2,000 tasks``.
 
     >>> plural(1, "task"), plural(2000, "task"), plural(0, "class", "classes")
     ('1 task', '2,000 tasks', '0 classes')

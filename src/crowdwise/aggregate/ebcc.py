@@ -232,7 +232,7 @@ def log_weights(belief: SubtypeBelief) -> Floats:
 
 
 def distance(belief: SubtypeBelief, prior: SubtypeBelief) -> float:
-    """How far the beliefs are from the prior: the penalty in the bound."""
+    """Return how far the beliefs are from the prior: the penalty in the bound."""
     return (
         divergence(belief.classes, prior.classes)
         + divergence(belief.subtypes, prior.subtypes)
@@ -241,5 +241,5 @@ def distance(belief: SubtypeBelief, prior: SubtypeBelief) -> float:
 
 
 def flatten(table: Floats) -> Floats:
-    """Each (truth, subtype) as a truth of its own: (worker, truth x subtype, label)."""
+    """Treat each (truth, subtype) as a separate truth: (worker, truth x subtype, label)."""
     return table.reshape(len(table), -1, table.shape[-1])

@@ -184,7 +184,7 @@ def correlate_errors(data: Annotations, model: Fitted) -> float:
 def draw_crowd(
     data: Annotations, model: Fitted, gold: Ints | None, rng: np.random.RandomState
 ) -> tuple[Annotations, Ints]:
-    """Labels that the fitted workers might have given to the same tasks, and the truths."""
+    """Draw labels that the fitted workers might have given to the same tasks, and truths."""
     truth = draw_classes(np.tile(model.prior, (data.n_tasks, 1)), rng)
     if gold is not None:
         truth = np.where(gold >= 0, gold, truth)

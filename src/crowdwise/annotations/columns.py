@@ -36,7 +36,7 @@ class Cells:
         return len(self.indptr) - 1
 
     def take(self, rows: Ints) -> Cells:
-        """Some of the rows."""
+        """Return some of the rows."""
         size = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
         place = np.repeat(self.indptr[rows] - indptr[:-1], size) + np.arange(indptr[-1])
@@ -189,7 +189,7 @@ class Columns:
         return votes
 
     def shares(self) -> Floats:
-        """Each task's share of labels by class, uniform if it has none."""
+        """Return each task's share of labels by class, uniform if it has none."""
         return normalize_votes(self.votes())
 
 

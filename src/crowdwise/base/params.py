@@ -54,7 +54,7 @@ def check_params(estimator: BaseEstimator) -> None:
 
 
 def find_misfits(estimator: BaseEstimator) -> Iterator[tuple[str, Any, str]]:
-    """The parameters that ``fit`` would refuse: name, value, and in words what it may be."""
+    """Yield the parameters that ``fit`` would refuse: name, value, and what is allowed."""
     values = estimator.get_params(deep=False)
     for name, choices in estimator._parameter_constraints.items():
         if name in values and not any(_fits(choice, values[name]) for choice in choices):
@@ -100,7 +100,7 @@ WORDS: Mapping[Any, str] = {
 
 
 def _fits(choice: Constraint, value: Any) -> bool:
-    """Whether a value is what scikit-learn would accept, and numbers where these are meant."""
+    """Return whether scikit-learn would accept a value, and numbers where these are meant."""
     if choice == "array-like":
         try:
             return np.asarray(value, dtype=np.float64).ndim > 0
@@ -112,7 +112,7 @@ def _fits(choice: Constraint, value: Any) -> bool:
 
 
 def _describe(choice: Constraint) -> str:
-    """What a constraint accepts, as it is written on a command line; nothing if it cannot be."""
+    """Describe what a constraint accepts, as written on a command line; empty if impossible."""
     if isinstance(choice, StrOptions):
         return ", ".join(sorted(choice.options))
     if isinstance(choice, Interval):

@@ -9,7 +9,7 @@ FAR = 1e15  # beyond any amount of money or score; from there on a sum loses sin
 
 
 def whole(low: int, high: int = MOST) -> Callable[[str], int]:
-    """A type of flags: a whole number between these, ends included."""
+    """Make a type for flags: a whole number between these limits, which are allowed."""
 
     def parse(text: str) -> int:
         try:
@@ -25,7 +25,7 @@ def whole(low: int, high: int = MOST) -> Callable[[str], int]:
 
 
 def real(low: float = -FAR, high: float = FAR, *, ends: bool = True) -> Callable[[str], float]:
-    """A type of flags: a number between these, with these ends or without."""
+    """Make a type for flags: a number between these limits, which may be allowed or not."""
 
     def parse(text: str) -> float:
         try:

@@ -101,7 +101,7 @@ def find_workers(text: str, usual: float, known: dict[str, Any]) -> dict[Any, fl
 
 
 def read_cost(name: str, text: str) -> float:
-    """What a label by a worker costs."""
+    """Parse the price of a label by a worker."""
     try:
         return amount(text)
     except ArgumentTypeError as error:

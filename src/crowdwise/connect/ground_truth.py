@@ -94,7 +94,7 @@ def consolidate(
 
 
 def fetch_from_s3(address: str) -> bytes:
-    """The bytes at an ``s3://bucket/key`` address."""
+    """Read the bytes at an ``s3://bucket/key`` address."""
     try:
         import boto3
     except ImportError:

@@ -133,7 +133,7 @@ class LabelStudio:
         return list(answer["tasks"])
 
     def task(self, number: int) -> Task | None:
-        """One task of the project; None where it has no such task."""
+        """Return a task of the project; None if it has no such task."""
         try:
             task = check_task(self.ask("GET", f"/api/tasks/{number:d}/"))
         except ConnectError as error:

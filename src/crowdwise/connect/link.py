@@ -42,7 +42,7 @@ class Stay(HTTPRedirectHandler):
 
 
 def is_address(url: str) -> bool:
-    """Whether requests can be sent below an address."""
+    """Return whether requests can be sent to addresses under a URL."""
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

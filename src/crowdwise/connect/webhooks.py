@@ -73,7 +73,7 @@ def check_secret(secret: str) -> bytes:
 
 
 def read_event(body: bytes) -> Json:
-    """The event that a body tells of."""
+    """Return the event in a body."""
     try:
         event = json.loads(body)
     except (ValueError, RecursionError):

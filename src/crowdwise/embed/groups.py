@@ -327,7 +327,7 @@ class TupleSampler(Sampler):
         return bool((self._chances(pool) > 0).any())
 
     def n_groups(self, size: Ints) -> int:
-        """As many as there are ordered pairs of anchors, up to 60,000."""
+        """Return the number of ordered pairs of anchors, up to 60,000."""
         own = size if self.anchor is None else size[[self.anchor]]
         return max(1, min(int((own.astype(np.int64) * (own - 1)).sum()), MOST_GROUPS))
 

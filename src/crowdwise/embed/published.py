@@ -129,13 +129,13 @@ class FlatHardSampler(HardSampler):
 
 
 def mean_over_all_pairs(predicted: Tensor, target: Tensor) -> Tensor:
-    """Mean squared error of every prediction against every target."""
+    """Return the mean squared error of every prediction against every target."""
     return ((predicted[:, None] - target.detach()) ** 2).mean()
 
 
 @torch.no_grad()
 def safe_or_tied(embedding: Tensor, label: Tensor, confidence: Tensor, n_neighbors: int) -> Tensor:
-    """Whether no other class has more support among the nearest, the task itself included."""
+    """Return whether no other class has more support among the nearest, itself included."""
     k = min(n_neighbors, len(label))
     if k < 1:
         return torch.ones(0, dtype=torch.bool, device=label.device)

@@ -266,7 +266,7 @@ def estimate_number(
 def price_panels(
     settings: tuple[Annotations, Gold | None, float, int], judges: pd.DataFrame
 ) -> pd.DataFrame:
-    """What a task and a correct label cost, of the whole panel and without redundant judges."""
+    """Compute the cost of a task and of a right label, with and without redundant judges."""
     votes, known, confidence, seed = settings
     kept = judges.index[~judges["redundant"]]
     panels = {"all judges": judges.index, "without redundant judges": kept}
@@ -281,7 +281,7 @@ def price_panels(
 
 
 def only(votes: Annotations, names: pd.Index) -> Annotations:
-    """The annotations of some judges, and nothing of the others."""
+    """Return the annotations of some judges only."""
     place = locate(votes.workers, names)
     chosen = votes.filter(np.isin(votes.worker, place))
     number = np.full(votes.n_workers, -1, dtype=np.int32)
@@ -294,6 +294,6 @@ def only(votes: Annotations, names: pd.Index) -> Annotations:
 
 
 def count_labels(votes: Annotations, names: pd.Index) -> Floats:
-    """Labels per task of each of these judges, all samples counted."""
+    """Count labels per task of each of these judges, including all samples."""
     count = np.bincount(votes.worker, minlength=votes.n_workers) / votes.n_tasks
     return count[locate(votes.workers, names)]

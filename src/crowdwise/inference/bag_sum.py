@@ -47,13 +47,13 @@ class BagSum:
         self.unseen[some] += found[self.hidden.task[some]]
 
     def rows(self, block: Block) -> Floats:
-        """The sum of the fits so far, for the tasks of a block."""
+        """Return the sum of the fits so far, for the tasks of a block."""
         if self.kept is not None:
             return self.kept[block.first : block.first + block.n_tasks]
         return self._add(block, self.fills, np.zeros((block.n_tasks, block.n_classes)))
 
     def is_steady(self, engine: Engine) -> bool:
-        """Whether the last round of fits has moved the mean by nearly nothing."""
+        """Return whether the last round of fits has changed the mean almost not at all."""
         n, before = self.n_fits, self.n_fits - ROUND
         if n % ROUND:
             return False
@@ -68,7 +68,7 @@ class BagSum:
         return bool(moved < STEADY * engine.n_tasks)
 
     def find_unseen(self, engine: Engine) -> Floats:
-        """The mean for each hidden truth over fits that have not seen it; NaN for none."""
+        """Return the mean for each hidden truth over fits that have not seen it; NaN for none."""
         if self.unseen is None:
             place, rows = engine.gather_blocks(self._find_unseen)
             self.unseen = np.empty_like(rows)
@@ -78,7 +78,7 @@ class BagSum:
         return np.where(n_fits, self.unseen / np.maximum(n_fits, 1), np.nan)
 
     def _find_unseen(self, block: Block) -> tuple[Array, ...]:
-        """Which hidden truths are of a block's tasks, and the sums for these."""
+        """Return the hidden truths in a block, and the sums for these."""
         parts = [(np.zeros(0, np.int64), np.zeros((0, block.n_classes)))]
         for some in block.chunks():
             task = self.hidden.task - some.first
@@ -91,7 +91,7 @@ class BagSum:
         return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
     def _both(self, block: Block) -> tuple[Floats, Floats]:
-        """The sum of the fits so far, and of those before the last round."""
+        """Return the sum of the fits so far, and that before the last round."""
         if self.earlier is not None:
             some = slice(block.first, block.first + block.n_tasks)
             return self.rows(block), self.earlier[some]
@@ -105,7 +105,7 @@ class BagSum:
         return total
 
     def _fill(self, block: Block, number: int, fill: Fill) -> Floats:
-        """What one fit says of a block's tasks."""
+        """Return one fit's posterior of a block's tasks."""
         found = np.empty((block.n_tasks, block.n_classes))
         fill(replace(block, gold=self.hidden.seen(block, number)), found)
         return found

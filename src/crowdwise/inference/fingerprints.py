@@ -139,7 +139,7 @@ def add_up(group: Ints, value: Hashes, weight: Floats | None, n_groups: int) -> 
 
 
 def add_parts(group: Ints, value: Hashes, weight: Floats | None, n_groups: int) -> Floats:
-    """Sums of the parts of scrambled values, (part, group); those of some rows add up."""
+    """Sum the parts of scrambled values, (part, group); sums over rows can be added."""
     value, sums = scramble(value), np.zeros((len(SHIFTS), n_groups))
     for place, shift in enumerate(SHIFTS):
         part = ((value >> np.uint64(shift)) % np.uint64(LOW)).astype(np.float64)
@@ -149,7 +149,7 @@ def add_parts(group: Ints, value: Hashes, weight: Floats | None, n_groups: int) 
 
 
 def join(sums: Floats) -> Hashes:
-    """One number for each group, from the sums of all parts."""
+    """Join the sums of all parts into one number for each group."""
     total = np.zeros(sums.shape[1], dtype=np.uint64)
     for own in sums:
         total = scramble(total ^ (own * FINE).astype(np.uint64))

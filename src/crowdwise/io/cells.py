@@ -36,10 +36,10 @@ class Part(NamedTuple):
 def encode_cells(
     file: File, delimiter: str, n_columns: int, places: Sequence[int]
 ) -> list[pd.Categorical] | None:
-    """The columns at these places below the header, their texts in rising order.
+    """Read the columns at these positions below the header, with their texts sorted.
 
-    None where that is not compiled, or where a row has other than ``n_columns`` cells, or
-    something beside the quotes around a cell, or the text is not UTF-8.
+    None if this is not compiled, if a row does not have ``n_columns`` cells, if there is anything
+    outside the quotes of a quoted cell, or if the text is not UTF-8.
     """
     if compiled.find("read_cells") is None:
         return None
@@ -53,7 +53,7 @@ def encode_cells(
 def _read_blocks(
     handle: BinaryIO, delimiter: str, wanted: Ints
 ) -> tuple[list[Any], list[Part]] | None:
-    """The dictionaries of all threads, and the parts of the file in their order."""
+    """Return the dictionaries of all threads, and the parts of the file in order."""
     native: Any = compiled.native
     n_threads = count_threads()
     dictionaries = [native.new_cells(int(wanted.max()) + 1) for _ in range(n_threads)]
@@ -87,10 +87,10 @@ def _read_blocks(
 
 
 def _cut_rows(handle: BinaryIO) -> Iterator[bytes | None]:
-    """Blocks of whole rows; None where the text has none, or quotes that do not end.
+    """Yield blocks of whole rows; None if the text has none, or an unclosed quote.
 
-    The end of a line is that of a row where the quotes before it are even in number: in whatever
-    the compiled loops take, they stand around cells, or twice for one.
+    A line end is the end of a row if the number of quotes before it is even: in text that the
+    compiled loops accept, quotes enclose cells, or are doubled inside one.
     """
     left = handle.read(BLOCK).removeprefix(BOM)
     while left:
@@ -108,7 +108,7 @@ def _cut_rows(handle: BinaryIO) -> Iterator[bytes | None]:
 
 
 def _find_row_end(text: bytes) -> int:
-    """Where the last whole row of a text ends, which begins with one."""
+    """Find the end of the last whole row of a text that starts with one."""
     quotes, stop = text.count(b'"') if b'"' in text else 0, len(text)
     while stop:
         line = text.rfind(b"\n", 0, stop) + 1
@@ -120,7 +120,7 @@ def _find_row_end(text: bytes) -> int:
 
 
 def _join(dictionaries: list[Any], parts: list[Part]) -> list[pd.Categorical] | None:
-    """Each column, from the codes of its parts."""
+    """Build each column from the codes of its parts."""
     columns = []
     for place in range(len(parts[0].codes)):
         column = _join_column(dictionaries, parts, place)

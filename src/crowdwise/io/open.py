@@ -93,7 +93,7 @@ def open_document(file: File, container: str | None = None) -> Document:
 
 
 def read_table(path: str | PathLike[str], expected: str) -> pd.DataFrame:
-    """All columns of a table in a file, with their values as they stand there."""
+    """Read all columns of a table in a file, with unchanged values."""
     document = open_document(find_files(path)[0])
     if not isinstance(document, Table):
         raise FormatError(

@@ -104,7 +104,7 @@ class ParquetTable(Table):
 
 
 def _as_codes(table: Any) -> Any:
-    """The table with each distinct text of a column kept once."""
+    """Return the table with each distinct text of a column stored once."""
     from pyarrow import types
 
     for place, field in enumerate(table.schema):

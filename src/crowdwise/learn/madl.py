@@ -227,7 +227,7 @@ class SharedWeightLoss(EqualWeightLoss):
 
 
 def shared_weight(vector: Tensor, gamma: Tensor, active: Tensor) -> Tensor:
-    """Eqs. 21 to 23: one over how crowded each vector's neighborhood is, with a mean of 1.
+    """Return eqs. 21 to 23: one over how crowded each vector's place is, with a mean of 1.
 
     Only workers with labels are counted and averaged over.
     """

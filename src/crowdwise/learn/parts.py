@@ -263,7 +263,7 @@ class CrowdObjective(Objective[Batch]):
         return [Phase(epochs)]
 
     def loss(self, batch: Batch) -> Tensor:
-        """Minus the objective, per annotation."""
+        """Return minus the objective, per annotation."""
         return -per_annotation(*self.scores(batch), batch)
 
     def scores(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -75,7 +75,7 @@ def restrained(step: Step) -> Step:
 
 
 def on_kept_tasks(step: Step) -> Step:
-    """The same step, with no weight on labels of tasks that are not to be learned from."""
+    """Return the same step, with weight 0 for labels of tasks that are not learned from."""
 
     def masked(objective: CrowdObjective, batch: Batch) -> Tensor:
         keep, every = restraint_of(objective).keep, batch.every

@@ -114,7 +114,7 @@ def refuse_useless(model: object) -> None:
 
 
 def _refuse_useless_votes(model: Any) -> None:
-    """The same of a model of labels alone: workers agree upon some tasks, differ on others."""
+    """Do the same with a model of labels alone, on tasks with and without agreement."""
     workers, classes = model.workers_, model.classes_
     n_workers, n_classes = min(len(workers), FEW), min(len(classes), FEW)
     task, worker = (side.ravel() for side in np.indices((2 * n_classes, n_workers)))

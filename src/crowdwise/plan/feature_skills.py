@@ -70,7 +70,7 @@ class FeatureSkills(Skills):
         return skills
 
     def _slopes(self, outlook: Outlook) -> Floats:
-        """How the log-odds of each worker being right follow the directions."""
+        """Return how the log-odds of each worker being right follow the directions."""
         votes = outlook.votes
         rows = np.flatnonzero((votes.redundancy > 1)[votes.task] | outlook.known[votes.task])
         rows = rows[:: len(rows) // MOST_LABELS + 1]
@@ -95,7 +95,7 @@ class Judgments:
         self.squares = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)
 
     def slopes(self, odds: Floats, group: Ints, n_groups: int) -> Floats:
-        """Slopes of each group of labels beside their usual log-odds, (group, direction).
+        """Fit slopes of each group of labels besides their usual log-odds, (group, direction).
 
         Labels are sorted by group. The spread of slopes is the one by which labels of tasks left
         out are predicted best.
@@ -104,7 +104,7 @@ class Judgments:
         there, start, number = np.unique(group, return_index=True, return_inverse=True)
 
         def solve(spread: float, weight: Floats) -> Floats:
-            """The most probable slopes, by Newton's method."""
+            """Find the most probable slopes, by Newton's method."""
             slopes = np.zeros((len(there), self.z.shape[1]))
             narrow = np.eye(self.z.shape[1]) / spread**2
             for _ in range(STEPS):

@@ -11,7 +11,7 @@ LABEL = re.compile(r"(\d+): (true|false)")
 
 
 def parse(files: Files) -> PublishedTables:
-    """Labels of each worker, and the truth."""
+    """Parse the labels of each worker, and the truth."""
     rows = [
         (task, worker, int(label == "true"))
         for worker, labels in WORKER.findall(files["labels.yaml"].read_text())

@@ -4,7 +4,7 @@ from crowdwise.datasets.tables import Files, PublishedTables, by_task, read_tabl
 
 
 def parse(files: Files) -> PublishedTables:
-    """Two plain tables."""
+    """Parse two plain tables."""
     rows = read_table(files["label.csv"]).set_axis(["task", "worker", "label"], axis=1)
     known = read_table(files["truth.csv"])
     return PublishedTables(

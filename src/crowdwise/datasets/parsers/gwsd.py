@@ -8,7 +8,7 @@ LABELS = {"0": "disagrees", "1": "neutral", "2": "agrees"}
 
 
 def parse(files: Files) -> PublishedTables:
-    """Labels, sentences, the authors' consensus model, and the workers' attributes."""
+    """Parse labels, sentences, the authors' consensus model, and the workers' attributes."""
     rows = read_table(files["all_responses_updated.tsv"], sep="\t")
     people = read_table(files["worker_attributes.tsv"], sep="\t", index_col=0)
     # A person may have done several batches; the batch id is not the person's id.

@@ -133,7 +133,7 @@ class DeviceSweeps(BlockSweeps):
 
     @abstractmethod
     def _gold_of_all(self) -> Ints | None:
-        """The gold class of each task, -1 for none."""
+        """Return the gold class of each task, -1 for none."""
 
     def reweighted(
         self, weights: Floats, hidden: Ints = NO_TASKS, n_threads: int | None = None

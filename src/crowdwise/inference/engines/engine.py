@@ -220,7 +220,7 @@ class Engine(Protocol):
         ...
 
     def gather_blocks(self, work: Callable[..., tuple[Array, ...]]) -> list[Array]:
-        """What ``work(block)`` finds in each block, one after another; the same on every rank.
+        """Join the results of ``work(block)`` for all blocks, the same on every rank.
 
         It returns arrays of numbers of 8 bytes, with rows for few of the tasks, and those of
         a block without tasks too.
@@ -230,7 +230,7 @@ class Engine(Protocol):
     def reweighted(
         self, weights: Floats, hidden: Ints = NO_TASKS, n_threads: int | None = None
     ) -> Self:
-        """The same annotations, where workers count by these weights, above 0.
+        """Return the same annotations with workers weighted by these positive numbers.
 
         A worker of weight two counts like one whose rows are all there twice; but what is
         tallied starts from the shares of plain labels. Weights enter the tables that are sent and

@@ -35,13 +35,13 @@ class Block:
         return self.cells.n_tasks
 
     def take(self, rows: Ints) -> Block:
-        """Some of the tasks."""
+        """Return some of the tasks."""
         gold = None if self.gold is None else self.gold[rows]
         once = None if self.once is None else self.once.take(rows)
         return Block(self.cells.take(rows), self.label, gold, self.n_classes, -1, once)
 
     def chunks(self) -> Iterator[Block]:
-        """The tasks, some at a time, for work that needs memory for each of them."""
+        """Yield the tasks, some at a time, for work that needs memory for each of them."""
         indptr, code, value = self.cells.indptr, self.cells.code, self.cells.value
         for low in range(0, self.n_tasks, TASKS_AT_ONCE):
             high = min(low + TASKS_AT_ONCE, self.n_tasks)

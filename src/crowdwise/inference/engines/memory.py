@@ -156,7 +156,7 @@ class MemoryEngine(BlockSweeps):
         return Block(some, pairs.label, gold, self.n_classes, start, self._once(edges))
 
     def _once(self, edges: Edges) -> Cells | None:
-        """A cell for each annotation of some tasks, where they are distributions."""
+        """Make a cell for each annotation of some tasks, if annotations are distributions."""
         if self.annotations.soft is None:
             return None
         cells = self._hard_cells
@@ -202,7 +202,7 @@ def pooled_confusion(annotations: Annotations, posterior: Floats, pooling: float
 
 
 def pool_confusion(counts: Floats, pooling: float = 1.0) -> Floats:
-    """The same from counts, ``(worker, truth, label)``."""
+    """Do the same with counts, ``(worker, truth, label)``."""
     crowd = normalize(counts.sum(axis=0) + 1.0 / counts.shape[-1])
     return normalize(counts + pooling * crowd)
 

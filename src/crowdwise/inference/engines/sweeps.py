@@ -233,7 +233,7 @@ class BlockSweeps(ABC):
         return own if self.group.size == 1 else [gather_rows(self.group, rows) for rows in own]
 
     def _weigher(self) -> Callable[[Block], Block]:
-        """What makes the annotations of a block count by the weight of their worker."""
+        """Return a function that weights the annotations of a block by worker."""
         if self.worker_weights is None:
             return lambda block: block
         weight = self.worker_weights[self.pairs.worker]
@@ -266,7 +266,7 @@ class BlockSweeps(ABC):
 
 
 def gather_rows(group: Group, rows: Array) -> Array:
-    """The rows of all ranks, one rank after another; of numbers of 8 bytes."""
+    """Collect the rows of all ranks, rank by rank; for numbers of 8 bytes."""
     counts = gather(group, len(rows))
     first = sum(counts[: group.rank])
     total = np.zeros((sum(counts), *rows.shape[1:]), dtype=np.int64)

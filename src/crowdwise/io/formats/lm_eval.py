@@ -13,7 +13,7 @@ SAMPLES = "samples_"  # how the files begin that the harness writes
 
 
 def parse(document: RecordTable, options: ReadOptions) -> LongTable:
-    """One row for each sample; the model that answered is named by the folder, or by the file."""
+    """Return one row for each sample; the model is named by the folder, or by the file."""
     rows = Collector(document.name)
     folder = PurePath(document.name).parent.name
     model = folder if document.stem.startswith(SAMPLES) and folder else document.stem
@@ -36,7 +36,7 @@ def parse(document: RecordTable, options: ReadOptions) -> LongTable:
 
 
 def find_answer(record: Record, asked: str | None) -> Cell:
-    """The filtered answer; of choices with log-likelihoods, the number of the likeliest."""
+    """Return the filtered answer; of choices with log-likelihoods, the likeliest's number."""
     answer = get_field(record, asked or "filtered_resps")
     while isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
