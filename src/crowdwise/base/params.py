@@ -38,7 +38,7 @@ Constraints: TypeAlias = Mapping[str, Sequence[Constraint]]
 
 checks_params = _fit_context(prefer_skip_nested_validation=True)
 
-MOST = np.iinfo(np.int64).max  # a larger number overflows somewhere, and none is of use
+MOST = np.iinfo(np.int64).max  # larger numbers overflow somewhere, and are never useful
 
 
 class Part(BaseEstimator):

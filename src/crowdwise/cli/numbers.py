@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from math import nan
 
-MOST = 10**9  # of anything that is counted; nobody has more, and much beyond it overflows
+MOST = 10**9  # of any count; larger numbers do not occur, and much larger ones overflow
 FAR = 1e15  # beyond any amount of money or score; from there on a sum loses single units
 
 

@@ -46,7 +46,7 @@ def is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # brackets that do not match, or a port that is none
+    except ValueError:  # unmatched brackets, or an invalid port
         return False
     plain = url.isascii() and url.isprintable() and not set(url) & set(" ?#\\")
     return bool(known and plain and parts.username is None)

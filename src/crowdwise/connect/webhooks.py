@@ -115,7 +115,7 @@ class Webhook:
         body = {"event": event, "data": data, "key": key}
         text = json.dumps(body).encode()
 
-        def headers() -> dict[str, str]:  # signed anew for each attempt
+        def headers() -> dict[str, str]:  # signed again for each attempt
             return {KEY: key, SIGNATURE: sign(self._secret, text, time.time())}
 
         Link(self._url, headers, sleep=self._sleep).ask("POST", "", body, again=True)

@@ -1,4 +1,4 @@
-"""The sum of what many fits say of the tasks, which need not be in memory."""
+"""The sum of many fits' posteriors of the tasks, which need not be in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdwise.inference.posteriors import as_array
 from crowdwise.inference.worker_weights import ROUND
 from crowdwise.typing import Array, Floats
 
-STEADY = 0.001  # the mean movement of a task's probabilities that is none
+STEADY = 0.001  # mean change of a task's probabilities that counts as none
 
 
 @dataclass(eq=False)

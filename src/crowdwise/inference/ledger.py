@@ -41,13 +41,13 @@ class Ledger:
             raise FormatError("The ledger's numbers do not match one another.")
         for codes, n in ((self.task, n_tasks), (self.label, shape[1]), (self.worker, n_cells)):
             if codes.min() < 0 or codes.max() >= n:
-                raise FormatError("The ledger names a task, worker or label that is not there.")
+                raise FormatError("The ledger names an unknown task, worker or label.")
 
     def refuse_misfits(self, n_tasks: int, n_workers: int, n_classes: int) -> None:
         """Refuse what does not match the names of a model, or cannot result from labels."""
         codes = {own.dtype.kind for own in (self.task, self.worker, self.label, self.gold)}
         if codes - set("iu") or self.worker.max() >= n_workers or self.gold.max() >= n_classes:
-            raise FormatError("The ledger names a worker or a class that is not there.")
+            raise FormatError("The ledger names an unknown worker or class.")
         if self.posterior.shape != (n_tasks, n_classes):
             raise FormatError("The ledger does not match the names of the model.")
         rows = np.stack([self.posterior, self.counted])

@@ -269,7 +269,7 @@ class LIA(CrowdClassifier):
         if self.response is not None and X is None:
             raise ParameterError(
                 explain(
-                    "Predicting who answers what needs features, and there are none.",
+                    "Predicting who answers what needs features, but there are none.",
                     fix="give X, or leave response out",
                 )
             )

@@ -180,7 +180,7 @@ class Alone:
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
     def agree(self, what: str, *numbers: float) -> None:
-        """Refuse to go on where other processes have other numbers."""
+        """Refuse to continue if other processes have other numbers."""
 
 
 ALONE = Alone()

@@ -130,7 +130,7 @@ class Encoder(Part):
 
 
 def check_sizes(sizes: Sequence[object], least: int = 0) -> None:
-    """Refuse sizes of layers that are none, or too few."""
+    """Refuse invalid layer sizes, or too few of them."""
     whole = [isinstance(size, Integral) and int(size) > 0 for size in sizes]
     if not all(whole) or len(whole) < least:
         raise ParameterError(

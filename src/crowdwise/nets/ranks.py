@@ -61,7 +61,7 @@ class Ranks(Alone):
         return loss
 
     def agree(self, what: str, *numbers: float) -> None:
-        """Refuse to go on where other processes have other numbers."""
+        """Refuse to continue if other processes have other numbers."""
         own = torch.tensor(numbers, dtype=torch.float64, device=device_of_messages())
         all_of_them = [torch.empty_like(own) for _ in range(self.size)]
         dist.all_gather(all_of_them, own)

@@ -58,7 +58,7 @@ class Planner(BaseEstimator):
         says: if the model is wrong about which tasks are uncertain, no task is left behind.
     skills : Skills, optional
         How well workers would do on tasks, if certain workers are available: by default
-        :class:`~crowdwise.plan.PlainSkills`, what their labels so far say of them. With
+        :class:`~crowdwise.plan.PlainSkills`, estimated from their labels so far. With
         features, :class:`~crowdwise.plan.FeatureSkills` tells which tasks they are good at.
 
     Attributes
