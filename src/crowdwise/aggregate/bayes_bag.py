@@ -118,9 +118,9 @@ class BayesBag(ConfusionModel):
     than half of Dawid-Skene's, with better accuracy. The default of ``crowdwise aggregate``.
 
     The dependence is the mean correlation of two workers' errors on the same task, minus that
-    crowds drawn from a model of independent workers show, over the part of a correlation that
-    shows in crowds drawn with one; where it is uncertain, it is pulled toward what real crowds
-    have. Of this, 0.7 counts, since bags that differ show the rest.
+    of crowds drawn from a model of independent workers, divided by the visible part of a
+    correlation in crowds drawn with one; if it is uncertain, it is shrunk toward that of typical
+    real crowds. A share of 0.7 of it counts, since differences between bags account for the rest.
 
     Fails when most workers err together on the same tasks: it is less overconfident then, but
     the labels cannot show it. With 20 known truths or more (``gold``) it learns how confident to
