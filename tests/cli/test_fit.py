@@ -217,7 +217,9 @@ class TestBadInput:
         assert "expected: SpeeLFC" in fails(*words, "--method", "SpeeLCF", status=2)
         assert "no parameter 'wat'" in fails(*words, "--set", "wat=1", status=2)
         assert "--set epochs=many cannot be used" in fails(*words, *BRIEF, "epochs=many", status=2)
-        assert "'learning_rate' parameter" in fails(*words, *BRIEF, "learning_rate=fast", status=2)
+        assert "learning_rate=fast cannot be used" in fails(
+            *words, *BRIEF, "learning_rate=fast", status=2
+        )
         assert "scale" in fails(*words, *BRIEF, "scale=7", status=2)
 
     def test_paths_are_looked_at_before_the_work(self, files, fails):
