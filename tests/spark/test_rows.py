@@ -2,10 +2,15 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from crowdwise.aggregate import GLAD, MinimaxEntropy
+from crowdwise.inference import MemoryEngine
 
 
 def test_without_pyspark_the_error_says_what_to_install():
@@ -50,3 +55,30 @@ def test_rows_become_blocks_whose_tasks_go_across_batches(monkeypatch):
     assert_array_equal(cells[0].indptr, [0, 1, 3])
     assert_array_equal(cells[0].code, [0, 1, 2])
     assert_array_equal(cells[2].code, [3, 1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", [GLAD(max_iter=5), MinimaxEntropy(max_iter=5)], ids=str)
+def test_what_is_learned_of_each_task_goes_to_it_again(method, voters):
+    pytest.importorskip("pyspark", reason='no pyspark: pip install "crowdwise[spark]"')
+    import pyarrow
+
+    from crowdwise.spark.tasks import hand_out, leave_tasks, pack_tasks
+
+    votes = voters.annotations[:60]
+    expected = clone(method).fit(votes)
+    left = clone(method).fit(votes)
+    flat = leave_tasks(left, MemoryEngine(votes))
+    names = [pyarrow.array(votes.tasks.astype(str))]
+    (content,) = pack_tasks(names, flat)
+    with pyarrow.ipc.open_stream(content) as stream:
+        kept = stream.read_all().combine_chunks()
+    assert kept.column("task").to_pylist() == votes.tasks.astype(str).tolist()
+    nothing = pyarrow.nulls(1, kept["rows"].type)
+    rows = pyarrow.concat_arrays([kept.column("rows").chunk(0), nothing])
+    own = hand_out(left, rows)
+    ((name, known),) = expected._task_rows().items()
+    assert_array_equal(getattr(own, name)[:-1], known)
+    assert_allclose(getattr(own, name)[-1], expected._average_task(known), atol=1e-12)
+    found = own.predict_proba(replace(votes, tasks=np.arange(60)))
+    assert_allclose(found, expected.predict_proba(votes), atol=1e-12)

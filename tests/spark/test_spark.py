@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from crowdwise import aggregate
 from crowdwise.cli import main
 from crowdwise.errors import AnnotationError, ParameterError
-from crowdwise.spark import CrowdAggregator
+from crowdwise.spark import CrowdAggregator, CrowdAggregatorModel
 from crowdwise.spark import crowd as spark_crowd
 
 pytestmark = pytest.mark.spark
@@ -119,6 +119,42 @@ def test_one_machine_and_any_number_of_ranks_agree(frame, votes, fitted):
     assert_allclose(maps[expected.columns], expected, rtol=1e-9)
     workers = as_pandas(fitted.workers).set_index("worker")
     assert_allclose(workers["skill"], local.skills_.loc[workers.index], rtol=1e-9)
+
+
+def test_the_default_answer_is_that_of_one_machine(frame, votes):
+    few = {"base": aggregate.IBCC(max_iter=2, tol=0.0), "n_bags": 1}
+    local = aggregate.BayesBag(**few).fit(votes)
+    barrier, steps = (
+        CrowdAggregator(aggregate.BayesBag(**few), numRanks=2, form=form).fit(frame)
+        for form in ("barrier", "steps")
+    )
+    for name in ("confusion_", "prior_", "weights_"):
+        found = getattr(barrier.method, name)
+        assert_array_equal(found, getattr(steps.method, name))  # the same bits
+        assert_allclose(found, getattr(local, name), rtol=1e-9)
+    assert barrier.method.dependence_ == local.dependence_
+    found = labels_of(barrier.transform(frame))
+    assert found["label"].tolist() == local.labels_.sort_index().tolist()
+    expected = local.probas_.sort_index().max(axis=1)
+    assert_allclose(found["probability"], expected, rtol=1e-9)
+
+
+def test_what_is_learned_of_each_task_stays_with_it(spark, frame, votes, tmp_path):
+    local = aggregate.GLAD(**EIGHT_STEPS).fit(votes)
+    model = CrowdAggregator(aggregate.GLAD(**EIGHT_STEPS), numRanks=2).fit(frame)
+    assert_allclose(model.method.log_odds_, local.log_odds_, rtol=1e-9)
+    ease = as_pandas(model.tasks).set_index("task")["log_ease"].str[0]
+    assert_allclose(ease.loc[local.tasks_], local.log_ease_, rtol=1e-9)
+    model.save(str(tmp_path / "model"))
+    for some in (model, CrowdAggregatorModel.load(str(tmp_path / "model"))):
+        found = labels_of(some.transform(frame))
+        expected = local.probas_.sort_index().max(axis=1)
+        assert_allclose(found["probability"], expected, rtol=1e-9)
+    new = votes[votes["task"].isin(local.tasks_[:5])].copy()
+    new["task"] = "new " + new["task"]
+    found = labels_of(model.transform(spark.createDataFrame(new)))
+    expected = local.predict_proba(new).sort_index().max(axis=1)  # of average ease
+    assert_allclose(found["probability"], expected, rtol=1e-9)
 
 
 class Deadly(aggregate.DawidSkene):
@@ -263,8 +299,10 @@ def test_what_cannot_be_read_is_one_clear_error(frame):
         fit(frame.where("false"))
     with pytest.raises(ParameterError, match="MMSR needs all annotations at once"):
         fit(frame, aggregate.MMSR())
-    with pytest.raises(ParameterError, match="GLAD keeps a number for each task"):
-        fit(frame, aggregate.GLAD())
+    with pytest.raises(ParameterError, match=r"(?s)GLAD keeps a number for each task.*barrier"):
+        fit(frame, aggregate.GLAD(), form="steps")
+    with pytest.raises(ParameterError, match=r"(?s)BayesBag\(GLAD\(\)\) keeps.*every bag"):
+        fit(frame, aggregate.BayesBag(aggregate.GLAD()))
     with pytest.raises(ParameterError, match="no parameter 'colour'"):
         fit(frame, colour=1)
     with pytest.raises(AnnotationError, match="works with two classes"):  # found out by a rank

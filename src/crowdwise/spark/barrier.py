@@ -21,11 +21,18 @@ from crowdwise.inference.engines.group import gather
 from crowdwise.inference.engines.ranks import Crowd, RankEngine
 from crowdwise.inference.engines.record import Record, Recorder
 from crowdwise.inference.engines.sockets import GroupError, SocketGroup
-from crowdwise.spark.rows import numbers_of, read_rows
+from crowdwise.spark.rows import TASK, numbers_of, read_rows
+from crowdwise.spark.tasks import (
+    column_of,
+    keeps_tasks,
+    leave_tasks,
+    pack_tasks,
+    unpack_tasks,
+)
 
 RESULT = "part int, kind string, content binary"
 CHUNK = 1 << 24  # bytes of a model in one row
-MODEL, WARNING, ERROR = "model", "warning", "error"
+MODEL, WARNING, ERROR, TASKS = "model", "warning", "error", "tasks"
 
 
 @dataclass(frozen=True)
@@ -42,11 +49,23 @@ class Job:
     folder: str | None  # where sums are stored for a restart; each machine's own by default
 
 
-def fit_in_barrier(dealt: Any, job: Job) -> Any:
-    """Fit the method; ``dealt`` are the rows of each rank."""
+def fit_in_barrier(dealt: Any, job: Job) -> tuple[Any, Any]:
+    """The fitted method, and a frame of what it keeps for each task, or None.
+
+    ``dealt`` are the rows of each rank.
+    """
+    made = dealt.mapInArrow(run_rank(job), RESULT, barrier=True)
     # Spark restarts a barrier stage only if another stage consumes its output.
-    rows = dealt.mapInArrow(run_rank(job), RESULT, barrier=True).repartition(1).collect()
-    return take_result(rows)
+    if not keeps_tasks(job.method):
+        return take_result(made.repartition(1).collect()), None
+    kept = made.repartition(job.n_ranks, "part").persist()
+    try:
+        method = take_result(kept.where(f"kind <> '{TASKS}'").collect())
+    except Exception:
+        kept.unpersist()
+        raise
+    kind, name = dealt.schema[TASK].dataType, column_of(method)
+    return method, unpack_tasks(kept.where(f"kind = '{TASKS}'"), kind, name)
 
 
 def run_rank(job: Job) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -58,7 +77,9 @@ def run_rank(job: Job) -> Callable[[Iterable[Any]], Iterator[Any]]:
 
         context = BarrierTaskContext.get()
         found = fit_rank(job, batches, context)
-        for part, (kind, content) in enumerate(found if context.partitionId() == 0 else []):
+        for part, (kind, content) in enumerate(found):
+            if context.partitionId() and kind != TASKS:
+                continue  # all ranks have found the same
             columns = {"part": [part], "kind": [kind], "content": [content]}
             schema = pyarrow.schema(
                 [
@@ -78,14 +99,15 @@ def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, 
     hosts = [info.address.rsplit(":", 1)[0].strip("[]") for info in infos]
     host = "127.0.0.1" if len(set(hosts)) == 1 else hosts[rank]
     numbers = numbers_of(rank, job.n_ranks, job.n_buckets)
-    cells = read_rows(batches, job.crowd).blocks(numbers)
+    rows = read_rows(batches, job.crowd, named=keeps_tasks(job.method))
+    cells = rows.blocks(numbers)
     group = SocketGroup.meet(rank, len(infos), host, job.secret, context.allGather)
     home = Path(job.folder or tempfile.gettempdir()) / f"crowdwise-{job.name}"
     keeps = (0 if job.folder else hosts.index(hosts[rank])) == rank
     try:
         recorder = Recorder(group, Record(home / "sums.bin") if keeps else None)
         engine = RankEngine(job.crowd, cells, numbers.start, job.n_threads, group, recorder)
-        found = fit_method(job.method, engine)
+        found = fit_method(job.method, engine, rows.names)
         gather(group, 0)  # no rank leaves before all are done
     finally:
         group.close()
@@ -94,8 +116,11 @@ def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, 
     return found
 
 
-def fit_method(method: Any, engine: Any) -> list[tuple[str, bytes]]:
-    """Return the fitted method and its warnings, or an error that a restart would not fix."""
+def fit_method(method: Any, engine: Any, names: Any) -> list[tuple[str, bytes]]:
+    """The fitted method and its warnings; or what it refuses, which a restart would not fix.
+
+    And what it keeps for each of the rank's own tasks, which have these names.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -104,11 +129,16 @@ def fit_method(method: Any, engine: Any) -> list[tuple[str, bytes]]:
             raise
         except CrowdwiseError as error:
             return [(ERROR, pickle.dumps(error))]
+    kept: list[tuple[str, bytes]] = []
+    if keeps_tasks(method):
+        own = leave_tasks(method, engine)
+        if names:
+            kept = [(TASKS, content) for content in pack_tasks(names, own)]
     said = [(WARNING, pickle.dumps((w.category, str(w.message)))) for w in caught]
     dumps: Any = cloudpickle.dumps  # even for a class that only the driver can import
     content = dumps(method)
     parts = [content[i : i + CHUNK] for i in range(0, len(content), CHUNK)]
-    return [*said, *((MODEL, part) for part in parts)]
+    return [*said, *((MODEL, part) for part in parts), *kept]
 
 
 def take_result(rows: list[Any]) -> Any:

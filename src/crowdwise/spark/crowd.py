@@ -16,6 +16,7 @@ from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.inference.engines.blocks import CELLS_PER_BLOCK, MOST_CELLS
 from crowdwise.inference.engines.ranks import Crowd
 from crowdwise.spark.rows import BUCKET, LABEL, TASK, WEIGHT, WORKER, is_nothing
+from crowdwise.spark.tasks import keeps_tasks
 
 MOST_BUCKETS = 4096  # unless they would be larger than MOST_CELLS
 NAMES = ("string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double")
@@ -183,22 +184,34 @@ def count_buckets(n_annotations: int, table_size: int) -> int:
     return number
 
 
-def check_method(method: Any) -> None:
-    """Refuse a method that cannot be fitted in blocks."""
+def check_method(method: Any, form: str) -> None:
+    """Refuse a method that cannot be fitted in this form."""
     name = type(method).__name__
     if not getattr(getattr(method, "traits", None), "blockwise", False):
         raise ParameterError(
             explain(
                 f"{name} needs all annotations at once, and Spark distributes them.",
                 expected="a method that works in blocks",
-                fix="choose one such as DawidSkene, IBCC, OneCoin or MACE",
+                fix="choose one such as BayesBag, DawidSkene, IBCC or GLAD",
             )
         )
-    if getattr(type(method), "_task_rows", None) is not Aggregator._task_rows:
+    inner = getattr(method, "base", None)
+    if isinstance(inner, Aggregator) and (keeps_tasks(inner) or not inner.traits.blockwise):
         raise ParameterError(
             explain(
-                f"{name} stores a number for each task, and Spark distributes the tasks.",
-                fix="choose a method such as DawidSkene, IBCC, OneCoin or MACE",
+                f"{name}({type(inner).__name__}()) keeps numbers for each task in every bag, and "
+                "Spark distributes the tasks.",
+                expected="a base with tables of workers alone",
+                fix="leave base out, or choose one such as DawidSkene, IBCC or OneCoin",
+            )
+        )
+    if form == "steps" and keeps_tasks(method):
+        raise ParameterError(
+            explain(
+                f"{name} keeps a number for each task, which ranks of a barrier stage can, and "
+                "steps of their own cannot.",
+                fix="give form='barrier', in a session that allows it; or choose a method such as "
+                "DawidSkene, IBCC or OneCoin",
             )
         )
 

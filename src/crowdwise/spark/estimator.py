@@ -99,7 +99,8 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         self.setParams(**params)
 
     def _fit(self, dataset: Any) -> CrowdAggregatorModel:
-        check_method(self.method)
+        form = self._form(dataset)
+        check_method(self.method, form)
         method = seeded(clone(self.method))
         method._validate_params()
         rows = self._columns().select(dataset)
@@ -107,11 +108,12 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         n_ranks = self.getOrDefault("numRanks") or count_slots(dataset.sparkSession)
         n_ranks = min(n_ranks, found.n_buckets)
         dealt = deal_out(found.place(rows), found.n_buckets, n_ranks)
-        fit = self._fit_steps if self._form(dataset) == "steps" else self._fit_barrier
-        fitted = fit(method, found, dealt, n_ranks)
-        fitted.tasks_ = np.zeros(0, dtype=object)  # they stay distributed
-        fitted.posterior_ = np.zeros((0, len(fitted.classes_)))
-        model = CrowdAggregatorModel(fitted)
+        fit = self._fit_steps if form == "steps" else self._fit_barrier
+        fitted, tasks = fit(method, found, dealt, n_ranks)
+        if tasks is None:
+            fitted.tasks_ = np.zeros(0, dtype=object)  # they stay distributed
+            fitted.posterior_ = np.zeros((0, len(fitted.classes_)))
+        model = CrowdAggregatorModel(fitted, tasks)
         own = {param.name: value for param, value in self._paramMap.items()}
         return model._resetUid(self.uid).setParams(
             **{name: value for name, value in own.items() if model.hasParam(name)}
@@ -129,7 +131,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         moves = str(conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true"
         return "steps" if moves or is_remote(dataset.sparkSession) else "barrier"
 
-    def _fit_barrier(self, method: Any, found: Survey, dealt: Any, n_ranks: int) -> Any:
+    def _fit_barrier(self, method: Any, found: Survey, dealt: Any, n_ranks: int) -> tuple[Any, Any]:
         conf = dealt.sparkSession.conf
         job = Job(
             found.crowd,
@@ -143,7 +145,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         )
         return fit_in_barrier(dealt, job)
 
-    def _fit_steps(self, method: Any, found: Survey, dealt: Any, _: int) -> Any:
+    def _fit_steps(self, method: Any, found: Survey, dealt: Any, _: int) -> tuple[Any, Any]:
         blocks = encode_blocks(dealt, found.crowd)
         folder = self.getOrDefault("checkpointDir")
         if folder:
@@ -157,7 +159,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         finally:
             if not folder:
                 blocks.unpersist()
-        return method
+        return method, None
 
     def write(self) -> MethodWriter:
         return MethodWriter(self)
@@ -173,12 +175,15 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
     Attributes
     ----------
     method : Aggregator
-        The fitted method, with everything it has learned about classes and workers.
+        The fitted method, with all that it has learned about classes and workers.
+    tasks : DataFrame or None
+        What the method keeps for each task, such as the column ``log_ease`` of ``GLAD``, by
+        the names of the tasks in the column ``task``.
     """
 
-    def __init__(self, method: Any) -> None:
+    def __init__(self, method: Any, tasks: Any = None) -> None:
         super().__init__()
-        self.method = method
+        self.method, self.tasks = method, tasks
 
     def _transform(self, dataset: Any) -> Any:
         from pyspark.sql import types as st
@@ -198,6 +203,8 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
         names = [field.name for field in out]
         infer = infer_rows(self.method, self.getOrDefault("unknownWorkers"), names)
         order = [name for name in (TASK, WORKER, LABEL, WEIGHT) if name in rows.columns]
+        if self.tasks is not None:
+            rows = rows.join(self.tasks, TASK, "left")
         ordered = rows.repartition(TASK).sortWithinPartitions(*order)
         return ordered.mapInArrow(infer, st.StructType(out))
 

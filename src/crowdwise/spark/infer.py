@@ -20,6 +20,7 @@ from crowdwise.spark.rows import (
     is_nothing,
     look_up,
 )
+from crowdwise.spark.tasks import column_of, hand_out, keeps_tasks
 from crowdwise.typing import Array, Floats
 
 ROWS_AT_ONCE = 1 << 19
@@ -67,6 +68,8 @@ def infer_tasks(model: Any, unknown_workers: str, names: list[str], rows: Any) -
         what = "The task is missing in some rows."
         raise AnnotationError(explain(what, fix="leave them out: frame.dropna(subset=[…])"))
     votes = as_annotations(model, rows, np.cumsum(changes) - 1, len(place))
+    if keeps_tasks(model):
+        model = hand_out(model, rows.column(column_of(model)).take(place).combine_chunks())
     posterior = model.predict_proba(votes, unknown_workers=unknown_workers).to_numpy()
     chosen = model._choose(posterior)
     classes = pyarrow.array(model.classes_.tolist(), type=rows.column(LABEL).type)

@@ -82,6 +82,7 @@ class Rows:
     start: Ints  # (task + 1,): its first annotation
     code: Ints  # (annotation,)
     weight: Floats | None
+    names: Any = None  # of the tasks, if they were asked for
 
     def blocks(self, numbers: range) -> list[Cells]:
         """Return the cells of each of these buckets; tasks without rows are left out."""
@@ -94,9 +95,9 @@ class Rows:
         return Cells(self.start[low : high + 1] - begin, self.code[begin:end], weight)
 
 
-def read_rows(batches: Iterable[Any], crowd: Crowd) -> Rows:
-    """Read rows that Spark has sorted by bucket and task; names become numbers."""
-    buckets, starts, codes, weights, seen = [], [], [], [], 0
+def read_rows(batches: Iterable[Any], crowd: Crowd, *, named: bool = False) -> Rows:
+    """Rows that Spark has sorted by bucket and task; names become numbers as they come."""
+    buckets, starts, codes, weights, names, seen = [], [], [], [], [], 0
     last: tuple[int, Any] | None = None
     pairs = None if crowd.pairs.whole else crowd.pairs
     for table in gather_rows(batches):
@@ -112,10 +113,12 @@ def read_rows(batches: Iterable[Any], crowd: Crowd) -> Rows:
             weights.append(table.column(WEIGHT).to_numpy())
         place = np.flatnonzero(first)
         buckets.append(bucket[place])
+        if named:
+            names.extend(task.take(place).chunks)
         starts.append(place + seen)
         seen += len(bucket)
     if not codes:
         return Rows(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32), None)
     start = np.append(np.concatenate(starts), seen)
     weight = np.concatenate(weights) if weights else None
-    return Rows(np.concatenate(buckets), start, np.concatenate(codes), weight)
+    return Rows(np.concatenate(buckets), start, np.concatenate(codes), weight, names)

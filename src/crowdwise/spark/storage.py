@@ -10,9 +10,10 @@ from pyspark.ml import Model
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWriter
 
 from crowdwise.persist import load, save
+from crowdwise.spark.tasks import keeps_tasks
 
 CHUNK = 1 << 24  # bytes in one row
-PLACE = "method"  # next to the metadata
+PLACE, TASKS = "method", "tasks"  # beside the metadata
 
 
 class MethodWriter(MLWriter):
@@ -30,6 +31,8 @@ class MethodWriter(MLWriter):
         rows = [(i, content[i : i + CHUNK]) for i in range(0, len(content), CHUNK)]
         frame = spark.createDataFrame(rows, "start long, content binary")
         frame.write.parquet(f"{path}/{PLACE}")
+        if getattr(own, "tasks", None) is not None:
+            own.tasks.write.parquet(f"{path}/{TASKS}")
 
 
 class MethodReader(MLReader[Any]):
@@ -44,7 +47,10 @@ class MethodReader(MLReader[Any]):
         metadata = DefaultParamsReader.loadMetadata(path, spark)
         rows = spark.read.parquet(f"{path}/{PLACE}").orderBy("start").collect()
         content = b"".join(bytes(row.content) for row in rows)
-        found = self.kind(from_bytes(content, fitted=issubclass(self.kind, Model)))
+        fitted = issubclass(self.kind, Model)
+        found = self.kind(from_bytes(content, fitted=fitted))
+        if fitted and keeps_tasks(found.method):
+            found.tasks = spark.read.parquet(f"{path}/{TASKS}")
         found._resetUid(metadata["uid"])
         DefaultParamsReader.getAndSetParams(found, metadata)
         return found
