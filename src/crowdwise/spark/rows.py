@@ -96,7 +96,7 @@ class Rows:
 
 
 def read_rows(batches: Iterable[Any], crowd: Crowd, *, named: bool = False) -> Rows:
-    """Rows that Spark has sorted by bucket and task; names become numbers as they come."""
+    """Read rows that Spark has sorted by bucket and task; names become numbers."""
     buckets, starts, codes, weights, names, seen = [], [], [], [], [], 0
     last: tuple[int, Any] | None = None
     pairs = None if crowd.pairs.whole else crowd.pairs

@@ -13,7 +13,7 @@ from crowdwise.persist import load, save
 from crowdwise.spark.tasks import keeps_tasks
 
 CHUNK = 1 << 24  # bytes in one row
-PLACE, TASKS = "method", "tasks"  # beside the metadata
+PLACE, TASKS = "method", "tasks"  # next to the metadata
 
 
 class MethodWriter(MLWriter):
