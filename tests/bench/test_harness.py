@@ -197,7 +197,7 @@ def test_promise_14_an_interrupted_bench_keeps_finished_runs(tmp_path, monkeypat
 def test_promise_20_a_bench_without_a_figure_fails(tmp_path, capsys):
     words = ["bench", "toy", "--jobs", "1", "-o", str(tmp_path), "--quiet"]
     assert main([*words, "--columns", "gone"]) == 1
-    assert "no cell of toy could be run" in capsys.readouterr().err
+    assert "no cell of toy has a figure" in capsys.readouterr().err
     assert main([*words, "--columns", "gone,easy"]) == 0
     assert main([*words, "--rows", "broken", "--columns", "easy"]) == 1  # no cell at all
 

@@ -85,7 +85,7 @@ def test_never_overwrites_without_saying_so(capsys, tmp_path):
     before = (tmp_path / "votes.csv").read_text()
     status, out, err = said(capsys, "-o", tmp_path, "--tasks", 9, "--seed", 1)
     assert (status, out) == (1, "")
-    assert "already contains votes.csv, truth.csv, features.csv, workers.csv." in err
+    assert "already holds votes.csv, truth.csv, features.csv, workers.csv." in err
     assert (tmp_path / "votes.csv").read_text() == before
     status, _, err = said(capsys, "-o", tmp_path, "--tasks", 9, "--seed", 1, "--force")
     assert status == 0
