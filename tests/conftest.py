@@ -33,6 +33,13 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: places.get(str(item.path), len(places)))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for doctests in the package alone, not in each file of tests as well."""
+    found = yield
+    return [one for one in found if type(one).__name__ != "DoctestModule"]
+
+
 @pytest.fixture(scope="session")
 def real_crowd():
     """Load a real crowd by name; the test is skipped on a machine without it."""

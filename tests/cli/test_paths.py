@@ -63,6 +63,7 @@ def test_a_page_in_the_folder_that_is_read_is_replaced(files, tmp_path):
     inside.mkdir()
     (inside / "votes.csv").write_bytes(files.votes.read_bytes())
     words = ["report", str(inside), "-o", str(inside / "page.html"), "--quiet"]
+    words += ["--method", "MajorityVote"]
     assert main(words) == main(words) == 0
 
 

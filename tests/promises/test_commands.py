@@ -549,7 +549,9 @@ def test_promise_20_a_report_is_a_page_or_json(name, home, capsys):
     assert not (home / name).exists()
 
 
-def test_promise_20_a_folder_of_a_simulated_crowd_is_read(home, capsys):
+def test_promise_20_a_folder_of_a_simulated_crowd_is_read(home, capsys, monkeypatch):
+    monkeypatch.setattr("crowdwise.demo.EPOCHS", 1)
+    monkeypatch.setattr("crowdwise.demo.GROUPS", 500)
     assert main(["simulate", "-o", "crowd", "--tasks", "20", "-q"]) == 0
     assert main(["demo", "-o", "tour", "-q"]) == 0
     capsys.readouterr()
