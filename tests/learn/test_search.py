@@ -71,7 +71,7 @@ def test_of_equal_ones_the_plainest_is_chosen():
     search, taken = choose(TRIED, PLAINNESS, evidence)
     assert taken == 0
     assert search.chosen == {"penalty": 0.1, "prior": math.inf}
-    assert "plainest within one standard error" in search.why
+    assert "simplest within one standard error" in search.why
     assert search.held_out[taken] < max(search.held_out)
 
 

@@ -119,7 +119,7 @@ def test_two_processes_learn_what_one_learns(ranks, tmp_path):
         "    np.savez(f'{name}-{os.environ[\"RANK\"]}.npz', **found)\n",
     )
     assert ended == 0, said
-    assert "InformationGain is no sum over annotations: all 2 processes" in said
+    assert "InformationGain is not a sum over annotations: all 2 processes" in said
     X, votes = crowd()
     for name, model in learners().items():
         expected = answers(model.fit(X, votes), X)

@@ -102,5 +102,5 @@ def test_slopes_are_the_most_probable_ones():
 
 
 def test_features_of_other_tasks_are_refused(specialists):
-    with pytest.raises(ParameterError, match="features of 299 tasks, and 300 tasks"):
+    with pytest.raises(ParameterError, match="X has 299 rows, but there are 300 tasks"):
         Planner(skills=FeatureSkills(X[:-1])).next(specialists, available=[0, 1])

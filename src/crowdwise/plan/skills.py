@@ -95,7 +95,7 @@ def refuse_other_tasks(X: FeaturesLike, outlook: Outlook) -> None:
     if n_rows != len(outlook.posterior):
         raise ParameterError(
             explain(
-                f"There are features of {n_rows} tasks, but {len(outlook.posterior)} tasks.",
+                f"X has {n_rows} rows, but there are {len(outlook.posterior)} tasks.",
                 expected="one row for each task, in the order of annotations.tasks",
                 fix="put the rows of X in the order of annotations.tasks",
             )
