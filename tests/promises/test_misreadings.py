@@ -78,6 +78,8 @@ def test_promise_16_a_weight_that_single_precision_lacks_is_refused(weight):
         (["001", "1", "b"], "'001' and '1'"),
         (["a", "a\u200b", "b"], "'a'"),
         (["123456789012345678", "123456789012345679", "b"], ""),
+        (["52_0", "5_20", "520"], ""),  # numbers to Python, names to people
+        (["1e5", "10e4", "100000"], ""),  # parts of hashes
     ],
 )
 def test_promise_09_tasks_that_look_alike_are_said(names, said):

@@ -1,9 +1,11 @@
 """Names of tasks, workers and classes, and their numbers."""
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.typing import Array, Ints, Names
 
 EXACT = 2.0**53  # below this, floats represent every integer
-EXACT_DIGITS = 15  # digits of a number as text that a float preserves
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")  # not 5_20 or 1e5, which are names
 MOST_COMPARED = 100_000  # names that are checked for similar ones
 MOST_SORTED = 1_000  # names by Python alone
 JOINTS = (";", ",", "|", "/", "+", "&", "\n", "\t")  # separators of joined labels
@@ -186,12 +188,7 @@ def _simplify(name: object) -> object:
         seen = (sign for sign in text if unicodedata.category(sign) != "Cf")
         text = unicodedata.normalize("NFKC", "".join(seen))
     text = text.strip().casefold()
-    try:
-        if text.isdecimal() or len(text) > EXACT_DIGITS:
-            return int(text)
-        return float(text) if text[-1:].isdigit() else text
-    except ValueError:
-        return text
+    return Decimal(text) if NUMBER.fullmatch(text) else text
 
 
 def note_joined(classes: Array) -> tuple[str, ...]:
