@@ -56,6 +56,25 @@ def test_findings_say_what_matters_in_plain_words(facts):
     }
 
 
+@pytest.mark.parametrize(
+    ("accuracy", "said"),
+    [(0.99, "it is underconfident"), (0.9, "are."), (0.7, "it is overconfident")],
+)
+def test_confidence_that_truths_contradict_is_named(facts, accuracy, said):
+    claimed = replace(facts.trust, accuracy=replace(facts.trust.accuracy, value=0.9))
+    right = replace(
+        facts.main.scores["accuracy"], value=accuracy, low=accuracy - 0.05, high=accuracy + 0.05
+    )
+    main = replace(facts.main, scores={**facts.main.scores, "accuracy": right})
+    methods = [main if one is facts.main else one for one in facts.methods]
+    for method, cure in ("BayesBag", "--gold-file"), ("DawidSkene", ""):
+        named = [replace(one, name=method) if one is main else one for one in methods]
+        made = replace(facts, trust=claimed, methods=named, method=method)
+        (text,) = (one.text for one in findings(made) if " expects " in one.text)
+        assert said in text
+        assert ("--gold-file" in text) == bool(cure and "confident" in said)
+
+
 def test_each_kind_of_worker_has_its_own_number(facts):
     flags = dict(zip(facts.workers.flags, (3, 2, 1, 5), strict=True))
     workers = replace(facts.workers, flags=flags, n_workers=44)

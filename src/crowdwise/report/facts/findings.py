@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from crowdwise.aggregate import DEFAULT
 from crowdwise.errors import plural
 from crowdwise.report.facts.facts import Facts, Finding
 
@@ -13,6 +14,7 @@ FLAGGED = {  # flag of a worker: urgency, and the wording for several workers
     "often contradicts the rest": ("act", "often contradict the rest"),
     "too few labels to say": ("note", "have too few labels to assess"),
 }
+LEARNS = "; given known truths (crowdwise aggregate --gold-file), it learns how confident to be"
 ALONE = {"answer": "answers", "give": "gives", "contradict": "contradicts", "have": "has"}
 LOW_ALPHA, GOOD_ALPHA = 0.4, 0.8
 RARE = 0.1  # a class below this share, and below half of an even one, is called rare
@@ -73,10 +75,12 @@ def _on_labels(facts: Facts) -> Iterator[Finding]:
     if right is None:
         yield Finding("note", f"{expected}.", "labels")
     else:
-        over = value > right.high
+        over, under = value > right.high, value < right.low
         text = f"{expected}; {right.value:.1%} of those that can be checked are"
-        text += ": it is overconfident." if over else "."
-        yield Finding("act" if over else "note", text, "labels")
+        if over or under:
+            text += f": it is {'over' if over else 'under'}confident"
+            text += LEARNS if facts.method == DEFAULT.__name__ else ""
+        yield Finding("act" if over else "note", f"{text}.", "labels")
     yield _on_confidence(facts)
     if tasks.n_overruled:
         overruled = plural(tasks.n_overruled, "task")
