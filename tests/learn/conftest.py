@@ -12,8 +12,8 @@ from torch import nn
 from crowdwise import Annotations
 from crowdwise.learn.parts import CrowdNet
 from crowdwise.nets.batches import as_data
-from crowdwise.nets.ensemble import loss_of
 from crowdwise.nets.features import as_features
+from crowdwise.nets.loop import loss_of
 from crowdwise.simulate import label_by_crowd
 
 N_TASKS, N_WORKERS, N_CLASSES, N_IN = 14, 5, 3, 4

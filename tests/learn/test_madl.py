@@ -13,7 +13,7 @@ from crowdwise.learn import Training
 from crowdwise.learn.embedded import EmbeddedConfusionNet, worker_vectors
 from crowdwise.learn.madl import MaDL, SharedWeightLoss
 from crowdwise.learn.objectives import PerTaskLoss
-from crowdwise.nets.ensemble import loss_of
+from crowdwise.nets.loop import loss_of
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 SIZE = 4

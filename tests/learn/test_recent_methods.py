@@ -20,7 +20,8 @@ from crowdwise.learn import (
     UnionNet,
 )
 from crowdwise.nets.batches import COLUMNS, Batch
-from crowdwise.nets.ensemble import Ensemble, loss_of
+from crowdwise.nets.ensemble import Ensemble
+from crowdwise.nets.loop import loss_of
 
 METHODS = [AnnotMix, CoNAL, CrowdAR, GeoCrowdNet, MaDL, MaxMIG, TraceReg, UnionNet]
 each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)

@@ -11,10 +11,10 @@ from torch.func import vmap
 
 from crowdwise import learn
 from crowdwise.learn import MLP, SpeeLFC, Training
-from crowdwise.learn.parts import CrowdNet, CrowdObjective
+from crowdwise.learn.parts import CrowdNet, CrowdObjective, side_by_side
 from crowdwise.learn.response import ResponseModel
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.ensemble import Ensemble, loss_of
+from crowdwise.nets.loop import loss_of
 from crowdwise.nets.modules import Linear, SideBySide, Standardize
 
 SHORT = {"rounds": 2}
@@ -124,7 +124,7 @@ def ensemble_of(lopsided, size):
         torch.manual_seed(seed)
         truth = MLP((6,)).build(lopsided.n_in, 3)
         members.append(CrowdObjective(CrowdNet(scaler, truth, noise), data))
-    return Ensemble(members), data
+    return side_by_side(members), data
 
 
 def test_what_comes_from_the_data_is_not_repeated_for_every_restart(lopsided):

@@ -17,6 +17,7 @@ from torch import distributed
 from crowdwise import load
 from crowdwise.learn import EM, LIA, MLP, CrowdClassifier, MaxMIG, PerTask, SpeeLFC, checkpoints
 from crowdwise.nets.ensemble import Ensemble
+from crowdwise.nets.loop import Single
 from crowdwise.nets.training import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
@@ -131,13 +132,17 @@ def test_two_processes_learn_what_one_learns(ranks, tmp_path):
 
 KILL = """
 from crowdwise.nets.ensemble import Ensemble
-steps, first, whole = [0], not os.path.exists("kept"), Ensemble.__call__
-def step(*args):
-    steps[0] += 1
-    if first and steps[0] == 60 and os.environ["RANK"] == "1":
-        os.kill(os.getpid(), 9)
-    return whole(*args)
-Ensemble.__call__ = step
+from crowdwise.nets.loop import Single
+steps, first = [0], not os.path.exists("kept")
+def counted(step):
+    def one(*args):
+        steps[0] += 1
+        if first and steps[0] == 60 and os.environ["RANK"] == "1":
+            os.kill(os.getpid(), 9)
+        return step(*args)
+    return one
+for kind in (Single, Ensemble):
+    kind.__call__ = counted(kind.__call__)
 X, votes = crowd()
 with checkpoints("kept", every=0):
     found = answers(learners()[NAME].fit(X, votes), X)
@@ -148,13 +153,17 @@ if os.environ["RANK"] == "0":
 
 @pytest.mark.parametrize("name", ["search", "batches"])
 def test_a_killed_process_goes_on_where_it_was(name, ranks, tmp_path, monkeypatch):
-    steps, step = [0], Ensemble.__call__
+    steps = [0]
 
-    def counted(*args):
-        steps[0] += 1
-        return step(*args)
+    def counted(step):
+        def one(*args):
+            steps[0] += 1
+            return step(*args)
 
-    monkeypatch.setattr(Ensemble, "__call__", counted)
+        return one
+
+    for kind in (Single, Ensemble):
+        monkeypatch.setattr(kind, "__call__", counted(kind.__call__))
     X, votes = crowd()
     expected = answers(learners()[name].fit(X, votes), X)
     code = KILL.replace("NAME", repr(name))
@@ -169,19 +178,23 @@ def test_a_killed_process_goes_on_where_it_was(name, ranks, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("name", ["search", "batches"])
 def test_a_process_alone_goes_on_where_it_was(name, tmp_path, monkeypatch):
-    (X, votes), step, steps = crowd(100), Ensemble.__call__, []
+    (X, votes), steps = crowd(100), []
 
-    def counted(*args):
-        steps.append(args[0])
-        if len(steps) == 40 and stops:
-            raise OSError("the power is gone")
-        return step(*args)
+    def counted(step):
+        def one(*args):
+            steps.append(args[0])
+            if len(steps) == 40 and stops:
+                raise OSError("the power is gone")
+            return step(*args)
+
+        return one
 
     def fit():
         steps.clear()
         return answers(learners()[name].fit(X, votes), X)
 
-    monkeypatch.setattr(Ensemble, "__call__", counted)
+    for kind in (Single, Ensemble):
+        monkeypatch.setattr(kind, "__call__", counted(kind.__call__))
     stops = False
     expected, n_steps = fit(), len(steps)
     with checkpoints(tmp_path, every=0):

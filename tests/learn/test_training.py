@@ -16,9 +16,9 @@ from torch import nn
 from crowdwise.annotations import Annotations
 from crowdwise.base.params import InvalidParameterError
 from crowdwise.learn import EM, LIA, MBEM, MLP, GeoCrowdNet, MaxMIG, SpeeLFC, Training
+from crowdwise.learn.parts import side_by_side
 from crowdwise.nets import loop as training_module
 from crowdwise.nets.batches import as_data
-from crowdwise.nets.ensemble import Ensemble
 from crowdwise.nets.features import as_features
 from crowdwise.nets.loop import Loop, TrainingError, make_optimizer
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
@@ -64,11 +64,10 @@ def test_other_seeds_give_other_results(crowd):
 def test_a_batched_restart_equals_a_lone_one(crowd, optimizer):
     X, _, votes = crowd
     settings = {"optimizer": optimizer, "epochs": 6, "learning_rate": 0.05, "batch_size": 70}
-    members, loops = [], []
+    loops = []
     for size in (3, 1):
         learner = SpeeLFC(training=Training(**settings), random_state=0)
         loops.append(loop_of(learner, X, votes, size))
-        members.append(loops[-1].ensemble.members)
     with torch.no_grad():
         for name, value in loops[1].ensemble.parameters.items():
             value.copy_(loops[0].ensemble.parameters[name][1])
@@ -95,7 +94,7 @@ def loop_of(learner, X, votes, size):
     phases, settings = members[0].phases(learner.training.epochs), learner.training
     history = training_module.History()
     rng = np.random.RandomState(0)
-    return Loop(Ensemble(members), data, None, phases, settings, rng, history)
+    return Loop(side_by_side(members), data, None, phases, settings, rng, history)
 
 
 def test_restarts_are_chosen_by_held_out_labels(crowd):

@@ -35,7 +35,7 @@ from crowdwise.nets.features import (
     rows_at_once,
     try_module,
 )
-from crowdwise.nets.loop import History, Phase, pick_device, seeded, split, train
+from crowdwise.nets.loop import History, Phase, Single, pick_device, seeded, split, train
 from crowdwise.nets.modules import (
     EmbedNet,
     Encoder,
@@ -281,7 +281,7 @@ class CrowdEmbedder(Embedder):
         tasks = self._tasks(features.to(device), objective, renewal, device)
         learned, held = split(tasks, settings, rng)
         _, self.history_ = train(
-            [objective], learned, held, [Phase(settings.epochs)], settings, rng
+            Single(objective), learned, held, [Phase(settings.epochs)], settings, rng
         )
         self.posterior_ = renewal.posterior(self.posterior_)
         self.confidence_ = renewal.values

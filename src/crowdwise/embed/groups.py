@@ -23,9 +23,10 @@ from torch import Tensor, nn
 from crowdwise.annotations.names import locate
 from crowdwise.base.params import Part, at_least
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
-from crowdwise.nets.ensemble import ALONE, UNKEPT, Alone, Unkept
 from crowdwise.nets.features import Features, rows_at_once
+from crowdwise.nets.loop import ALONE, Alone
 from crowdwise.nets.modules import EmbedNet
+from crowdwise.nets.objective import Checkpoints
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
 
@@ -92,7 +93,7 @@ class GroupTasks:
     renew: Callable[[GroupTasks], None]
     epoch: int = -1
     ranks: Alone = ALONE
-    checkpoint: Unkept = UNKEPT
+    checkpoint: Checkpoints | None = None
 
     @property
     def n_examples(self) -> int:
@@ -264,9 +265,9 @@ class RandomGroups(Groups):
     ----------
     negatives : int, default=3
         Tasks of other classes in a group (k).
-    Classes of the anchors; by default ``OneClass()`` if there are two classes,
-    ``EveryClass()`` if there are more.
-        classes, ``EveryClass()`` where there are more.
+    anchors : OneClass or EveryClass, optional
+        Classes of the anchors; by default ``OneClass()`` if there are two classes,
+        ``EveryClass()`` if there are more.
     repeats : bool, default=False
         Whether a task may occur twice in a group, as in NeuCrowd's published code.
 

@@ -16,8 +16,8 @@ from torch.nn.functional import cosine_similarity
 from crowdwise.base.params import Part, at_least, more_than, one_of
 from crowdwise.embed.groups import GroupBatch, Sampler
 from crowdwise.errors import ParameterError, explain
-from crowdwise.nets.ensemble import Objective
 from crowdwise.nets.modules import EmbedNet
+from crowdwise.nets.objective import Objective
 
 TINY = 1e-7  # added to a confidence of 0 in the published code
 

@@ -34,6 +34,7 @@ from crowdwise.learn.parts import (
     WorkerConfusion,
     WorkerTable,
     pair_cells,
+    side_by_side,
 )
 from crowdwise.learn.predictions import predict_labels, predict_rows
 from crowdwise.learn.restraint import restrain, restrained
@@ -50,7 +51,6 @@ from crowdwise.learn.search import (
 from crowdwise.learn.starts import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData, as_data
 from crowdwise.nets.checkpoints import PLACE, share
-from crowdwise.nets.ensemble import divide, has_company
 from crowdwise.nets.features import (
     Features,
     as_features,
@@ -60,7 +60,15 @@ from crowdwise.nets.features import (
     rows_at_once,
     worker_table,
 )
-from crowdwise.nets.loop import History, pick_device, seeded, split, train
+from crowdwise.nets.loop import (
+    History,
+    divide,
+    has_company,
+    pick_device,
+    seeded,
+    split,
+    train,
+)
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
 from crowdwise.nets.saved import empty_data, pack_net, unpack_net
 from crowdwise.nets.training import Training
@@ -297,7 +305,8 @@ class CrowdClassifier(Learner):
                 if isinstance(part, WorkerTable):
                     part.average_unknown()
         fresh._describe(best.cpu(), data)
-        data.checkpoint.close()
+        if data.checkpoint is not None:
+            data.checkpoint.close()
         self.__dict__ = fresh.__dict__
         return self
 
@@ -319,7 +328,7 @@ class CrowdClassifier(Learner):
             everything = torch.ones(data.n_tasks)
             members = [restrain(m, data, penalty, prior, everything) for m in members]
             phases = [replace(phase, loss=restrained(phase.loss)) for phase in phases]
-        return train(members, data, held, phases, settings, rng)
+        return train(side_by_side(members), data, held, phases, settings, rng)
 
     @property
     def _strength(self) -> tuple[float | str, float | str] | None:

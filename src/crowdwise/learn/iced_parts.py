@@ -23,9 +23,8 @@ from crowdwise.inference import (
 from crowdwise.learn.crowd_smote import NewTasks
 from crowdwise.learn.parts import CrowdNet, CrowdObjective, per_annotation, pick, total
 from crowdwise.nets.batches import Batch, CrowdData, as_data
-from crowdwise.nets.ensemble import loss_of
 from crowdwise.nets.features import Features
-from crowdwise.nets.loop import Phase, train
+from crowdwise.nets.loop import Phase, Single, loss_of, train
 from crowdwise.nets.modules import MLP, Standardize
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Floats, Ints
@@ -229,8 +228,9 @@ class EmbeddingNet:
             return 0
         data = as_data(Features(rows), labels, None, rows.device)
         net = CrowdNet(nn.Identity(), self.rows, self.net.noise)
+        one = Single(CrossEntropy(net, data))
         phases: list[Phase[CrossEntropy, Batch]] = [Phase(epochs)]
-        _, history = train([CrossEntropy(net, data)], data, None, phases, self.training, self.rng)
+        _, history = train(one, data, None, phases, self.training, self.rng)
         self.interrupted = len(history.loss) < epochs
         self.loss += [row[0] for row in history.loss]
         return len(history.loss)
@@ -241,7 +241,7 @@ class EmbeddingNet:
         whole = Reconstruction(self.net, self.body, self.decoder, data)
         step = loss_of if body else Reconstruction.decoder_loss
         phases: list[Phase[Reconstruction, Batch]] = [Phase(epochs, loss=step)]
-        train([whole], data, None, phases, self.training, self.rng)
+        train(Single(whole), data, None, phases, self.training, self.rng)
 
     @torch.no_grad()
     def decode(self, embedded: Floats) -> Tensor:

@@ -14,9 +14,10 @@ from torch.nn.functional import embedding
 from crowdwise.base.params import NUMBER, Part, at_least, one_of
 from crowdwise.errors import ParameterError, explain
 from crowdwise.nets.batches import Batch, CrowdData, label_shares
-from crowdwise.nets.ensemble import Objective
-from crowdwise.nets.loop import Phase
+from crowdwise.nets.ensemble import Ensemble
+from crowdwise.nets.loop import Phase, Single
 from crowdwise.nets.modules import SideBySide
+from crowdwise.nets.objective import Objective, ObjectiveT
 from crowdwise.typing import Array, Floats
 
 NoiseT = TypeVar("NoiseT", bound="Noise")
@@ -415,6 +416,11 @@ class EMLoss(CrowdObjective):
         """Return the loss of fine-tuning."""
         rule = per_task if self.em.marginal == "task" else per_annotation
         return -rule(*self.scores(batch), batch)
+
+
+def side_by_side(members: Sequence[ObjectiveT]) -> Single[ObjectiveT]:
+    """Return the members to be trained as one."""
+    return Single(members[0]) if len(members) == 1 else Ensemble(members)
 
 
 def pair_cells(n_classes: int) -> int:

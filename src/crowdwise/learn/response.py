@@ -22,12 +22,12 @@ from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.errors import AnnotationError
 from crowdwise.io import as_annotations
 from crowdwise.io.accept import in_rows_of
-from crowdwise.learn.parts import WorkerTable
+from crowdwise.learn.parts import WorkerTable, side_by_side
 from crowdwise.nets.batches import Batch, CrowdData, as_data, label_shares
-from crowdwise.nets.ensemble import Objective
 from crowdwise.nets.features import as_features, refuse_other_features, remember_features
 from crowdwise.nets.loop import Phase, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
+from crowdwise.nets.objective import Objective
 from crowdwise.nets.saved import empty_data, pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.persist import Savable
@@ -160,7 +160,7 @@ class ResponseModel(Savable, BaseEstimator):
                 members = [self._member(data, share).to(device) for _ in range(settings.n_restarts)]
                 learned, held = split(data, settings, rng)
                 best, self.history_ = train(
-                    members, learned, held, [Phase(settings.epochs)], settings, rng
+                    side_by_side(members), learned, held, [Phase(settings.epochs)], settings, rng
                 )
             self.net_ = best.cpu().net
             for part in self.net_.modules():

@@ -12,12 +12,12 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from crowdwise.learn.parts import CrowdObjective
+from crowdwise.learn.parts import CrowdObjective, side_by_side
 from crowdwise.learn.restraint import n_labels, on_kept_tasks, restrain, restrained
 from crowdwise.learn.starts import Start
 from crowdwise.nets.batches import PART, Batch, CrowdData
-from crowdwise.nets.ensemble import Ensemble, Parts, divide
-from crowdwise.nets.loop import History, Phase
+from crowdwise.nets.ensemble import Parts
+from crowdwise.nets.loop import History, Phase, divide
 from crowdwise.nets.minimize import minimize
 from crowdwise.typing import Array, Floats, Ints
 
@@ -131,7 +131,7 @@ class Descent:
     """Members trained to the optimum side by side, by L-BFGS on all labels at once."""
 
     def __init__(self, members: Sequence[CrowdObjective], data: CrowdData, max_iter: int) -> None:
-        self.ensemble, self.data, self.max_iter = Ensemble(members), data, max_iter
+        self.ensemble, self.data, self.max_iter = side_by_side(members), data, max_iter
         self.parts = Parts(divide(data, members[0]))
         self.loss: list[list[float]] = []  # per step
 
@@ -175,7 +175,7 @@ class Descent:
 
     def select(self, members: Sequence[int]) -> None:
         """Continue with some members only."""
-        self.ensemble = self.ensemble.select(members)
+        self.ensemble = side_by_side([self.ensemble.member(number) for number in members])
 
 
 def stack(parts: Sequence[Tensor], n: int) -> Tensor:

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
-from crowdwise.nets.ensemble import ALONE, UNKEPT, Alone, Unkept
 from crowdwise.nets.features import Features, rows_at_once
+from crowdwise.nets.loop import ALONE, Alone
+from crowdwise.nets.objective import Checkpoints
 from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
 
@@ -75,7 +76,7 @@ class CrowdData:
     worker_features: Tensor | None = None  # (worker, feature)
     ranks: Alone = ALONE  # processes that share the work on every batch
     divides: bool = True  # whether the data may be processed in parts
-    checkpoint: Unkept = UNKEPT  # where results so far are stored
+    checkpoint: Checkpoints | None = None  # where results so far are stored
 
     @property
     def n_tasks(self) -> int:

@@ -29,7 +29,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.engines.record import Record
 from crowdwise.nets.batches import CrowdData
-from crowdwise.nets.ensemble import UNKEPT, Alone, Unkept
+from crowdwise.nets.loop import Alone, Loop
 from crowdwise.nets.ranks import digest, find_ranks
 from crowdwise.typing import Ints
 
@@ -76,7 +76,7 @@ def checkpoints(folder: str | Path, every: float = 30.0) -> Iterator[None]:
 
 
 @dataclass
-class Checkpoint(Unkept):
+class Checkpoint:
     """The results of one fit so far; the first process writes them."""
 
     folder: Path
@@ -129,7 +129,49 @@ class LoopFile:
     home: Checkpoint
     path: Path
 
-    def load(self) -> dict[str, Any] | None:
+    def resume(self, loop: Loop[Any, Any]) -> tuple[int, int]:
+        """Restore the last state; return its phase, and how many of its epochs are done."""
+        state = self._load()
+        if state is None:
+            return 0, 0
+        with torch.no_grad():
+            for name, value in {**loop.ensemble.parameters, **loop.ensemble.buffers}.items():
+                value.copy_(state["numbers"][name])
+        loop.optimizer.load_state_dict(state["optimizer"])
+        if loop.scheduler is not None:
+            loop.scheduler.load_state_dict(state["scheduler"])
+        loop.generator.set_state(state["generator"])
+        torch.set_rng_state(state["random"])
+        loop.best_state, loop.best_value = state["best_state"], state["best_value"]
+        loop.since_best = state["since_best"]
+        loop.history.loss, loop.history.held_out = state["loss"], state["held_out"]
+        return state["phase"], state["done"]
+
+    def save(self, loop: Loop[Any, Any], phase: int, done: int) -> None:
+        """Write the state in place of the last one, if it is time to; the first process does."""
+        if self.home.ranks.rank or time.monotonic() - self.home.written < self.home.every:
+            return
+        numbers = {**loop.ensemble.parameters, **loop.ensemble.buffers}
+        state = {
+            "phase": phase,
+            "done": done,
+            "numbers": {name: value.detach() for name, value in numbers.items()},
+            "optimizer": loop.optimizer.state_dict(),
+            "scheduler": None if loop.scheduler is None else loop.scheduler.state_dict(),
+            "generator": loop.generator.get_state(),
+            "random": torch.get_rng_state(),
+            "best_state": loop.best_state,
+            "best_value": loop.best_value,
+            "since_best": loop.since_best,
+            "loss": loop.history.loss,
+            "held_out": loop.history.held_out,
+        }
+        draft = self.path.with_suffix(".draft")
+        torch.save(state, draft)
+        os.replace(draft, self.path)  # noqa: PTH105
+        self.home.written = time.monotonic()
+
+    def _load(self) -> dict[str, Any] | None:
         """Load the last state written, the same in all processes."""
         found = [
             self.path.read_bytes() if self.home.ranks.rank == 0 and self.path.exists() else b""
@@ -140,17 +182,6 @@ class LoopFile:
             return None
         state: dict[str, Any] = torch.load(io.BytesIO(found[0]), weights_only=True)
         return state
-
-    def is_due(self) -> bool:
-        """Return whether it is time to write; only the first process asks."""
-        return self.home.ranks.rank == 0 and time.monotonic() - self.home.written >= self.home.every
-
-    def save(self, state: dict[str, Any]) -> None:
-        """Write a state in place of the last one."""
-        draft = self.path.with_suffix(".draft")
-        torch.save(state, draft)
-        os.replace(draft, self.path)  # noqa: PTH105
-        self.home.written = time.monotonic()
 
 
 def share(
@@ -165,11 +196,11 @@ def share(
     return replace(data, ranks=ranks, checkpoint=open_checkpoint(model, ranks, *mark))
 
 
-def open_checkpoint(model: BaseEstimator, ranks: Alone, *numbers: float) -> Unkept:
+def open_checkpoint(model: BaseEstimator, ranks: Alone, *numbers: float) -> Checkpoint | None:
     """Open the checkpoint of a fit with these numbers, if one is wanted."""
     place, params = PLACE.get(), model.get_params()
     if place is None:
-        return UNKEPT
+        return None
     if params.get("random_state", 0) is None:
         raise ParameterError(
             explain(

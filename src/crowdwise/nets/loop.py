@@ -1,63 +1,80 @@
-"""The training loop: several restarts as one batched ensemble, with held-out labels."""
+"""The training loop, with held-out labels."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from numbers import Real
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
-from torch import Tensor
+from torch import Tensor, distributed
 
 from crowdwise import progress
-from crowdwise.errors import CrowdwiseError, ParameterError, explain
-from crowdwise.nets.ensemble import (
-    BatchT,
-    Divided,
-    Ensemble,
-    ObjectiveT,
-    Parts,
-    Step,
-    divide,
-    held_out_of,
-    loss_of,
-)
-from crowdwise.nets.ranks import own_gpu
-from crowdwise.nets.training import OPTIMIZERS, Training
+from crowdwise.errors import CrowdwiseError, ParameterError
+from crowdwise.nets.objective import BatchT, Data, Objective, ObjectiveT
+from crowdwise.nets.training import OPTIMIZERS, PARTS, Training, check_rates
 
+SHARED = ("gold", "net.scaler.")  # buffers from the data, the same in every restart
 WORTH_SHARING = 4_000_000
-PARTS = ("truth", "noise", "ease", "encoder", "hardness", "center")  # that may have their own rates
-BatchT_co = TypeVar("BatchT_co", covariant=True, bound=Step)
+log = logging.getLogger("crowdwise")
 
 
 class TrainingError(CrowdwiseError, ArithmeticError):
     """Training diverged in every restart."""
 
 
-class Data(Divided, Protocol[BatchT_co]):
-    """Data that the loop can train on."""
+@dataclass(frozen=True)
+class Alone:
+    """A single process with all tasks; several have :class:`~.ranks.Ranks` instead."""
 
-    @property
-    def device(self) -> torch.device: ...
+    rank: int = 0
+    size: int = 1
 
-    @property
-    def n_examples(self) -> int:
-        """Number of annotations, or tasks, some of which may be held out."""
+    def add(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """Return sums over all processes, the same bits on each of them."""
+        return list(parts)
 
-    def epochs(
-        self, training: Training, by: str
-    ) -> Callable[[torch.Generator], Iterator[BatchT_co]]:
-        """Return a function that yields the batches of an epoch, of annotations or of tasks."""
+    def add_slopes(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+        """Return the loss over all processes, and add up the parameters' gradients."""
+        return loss
 
-    def held_out(self, fraction: float, rng: np.random.RandomState, by: str) -> tuple[Self, Self]:
-        """Split into data to learn from and held-out data."""
+    def same_rng(self, rng: np.random.RandomState) -> np.random.RandomState:
+        """Return random numbers that are the same in all processes."""
+        return rng
+
+    def part(self, n: int) -> slice:
+        """Return the slice of ``n`` items that belongs to this process."""
+        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+
+    def agree(self, what: str, *numbers: float) -> None:
+        """Refuse to continue if other processes have other numbers."""
+
+
+ALONE = Alone()
+
+
+def has_company() -> bool:
+    """Return whether other processes may train with this one."""
+    if not distributed.is_available():
+        return False
+    return distributed.is_initialized() or int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def loss_of(objective: Objective[BatchT], batch: BatchT) -> Tensor:
+    """Run the usual training step of an objective."""
+    return objective.loss(batch)
+
+
+def held_out_of(objective: Objective[BatchT], batch: BatchT) -> Tensor:
+    """Run the step that evaluates an objective."""
+    return objective.held_out(batch)
 
 
 @dataclass(frozen=True)
@@ -99,8 +116,21 @@ def split(
     return (learned, held) if learned.n_examples else (data, None)
 
 
+def divide(data: DataT, objective: Objective[Any]) -> DataT:
+    """Return the data, undivided if the losses of parts do not add up."""
+    if objective.adds_up:
+        return data
+    if data.ranks.size > 1 and data.ranks.rank == 0:
+        name = type(objective).__name__.removesuffix("Loss")
+        log.warning(
+            "%s is not a sum over annotations: all %d processes work on all tasks.",
+            *(name, data.ranks.size),
+        )
+    return data.undivided()
+
+
 def train(
-    members: Sequence[ObjectiveT],
+    ensemble: Single[ObjectiveT],
     data: Data[BatchT],
     held: Data[BatchT] | None,
     phases: Sequence[Phase[ObjectiveT, BatchT]],
@@ -109,9 +139,8 @@ def train(
 ) -> tuple[ObjectiveT, History]:
     """Train all members at once; returns the best one and the history."""
     check(training)
-    ensemble, history = Ensemble(members), History()
-    data = divide(data, members[0])
-    held = None if held is None else divide(held, members[0])
+    history, one = History(), ensemble.template
+    data, held = divide(data, one), None if held is None else divide(held, one)
     loop = Loop(ensemble, data, held, phases, training, rng, history)
     try:
         loop.run()
@@ -124,11 +153,58 @@ def train(
     return loop.best_member(), history
 
 
+class Single(Generic[ObjectiveT]):
+    """One objective in training; :class:`~.ensemble.Ensemble` runs several as one."""
+
+    def __init__(self, member: ObjectiveT) -> None:
+        self.template = member
+        self.parameters: dict[str, Tensor] = dict(member.named_parameters())
+        self.buffers: dict[str, Tensor] = dict(member.named_buffers())
+
+    def __len__(self) -> int:
+        return 1
+
+    def __call__(self, step: Callable[[ObjectiveT, BatchT], Tensor], batch: BatchT) -> Tensor:
+        """Return the step of each member, stacked."""
+        return step(self.template, batch).unsqueeze(0)
+
+    def train(self, mode: bool) -> None:
+        self.template.train(mode)
+
+    @torch.no_grad()
+    def set_target(self, target: Tensor) -> None:
+        """Give each member the posterior of its own E-step."""
+        self.buffers["target"].copy_(target[0])
+
+    def learned(self) -> dict[str, Tensor]:
+        """Return all that training changes, including running means."""
+        own = [n for n in self.buffers if n.startswith("net.") and not n.startswith(SHARED)]
+        return {**self.parameters, **{name: self.buffers[name] for name in own}}
+
+    def snapshot(self) -> dict[str, Tensor]:
+        return {name: value.detach().clone() for name, value in self.learned().items()}
+
+    @torch.no_grad()
+    def keep(self, best: dict[str, Tensor], better: Tensor) -> None:
+        """Overwrite the members' entries of ``best`` where ``better``."""
+        for name, value in self.learned().items():
+            best[name].copy_(value)
+
+    @torch.no_grad()
+    def restore(self, state: dict[str, Tensor]) -> None:
+        for name, value in self.learned().items():
+            value.copy_(state[name])
+
+    def member(self, number: int) -> ObjectiveT:
+        """Return one member with its own parameters again."""
+        return self.template
+
+
 @dataclass
 class Loop(Generic[ObjectiveT, BatchT]):
     """The state of one training run."""
 
-    ensemble: Ensemble[ObjectiveT]
+    ensemble: Single[ObjectiveT]
     data: Data[BatchT]
     held: Data[BatchT] | None
     phases: Sequence[Phase[ObjectiveT, BatchT]]
@@ -153,7 +229,8 @@ class Loop(Generic[ObjectiveT, BatchT]):
 
     def run(self) -> None:
         total = sum(phase.epochs for phase in self.phases)
-        first, begun = self.resume()
+        kept = None if self.data.checkpoint is None else self.data.checkpoint.open()
+        first, begun = (0, 0) if kept is None else kept.resume(self)
         with progress.bar("training", total, "epoch") as bar:
             if first or begun:
                 bar.skip(sum(phase.epochs for phase in self.phases[:first]) + begun)
@@ -168,52 +245,11 @@ class Loop(Generic[ObjectiveT, BatchT]):
                     if ends:
                         self.since_best = 0
                         bar.skip(phase.epochs - done)
-                    self.save(number + 1 if ends else number, 0 if ends else done)
+                    if kept is not None:
+                        kept.save(self, number + 1 if ends else number, 0 if ends else done)
                     if ends:
                         break
                 begun = 0
-
-    def resume(self) -> tuple[int, int]:
-        """Resume from a checkpoint: return the phase, and how many of its epochs are done."""
-        self.file = self.data.checkpoint.open()
-        state = None if self.file is None else self.file.load()
-        if state is None:
-            return 0, 0
-        with torch.no_grad():
-            for known in ("parameters", "buffers"):
-                for name, value in getattr(self.ensemble, known).items():
-                    value.copy_(state[known][name])
-        self.optimizer.load_state_dict(state["optimizer"])
-        if self.scheduler is not None:
-            self.scheduler.load_state_dict(state["scheduler"])
-        self.generator.set_state(state["generator"])
-        torch.set_rng_state(state["random"])
-        self.best_state, self.best_value = state["best_state"], state["best_value"]
-        self.since_best = state["since_best"]
-        self.history.loss, self.history.held_out = state["loss"], state["held_out"]
-        return state["phase"], state["done"]
-
-    def save(self, phase: int, done: int) -> None:
-        """Write a checkpoint, if one is wanted and due."""
-        if self.file is None or not self.file.is_due():
-            return
-        self.file.save(
-            {
-                "phase": phase,
-                "done": done,
-                "parameters": {k: v.detach() for k, v in self.ensemble.parameters.items()},
-                "buffers": dict(self.ensemble.buffers),
-                "optimizer": self.optimizer.state_dict(),
-                "scheduler": None if self.scheduler is None else self.scheduler.state_dict(),
-                "generator": self.generator.get_state(),
-                "random": torch.get_rng_state(),
-                "best_state": self.best_state,
-                "best_value": self.best_value,
-                "since_best": self.since_best,
-                "loss": self.history.loss,
-                "held_out": self.history.held_out,
-            }
-        )
 
     def epoch(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
         """Run one pass over the batches, and evaluate on the held-out labels."""
@@ -252,7 +288,7 @@ class Loop(Generic[ObjectiveT, BatchT]):
             better &= value < self.best_value
         self.since_best = 0 if better.any() else self.since_best + 1
         self.best_value = torch.where(better, value, self.best_value)
-        if held is not None or not better.all():
+        if better.any() and (held is not None or not better.all()):
             self.ensemble.keep(self.best_state, better)
         n_epochs = len(self.history.loss)
         if self.training.verbose and n_epochs % self.report_every == 0:
@@ -261,7 +297,7 @@ class Loop(Generic[ObjectiveT, BatchT]):
     def expect(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
         """Run the E-step: every member's posterior becomes its target."""
         self.ensemble.train(False)
-        self.ensemble.set_target(Parts(self.data).gather(self.ensemble, step))
+        self.ensemble.set_target(gather(self.data, self.data.parts(), self.ensemble, step))
 
     def diverged(self) -> None:
         raise TrainingError(
@@ -279,6 +315,26 @@ class Loop(Generic[ObjectiveT, BatchT]):
         chosen = self.ensemble.member(number)
         chosen.eval()
         return chosen
+
+
+@torch.no_grad()
+def gather(
+    data: Data[Any],
+    parts: Iterable[Any],
+    ensemble: Single[ObjectiveT],
+    step: Callable[[ObjectiveT, Any], Tensor],
+) -> Tensor:
+    """Collect the results of a step for each task, (member, task, …)."""
+    found: Tensor | None = None
+    for batch in parts:
+        own = ensemble(step, batch)
+        if own.shape[1] == data.n_tasks:
+            return own
+        if found is None:
+            found = own.new_zeros((len(own), data.n_tasks, *own.shape[2:]))
+        found[:, batch.task] = own
+    assert found is not None
+    return data.ranks.add([found])[0]
 
 
 @contextmanager
@@ -301,7 +357,6 @@ def seeded(seed: int, device: torch.device, work: int) -> Iterator[None]:
 
 def report(text: str) -> None:
     """Log progress that was asked for, or print it if logging is not set up."""
-    log = logging.getLogger("crowdwise")
     if log.isEnabledFor(logging.INFO) and log.hasHandlers():
         log.info(text)
     else:
@@ -344,29 +399,7 @@ def check(training: Training) -> None:
     for name in ("learning_rate", "weight_decay"):
         rates = getattr(training, name)
         if isinstance(rates, Mapping):
-            _check_rates(name, rates)
-
-
-def _check_rates(name: str, rates: Mapping[str, object]) -> None:
-    """Refuse rates for parts that no network has, and negative rates."""
-    strange = [part for part in rates if part not in (*PARTS, "")]
-    if strange:
-        raise ParameterError(
-            explain(
-                f"{name} is for {strange[0]!r}, which no network has.",
-                expected=", ".join(PARTS),
-                fix="choose one of these",
-            )
-        )
-    for rate in rates.values():
-        if not isinstance(rate, Real) or not float(rate) >= 0:
-            raise ParameterError(
-                explain(
-                    f"{name}={rate!r}.",
-                    expected="a number, 0 or more",
-                    fix="give a number such as 0.01",
-                )
-            )
+            check_rates(name, rates)
 
 
 def pick_device(name: str) -> torch.device:
@@ -383,3 +416,11 @@ def pick_device(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ParameterError(f"device={name!r}, but there is no GPU.\n  fix:      device='cpu'")
     return own_gpu() if name == "cuda" else device
+
+
+def own_gpu() -> torch.device:
+    """Return the GPU of this process; the first one if it is alone."""
+    number = int(os.environ.get("LOCAL_RANK", "0")) % max(torch.cuda.device_count(), 1)
+    if number:
+        torch.cuda.set_device(number)
+    return torch.device("cuda", number) if "LOCAL_RANK" in os.environ else torch.device("cuda")

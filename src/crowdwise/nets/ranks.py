@@ -20,7 +20,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
-from crowdwise.nets.ensemble import ALONE, Alone, has_company
+from crowdwise.nets.loop import ALONE, Alone, has_company
 from crowdwise.typing import Array
 
 PATIENCE = timedelta(minutes=10)  # after which a process counts as lost
@@ -115,14 +115,6 @@ def device_of_messages() -> torch.device:
     """Return the device where small messages have to be."""
     gpu = dist.get_backend() == "nccl"
     return torch.device("cuda", torch.cuda.current_device()) if gpu else torch.device("cpu")
-
-
-def own_gpu() -> torch.device:
-    """Return the GPU of this process; the first one if it is alone."""
-    number = int(os.environ.get("LOCAL_RANK", "0")) % max(torch.cuda.device_count(), 1)
-    if number:
-        torch.cuda.set_device(number)
-    return torch.device("cuda", number) if "LOCAL_RANK" in os.environ else torch.device("cuda")
 
 
 def digest(*columns: Array) -> float:

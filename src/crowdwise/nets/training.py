@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar
 
 import torch
 from numpy.typing import ArrayLike
 
 from crowdwise.base.params import Constraints, Part, at_least, between, one_of
+from crowdwise.errors import ParameterError, explain
 
 OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "adam": (torch.optim.Adam, {}),
@@ -19,6 +21,9 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "adadelta": (torch.optim.Adadelta, {"rho": 0.95, "eps": 1e-8}),
     "sgd": (torch.optim.SGD, {"momentum": 0.9}),
 }
+
+
+PARTS = ("truth", "noise", "ease", "encoder", "hardness", "center")  # that may have their own rates
 
 
 class Training(Part):
@@ -119,3 +124,25 @@ class Training(Part):
         self.class_weight = class_weight
         self.device = device
         self.verbose = verbose
+
+
+def check_rates(name: str, rates: Mapping[str, object]) -> None:
+    """Refuse rates for parts that no network has, and negative rates."""
+    strange = [part for part in rates if part not in (*PARTS, "")]
+    if strange:
+        raise ParameterError(
+            explain(
+                f"{name} is for {strange[0]!r}, which no network has.",
+                expected=", ".join(PARTS),
+                fix="choose one of these",
+            )
+        )
+    for rate in rates.values():
+        if not isinstance(rate, Real) or not float(rate) >= 0:
+            raise ParameterError(
+                explain(
+                    f"{name}={rate!r}.",
+                    expected="a number, 0 or more",
+                    fix="give a number such as 0.01",
+                )
+            )
