@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import crowdwise as cw
 from crowdwise import Annotations
 from crowdwise.aggregate import DawidSkene
-from crowdwise.errors import FormatError
-from crowdwise.io import stream_labels
+from crowdwise.cli import main
+from crowdwise.errors import AnnotationError, FileError, FormatError
+from crowdwise.io import stream, stream_labels
 
 pytest.importorskip("pyarrow")
 
@@ -100,3 +102,107 @@ def test_promise_18_a_damaged_folder_on_disk_is_refused(tmp_path):
             pytest.fail(f"{name} {number} was read")
         (home / name).write_bytes(sound)
     stream_labels(DawidSkene().fit(Annotations.open(home)), tmp_path / "labels.parquet")
+
+
+def rows_in_memory(path):
+    frame = cw.read(path, "long").to_frame()
+    return sorted(map(repr, frame[["task", "worker", "label"]].itertuples(index=False, name=None)))
+
+
+def rows_on_disk(path):
+    stored = Annotations.open(path)
+    cells = stored.cells(0, stored.n_tasks)
+    tasks = [name for some in stored.task_names() for name in some.tolist()]
+    workers = stored.workers[stored.pairs.worker[cells.code]].tolist()
+    labels = stored.classes[stored.pairs.label[cells.code]].tolist()
+    named = np.repeat(np.array(tasks, dtype=object), np.diff(cells.indptr)).tolist()
+    return sorted(map(repr, zip(named, workers, labels, strict=True)))
+
+
+TEXTS = {
+    "whole numbers": "1,1,1\n1.0,2.0,2\n2,1,1.0\n",
+    "digits of other scripts": "1\u0663,1,1\n12,2,2\n",
+    "apostrophes": "'=1,'+b,'@x\n''=1,w,y\n",
+    "apostrophes of others": "'=1,'+b,'@x\n=1,+c,@x\n",
+    "quoted line ends": '"t\n1",w,"x\r\ny"\n"t""2",w,y\n',
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_promise_16_a_file_that_stays_on_disk_is_read_by_the_same_rules(tmp_path, text):
+    path = tmp_path / "votes.csv"
+    path.write_text(f"task,worker,label\n{text}", encoding="utf-8", newline="")
+    assert rows_on_disk(path) == rows_in_memory(path)
+
+
+@pytest.mark.parametrize("role", ["task", "worker", "label"])
+@pytest.mark.parametrize("values", [[1.0, 2.0, 1.0], [1.5, 2.0, 1.5], [1.0, np.nan, 2.0]])
+def test_promise_16_numbers_of_parquet_on_disk_are_read_by_the_same_rules(tmp_path, role, values):
+    columns = {"task": ["1", "1", "2"], "worker": ["a", "b", "a"], "label": ["x", "y", "x"]}
+    path = tmp_path / "votes.parquet"
+    pd.DataFrame(columns | {role: values}).to_parquet(path)
+    if role != "label" and np.isnan(values[1]):
+        for read in (rows_in_memory, rows_on_disk):
+            with pytest.raises(AnnotationError, match=f"The {role} is missing in 1 of 3"):
+                read(path)
+    else:
+        assert rows_on_disk(path) == rows_in_memory(path)
+
+
+def test_promise_16_an_open_quote_swallows_no_rows_on_disk(tmp_path):
+    path = tmp_path / "votes.csv"
+    rows = "".join(f'{t},w{t % 7},"yes"\n' for t in range(200_000))  # more than is looked at
+    for whole in ("1,a,x\n", rows):
+        for end in ('7,a,"x\n8,b,y\n9,c,y\n', '7,a,x,"\n8,b,y,\n'):
+            head = "task,worker,label,note\n" if end.count(",") > 6 else "task,worker,label\n"
+            body = whole if "note" not in head else whole.replace("\n", ",\n")
+            path.write_text(head + body + end)
+            with pytest.raises(FormatError, match=r"ends inside quotes(.|\n)*fix: "):
+                Annotations.open(path)
+            path.write_text(head + body)
+            assert Annotations.open(path).n_annotations == whole.count("\n")
+
+
+def test_promise_09_a_null_character_is_not_lost_on_disk(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("task,worker,label\nt\0,a\0b,x\nt,a,y\n")
+    assert rows_on_disk(path) == rows_in_memory(path)
+    path.write_text("task,worker,label\nt,a\0,x\nt,a,y\n")
+    with pytest.raises(AnnotationError, match=r"null character(.|\n)*fix: "):
+        Annotations.open(path)
+
+
+def test_promise_16_a_weight_that_single_precision_lacks_is_refused_on_disk_too(tmp_path):
+    path = tmp_path / "votes.csv"
+    for weight in ("1e-40", "1e-60", "1e39"):
+        path.write_text(f"task,worker,label,weight\nt,a,x,{weight}\nt,b,y,1\n")
+        with pytest.raises(AnnotationError, match="1 weight cannot be used"):
+            Annotations.open(path)
+    path.write_text("task,worker,label,weight\nt,a,x,0\nt,b,y,0\n")
+    with pytest.raises(AnnotationError, match="There are no annotations"):
+        Annotations.open(path)
+
+
+def test_promise_16_every_table_of_a_folder_is_read_on_disk(tmp_path):
+    folder = tmp_path / "votes"
+    folder.mkdir()
+    (folder / "_SUCCESS").write_text("")
+    (folder / "_a.csv").write_text("task,worker,label\n1,a,x\n")
+    (folder / "b.csv").write_text("task,worker,label\n2,b,y\n")
+    assert Annotations.open(folder).n_annotations == 2
+    pd.DataFrame({"task": [1], "worker": ["a"], "label": ["x"]}).to_parquet(folder / "c.parquet")
+    with pytest.raises(FileError, match="all of one kind"):
+        Annotations.open(folder)
+
+
+@pytest.mark.parametrize(
+    "flags", [["--repeats", "first"], ["--question", "q"], ["--format", "wide"], ["--score", "s"]]
+)
+def test_promise_16_no_flag_is_ignored_for_a_large_file(tmp_path, monkeypatch, capsys, flags):
+    path = tmp_path / "votes.csv"
+    path.write_text("task,worker,label\n1,a,x\n1,a,y\n2,b,y\n")
+    monkeypatch.setattr(stream, "available_memory", lambda: 10)
+    asked = ["aggregate", str(path), "-o", str(tmp_path / "labels.parquet")]
+    assert main(asked) == 0
+    assert main([*asked, *flags]) == 2
+    assert f"{flags[0]} cannot be used" in capsys.readouterr().err

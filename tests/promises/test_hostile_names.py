@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import crowdwise
 from crowdwise import progress
+from crowdwise.annotations.names import guard, is_number, unguard
 from crowdwise.cli import main
 from crowdwise.cli.tables import align
 from crowdwise.errors import FileError
 from crowdwise.io import as_annotations, read, write_annotations, write_labels
 from crowdwise.io.features import read_features, write_features
-from crowdwise.io.values import guard, is_number, unguard
 from crowdwise.screen import printable
 
 ESCAPES = {

@@ -275,6 +275,10 @@ class TestMissingWords:
             assert votes.classes.tolist() == [1, 2]
             assert any(own.startswith(note) for own in votes.notes)
 
+    def test_promise_06_a_word_with_spaces_around_it_is_counted_with_the_others(self, read):
+        votes = read('task,worker,label\n1,a,x\n1,b,NA\n2,a, NA\n2,b,NA \n3,a,null\n3,b,"  "\n')
+        assert any("'NA' 3, '' 1, 'null' 1 (" in note for note in votes.notes)
+
     def test_promise_06_a_matrix_may_have_gaps(self, read):
         votes = read("1 2 NA\n2 nan 1\nNA 1 1\n", "L.txt")
         assert votes.classes.tolist() == [1, 2]

@@ -280,6 +280,7 @@ def note_words(found: Counter[str], what: str = "labels") -> tuple[str, ...]:
     """Note how many of which words were read as missing, and how to keep them."""
     if not found:
         return ()
-    shown = ", ".join(f"{word!r} {times:,}" for word, times in found.most_common())
+    in_order = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    shown = ", ".join(f"{word!r} {times:,}" for word, times in in_order)
     how = "missing=None in Python and --missing '' in a shell keep them"
     return (f"{what} {TAKEN}: {shown} ({how})",)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,15 @@ MOST_COMPARED = 100_000  # names that are checked for similar ones
 MOST_SORTED = 1_000  # names by Python alone
 JOINTS = (";", ",", "|", "/", "+", "&", "\n", "\t")  # separators of joined labels
 DENSE = 4  # a lookup table pays off if integers span at most this many times the rows
+is_whole_number = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?").fullmatch
+
+SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four: the same signs in full width
+# Where a formula starts: at the beginning of a cell, and after a separator in countries whose
+# spreadsheets use ; between cells, whatever quotes are around it.
+_PLACE, _SIGN = "(?:^|(?<=[;\t\r\n]))", f"'*[{re.escape(SIGNS)}]."
+FORMULA = re.compile(f"{_PLACE}(?={_SIGN})", re.S)
+GUARDED = re.compile(f"{_PLACE}'(?={_SIGN})", re.S)
+is_number = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?").fullmatch
 
 
 class Truth(str):
@@ -330,3 +340,35 @@ def is_hashable(value: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def is_whole(text: object) -> bool:
+    """Return whether a value is text for a whole number."""
+    return isinstance(text, str) and is_whole_number(text) is not None
+
+
+def parse_whole(text: str) -> int:
+    return int(text.removesuffix(".0"))
+
+
+def guard(text: str) -> str:
+    """Return the text in its CSV form.
+
+    >>> guard("=1+1"), guard("'=1+1"), guard("-1.5"), guard("+"), guard("ann"), guard("a;=b")
+    ("'=1+1", "''=1+1", '-1.5', '+', 'ann', "a;'=b")
+    """
+    return text if is_number(text) else FORMULA.sub("'", text)
+
+
+def unguard(texts: list[Any]) -> list[Any]:
+    """Return the texts of one column as they were before they were guarded.
+
+    A column with an unguarded formula was not written by this rule, and is not changed.
+    """
+    likely = texts if set(map(type, texts)) == {str} else [t for t in texts if isinstance(t, str)]
+    if "'" not in "".join(likely) or not any(map(GUARDED.search, likely)):  # quick for many
+        return texts
+    plain = [GUARDED.sub("", text) if isinstance(text, str) else text for text in texts]
+    pairs = zip(plain, texts, strict=True)
+    ours = all(guard(own) == text for own, text in pairs if isinstance(text, str))
+    return plain if ours else texts

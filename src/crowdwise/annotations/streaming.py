@@ -7,7 +7,6 @@ memory and is grouped by task.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.grouping import find_words, is_word, order_by
+from crowdwise.annotations.grouping import find_words, fit_single, order_by
 from crowdwise.annotations.pairs import CROWDED, Pairs, encode
 from crowdwise.annotations.store import StoredAnnotations, StoreWriter, new_folder
+from crowdwise.annotations.streamed_names import Names, TaskNames, blank_nan, refuse_open_quote
 from crowdwise.errors import (
     AnnotationError,
     CrowdwiseError,
@@ -32,7 +32,6 @@ ROWS_AT_ONCE = 1 << 20
 ROWS_PER_PART = 1 << 22
 BYTES_PER_ROW = 8  # minimum in a text file
 ROLES = ("task", "worker", "label", "weight")
-is_whole_number = re.compile(r"0|-?[1-9]\d{0,17}").fullmatch
 SOURCES = "sources.json"  # in the folder: its source files
 
 
@@ -82,23 +81,27 @@ def _dataset(source: Path, columns: dict[str, str]) -> Any:
         raise MissingExtraError.of("Annotations on disk", "pyarrow", "parquet") from None
     if not source.exists():
         raise FileError(explain(f"{source} is not there.", fix="check the path"))
-    first = next((file for file in [source, *sorted(source.rglob("*"))] if file.is_file()), source)
     kind = {".csv": "csv", ".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
-    if first.suffix not in kind:
+    inside = [source] if source.is_file() else sorted(source.rglob("*"))
+    files = [file for file in inside if file.is_file() and file.suffix in kind]
+    if len({kind[file.suffix] for file in files}) != 1:
         raise FileError(
             explain(
                 f"{source} cannot be read in a stream.",
-                expected="files named .parquet, .csv, .arrow or .feather",
+                found=", ".join(sorted({file.suffix for file in files})),
+                expected="files named .parquet, .csv, .arrow or .feather, all of one kind",
                 fix="convert it, for example with crowdwise convert",
             )
         )
-    form: Any = kind[first.suffix]
+    form: Any = kind[files[0].suffix]
     if form == "csv":  # names stay text until all are known: 01 is not 1
+        for file in files:
+            refuse_open_quote(file)
         text = dict.fromkeys([*columns.values(), "weight"], pyarrow.string())
         empty = csv.ConvertOptions(column_types=text, null_values=[""], strings_can_be_null=True)
         form = dataset.CsvFileFormat(convert_options=empty)
     try:
-        return dataset.dataset(source, format=form)
+        return dataset.dataset(list(map(str, files)), format=form)  # also those named _x
     except (OSError, ValueError) as error:
         fix = "check that it is a complete table"
         raise FileError(explain(f"{source} cannot be read.", first=str(error), fix=fix)) from error
@@ -109,36 +112,6 @@ def _with_weights(dataset: Any, columns: dict[str, str]) -> dict[str, str]:
     if "weight" in columns or "weight" not in dataset.schema.names:
         return columns
     return {**columns, "weight": "weight"}
-
-
-class Names:
-    """Numbers for names, in order of first appearance."""
-
-    def __init__(self, words: frozenset[str] = frozenset()) -> None:
-        self.number: dict[Any, int] = {}
-        self.words = words  # not names; their number is -1
-
-    def encode(self, column: Any) -> Ints:
-        """Return the numbers of a column of names."""
-        coded = column.dictionary_encode()
-        known = [
-            -1 if is_word(name, self.words) else self.number.setdefault(name, len(self.number))
-            for name in coded.dictionary.to_pylist()
-        ]
-        place: Ints = np.array(known, dtype=np.int32)
-        return place[coded.indices.to_numpy(zero_copy_only=False)]
-
-    def in_order(self, *, text: bool) -> tuple[Array, Ints]:
-        """Return the sorted names and each one's new number; ``text`` may be numbers."""
-        names = list(self.number)
-        if text and all(map(is_whole_number, names)):
-            names = list(map(int, names))
-        if len({type(name) for name in names}) > 1:
-            names = list(map(str, names))
-        order = sorted(range(len(names)), key=names.__getitem__)
-        place = np.empty(len(names), dtype=np.int32)
-        place[order] = np.arange(len(names))
-        return np.array([names[i] for i in order]), place
 
 
 def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
@@ -155,11 +128,12 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
     parts = [folder / f"part-{number}" for number in range(n_parts)]
     wanted = [columns[role] for role in ROLES if role in columns]
     dealt = _deal_out(dataset, wanted, workers, classes, parts)
+    dealt.tasks.settle(_read_part(part)[0] for part in parts if part.exists())
     (worker_names, of_worker), (class_names, of_class) = (
         own.in_order(text=text) for own in (workers, classes)
     )
     sizes = len(worker_names), len(class_names)
-    if not sizes[1]:
+    if not any(part.exists() for part in parts):
         fix = "check that it is the right file, and that its labels are not all empty"
         raise AnnotationError(explain("There are no annotations in the file.", fix=fix))
     pairs = _find_pairs(parts, of_worker, of_class, sizes)
@@ -168,13 +142,13 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
         if not part.exists():
             continue
         names, task, worker, label, weight = _read_part(part)
+        names, task = dealt.tasks.spell(names, task)
         counts = np.bincount(task, minlength=len(names))
         order = order_by(task, np.concatenate([[0], np.cumsum(counts)]))
         who, what = of_worker[worker[order]], of_class[label[order]]
         code = encode(who, what, sizes[1], None if pairs.whole else pairs)
         own = None if weight is None else weight[order]
-        tasks = names.astype(np.int64) if text and dealt.numbers else names
-        writer.append(tasks, counts, code, own)
+        writer.append(names, counts, code, own)
         part.unlink()
     writer.finish(worker_names, class_names, pairs, dealt.left_out)
 
@@ -209,7 +183,7 @@ class Dealt(NamedTuple):
     """Facts found while distributing the rows."""
 
     left_out: int  # rows without a label or of weight 0, or that repeat the header
-    numbers: bool  # whether all tasks are whole numbers
+    tasks: TaskNames
 
 
 def _deal_out(
@@ -219,9 +193,10 @@ def _deal_out(
     import pyarrow
 
     writers: dict[int, Any] = {}
-    left_out, numbers, n_rows = 0, True, 0
+    tasks = TaskNames(text=dataset.format.default_extname == "csv")
+    left_out, n_rows = 0, 0
     for batch in dataset.to_batches(columns=columns, batch_size=ROWS_AT_ONCE):
-        read = pyarrow.table(batch).select(columns)
+        read = blank_nan(pyarrow.table(batch).select(columns), columns[:3])
         whole = read.filter(~_find_headers(read, columns[:3]))
         codes = classes.encode(whole.column(2).combine_chunks().drop_null())
         kept = np.zeros(len(whole), dtype=bool)
@@ -240,8 +215,7 @@ def _deal_out(
         task, worker, label = (rows.column(name).combine_chunks() for name in columns[:3])
         coded = task.dictionary_encode()
         names = coded.dictionary.to_numpy(zero_copy_only=False)
-        numbers = numbers and names.dtype == object and all(map(is_whole_number, names))
-        hashed = pd.util.hash_array(names) % np.uint64(len(parts))
+        hashed = pd.util.hash_array(tasks.look_at(names)) % np.uint64(len(parts))
         part = hashed.astype(np.int64)[coded.indices.to_numpy(zero_copy_only=False)]
         order = np.argsort(part, kind="stable")
         edges = np.searchsorted(part[order], np.arange(len(parts) + 1))
@@ -256,7 +230,7 @@ def _deal_out(
             writers[number].write_table(table.slice(start, stop - start))
     for writer in writers.values():
         writer.close()
-    return Dealt(left_out, numbers)
+    return Dealt(left_out, tasks)
 
 
 def _find_headers(rows: Any, columns: list[str]) -> Array:
@@ -290,13 +264,13 @@ def _parse_weights(column: Any, before: int) -> Array:
     """Convert weights as for annotations in memory."""
     weight = pd.to_numeric(column.to_numpy(zero_copy_only=False), errors="coerce")
     weight = np.asarray(weight, dtype=np.float64)
-    bad = ~((weight >= 0) & (weight < np.finfo(np.float32).max))
+    bad = ~fit_single(weight)
     if bad.any():
         raise AnnotationError(
             explain(
                 f"{plural(int(bad.sum()), 'weight')} cannot be used.",
                 first=f"{column[int(bad.argmax())].as_py()!r}, in the rows after {before:,}",
-                expected="a finite number of 0 or more on every row",
+                expected="a finite number of 0 or more on every row, from 1e-37 up if not 0",
                 fix="correct these weights, or drop these rows",
             )
         )

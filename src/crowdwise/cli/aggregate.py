@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from crowdwise import Annotations
 
 
-IN_MEMORY_ONLY = ("gold", "gold_file", "workers", "classes", "missing", "rejected")
+IN_MEMORY_ONLY = (
+    *("gold", "gold_file", "workers", "classes", "missing", "rejected"),
+    *("format", "question", "time", "score", "repeats", "json"),
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -102,8 +105,7 @@ def run_on_spark(args: Namespace, model: Any) -> int:
     if args.output is None:
         what, fix = "Spark writes folders.", "name a folder: -o labels"
         raise ParameterError(explain(what, expected="-o with a folder", fix=fix))
-    others = (*IN_MEMORY_ONLY, "format", "question", "time", "score", "repeats", "json")
-    refuse_flags(args, others, "Annotations are read by Spark")
+    refuse_flags(args, IN_MEMORY_ONLY, "Annotations are read by Spark")
     start = time.perf_counter()
     columns = {f"{role}Col": getattr(args, role) for role in ("task", "worker", "label", "weight")}
     shown = "distribution" if args.proba else ""

@@ -12,7 +12,7 @@ import pandas as pd
 from crowdwise.annotations import Annotations, StoredAnnotations
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.grouping import find_words, note_words
-from crowdwise.annotations.names import as_names, locate, unmask
+from crowdwise.annotations.names import as_names, is_whole, locate, parse_whole, unmask
 from crowdwise.annotations.order import as_numbers
 from crowdwise.annotations.truth_names import compare_classes, note_unseen_truths
 from crowdwise.errors import AnnotationError, FormatError, explain, listing, plural
@@ -26,13 +26,7 @@ from crowdwise.io.truths import (
     find_repeats,
     find_truth_columns,
 )
-from crowdwise.io.values import (
-    blank_words,
-    encode_values,
-    is_whole,
-    parse_names,
-    parse_whole,
-)
+from crowdwise.io.values import blank_words, encode_values, parse_names
 from crowdwise.typing import Array, GoldLike, Ints, Names
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_values
 from crowdwise.annotations.grouping import find_words, list_missing
+from crowdwise.annotations.names import is_whole, parse_whole
 from crowdwise.errors import CrowdwiseError, FormatError, ParameterError, explain, listing
 from crowdwise.io.build import LongTable, build_annotations, join_tables
 from crowdwise.io.document import Document, Matrix, ReadOptions, Table
@@ -22,7 +23,7 @@ from crowdwise.io.frames import as_pandas, from_pandas
 from crowdwise.io.open import CONTAINERS, find_files, open_document
 from crowdwise.io.recognize import MALFORMED, REQUIRED, Format, recognize_format
 from crowdwise.io.typed_files import parse_value
-from crowdwise.io.values import Cell, is_whole, parse_whole
+from crowdwise.io.values import Cell
 from crowdwise.typing import Names
 
 BY_NAME = {form.name: form for form in FORMATS}

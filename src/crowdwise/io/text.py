@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from pandas.errors import ParserError, ParserWarning
 
+from crowdwise.annotations.names import unguard
 from crowdwise.errors import FormatError, explain, plural
 from crowdwise.io.cells import encode_cells
 from crowdwise.io.document import SAMPLE, File, Record, Table, explain_read_errors, not_utf8
-from crowdwise.io.values import unguard
 from crowdwise.typing import Array, Ints
 
 DELIMITERS = ",\t;|"

@@ -9,7 +9,6 @@ every name is restored exactly. Numbers, and a sign alone, are not formulas and 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from reprlib import repr as shorten
@@ -20,21 +19,19 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from crowdwise.annotations.grouping import WORDS, is_word
-from crowdwise.annotations.names import is_hashable, part_booleans
+from crowdwise.annotations.names import (
+    FORMULA,
+    guard,
+    is_hashable,
+    is_whole,
+    parse_whole,
+    part_booleans,
+)
 from crowdwise.errors import FormatError, explain
 from crowdwise.typing import Array
 
 Cell: TypeAlias = Any  # anything that JSON allows in a field
 SCALARS = (str, int, float, bool, np.generic, pd.Timestamp, type(None), type(pd.NA))
-is_whole_number = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?").fullmatch
-
-SIGNS = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"  # the last four: the same signs in full width
-# Where a formula starts: at the beginning of a cell, and after a separator in countries whose
-# spreadsheets use ; between cells, whatever quotes are around it.
-_PLACE, _SIGN = "(?:^|(?<=[;\t\r\n]))", f"'*[{re.escape(SIGNS)}]."
-FORMULA = re.compile(f"{_PLACE}(?={_SIGN})", re.S)
-GUARDED = re.compile(f"{_PLACE}'(?={_SIGN})", re.S)
-is_number = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?").fullmatch
 
 
 def encode_values(
@@ -111,15 +108,6 @@ def parse_numbers(*columns: pd.Series) -> list[pd.Series]:
     return [map_values(column, parse_whole) for column in texts]
 
 
-def is_whole(text: object) -> bool:
-    """Return whether a value is text for a whole number."""
-    return isinstance(text, str) and is_whole_number(text) is not None
-
-
-def parse_whole(text: str) -> int:
-    return int(text.removesuffix(".0"))
-
-
 def parse_names(names: Sequence[Any]) -> list[Any]:
     """Convert text names to integers if all of them are whole numbers."""
     return [parse_whole(name) for name in names] if all(map(is_whole, names)) else list(names)
@@ -134,10 +122,12 @@ def blank_words(column: pd.Series, words: frozenset[str]) -> tuple[pd.Series, Co
     if not blank.any():
         return column, Counter()
     times = np.bincount(codes[codes >= 0], minlength=len(names))
-    found = {str(names[k]).strip(): int(times[k]) for k in np.flatnonzero(blank) if times[k]}
+    found: Counter[str] = Counter()  # NA and " NA" are the same word
+    for place in np.flatnonzero(blank & (times > 0)):
+        found[str(names[place]).strip()] += int(times[place])
     kept = np.append(np.where(blank, -1, np.cumsum(~blank) - 1), -1)[codes]
     own = pd.Categorical.from_codes(kept, names[~blank], ordered=column.cat.ordered)
-    return pd.Series(own, index=column.index), Counter(found)
+    return pd.Series(own, index=column.index), found
 
 
 def note_names(column: pd.Series, role: str) -> tuple[str, ...]:
@@ -154,30 +144,7 @@ def note_names(column: pd.Series, role: str) -> tuple[str, ...]:
     return (f"{role}s with names like that of a missing value: {shown}",) if shown else ()
 
 
-def guard(text: str) -> str:
-    """Return the text in its CSV form.
-
-    >>> guard("=1+1"), guard("'=1+1"), guard("-1.5"), guard("+"), guard("ann"), guard("a;=b")
-    ("'=1+1", "''=1+1", '-1.5', '+', 'ann', "a;'=b")
-    """
-    return text if is_number(text) else FORMULA.sub("'", text)
-
-
 def guard_values(values: Iterable[object]) -> dict[object, str]:
     """Return the CSV form of those values that have a different one."""
     likely = (value for value in values if isinstance(value, str) and FORMULA.search(value))
     return {text: guarded for text in likely if (guarded := guard(text)) != text}
-
-
-def unguard(texts: list[Any]) -> list[Any]:
-    """Return the texts of one column as they were before they were guarded.
-
-    A column with an unguarded formula was not written by this rule, and is not changed.
-    """
-    likely = texts if set(map(type, texts)) == {str} else [t for t in texts if isinstance(t, str)]
-    if "'" not in "".join(likely) or not any(map(GUARDED.search, likely)):  # quick for many
-        return texts
-    plain = [GUARDED.sub("", text) if isinstance(text, str) else text for text in texts]
-    pairs = zip(plain, texts, strict=True)
-    ours = all(guard(own) == text for own, text in pairs if isinstance(text, str))
-    return plain if ours else texts
