@@ -63,7 +63,9 @@ def run(n_tasks: int, which: str, n_processes: int) -> tuple[float, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         own = [__file__, "--once", which, "--tasks", str(n_tasks), "--home", folder]
         command = [sys.executable, *(launch if n_processes > 1 else []), *own]
-        subprocess.run(command, env=env, check=True, stderr=subprocess.DEVNULL)
+        done = subprocess.run(command, env=env, check=False, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            sys.exit(f"{done.stderr}\n{which}: {n_processes} ended with {done.returncode}")
         found = np.load(Path(folder) / "found.npz")
         return float(found["seconds"]), found["posterior"]
 

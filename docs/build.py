@@ -173,6 +173,8 @@ PARTS = {
     "embedding speed on a gpu": lambda: measured.body("embedding-speed-cuda"),
     "learning on a gpu": lambda: measured.body("speelfc-table2-h200"),
     "scale": lambda: measured.body("scale"),
+    "spark": lambda: measured.body("spark"),
+    "engines": lambda: measured.body("engines"),
     "gpu": lambda: measured.body("gpu"),
     "two processes": lambda: measured.body("torchrun"),
     "speed at 10^8": lambda: measured.body("speed-1e8"),

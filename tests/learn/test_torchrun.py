@@ -6,7 +6,9 @@ import socket
 import subprocess
 import sys
 import traceback
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from crowdwise import load
 from crowdwise.learn import EM, LIA, MLP, CrowdClassifier, MaxMIG, PerTask, SpeeLFC, checkpoints
 from crowdwise.nets.ensemble import Ensemble
 from crowdwise.nets.loop import Single
+from crowdwise.nets.mapped import MappedRows
 from crowdwise.nets.training import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
@@ -176,48 +179,112 @@ def test_a_killed_process_goes_on_where_it_was(name, ranks, tmp_path, monkeypatc
     assert not any((tmp_path / "kept").iterdir())
 
 
-@pytest.mark.parametrize("name", ["search", "batches"])
-def test_a_process_alone_goes_on_where_it_was(name, tmp_path, monkeypatch):
-    (X, votes), steps = crowd(100), []
+@pytest.fixture
+def power(monkeypatch):
+    """Numbers the steps of training, which may end for lack of power."""
+    power = SimpleNamespace(steps=0, ends_at=None)
 
     def counted(step):
         def one(*args):
-            steps.append(args[0])
-            if len(steps) == 40 and stops:
+            power.steps += 1
+            if power.steps == power.ends_at:
                 raise OSError("the power is gone")
             return step(*args)
 
         return one
 
-    def fit():
-        steps.clear()
-        return answers(learners()[name].fit(X, votes), X)
-
     for kind in (Single, Ensemble):
         monkeypatch.setattr(kind, "__call__", counted(kind.__call__))
-    stops = False
-    expected, n_steps = fit(), len(steps)
+    return power
+
+
+@pytest.mark.parametrize("name", ["search", "batches"])
+def test_a_process_alone_goes_on_where_it_was(name, tmp_path, power):
+    X, votes = crowd(100)
+
+    def fit():
+        power.steps = 0
+        return answers(learners()[name].fit(X, votes), X)
+
+    expected, n_steps = fit(), power.steps
     with checkpoints(tmp_path, every=0):
-        stops = True
+        power.ends_at = 40
         with pytest.raises(OSError, match="the power is gone"):
             fit()
-        stops = False
+        power.ends_at = None
         found = fit()
-    assert len(steps) <= n_steps - 25
+    assert power.steps <= n_steps - 25
     for key, value in expected.items():
         assert_allclose(found[key], value, atol=1e-5)
     assert not any(tmp_path.iterdir())
 
 
-def test_processes_with_other_data_are_refused(ranks, tmp_path):
-    _, said = ranks(
-        tmp_path,
-        "from crowdwise.nets.ranks import RankError\n"
-        "X, votes = crowd(300 + int(os.environ['RANK']))\n"
-        "try:\n    SpeeLFC(random_state=0).fit(X, votes)\n"
-        "except RankError as error:\n    print(error)\n",
+OTHER = """
+from crowdwise.nets.ranks import RankError
+rank = int(os.environ["RANK"])
+X, votes = crowd(60)
+X[7, 2] += rank * (CASE == "features")
+votes = crowd(60 + rank)[1] if CASE == "tasks" else votes
+X = X[:, :, None] if CASE == "shape" and rank else X
+weight = np.ones(votes.n_annotations, dtype=np.float32)
+weight[9] += rank * (CASE == "weights")
+votes = replace(votes, weight=weight)
+penalty = 0.1 if CASE == "parameters" and rank else 0.2
+settings = Training(epochs=2, verbose=not rank)  # these may differ
+if CASE == "tasks":
+    X = crowd(60 + rank)[0]
+try:
+    SpeeLFC(penalty=penalty, prior=1.0, training=settings, random_state=0).fit(X, votes)
+except RankError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("case", ["tasks", "features", "shape", "weights", "parameters", "none"])
+def test_processes_with_other_data_are_refused(case, ranks, tmp_path):
+    ended, said = ranks(tmp_path, OTHER.replace("CASE", repr(case)))
+    assert ended == 0, said
+    what = "parameters" if case == "parameters" else "features, labels or gold"
+    assert said.count(f"differ in {what}") == (0 if case == "none" else 2), said
+
+
+def test_a_random_state_is_that_of_the_first(ranks, tmp_path):
+    code = (
+        "X, votes = crowd(60)\n"
+        "own = np.random.RandomState(int(os.environ['RANK']))\n"
+        "model = SpeeLFC(truth=MLP((8,)), training=Training(**SGD), random_state=own)\n"
+        "np.save(os.environ['RANK'], model.fit(X, votes).predict_proba(X))\n"
     )
-    assert "differ in features, labels or gold" in said
+    ended, said = ranks(tmp_path, code)
+    assert ended == 0, said
+    assert_allclose(np.load(tmp_path / "0.npy"), np.load(tmp_path / "1.npy"), rtol=0)
+
+
+@pytest.mark.parametrize("change", ["features", "mapped", "weights", "gold"])
+def test_a_checkpoint_of_other_data_is_left_alone(change, tmp_path, power):
+    X, votes = crowd(100)
+    weight, other = np.ones(votes.n_annotations, dtype=np.float32), X.copy()
+    weight[3] += change == "weights"
+    other[0] += change in ("features", "mapped")
+    gold = {votes.tasks[0]: 1} if change == "gold" else None
+    if change == "mapped":
+        X, other = MappedRows(X), MappedRows(other)
+    votes, others = (replace(votes, weight=own) for own in (np.ones_like(weight), weight))
+
+    def fit(X, votes, gold=None):
+        power.steps = 0
+        model = SpeeLFC(penalty=0.1, prior=1.0, random_state=0)
+        return answers(model.fit(X, votes, gold=gold), X)
+
+    expected = fit(X, votes)
+    with checkpoints(tmp_path, every=0):
+        power.ends_at = 12
+        with pytest.raises(OSError, match="the power is gone"):
+            fit(other, others, gold)
+        power.ends_at = None
+        found = fit(X, votes)
+    for key, value in expected.items():
+        assert_allclose(found[key], value, rtol=0, atol=0)
 
 
 def test_a_checkpoint_needs_a_seed(tmp_path):

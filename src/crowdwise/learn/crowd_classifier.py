@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -278,7 +279,7 @@ class CrowdClassifier(Learner):
         if has_company() or PLACE.get() is not None:
             data = share(data, self, votes, known)
         rng = check_random_state(self.random_state)
-        if self.random_state is None:
+        if not isinstance(self.random_state, Integral):
             rng = data.ranks.same_rng(rng)
         fresh = copy.copy(
             self

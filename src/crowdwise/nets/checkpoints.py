@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,7 +19,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from torch import Tensor
 from torch import distributed as dist
@@ -29,9 +30,11 @@ from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.engines.record import Record
 from crowdwise.nets.batches import CrowdData
+from crowdwise.nets.features import Features
 from crowdwise.nets.loop import Alone, Loop
+from crowdwise.nets.mapped import MappedRows
 from crowdwise.nets.ranks import digest, find_ranks
-from crowdwise.typing import Ints
+from crowdwise.typing import Array, Ints
 
 
 @dataclass(frozen=True)
@@ -188,20 +191,51 @@ def share(
     data: CrowdData, model: BaseEstimator, votes: Annotations, gold: Ints | None
 ) -> CrowdData:
     """Return the data, with the processes that learn from them and their checkpoint."""
-    ranks = find_ranks()
-    columns = [votes.task, votes.worker, votes.label, *([] if gold is None else [gold])]
-    sizes = *votes.shape, votes.n_classes, votes.n_annotations, *data.features.shape
-    mark = *sizes, digest(*columns)
-    ranks.agree("features, labels or gold", *mark)
-    return replace(data, ranks=ranks, checkpoint=open_checkpoint(model, ranks, *mark))
+    ranks, own = find_ranks(), data.worker_features
+    names = as_bytes((votes.classes.tolist(), data.features.shape))
+    columns = [votes.task, votes.worker, votes.label, votes.weight, votes.soft, gold, names]
+    columns.append(None if own is None else own.numpy(force=True))
+    labels = digest(*(column for column in columns if column is not None))
+    mark = labels, digest_features(data.features)
+    sizes = *votes.shape, votes.n_classes, votes.n_annotations
+    ranks.agree("features, labels or gold", *sizes, *mark)
+    ranks.agree("parameters", digest(as_bytes(describe(model))))
+    return replace(data, ranks=ranks, checkpoint=open_checkpoint(model, ranks, *sizes, *mark))
+
+
+def describe(model: BaseEstimator) -> str:
+    """Return the parameters that decide what is learned, in words."""
+    known = {
+        name: type(value).__name__ if hasattr(value, "get_params") else value
+        for name, value in model.get_params().items()
+        if not name.endswith(("__device", "__verbose"))
+    }
+    return re.sub(" at 0x[0-9a-fA-F]+", "", f"{type(model).__name__} {known}")
+
+
+def digest_features(features: Features) -> float:
+    """Hash the rows, or 1,000 of those on disk; those of a dataset may differ each time."""
+    source, order = features.source, [] if features.order is None else [features.order]
+    if isinstance(source, Tensor):
+        return digest(source.numpy(force=True), *order)
+    if issparse(source):
+        return digest(source.data, source.indices, source.indptr, *order)
+    if isinstance(source, MappedRows):
+        some = np.unique(np.linspace(0, len(source) - 1, min(len(source), 1000)).astype(np.int64))
+        return digest(source.rows(some).numpy(), *order)
+    return digest(*order)
+
+
+def as_bytes(thing: object) -> Array:
+    return np.frombuffer(str(thing).encode(), np.uint8)
 
 
 def open_checkpoint(model: BaseEstimator, ranks: Alone, *numbers: float) -> Checkpoint | None:
     """Open the checkpoint of a fit with these numbers, if one is wanted."""
-    place, params = PLACE.get(), model.get_params()
+    place = PLACE.get()
     if place is None:
         return None
-    if params.get("random_state", 0) is None:
+    if model.get_params().get("random_state", 0) is None:
         raise ParameterError(
             explain(
                 f"{type(model).__name__}(random_state=None) would start over with different random "
@@ -209,6 +243,5 @@ def open_checkpoint(model: BaseEstimator, ranks: Alone, *numbers: float) -> Chec
                 fix="give a seed, such as random_state=0",
             )
         )
-    text = re.sub(" at 0x[0-9a-f]+", "", f"{params} {numbers}")
-    name = f"{type(model).__name__}-{zlib.crc32(text.encode()):08x}"
+    name = f"{type(model).__name__}-{int(digest(as_bytes((describe(model), numbers)))):08x}"
     return Checkpoint(place.folder / name, place.every, ranks)

@@ -11,6 +11,7 @@ import atexit
 import multiprocessing
 import os
 import threading
+import zlib
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -118,6 +119,8 @@ def device_of_messages() -> torch.device:
 
 
 def digest(*columns: Array) -> float:
-    """Hash columns to a number, to compare them between processes."""
-    parts = [column.astype(np.float64) @ np.cos(np.arange(len(column))) for column in columns]
-    return float(sum(parts))
+    """Hash columns to a number that a float holds exactly, to compare them between processes."""
+    code = 0
+    for column in columns:
+        code = zlib.crc32(np.ascontiguousarray(column).reshape(-1).view(np.uint8).data, code)
+    return float(code)
