@@ -27,7 +27,7 @@ from crowdwise.aggregate.shared_errors import (
 )
 from crowdwise.annotations.names import locate
 from crowdwise.datasets import Crowd
-from crowdwise.evaluate.doubt import only_busy
+from crowdwise.evaluate.label_uncertainty import only_busy
 from crowdwise.inference import MemoryEngine, fingerprint
 
 COLUMNS = ("shown", "part that shows", "believed", "by truths")

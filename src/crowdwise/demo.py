@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import pandas as pd
 
@@ -18,7 +18,13 @@ from crowdwise.io.atomic import replace_files
 from crowdwise.report import write_report
 from crowdwise.simulate import classroom
 from crowdwise.simulate.files import make_folder
+from crowdwise.typing import FeaturesLike, Floats
 
+if TYPE_CHECKING:
+    from crowdwise.base import Learner
+
+
+Row: TypeAlias = dict[str, object]
 AGGREGATORS = ("MajorityVote", "IBCC", "DawidSkene", aggregate.DEFAULT.__name__)
 SCORES = {
     "accuracy": "accuracy",
@@ -91,7 +97,7 @@ def refuse_foreign_files(folder: Path) -> None:
         )
 
 
-def infer_labels(train: Crowd, say: Say) -> Iterator[dict[str, Any]]:
+def infer_labels(train: Crowd, say: Say) -> Iterator[Row]:
     """Infer labels of annotated clips, from the annotations alone."""
     for name in AGGREGATORS:
         say(f"Inferring labels: {name}")
@@ -100,9 +106,7 @@ def infer_labels(train: Crowd, say: Say) -> Iterator[dict[str, Any]]:
         yield score_row("annotated clips", name, model.probas_, train.truth, start)
 
 
-def train_classifiers(
-    train: Crowd, test: Crowd, random_state: int, say: Say
-) -> Iterator[dict[str, Any]]:
+def train_classifiers(train: Crowd, test: Crowd, random_state: int, say: Say) -> Iterator[Row]:
     """Label clips that nobody annotated, by classifiers trained on the others."""
     from crowdwise.learn import AutoClassifier, TwoStage
 
@@ -120,7 +124,7 @@ def train_classifiers(
 
 def learn_embedding(
     lessons: Crowd, train: Crowd, test: Crowd, random_state: int, say: Say
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[Floats, Row]:
     """Learn an embedding of all clips, and score a logistic regression on it."""
     from crowdwise.embed import RLL, Bayesian
     from crowdwise.learn import Training, TwoStage
@@ -142,18 +146,18 @@ def learn_embedding(
     return space.transform(lessons.X), row
 
 
-def predict_frame(learner: Any, test: Crowd, X: Any) -> pd.DataFrame:
+def predict_frame(learner: Learner, test: Crowd, X: FeaturesLike) -> pd.DataFrame:
     """Return probabilities of the classes by task."""
     return pd.DataFrame(learner.predict_proba(X), index=test.X_tasks, columns=learner.classes_)
 
 
 def score_row(
-    what: str, name: str, predicted: pd.DataFrame, truth: Any, start: float
-) -> dict[str, Any]:
+    what: str, name: str, predicted: pd.DataFrame, truth: pd.Series | None, start: float
+) -> Row:
     """Return a row of the table of scores."""
     seconds = time.perf_counter() - start
     table = score(predicted, truth, n_resamples=0)
-    row: dict[str, Any] = {"labels of": what, "method": name}
+    row: Row = {"labels of": what, "method": name}
     row |= {column: table.loc[key, "value"] for key, column in SCORES.items()}
     low, high = table.loc["accuracy", ["low", "high"]]
     return {**row, "accuracy_low": low, "accuracy_high": high, "seconds": seconds}

@@ -57,7 +57,7 @@ def test_equals_the_plain_loops_with_weights_gold_and_a_beta_prior(weighted_vote
     same(model, slow_fit(weighted_voters, 3, 0.8, 3.0, 0.5, gold))
 
 
-def test_takes_twenty_steps_unless_told_to_stop(voters):
+def test_takes_twenty_steps_unless_a_tolerance_ends_them(voters):
     assert ZenCrowd().fit(voters.annotations).n_iter_ == 20
     assert ZenCrowd(tol=1e-3, max_iter=100).fit(voters.annotations).n_iter_ < 20
 

@@ -96,7 +96,7 @@ def test_lists_are_no_names():
         as_names("ab")
 
 
-def test_spaces_around_names_are_told():
+def test_spaces_around_names_are_noted():
     names = np.array([" a ", "a", "b", "c ", 7, "c"], dtype=object)
     note = "4 workers differ only by surrounding spaces, such as ' a ' and 'a'"
     assert note_spaces(names, "workers") == (note,)

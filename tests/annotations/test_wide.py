@@ -36,7 +36,7 @@ def test_gaps_of_every_kind(matrix):
     assert rows(Annotations.from_matrix(matrix)) == ROWS
 
 
-def test_missing_can_be_said():
+def test_missing_values_can_be_named():
     grid = [[1, -1], [0, -1]]
     assert rows(Annotations.from_matrix(grid, missing=0)) == [(0, 0, 1), (0, 1, -1), (1, 1, -1)]
     assert rows(Annotations.from_matrix(grid, missing=[0, -1])) == [(0, 0, 1)]

@@ -15,7 +15,7 @@ from crowdwise.aggregate import IBCC, DawidSkene, HardDawidSkene, MajorityVote, 
 from crowdwise.base import LiveUpdates
 from crowdwise.errors import FormatError, ParameterError
 from crowdwise.inference import expected_log
-from crowdwise.inference.growing import Growing, number_repeats
+from crowdwise.inference.growing_arrays import Growing, number_repeats
 from crowdwise.simulate import confused_crowd
 
 METHODS = [

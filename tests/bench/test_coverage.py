@@ -45,7 +45,7 @@ def test_judges_who_err_together_are_found():
 
 
 @pytest.mark.parametrize("settings", [{}, {"traps": 0.2}, {"clique": 0.5}, {"spammers": 0.5}])
-def test_simulated_workers_are_as_accurate_as_they_are_said_to_be(settings):
+def test_simulated_workers_are_as_accurate_as_they_should_be(settings):
     crowd = simulate(0, n_workers=10, per_task=10, n_classes=3, **settings)
     votes = crowd.annotations
     right = (votes.label == crowd.truth[votes.task]).reshape(-1, 10).mean()

@@ -37,7 +37,7 @@ def test_accuracy_is_that_of_the_tables_it_explains(crowd):
     assert found["accuracy"] == pytest.approx(over_folds(probe, crowd, 0)["accuracy"])
 
 
-def test_what_is_said_of_training_tasks(crowd):
+def test_predictions_for_training_tasks(crowd):
     found = measure_case(Case(Probe(**FIXED)), crowd, 0)
     truth, fitted, right, sizes = crowd.truth.to_numpy(), [], [], []
     for fold in sorted(set(crowd.split)):

@@ -156,7 +156,7 @@ def test_runs_with_other_settings_are_left_out(tmp_path, monkeypatch):
     assert lines(results).loc[("easy", "sure", "accuracy"), "mean"] == 0.8
 
 
-def test_what_cannot_run_is_said_and_tried_again(tmp_path):
+def test_what_cannot_run_is_reported_and_tried_again(tmp_path):
     results = run(tmp_path, columns=["hard", "gone"])
     assert results.skipped() == {
         "broken on hard": "one class is not enough.",

@@ -131,7 +131,7 @@ def test_a_method_that_cannot_is_a_note(files, capsys):
     assert "KOS works with two classes" in capsys.readouterr().out
 
 
-def test_every_step_is_told_on_request(files, capsys):
+def test_every_step_is_reported_on_request(files, capsys):
     words = ["compare", files.votes, "--methods", "MajorityVote,Wawa"]
     run(*words)
     assert "fitting" not in capsys.readouterr().err

@@ -76,7 +76,7 @@ class TestFit:
         run(*words, "--feature-id", "clip", "--feature-columns", "a,b")
         assert crowdwise.load(target).feature_shape_ == (2,)
 
-    def test_every_step_is_told_on_request(self, files, capsys):
+    def test_every_step_is_reported_on_request(self, files, capsys):
         words = ["fit", files.votes, "--features", files.features, "-o", files.folder / "m"]
         run(*words, *BRIEF, "epochs=20")
         assert "epoch" not in capsys.readouterr().err

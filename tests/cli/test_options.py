@@ -50,7 +50,7 @@ def test_columns_are_named(read):
     assert annotations.time.tolist() == [3, 1, 2]
 
 
-def test_repeats_are_told_and_resolved(read, capsys):
+def test_repeats_are_reported_and_resolved(read, capsys):
     assert read(*NAMED).n_repeats == 1
     assert "1 repeated annotation (same worker, same task)" in capsys.readouterr().err
     assert read(*NAMED, "--repeats", "first").n_repeats == 0
@@ -78,7 +78,7 @@ def test_the_format_and_rejected_rows(read):
     assert annotations.n_annotations == 2
 
 
-def test_notes_are_told(read, capsys):
+def test_notes_are_printed(read, capsys):
     read(*NAMED)
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("Annotations: 3 annotations of 2 tasks")

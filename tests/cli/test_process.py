@@ -54,7 +54,7 @@ def test_a_reader_that_leaves_early_is_no_error(votes):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /dev/full")
-def test_a_full_disk_is_said():
+def test_a_full_disk_is_reported():
     # So little is printed that only flushing it can fail.
     with Path("/dev/full").open("wb") as full:
         words = [*COMMAND, "methods", "MajorityVote"]

@@ -94,7 +94,9 @@ def test_a_dash_is_the_screen(files, capsys, monkeypatch):
         (["-o", "no/such/folder/report.html"], 1, "cannot be written"),
     ],
 )
-def test_mistakes_are_told_and_nothing_is_written(files, capsys, monkeypatch, flags, status, words):
+def test_mistakes_are_reported_and_nothing_is_written(
+    files, capsys, monkeypatch, flags, status, words
+):
     monkeypatch.chdir(files)
     assert main(["report", "votes.csv", *flags]) == status
     err = capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_a_summary_for_machines(capsys, tmp_path):
     assert facts["seed"] == 2
 
 
-def test_warnings_are_said(capsys, tmp_path):
+def test_warnings_are_reported(capsys, tmp_path):
     assert (
         "results on it say nothing about the real one" in said(capsys, "class", "-o", tmp_path)[2]
     )

@@ -65,7 +65,7 @@ def test_the_same_as_recorded(library):
             assert row["alike"] == 1, row
 
 
-def test_what_is_mended_differs_only_by_the_mending():
+def test_what_is_corrected_differs_only_by_the_correction():
     """The calibration of cleanlab as it is moves labels; mended, it is ours to the last digit."""
     found = {row["result"]: row for row in rows("cleanlab")}
     assert found["calibrated.label_quality"]["largest"] > 0.1

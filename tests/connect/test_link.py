@@ -63,7 +63,7 @@ def ok(body=b'{"fine": true}'):
     return 200, {}, body
 
 
-def test_asks_again_while_the_server_is_busy_or_silent(server, link):
+def test_asks_again_while_the_server_is_busy_or_does_not_answer(server, link):
     server.answers += [(503, {}, b""), (429, {"Retry-After": "7"}, b""), (0, {}, b""), ok()]
     assert link.ask("GET", "/x") == {"fine": True}
     assert len(server.asked) == 4
@@ -142,7 +142,7 @@ def test_an_access_token_that_ran_out_is_renewed(server):
     assert sent == [None, "Bearer old", None, "Bearer new"]
 
 
-def test_a_token_that_is_not_valid_is_said_once(server):
+def test_a_token_that_is_not_valid_is_reported_once(server):
     server.answers += [(401, {}, b'{"detail": "Token is invalid"}')]
     with pytest.raises(ConnectError, match=r"(?s)Token is invalid.*still valid"):
         LabelStudio(server.url, "a.b.c", 1).show_project()

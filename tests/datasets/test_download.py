@@ -137,7 +137,7 @@ def test_a_server_that_never_finishes_is_given_up(shelf, cache):
 
 
 @pytest.mark.parametrize("fault", ["unresponsive", "stalls"])
-def test_a_silent_server_is_not_waited_for(shelf, cache, monkeypatch, fault):
+def test_a_server_that_does_not_answer_is_not_waited_for(shelf, cache, monkeypatch, fault):
     monkeypatch.setattr(download, "TIMEOUT", 0.2)
     monkeypatch.setattr(download, "ATTEMPTS", 2)
     started = time.monotonic()

@@ -76,7 +76,7 @@ def test_a_set_without_a_stated_license_says_so():
         ("mnist49", "not Gisette"),
     ],
 )
-def test_known_traps_are_told(name, trap):
+def test_known_traps_are_named(name, trap):
     assert any(trap in warning for warning in info(name).warnings)
 
 

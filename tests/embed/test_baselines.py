@@ -27,7 +27,7 @@ BASELINES = [name for name in embed.EMBEDDERS if name not in ("RLL", "NeuCrowd")
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_three_classes_are_told_apart(crowd3, name):
+def test_three_classes_are_separated(crowd3, name):
     size = 4 if name == "RelationNet" else 64  # episodes are large
     training = Training(learning_rate=1e-2, batch_size=size, epochs=8, device="cpu")
     model = getattr(embed, name)(training=training, random_state=0)

@@ -67,7 +67,7 @@ def test_few_numbers_repeat():
 
 @pytest.mark.parametrize("anchor", [None, 1], ids=["all", "one"])
 @pytest.mark.parametrize("repeats", [False, True])
-def test_tuples_equal_to_lists_with_the_same_luck(pool, anchor, repeats):
+def test_tuples_equal_to_lists_in_the_same_draws(pool, anchor, repeats):
     found = TupleSampler(3, anchor, repeats=repeats).draw(pool, 40, seeded())
     generator = seeded()
     chances = [5.0, 3.0, 2.0, 0.0] if anchor is None else [0.0, 3.0, 0.0, 0.0]

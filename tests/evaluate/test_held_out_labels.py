@@ -9,7 +9,8 @@ from crowdwise.annotations import Annotations
 from crowdwise.evaluate.held_out_labels import (
     choose_held_out,
     compare_with_best,
-    held_out_evidence,
+    fit_to_rest,
+    score_held_out,
 )
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
@@ -42,7 +43,7 @@ def test_held_out_evidence_in_loops(crowd):
             row = counts[worker, truth] + crowd_habit[truth]
             chance += posterior[task, truth] * row[label] / row.sum()
         expected.append(np.log(chance))
-    found = held_out_evidence(FULL, votes, None, asked)
+    found = score_held_out(fit_to_rest(FULL, votes, None, asked), votes, asked)
     assert found == pytest.approx(np.array(expected))
 
 

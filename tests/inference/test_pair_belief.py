@@ -96,7 +96,7 @@ def test_threads_of_blas_change_no_bit(method):
 @pytest.mark.parametrize("expected", [False, True])
 def test_tables_of_other_pairs_and_of_a_worker_nobody_knows(belief, whole, expected):
     stranger = np.random.default_rng(1).gamma(1.0, size=(4, 4))
-    known = belief.with_stranger(stranger)
+    known = belief.with_unknown(stranger)
     every = Pairs.all_of(N_WORKERS + 1, N_CLASSES)
     counts = np.concatenate([whole, stranger[None]])
     log = expected_log(counts) if expected else np.log(normalize(counts))

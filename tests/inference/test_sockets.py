@@ -15,7 +15,7 @@ from crowdwise.inference import MemoryEngine
 from crowdwise.inference.engines import sockets
 from crowdwise.inference.engines.blocks import Run, add_up
 from crowdwise.inference.engines.group import ALONE
-from crowdwise.inference.engines.ranks import Crowd, RankEngine
+from crowdwise.inference.engines.ranks import CrowdNames, RankEngine
 from crowdwise.inference.engines.record import Record, Recorder
 from crowdwise.inference.engines.sockets import GroupError, SocketGroup, find_neighbors
 
@@ -75,7 +75,7 @@ def test_who_does_not_know_the_secret_is_turned_away(monkeypatch):
     assert "one" not in str(caught.value).split()
 
 
-def test_strangers_do_not_keep_ranks_from_meeting():
+def test_other_connections_do_not_keep_ranks_from_meeting():
     def tell_strangers(place):
         for message in (b"", b"GET / HTTP/1.0\r\n\r\n", (1 << 40).to_bytes(8, "little")):
             with socket.create_connection(place) as stranger:
@@ -116,7 +116,7 @@ def test_a_rank_that_leaves_is_an_error_for_the_rest():
 def rank_engine(voters):
     votes = voters.annotations
     whole, edges = votes.pair_cells, np.linspace(0, votes.n_tasks, 6).astype(int)
-    crowd = Crowd(votes.workers, votes.classes, votes.pairs)
+    crowd = CrowdNames(votes.workers, votes.classes, votes.pairs)
     cells = [
         Cells(whole.indptr[a : b + 1], whole.code, whole.value) for a, b in pairwise(edges.tolist())
     ]

@@ -30,7 +30,7 @@ def test_warns_when_it_runs_out():
         run([-4.0, -2.0, -1.0], max_iter=3)
 
 
-def test_no_tolerance_takes_every_step_silently():
+def test_no_tolerance_takes_every_step_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(run([1.0, 1.0, 1.0, 1.0], max_iter=4, tol=0.0)) == 4

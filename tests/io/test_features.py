@@ -78,7 +78,7 @@ class TestTables:
         assert any("'label', 'truth'" in note for note in table.notes)
         assert read_features(path, tasks=TASKS, columns="label").values.tolist() == [[1], [0], [1]]
 
-    def test_spare_rows_are_said(self, tmp_path):
+    def test_spare_rows_are_reported(self, tmp_path):
         table = read_features(write(FRAME, tmp_path / "X.csv"), tasks=TASKS[:2])
         values, notes = table.take_tasks(TASKS[:2])
         assert values.tolist() == SORTED[:2]

@@ -260,7 +260,7 @@ def test_labels_are_judged_by_workers_counted_elsewhere(folds):
     assert_allclose(found[task], np.exp(log - log.max()))
 
 
-def test_no_label_of_a_fold_touches_what_is_said_about_it(iris, folds, monkeypatch):
+def test_no_label_of_a_fold_touches_what_is_learned_about_it(iris, folds, monkeypatch):
     X, _, votes = iris
     # Which of five penalties serves best is told by all tasks.
     monkeypatch.setattr(plain_regressions, "find_strongest", lambda _: 1)

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from crowdwise.errors import ParameterError
 from crowdwise.learn import ClusteredPersonalClassifier
-from crowdwise.learn.clustered_personal_classifier import Pairs, balance_step, shrink
+from crowdwise.learn.clustered_personal_classifier import ClassifierPairs, balance_step, shrink
 from crowdwise.simulate import label_by_crowd
 
 SETTINGS = {"fusion": 6.0, "ridge": 0.5, "scale": False}
@@ -94,7 +94,7 @@ def test_the_step_changes_only_the_way(crowd, step):
 
 
 def test_pairs_are_sums_and_differences():
-    pairs, weights = Pairs.of(4), np.random.default_rng(0).normal(size=(4, 2, 3))
+    pairs, weights = ClassifierPairs.of(4), np.random.default_rng(0).normal(size=(4, 2, 3))
     order = [(a, b) for a in range(4) for b in range(a + 1, 4)]
     expected = [weights[a] - weights[b] for a, b in order]
     assert_allclose(pairs.differences(weights), expected)

@@ -101,7 +101,7 @@ def test_describes_what_is_common(crowd):
     assert_allclose(fixed.common_share_, 0.25)
 
 
-def test_a_silent_workers_share_is_everybodys(crowd):
+def test_a_worker_without_labels_has_the_mean_share(crowd):
     votes = crowd.votes.filter(crowd.votes.worker != 3)
     model = CoNAL(training=SHORT, random_state=0).fit(crowd.X, votes)
     others = np.delete(model.common_share_, 3)

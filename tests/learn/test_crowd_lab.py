@@ -244,7 +244,7 @@ def test_a_worker_who_shares_no_task_is_judged_by_the_posterior():
     assert model.worker_weight_[4] > 1e-6  # the average agreement
 
 
-def test_a_silent_worker_is_of_average_quality():
+def test_a_worker_without_labels_is_of_average_quality():
     silent = np.hstack([LABELS, np.full((len(LABELS), 1), NO)])
     model = CrowdLab().fit(None, silent, pred_probs=PROBA)
     without = CrowdLab().fit(None, LABELS, pred_probs=PROBA)

@@ -175,14 +175,14 @@ def test_no_step_of_a_fit_in_batches_takes_all_rows(method, kind, crowd, monkeyp
     assert max(sizes) == 1  # twelve workers with a matrix each are more than enough
 
 
-def test_difficulty_is_told_in_pieces(crowd, monkeypatch):
+def test_difficulty_is_computed_in_pieces(crowd, monkeypatch):
     model = quick(LIA())
     whole = model.fit(crowd.X, crowd.votes).difficulty_
     monkeypatch.setattr(_features, "CELLS_AT_ONCE", 320)
     assert_allclose(model.fit(crowd.X, crowd.votes).difficulty_, whole, atol=1e-5)
 
 
-def test_a_posterior_that_rests_on_all_tasks_is_told_at_once(crowd, monkeypatch):
+def test_a_posterior_that_rests_on_all_tasks_is_computed_at_once(crowd, monkeypatch):
     model = quick(MBEM())
     whole = model.fit(crowd.X, crowd.votes).posterior_
     monkeypatch.setattr(_features, "CELLS_AT_ONCE", 320)

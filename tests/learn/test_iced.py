@@ -35,11 +35,11 @@ from crowdwise.learn.iced import (
     order_by_labels,
 )
 from crowdwise.learn.iced_parts import (
-    Crowd,
     EmbeddingNet,
     MixedRows,
     Reconstruction,
-    choose,
+    SplitCrowd,
+    break_ties,
     cut,
     mirror,
     unscale,
@@ -222,7 +222,7 @@ def test_the_best_round_is_kept(rare):
     net = CrowdNet(nn.Identity(), MLP().build(8, 2), CountedConfusionNet(7, 2))
     learner = EmbeddingNet(net, Features(x), training, np.random.RandomState(0))
     held = votes.filter(out)
-    run = model._run(learner, Crowd(votes.filter(~out), held, None), patience=6)
+    run = model._run(learner, SplitCrowd(votes.filter(~out), held, None), patience=6)
     assert run.best.value <= min(run.held_out[15:])
     assert learner.label_loss(held, run.best.confusion) == pytest.approx(run.best.value)
     assert run.held_out[-1] > run.best.value
@@ -402,7 +402,7 @@ def test_one_label_for_each_task_with_a_truth():
 
 def test_ties_are_drawn():
     posterior = np.array([[0.4, 0.2, 0.4], [0.1, 0.9, 0.0]])
-    found = np.array([choose(posterior, np.random.RandomState(seed)) for seed in range(200)])
+    found = np.array([break_ties(posterior, np.random.RandomState(seed)) for seed in range(200)])
     assert set(found[:, 0]) == {0, 2}
     assert np.mean(found[:, 0] == 0) == pytest.approx(0.5, abs=0.15)
     assert set(found[:, 1]) == {1}

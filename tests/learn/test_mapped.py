@@ -89,7 +89,7 @@ def test_a_parquet_file_goes_by_names(crowd, tmp_path):
         map_features(tmp_path / "X.parquet", columns=["z"])
 
 
-def test_what_is_wrong_with_features_on_disk_is_said(crowd, tmp_path):
+def test_what_is_wrong_with_features_on_disk_is_reported(crowd, tmp_path):
     X, votes = crowd
     np.save(tmp_path / "X.npy", np.where(np.arange(len(X))[:, None] == 7, np.nan, X))
     with pytest.raises(AnnotationError, match=r"(?s)missing or infinite.*row 7"):

@@ -32,7 +32,7 @@ def test_classes_keep_their_names(crowd):
     assert model.score(crowd.new_X, np.array(["x", "y", "z"])[crowd.new_truth]) > 0.85
 
 
-def test_rows_are_told_by_their_place(crowd):
+def test_rows_are_found_by_their_place(crowd):
     # An index that looks like other rows' numbers must not move them.
     frame = pd.DataFrame(crowd.X, index=np.random.default_rng(0).permutation(400))
     settings = {"training": Training(epochs=50), "random_state": 0}

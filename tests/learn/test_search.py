@@ -24,7 +24,7 @@ from crowdwise.learn import (
     WorkerConfusion,
 )
 from crowdwise.learn.search import PENALTIES, choose, deal, penalties_for
-from crowdwise.learn.starts import LabelsAlone
+from crowdwise.learn.starting_points import LabelsAlone
 from crowdwise.learn.voted_regression import RIDGES, VotedRegression
 from crowdwise.nets.batches import as_data
 from crowdwise.nets.features import as_features

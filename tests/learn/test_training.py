@@ -160,7 +160,7 @@ def test_interruption_returns_the_best_so_far(crowd, monkeypatch):
     assert model.predict_proba(crowd[0]).shape == (200, 3)
 
 
-def test_divergence_is_said(crowd):
+def test_divergence_is_reported(crowd):
     with pytest.raises(TrainingError, match="lower the learning rate"):
         fit(crowd, optimizer="sgd", learning_rate=float("inf"))
 
@@ -202,14 +202,14 @@ def test_worker_dropout_learns_the_unknown_worker(crowd):
     assert not np.allclose(model.net_.noise.raw.weight[-1].detach(), raw[-1].detach(), atol=0.01)
 
 
-def test_nothing_is_said_unless_asked(crowd, capsys):
+def test_nothing_is_printed_unless_asked(crowd, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(crowd)
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_was_asked_for_is_said_once(crowd, capsys, caplog):
+def test_what_was_asked_for_is_reported_once(crowd, capsys, caplog):
     fit(crowd, verbose=True, epochs=20)
     assert capsys.readouterr().err.count("epoch 20: loss") == 1
     handler = logging.StreamHandler(told := io.StringIO())

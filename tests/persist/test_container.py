@@ -97,7 +97,7 @@ def test_a_foreign_file_is_one_clear_error(data, tmp_path):
         crowdwise.load(path)
 
 
-def test_tensors_of_others_are_told_apart_from_damage(tmp_path):
+def test_tensors_of_others_are_distinguished_from_damage(tmp_path):
     for metadata in (None, {"format": "pt", "format_version": "1"}):
         (tmp_path / "x").write_bytes(safetensors.numpy.save({"a": np.ones(3)}, metadata))
         with pytest.raises(FormatError, match="they are not marked as a crowdwise model"):

@@ -62,7 +62,7 @@ def test_who_labeled_little_follows_the_others():
     assert easy > hard + 0.1
 
 
-def test_strangers_are_the_mean_of_the_workers(specialists):
+def test_unknown_workers_are_the_mean_of_the_workers(specialists):
     found = accuracy(FeatureSkills(X), specialists, [0, 1, 2], [*range(8), -1])
     assert (found[:, 8] > found[:, :8].min(axis=1)).all()
     assert (found[:, 8] < found[:, :8].max(axis=1)).all()

@@ -169,7 +169,7 @@ def test_large_plans_compare_some_of_the_pairs(crowd, monkeypatch):
     assert plan["worker"].value_counts().max() <= 4
 
 
-def test_strangers_count_as_the_crowd(crowd):
+def test_unknown_workers_count_as_the_crowd(crowd):
     plan = Planner(IBCC(), target=1.0).next(crowd.annotations, 5, available=["new"])
     assert plan["worker"].tolist() == ["new"] * 5
 
@@ -250,7 +250,7 @@ def test_more_labels_are_forecast_to_help(crowd):
     assert_allclose(planner.forecast(300), future)
 
 
-def test_what_is_missing_is_said(crowd):
+def test_what_is_missing_is_reported(crowd):
     with pytest.raises(ParameterError, match="has not seen any labels"):
         Planner().done()
     with pytest.raises(ParameterError, match="no cost for the worker 3"):

@@ -49,6 +49,6 @@ def test_certain_and_right_is_the_corner(crowd):
     assert_allclose(ax.containers[1][0].get_xydata(), [[1, 1]])
 
 
-def test_it_draws_where_it_is_told(model, crowd):
+def test_it_draws_on_the_given_axes(model, crowd):
     ax = Figure().add_subplot()
     assert plot_calibration(model, crowd[1], ax=ax) is ax

@@ -82,7 +82,7 @@ def test_other_workers_annotations_are_passed_over(model, crowd):
     assert_allclose(drawn(axes[1, 0]), slow_counts(votes, truth, "di"))
 
 
-def test_it_draws_where_it_is_told(model):
+def test_it_draws_on_the_given_axes(model):
     figure = Figure()
     axes = figure.subplots(1, 2)
     assert_array_equal(plot_confusions(model, workers=["ann", "di"], axes=axes)[0], axes)

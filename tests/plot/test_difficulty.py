@@ -97,7 +97,7 @@ def test_where_all_agree_nothing_is_correlated():
     assert pair[1].get_title() == "rank correlation not defined"
 
 
-def test_it_draws_where_it_is_told(thin):
+def test_it_draws_on_the_given_axes(thin):
     axes = Figure().subplots(1, 2)
     assert (plot_difficulty(thin, axes=axes) == axes).all()
     with pytest.raises(ParameterError, match="2 axes for 1 x 1"):

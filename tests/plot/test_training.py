@@ -50,7 +50,7 @@ def test_an_objective_will_do(model):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "objective")
 
 
-def test_it_draws_where_it_is_told():
+def test_it_draws_on_the_given_axes():
     ax = Figure().add_subplot()
     assert plot_training(History(LOSS, [], 0), ax=ax) is ax
 

@@ -86,7 +86,7 @@ def test_the_sign_is_settled(model):
     assert_allclose(flipped, -place, atol=1e-9)
 
 
-def test_it_draws_where_it_is_told(model):
+def test_it_draws_on_the_given_axes(model):
     ax = Figure().add_subplot()
     assert plot_worker_map(model, ax=ax) is ax
 

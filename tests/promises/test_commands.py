@@ -51,7 +51,7 @@ def ratings(tmp_path):
     ],
     ids=lambda words: words[0],
 )
-def test_promise_07_the_order_of_a_scale_is_said(words, ratings, capsys):
+def test_promise_07_the_order_of_a_scale_is_reported(words, ratings, capsys):
     command, *flags = words
     assert main([command, str(ratings), *flags]) == 0
     shown = "".join(capsys.readouterr())
@@ -62,7 +62,7 @@ def test_promise_07_the_order_of_a_scale_is_said(words, ratings, capsys):
     assert "Order taken: poor < fair < good." in "".join(capsys.readouterr())
 
 
-def test_promise_07_the_order_of_a_scale_is_said_in_python(ratings, caplog):
+def test_promise_07_the_order_of_a_scale_is_reported_in_python(ratings, caplog):
     frame = pd.read_csv(ratings)
     OrdinalMinimaxEntropy().fit(frame)
     assert caplog.record_tuples == [

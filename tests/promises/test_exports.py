@@ -281,7 +281,7 @@ def test_promise_09_a_null_character_ends_no_name():
     assert cw.Annotations.from_dict({1: {"ann": "a\0", "bob": "a"}}).n_classes == 2
 
 
-def test_promise_09_true_one_and_text_cannot_be_told_apart():
+def test_promise_09_true_one_and_text_cannot_be_distinguished():
     with pytest.raises(cw.errors.AnnotationError, match="occur together"):
         read(long(True, 1, "true"))
 

@@ -82,14 +82,14 @@ def test_promise_16_a_weight_that_single_precision_lacks_is_refused(weight):
         (["1e5", "10e4", "100000"], ""),  # parts of hashes
     ],
 )
-def test_promise_09_tasks_that_look_alike_are_said(names, said):
+def test_promise_09_tasks_that_look_alike_are_reported(names, said):
     frame = pd.DataFrame({"task": names, "worker": list("uvw"), "label": list("xyx")})
     alike = [note for note in as_annotations(frame).notes if "tasks differ only" in note]
     assert len(alike) == bool(said)
     assert said in "".join(alike)
 
 
-def test_promise_09_labels_that_read_like_several_others_are_said():
+def test_promise_09_labels_that_read_like_several_others_are_reported():
     frame = pd.DataFrame({"task": [1, 1, 2, 2], "worker": list("abab")})
     notes = as_annotations(frame.assign(label=["x;y", "x", "y", "x; y"])).notes
     assert "2 labels read like several others together, such as 'x; y'" in notes

@@ -31,7 +31,7 @@ def lines(*records):
     return "\n".join(map(json.dumps, records))
 
 
-def test_promise_09_names_that_look_alike_are_said(read):
+def test_promise_09_names_that_look_alike_are_reported(read):
     head = "task,worker,label\n"
     for one, other in (("Yes", "yes"), ("No ", "no"), ("caf\u00e9", "cafe\u0301"), ("1.0", "01")):
         votes = read(f"{head}1,a,{one}\n1,b,{other}\n2,a,maybe\n")
@@ -41,7 +41,7 @@ def test_promise_09_names_that_look_alike_are_said(read):
     assert "2 workers differ only in case or spelling, such as 1 and '1'" in votes.notes
 
 
-def test_promise_09_repeated_annotations_are_said(read):
+def test_promise_09_repeated_annotations_are_reported(read):
     votes = read("task,worker,label\n1,a,x\n1,a,y\n1,b,x\n2,a,x\n2,a,x\n")
     assert votes.n_annotations == 5
     assert "annotations of a task by a worker who had labeled it: 2" in votes.notes
@@ -61,7 +61,7 @@ def test_promise_09_a_label_that_reads_like_several_is_refused(read):
         read(rows, "d.jsonl")
 
 
-def test_promise_03_files_of_one_name_are_said(tmp_path):
+def test_promise_03_files_of_one_name_are_reported(tmp_path):
     for name in ("anna.jsonl", "anna.ndjson"):
         (tmp_path / name).write_text(lines({"id": 1, "text": "t", "label": ["x"]}))
     votes = crowdwise.read(tmp_path)

@@ -196,7 +196,7 @@ class TestClassesOfTruths:
 
     HINT = r"truths are of an unknown class(.|\n)*truths such as 3(.|\n)*subtract 1 from the truths"
 
-    def test_promise_09_unknown_classes_are_said_where_truths_are_compared(self, crowd):
+    def test_promise_09_unknown_classes_are_reported_where_truths_are_compared(self, crowd):
         votes, truth = crowd
         model = DawidSkene().fit(votes)
         for predicted in (model, model.labels_):
@@ -309,7 +309,7 @@ class TestMissingWords:
         assert read(text.replace("skip", "2")).classes.tolist() == [1, 2]
         assert read(text.replace("skip", "2")).gold_labels.to_dict() == {1: 1, 3: 2}
 
-    def test_promise_06_names_like_nothing_are_names_and_said(self, read):
+    def test_promise_06_names_like_nothing_are_names_and_reported(self, read):
         votes = read("task,worker,label\n1,None,x\nNA,None,y\nNA,a,x\n")
         assert votes.workers.tolist() == ["None", "a"]
         assert "workers with names like that of a missing value: 'None' 2" in votes.notes
@@ -330,7 +330,7 @@ class TestMissingWords:
         assert model.classes_.tolist() == ["x", "y"]
         assert Annotations.from_frame(frame, missing=None).n_classes == 3
 
-    def test_promise_06_a_class_that_reads_as_missing_is_said_when_written(self, tmp_path):
+    def test_promise_06_a_class_that_reads_as_missing_is_reported_when_written(self, tmp_path):
         votes = Annotations.from_dict({1: {"a": "None", "b": "x"}}, missing=None)
         for name in ("v.csv", "v.json", "v.parquet"):
             with pytest.warns(UserWarning, match="'None' are taken as missing when they are read"):
@@ -343,7 +343,7 @@ class TestWideTables:
 
     TEXT = "id,text,age,ann,bob,truth\n1,u,31,cat,dog,cat\n2,v,44,dog,dog,\n3,w,31,cat,cat,\n"
 
-    def test_promise_08_columns_are_said(self, tmp_path):
+    def test_promise_08_columns_are_reported(self, tmp_path):
         path = tmp_path / "wide.csv"
         path.write_text(self.TEXT)
         notes = crowdwise.read(path, "wide", worker="[ab]*b*").notes

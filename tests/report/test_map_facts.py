@@ -100,7 +100,7 @@ def test_two_workers_are_no_map():
     assert worker_map(data, np.eye(2), np.arange(2), np.ones(2)) is None
 
 
-def test_many_points_are_sampled_and_said_so(crowd, posterior, monkeypatch):
+def test_many_points_are_sampled_which_is_reported(crowd, posterior, monkeypatch):
     monkeypatch.setattr(module, "MOST_POINTS", 20)
     found = task_map(crowd[0], posterior)
     assert len(found.name) == len(set(found.name)) == 20

@@ -9,7 +9,7 @@ import pytest
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.annotations import Annotations
 from crowdwise.errors import ParameterError
-from crowdwise.evaluate.held_out_labels import choose_held_out, held_out_evidence
+from crowdwise.evaluate.held_out_labels import choose_held_out, fit_to_rest, score_held_out
 from crowdwise.report.facts import curve as curve_module
 from crowdwise.report.facts.classes import class_facts, mistakes_of
 from crowdwise.report.facts.curve import curve_facts, forecast, try_fewer_labels
@@ -61,7 +61,8 @@ class TestHeldOut:
         hidden = choose_held_out(data.nonempty(), HIDDEN, 0)
         typical = {}
         for name, model in models.items():
-            logs = held_out_evidence(model, data.nonempty(), None, hidden)
+            posterior = fit_to_rest(model, data.nonempty(), None, hidden)
+            logs = score_held_out(posterior, data.nonempty(), hidden)
             typical[name] = math.prod(math.exp(one) for one in logs) ** (1 / len(logs))
             assert found[name].probability.value == pytest.approx(typical[name])
             assert found[name].probability.low < typical[name] < found[name].probability.high

@@ -70,7 +70,7 @@ def test_a_task_without_labels_has_a_row():
     assert not len(found.contested)
 
 
-def test_too_many_tasks_are_cut_and_said_so(crowd, posterior, monkeypatch):
+def test_too_many_tasks_are_cut_which_is_reported(crowd, posterior, monkeypatch):
     monkeypatch.setattr(module, "MOST_TASKS", 30)
     found = task_facts(crowd[0], posterior, None)
     assert len(found.name) == 30

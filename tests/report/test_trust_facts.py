@@ -49,7 +49,7 @@ def test_without_truths_there_are_no_bins(crowd, posterior):
     ],
     ids=["severe", "mild", "none", "untested"],
 )
-def test_dependence_is_told_by_how_much_it_matters(p, worth, tone, says):
+def test_dependence_is_reported_by_how_much_it_matters(p, worth, tone, says):
     independence = Independence(p, 0.1, 5.0, worth, 100, "Not tested: why.")
 
     class FactsLike:

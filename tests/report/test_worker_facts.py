@@ -63,7 +63,7 @@ def test_confusions_stop_where_there_is_no_room(crowd, posterior, monkeypatch):
     assert len(found) == 2
 
 
-def test_too_many_workers_are_cut_and_said_so(crowd, posterior, monkeypatch):
+def test_too_many_workers_are_cut_which_is_reported(crowd, posterior, monkeypatch):
     monkeypatch.setattr(module, "MOST_WORKERS", 2)
     found = worker_facts(crowd[0], posterior, None)
     assert len(found.name) == 2

@@ -128,7 +128,7 @@ LEAD_ONLY = (
 
 
 @pytest.mark.usefixtures("people")
-def test_promise_service_without_a_token_nothing_is_told(connect):
+def test_promise_service_without_a_token_nothing_is_shown(connect):
     stranger = connect()
     for path in (*LEAD_ONLY, "project", "me", "tokens", "events", "image?task=t0"):
         assert stranger.get(f"/api/{path}").status_code == 401

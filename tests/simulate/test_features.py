@@ -18,7 +18,7 @@ def accuracy(model, X):
 
 
 @pytest.mark.parametrize("separation", [0.0, 1.0, 3.0])
-def test_the_best_linear_classifier_is_right_as_often_as_said(separation):
+def test_the_best_linear_classifier_is_right_as_often_as_computed(separation):
     X = class_features(TRUTH, 40, separation=separation, noise=0.01, random_state=0)
     best = 0.5 * (1 + math.erf(separation / 2 / math.sqrt(2)))
     assert accuracy(LogisticRegression(max_iter=500), X) == pytest.approx(best, abs=0.03)

@@ -36,10 +36,12 @@ def test_rows_become_blocks_whose_tasks_go_across_batches(monkeypatch):
     import pyarrow
 
     from crowdwise.annotations import Pairs
-    from crowdwise.inference.engines.ranks import Crowd
+    from crowdwise.inference.engines.ranks import CrowdNames
     from crowdwise.spark import rows
 
-    crowd = Crowd(np.array(["a", "b"], object), np.array(["x", "y"], object), Pairs.all_of(2, 2))
+    crowd = CrowdNames(
+        np.array(["a", "b"], object), np.array(["x", "y"], object), Pairs.all_of(2, 2)
+    )
     table = pyarrow.table(
         {
             "bucket": pyarrow.array([0, 0, 0, 2, 2], pyarrow.int32()),

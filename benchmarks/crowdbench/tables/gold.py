@@ -31,10 +31,10 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """A method that is told the truths, or not."""
+    """A method that is given the truths, or not."""
 
     model: BayesBag
-    told: bool
+    informed: bool
 
 
 def split_sets(n_gold: int, seed: int) -> dict[str, Split]:
@@ -56,7 +56,7 @@ def measure(plan: Plan, data: dict[str, Split], seed: int) -> dict[str, float]:
     """Mean scores over the sets, on the tasks whose truth is not given."""
     found = []
     for split in data.values():
-        gold = split.given if plan.told else None
+        gold = split.given if plan.informed else None
         model = plan.model.set_params(random_state=seed).fit(split.annotations, gold=gold)
         own = score(model, split.scored, n_resamples=2, n_bins=N_BINS, bins="width")["value"]
         losses = {name: float(own[key]) for key, name in LOSSES.items()}

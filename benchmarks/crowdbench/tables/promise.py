@@ -12,13 +12,13 @@ from crowdwise.datasets import Crowd
 from crowdwise.plan import Planner
 from crowdwise.simulate import replay
 
-TARGETS = {0.90: 100, 0.95: 150, 0.99: 500}  # and how many truths are told
-MOST_TASKS = 1_000  # of a set; at most half of its truths are told
+TARGETS = {0.90: 100, 0.95: 150, 0.99: 500}  # and how many truths are given
+MOST_TASKS = 1_000  # of a set; at most half of its truths are given
 BATCH = 1.0  # labels bought at a time, per task
 
 
 class Promised(BaseEstimator):
-    """A planner with a target, and how many truths it is told."""
+    """A planner with a target, and how many truths it is given."""
 
     def __init__(self, target: float = 0.95, n_gold: int = 0) -> None:
         self.target, self.n_gold = target, n_gold
@@ -58,10 +58,10 @@ TABLE = Table(
     source="Data sets as published; see the page on data sets.",
     about=(
         "A planner with its default settings buys labels until all tasks are done or no label "
-        "is left, one a task at a time. Truths of tasks drawn at random are told, of at most half "
-        "of the tasks; without truths nothing is promised. Kept: whether each time that something "
-        "was promised at least that share of the labels was right, of the tasks that were done "
-        "and whose truth was not told; 1 where nothing was promised. Done: share of these tasks "
+        "is left, one label per task at a time. Truths of tasks drawn at random are given, of at "
+        "most half of the tasks; without truths nothing is promised. Kept: whether each "
+        "time that something was promised at least that share of the labels was right, of the tasks that were done "
+        "and whose truth was not given; 1 where nothing was promised. Done: share of these tasks "
         "of which the promise could be made in the end. Labels: share of the labels that were "
         "bought; lower is better. At most 1,000 tasks of a set, drawn by the seed: 90% takes 44 "
         "truths, 95% 90 and 99% 459, and sets of less than 918 tasks cannot show 99%."

@@ -259,19 +259,19 @@ def join_notes(notes: Iterable[str]) -> tuple[str, ...]:
     return (*plain, *(Aside(what, n) for what, n in total.items()))
 
 
-def is_word(cell: Any, words: frozenset[str] = WORDS) -> bool:
+def is_word(cell: object, words: frozenset[str] = WORDS) -> bool:
     """Return whether a cell is one of these words, ignoring spaces around it."""
     return isinstance(cell, str) and cell.strip() in words
 
 
-def find_words(missing: Any, classes: Iterable[object] = ()) -> frozenset[str]:
+def find_words(missing: object, classes: Iterable[object] = ()) -> frozenset[str]:
     """Return words that mean "no label": those given, or the usual ones that are not classes."""
     if isinstance(missing, str) and missing == "auto":
         return WORDS - {name for name in classes if isinstance(name, str)}
     return frozenset(value.strip() for value in list_missing(missing) if isinstance(value, str))
 
 
-def list_missing(missing: Any) -> list[Any]:
+def list_missing(missing: object) -> list[Any]:
     """List the values that mean "no label"."""
     return list(missing) if isinstance(missing, list | tuple | set | frozenset) else [missing]
 

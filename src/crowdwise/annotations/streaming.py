@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,11 @@ from crowdwise.errors import (
     plural,
 )
 from crowdwise.typing import Array, Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.dataset import Dataset
+
 
 ROWS_AT_ONCE = 1 << 20
 ROWS_PER_PART = 1 << 22
@@ -60,20 +65,20 @@ def open_annotations(
     return StoredAnnotations.load(home)
 
 
-def _describe(source: Path) -> list[list[Any]]:
+def _describe(source: Path) -> list[list[object]]:
     """Return name, size and time of all source files, to detect changes."""
     files = sorted(source.rglob("*")) if source.is_dir() else [source] * source.exists()
     return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
 
-def _made_from(home: Path) -> Any:
+def _made_from(home: Path) -> object:
     try:
         return json.loads((home / SOURCES).read_text())
     except (OSError, ValueError):
         return None
 
 
-def _dataset(source: Path, columns: dict[str, str]) -> Any:
+def _dataset(source: Path, columns: dict[str, str]) -> Dataset:
     try:
         import pyarrow
         from pyarrow import csv, dataset
@@ -93,7 +98,7 @@ def _dataset(source: Path, columns: dict[str, str]) -> Any:
                 fix="convert it, for example with crowdwise convert",
             )
         )
-    form: Any = kind[files[0].suffix]
+    form: str | dataset.FileFormat = kind[files[0].suffix]
     if form == "csv":  # names stay text until all are known: 01 is not 1
         for file in files:
             refuse_open_quote(file)
@@ -107,14 +112,14 @@ def _dataset(source: Path, columns: dict[str, str]) -> Any:
         raise FileError(explain(f"{source} cannot be read.", first=str(error), fix=fix)) from error
 
 
-def _with_weights(dataset: Any, columns: dict[str, str]) -> dict[str, str]:
+def _with_weights(dataset: Dataset, columns: dict[str, str]) -> dict[str, str]:
     """Add a column named "weight" to the roles, if it exists and no other was given."""
     if "weight" in columns or "weight" not in dataset.schema.names:
         return columns
     return {**columns, "weight": "weight"}
 
 
-def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
+def _build(dataset: Dataset, columns: dict[str, str], folder: Path) -> None:
     found = dataset.schema.names
     for role, name in columns.items():
         if name not in found:
@@ -153,7 +158,7 @@ def _build(dataset: Any, columns: dict[str, str], folder: Path) -> None:
     writer.finish(worker_names, class_names, pairs, dealt.left_out)
 
 
-def _refuse_columns(dataset: Any, columns: dict[str, str]) -> None:
+def _refuse_columns(dataset: Dataset, columns: dict[str, str]) -> None:
     """Refuse columns that cannot be names or weights."""
     from pyarrow import types
 
@@ -172,7 +177,7 @@ def _refuse_columns(dataset: Any, columns: dict[str, str]) -> None:
             )
 
 
-def _estimate_rows(dataset: Any) -> int:
+def _estimate_rows(dataset: Dataset) -> int:
     """Return an upper bound on the rows; those of text files are estimated, to save time."""
     if dataset.format.default_extname != "csv":
         return int(dataset.count_rows())
@@ -187,12 +192,12 @@ class Dealt(NamedTuple):
 
 
 def _deal_out(
-    dataset: Any, columns: list[str], workers: Names, classes: Names, parts: list[Path]
+    dataset: Dataset, columns: list[str], workers: Names, classes: Names, parts: list[Path]
 ) -> Dealt:
     """Write each row to the part given by the hash of its task."""
     import pyarrow
 
-    writers: dict[int, Any] = {}
+    writers: dict[int, pa.RecordBatchStreamWriter] = {}
     tasks = TaskNames(text=dataset.format.default_extname == "csv")
     left_out, n_rows = 0, 0
     for batch in dataset.to_batches(columns=columns, batch_size=ROWS_AT_ONCE):
@@ -233,7 +238,7 @@ def _deal_out(
     return Dealt(left_out, tasks)
 
 
-def _find_headers(rows: Any, columns: list[str]) -> Array:
+def _find_headers(rows: pa.Table, columns: list[str]) -> Array:
     """Find rows that repeat the header, as when files were concatenated."""
     from pyarrow import compute as pc
 
@@ -245,7 +250,7 @@ def _find_headers(rows: Any, columns: list[str]) -> Array:
     return found
 
 
-def _refuse_nulls(rows: Any, columns: list[str], before: int) -> None:
+def _refuse_nulls(rows: pa.Table, columns: list[str], before: int) -> None:
     """Refuse labels without a task or a worker."""
     for role, name in zip(ROLES[:2], columns[:2], strict=True):
         n = rows.column(name).null_count
@@ -260,7 +265,7 @@ def _refuse_nulls(rows: Any, columns: list[str], before: int) -> None:
             )
 
 
-def _parse_weights(column: Any, before: int) -> Array:
+def _parse_weights(column: pa.Array, before: int) -> Array:
     """Convert weights as for annotations in memory."""
     weight = pd.to_numeric(column.to_numpy(zero_copy_only=False), errors="coerce")
     weight = np.asarray(weight, dtype=np.float64)

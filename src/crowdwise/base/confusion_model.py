@@ -87,7 +87,7 @@ class PairModel(Aggregator):
         model, known = super()._adapt(data, unknown_workers=unknown_workers), self.belief_
         if unknown_workers:
             average = known.mean_counts() if self._averages else known.mean_shares()
-            model.belief_ = known.with_stranger(average)
+            model.belief_ = known.with_unknown(average)
         return model
 
     def _memory(self, engine: Engine) -> int:

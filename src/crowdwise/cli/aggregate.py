@@ -9,7 +9,7 @@ crowdwise aggregate votes.parquet --engine spark --method DawidSkene -o labeled
 
 import time
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crowdwise.cli.options import (
     add_input_options,
@@ -21,9 +21,11 @@ from crowdwise.cli.options import (
 from crowdwise.cli.outcome import say
 from crowdwise.cli.tables import add_output_options, write_table
 from crowdwise.errors import ParameterError, explain, plural
+from crowdwise.typing import GoldLike
 
 if TYPE_CHECKING:
     from crowdwise import Annotations
+    from crowdwise.base import Aggregator
 
 
 IN_MEMORY_ONLY = (
@@ -58,7 +60,7 @@ def refuse_wide(annotations: "Annotations") -> None:
         )
 
 
-def run_on_disk(args: Namespace, model: Any) -> int:
+def run_on_disk(args: Namespace, model: "Aggregator") -> int:
     """Fit and write block by block, for a file too large for memory."""
     from crowdwise import Annotations
     from crowdwise.io.stream import stream_labels
@@ -98,7 +100,7 @@ def refuse_flags(args: Namespace, names: tuple[str, ...], why: str) -> None:
         raise ParameterError(explain(f"{why}, so {flags} cannot be used.", fix=fix))
 
 
-def run_on_spark(args: Namespace, model: Any) -> int:
+def run_on_spark(args: Namespace, model: "Aggregator") -> int:
     """Fit on Spark, and write the labels and workers there."""
     from crowdwise.spark.files import label_files
 
@@ -115,7 +117,7 @@ def run_on_spark(args: Namespace, model: Any) -> int:
     return 0
 
 
-def set_device(args: Namespace, model: Any) -> None:
+def set_device(args: Namespace, model: "Aggregator") -> None:
     """Make the method fit on a device, if it can."""
     if "device" not in model.get_params(deep=False) or args.engine == "spark":
         who = "Spark" if args.engine == "spark" else type(model).__name__
@@ -154,12 +156,14 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def say_trust(args: Namespace, model: Any, annotations: "Annotations", gold: Any) -> None:
+def say_trust(
+    args: Namespace, model: "Aggregator", annotations: "Annotations", gold: "GoldLike"
+) -> None:
     """Report the expected accuracy, and warn if workers err together."""
     import numpy as np
 
     from crowdwise.evaluate import check_independence
-    from crowdwise.evaluate.doubt import assess_labels
+    from crowdwise.evaluate.label_uncertainty import assess_labels
     from crowdwise.io import as_gold
 
     if not annotations.n_annotations or not isinstance(model.posterior_, np.ndarray):

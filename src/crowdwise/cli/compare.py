@@ -34,6 +34,8 @@ from crowdwise.errors import plural
 if TYPE_CHECKING:
     import pandas as pd
 
+    from crowdwise.annotations import Annotations
+    from crowdwise.base import Aggregator
     from crowdwise.evaluate import Comparison
 
 USUAL = (DEFAULT, "MajorityVote", "Wawa", "OneCoin", "DawidSkene", "IBCC", "GLAD", "MACE")
@@ -103,7 +105,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def choose_methods(args: Namespace) -> dict[str, Any]:
+def choose_methods(args: Namespace) -> dict[str, "Aggregator"]:
     """Make the methods that the flags ask for, by name."""
     usual = USUAL if args.features is None else (*USUAL, *WITH_FEATURES)
     asked = usual if args.methods is None else args.methods.split(",")
@@ -115,7 +117,7 @@ def choose_methods(args: Namespace) -> dict[str, Any]:
     return methods
 
 
-def find_truth(args: Namespace, annotations: Any) -> Any:
+def find_truth(args: Namespace, annotations: "Annotations") -> Any:
     """Find truths to score with: in their own file, or among the annotations."""
     from crowdwise.io.gold import add_gold_file
 

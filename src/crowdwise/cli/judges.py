@@ -12,7 +12,7 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crowdwise.cli.numbers import finite, seed
 from crowdwise.cli.options import add_input_options, read_input
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdwise.annotations import Annotations
-    from crowdwise.evaluate import PanelAssessment
+    from crowdwise.evaluate import Estimate, PanelAssessment
 
 MOST_ROWS = 12  # on a terminal
 NO_GOLD = "cannot be known without gold"
@@ -124,7 +124,7 @@ def take_scores(args: Namespace, annotations: "Annotations") -> "Annotations":
     return scored
 
 
-def find_label(annotations: "Annotations", text: str | None) -> Any:
+def find_label(annotations: "Annotations", text: str | None) -> object:
     """Return the class with this name, which may not be text."""
     names = {str(name): name for name in annotations.classes.tolist()}
     return names.get(text, text) if text is not None else None
@@ -170,7 +170,7 @@ def to_json(found: "PanelAssessment", steps: list[str]) -> Json:
     }
 
 
-def plain(estimate: Any) -> Json:
+def plain(estimate: "Estimate") -> Json:
     """Convert an estimate to plain values."""
     names = ("value", "low", "high", "n_tasks", "note")
     return {name: known(getattr(estimate, name)) for name in names}
@@ -180,7 +180,7 @@ def rows(table: "pd.DataFrame") -> list[Json]:
     return [{k: known(v) for k, v in row.items()} for row in table.to_dict("records")]
 
 
-def known(value: Any) -> Any:
+def known(value: object) -> object:
     """Return the value as JSON has it; None for NaN."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and value != value else value  # noqa: PLR0124  NaN
@@ -222,6 +222,6 @@ def show(_: "pd.DataFrame", found: "PanelAssessment", steps: list[str], confiden
     return "\n\n".join([*parts, "\n".join(map(wrap, steps))])
 
 
-def ends(estimate: Any, digits: int = 3) -> str:
+def ends(estimate: "Estimate", digits: int = 3) -> str:
     """Format the interval; without one, explain why there is none."""
     return between(estimate.low, estimate.high, digits) or NO_GOLD

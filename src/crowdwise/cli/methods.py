@@ -7,7 +7,6 @@ crowdwise methods DawidSkene
 
 import inspect
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from crowdwise.cli.options import KINDS, find_method, method_names
 from crowdwise.cli.tables import align
@@ -41,12 +40,12 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def first_line(method: Any) -> str:
+def first_line(method: type) -> str:
     """Return what a method does, in one line."""
     return (inspect.getdoc(method) or "").partition("\n")[0]
 
 
-def explain_method(method: Any) -> str:
+def explain_method(method: type) -> str:
     """Show a method's name, parameters with defaults, and documentation."""
     signature = inspect.signature(method)
     bare = [one.replace(annotation=one.empty) for one in signature.parameters.values()]

@@ -63,7 +63,7 @@ def load_classifier(path: str, features: str) -> Any:
     return model
 
 
-def refuse_votes(path: str, model: Any) -> None:
+def refuse_votes(path: str, model: object) -> None:
     """Refuse a table of annotations, which has no features."""
     from crowdwise.io.open import find_files, open_document
     from crowdwise.io.recognize import recognize_columns

@@ -8,8 +8,9 @@ crowdwise serve --audit log.jsonl
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crowdwise.cli.numbers import amount, count, port, share
 from crowdwise.cli.outcome import say
@@ -131,7 +132,7 @@ def do_once(args: Namespace, service: "Service") -> int:
     return 0
 
 
-def write_log(target: str, lines: Any) -> None:
+def write_log(target: str, lines: Iterable[str]) -> None:
     """Write lines to a file, whole or not at all, or to standard output."""
     import sys
 

@@ -9,18 +9,20 @@ crowdwise simulate classroom -o lessons --json
 import json
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from crowdwise.cli.numbers import amount, finite, natural, seed
 from crowdwise.cli.outcome import say
 from crowdwise.errors import ParameterError, explain, plural
+from crowdwise.typing import Json
 
 if TYPE_CHECKING:
     from crowdwise.datasets import Crowd
     from crowdwise.simulate import Worker
 
 # Flags of a custom crowd: default, type and help.
-CUSTOM: dict[str, tuple[Any, Any, str]] = {
+CUSTOM: dict[str, tuple[Any, Callable[[str], float], str]] = {
     "tasks": (300, natural, "number of tasks"),
     "workers": (11, natural, "number of workers of all kinds together"),
     "classes": (2, natural, "number of classes"),
@@ -40,7 +42,7 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def numbers(text: str) -> Any:
+def numbers(text: str) -> tuple[float, ...]:
     """Parse comma-separated numbers as a tuple."""
     try:
         return tuple(finite(part) for part in text.split(","))
@@ -154,7 +156,7 @@ def make_workers(wanted: dict[str, Any], accuracy: Any) -> "list[Worker]":
     return [*n_good * [OneCoinWorker(accuracy)], *others]
 
 
-def facts(made: "Crowd") -> dict[str, Any]:
+def facts(made: "Crowd") -> Json:
     """Return plain values that describe the simulated crowd."""
     from crowdwise.evaluate import fleiss_kappa
 

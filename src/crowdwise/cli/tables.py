@@ -11,6 +11,8 @@ from crowdwise.cli.numbers import level
 from crowdwise.screen import printable
 
 if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
+
     import pandas as pd
 
 
@@ -29,7 +31,7 @@ def add_output_options(parser: ArgumentParser, *, aligned: bool = False) -> None
         group.add_argument("--table", action="store_true", help=text)
 
 
-def add_confidence_option(group: Any) -> None:
+def add_confidence_option(group: "_ArgumentGroup") -> None:
     """Add the flag that sets the confidence level of intervals."""
     group.add_argument(
         "--confidence",

@@ -20,7 +20,7 @@ from crowdwise.io import read
 from crowdwise.io.consensus import consensus_frame
 from crowdwise.typing import Json
 
-FEW = 20  # answers below which workers cannot be told apart
+FEW = 20  # answers below which workers cannot be distinguished
 Event = Json
 
 

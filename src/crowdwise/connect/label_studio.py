@@ -308,7 +308,7 @@ def check_controls(controls: Any) -> Json:
     return found
 
 
-def is_object(value: Any) -> bool:
+def is_object(value: object) -> bool:
     return isinstance(value, dict)
 
 

@@ -56,7 +56,7 @@ class Backend:
         self.consensus: dict[int, tuple[Any, float]] = {}
         self.control: Control | None = None
         self._tasks: dict[int, Task] = {}
-        self._told: set[int] = set()
+        self._changed: set[int] = set()
         self._lock, self._news, self._end = Lock(), Event(), Event()
         self._thread = Thread(target=self._work, name="crowdwise-backend", daemon=True)
 
@@ -75,7 +75,7 @@ class Backend:
     def notice(self, task: int | None) -> None:
         """Note that a task has changed; None means that any task may have."""
         with self._lock:
-            self._told.add(-1 if task is None else task)
+            self._changed.add(-1 if task is None else task)
         self._news.set()
 
     def _work(self) -> None:
@@ -85,14 +85,14 @@ class Backend:
             self._end.wait(self.pause)
             self._news.clear()
             with self._lock:
-                told, self._told = self._told, set()
+                changed, self._changed = self._changed, set()
             try:
-                self.read_all() if -1 in told else self.read_some(told)
+                self.read_all() if -1 in changed else self.read_some(changed)
                 self.think()
             except Exception as error:
                 log.warning("Label Studio could not be followed: %s", error)
                 with self._lock:
-                    self._told |= told  # try again later
+                    self._changed |= changed  # try again later
                 self._end.wait(self.pause)
 
     # -- what is known -----------------------------------------------------------------

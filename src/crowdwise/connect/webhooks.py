@@ -14,7 +14,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any
 from uuid import uuid4
 
 from crowdwise.connect.link import Link
@@ -86,7 +85,7 @@ def read_event(body: bytes) -> Json:
     ):
         raise FormatError(
             explain(
-                "The request tells of no event.",
+                "The request names no event.",
                 expected='{"event": name, "data": …, "key": text} as JSON',
                 fix="send events with crowdwise.connect.webhooks.Webhook",
             )
@@ -125,7 +124,7 @@ class Webhook:
 class Inbox:
     """Receives signed requests, each event once."""
 
-    def __init__(self, secret: str, handle: Callable[[str, Any], None]) -> None:
+    def __init__(self, secret: str, handle: Callable[[str, Json], None]) -> None:
         check_secret(secret)
         self._secret, self._handle, self._lock = secret, handle, Lock()
         self._known: OrderedDict[str, None] = OrderedDict()

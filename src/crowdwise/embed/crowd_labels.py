@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from crowdwise.aggregate import MajorityVote
 from crowdwise.learn.two_stage import TwoStage
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
+
+    from crowdwise.base import Aggregator
 
 
 class CrowdLabels(TwoStage):
@@ -42,11 +47,15 @@ class CrowdLabels(TwoStage):
     """
 
     def __init__(
-        self, classifier: Any = None, *, aggregator: Any = None, targets: str = "weighted"
+        self,
+        classifier: ClassifierMixin | None = None,
+        *,
+        aggregator: Aggregator | None = None,
+        targets: str = "weighted",
     ) -> None:
         self.classifier = classifier
         self.aggregator = aggregator
         self.targets = targets
 
-    def _first_stage(self) -> Any:
+    def _first_stage(self) -> Aggregator:
         return MajorityVote() if self.aggregator is None else super()._first_stage()

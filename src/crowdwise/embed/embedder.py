@@ -20,7 +20,7 @@ from crowdwise.base.params import Constraints, at_least, checks_params, one_of
 from crowdwise.embed.confidence import Bayesian, Belief, Confidence, Renewal
 from crowdwise.embed.groups import Groups, GroupTasks, RandomGroups, Setting, refuse_too_few
 from crowdwise.embed.losses import Anchor, CosineSoftmax, Example, GroupObjective, Loss
-from crowdwise.embed.output import OUTPUTS, choose_output
+from crowdwise.embed.output_choice import OUTPUTS, choose_output
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference import clamp
 from crowdwise.io import as_annotations, as_gold

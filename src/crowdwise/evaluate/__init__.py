@@ -17,11 +17,11 @@ from crowdwise.evaluate.certainty import certainty
 from crowdwise.evaluate.cohen import cohen_kappa, cohen_kappa_matrix
 from crowdwise.evaluate.comparison import Comparison, compare_methods
 from crowdwise.evaluate.dependence import Dependence, dependence
-from crowdwise.evaluate.doubt import Uncertainty, uncertainty
 from crowdwise.evaluate.gold_estimate import GoldEstimate, estimate
 from crowdwise.evaluate.imbalance import balanced_threshold, rebalance
 from crowdwise.evaluate.independence import Independence, check_independence
 from crowdwise.evaluate.intervals import Estimate, bootstrap, credible, wilson
+from crowdwise.evaluate.label_uncertainty import Uncertainty, uncertainty
 from crowdwise.evaluate.panel_assessment import PanelAssessment, assess_panel
 from crowdwise.evaluate.replacement import Replacement, replaceable
 from crowdwise.evaluate.scores import (

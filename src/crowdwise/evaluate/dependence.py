@@ -213,7 +213,7 @@ def tell(skill: Floats, noise: Floats, kept: Ints) -> float:
 
 
 def find_redundant(skill: Floats, noise: Floats, copy: Ints) -> list[bool]:
-    """Find judges to drop, copies and least missed first, while the rest tells almost all."""
+    """Find judges to drop, copies and least missed first, while the rest says almost as much."""
     kept = np.unique(copy, return_index=True)[1]
     whole = tell(skill, noise, kept)
     while len(kept) > 1:

@@ -36,13 +36,6 @@ def choose_held_out(votes: Annotations, share: float, random_state: RandomState)
     return mask
 
 
-def held_out_evidence(
-    method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array
-) -> Floats:
-    """Return the log-likelihood of each held-out annotation under a fit to the others."""
-    return score_held_out(fit_to_rest(method, votes, X, asked), votes, asked)
-
-
 def fit_to_rest(method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array) -> Floats:
     """Fit without the held-out annotations and return the posterior."""
     with warnings.catch_warnings():

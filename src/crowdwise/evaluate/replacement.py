@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.sparse import csr_array, hstack
 from scipy.stats import false_discovery_control, ttest_1samp, wilcoxon
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import TIE, Annotations
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.annotations.order import as_numbers
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
@@ -23,7 +23,6 @@ from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, Ran
 
 FEW = 30  # tasks below which Wilcoxon's test replaces the t test
 LEAST_PEOPLE = 3
-TIE = 1e-9
 ASSUMES = (
     "Assumes that these people represent those whose labels count, and these tasks, drawn at "
     "random, those to be labeled; that people labeled without seeing the model's labels or "

@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise.aggregate import BayesBag, DawidSkene
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
-from crowdwise.evaluate.doubt import share_right
 from crowdwise.evaluate.draws import draw_crowds
 from crowdwise.evaluate.intervals import check_interval, credible, wilson
 from crowdwise.evaluate.label_counts import once_per_worker
+from crowdwise.evaluate.label_uncertainty import share_right
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
 from crowdwise.evaluate.model_posterior import model_posterior
 from crowdwise.evaluate.worker_skill import measure_signal, measure_skill

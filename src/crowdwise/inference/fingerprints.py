@@ -49,7 +49,7 @@ def color_workers(engine: Engine) -> Hashes:
     for _ in range(ROUNDS):
 
         def work(block: Block, sums: Floats, color: Hashes = color) -> None:
-            rows, n_classes = Rows.of(block, worker), block.n_classes
+            rows, n_classes = LabelRows.of(block, worker), block.n_classes
             possible = rows.task * n_classes + rows.label
             choices, choice = number_choices(possible, block.n_tasks * n_classes)
             by_choice = scramble(add_up(choice, color[rows.worker], rows.weight, len(choices)))
@@ -72,7 +72,7 @@ class Fingerprints:
 
     def tasks(self, block: Block) -> Hashes:
         """Compute numbers of a block's tasks: who labeled them, as what, and who was right."""
-        rows = Rows.of(block, self.worker)
+        rows = LabelRows.of(block, self.worker)
         given = scramble(self.classes)[rows.label]
         if block.gold is not None:
             given += (rows.label == block.gold[rows.task]).astype(np.uint64)
@@ -85,7 +85,7 @@ def fingerprint(engine: Engine) -> Fingerprints:
     worker, n_classes, workers = engine.pairs.worker, engine.n_classes, color_workers(engine)
 
     def work(block: Block, sums: Floats) -> None:
-        rows = Rows.of(block, worker)
+        rows = LabelRows.of(block, worker)
         sums += add_parts(rows.label, workers[rows.worker], rows.weight, n_classes)
 
     _, (sums,) = engine.sum_blocks(work, [(len(SHIFTS), n_classes)])
@@ -93,7 +93,7 @@ def fingerprint(engine: Engine) -> Fingerprints:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LabelRows:
     """The annotations that count, as columns; a soft one is a row for every class."""
 
     task: Ints

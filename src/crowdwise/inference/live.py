@@ -19,7 +19,7 @@ import numpy as np
 from crowdwise.annotations import Annotations
 from crowdwise.inference.engines.engine import Sums
 from crowdwise.inference.engines.memory import MemoryEngine
-from crowdwise.inference.growing import Growing, NameBook, number_repeats
+from crowdwise.inference.growing_arrays import Growing, NameBook, number_repeats
 from crowdwise.inference.ledger import Fitted, Ledger, Snapshot
 from crowdwise.typing import Array, Floats, Ints
 

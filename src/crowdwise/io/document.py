@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -188,7 +188,7 @@ class Table(Document, ABC):
     """Rows and named columns."""
 
     @property
-    def titles(self) -> Sequence[Any]:
+    def titles(self) -> Sequence[object]:
         """The names of the columns unchanged, which may not be text."""
         return self.columns
 
@@ -236,7 +236,7 @@ class FrameTable(Table):
         self.columns = list(map(str, frame.columns))
 
     @property
-    def titles(self) -> Sequence[Any]:
+    def titles(self) -> Sequence[object]:
         return list(self.whole.columns)
 
     @cached_property

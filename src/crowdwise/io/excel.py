@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from crowdwise.errors import FormatError, MissingExtraError, explain, listing
 from crowdwise.io.document import File, FrameTable
 
 ERRORS = ("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!")
-Rows = list[tuple[Any, ...]]
+Sheet = list[tuple[object, ...]]
 
 
 def parse_excel(file: File) -> FrameTable:
@@ -39,7 +38,7 @@ def parse_excel(file: File) -> FrameTable:
     return FrameTable(pd.DataFrame(grid[1:], columns=names), file.name, file.stem)
 
 
-def _refuse_errors(rows: Rows, where: str) -> None:
+def _refuse_errors(rows: Sheet, where: str) -> None:
     for number, row in enumerate(rows, start=1):
         wrong = [cell for cell in row if cell in ERRORS]
         if wrong:
@@ -53,7 +52,7 @@ def _refuse_errors(rows: Rows, where: str) -> None:
             )
 
 
-def _read_sheets(file: File) -> dict[str, Rows]:
+def _read_sheets(file: File) -> dict[str, Sheet]:
     """Read the rows of each sheet, without empty ones."""
     try:
         from openpyxl import load_workbook
@@ -84,7 +83,7 @@ def _read_sheets(file: File) -> dict[str, Rows]:
     return {name: list(filter(_has_cells, rows)) for name, rows in sheets.items()}
 
 
-def _refuse_unsaved(values: Rows, formulas: Rows, where: str) -> None:
+def _refuse_unsaved(values: Sheet, formulas: Sheet, where: str) -> None:
     """Refuse formulas without a value, as written by programs that do not compute them."""
     for number, (row, written) in enumerate(zip(values, formulas, strict=False), start=1):
         for value, formula in zip(row, written, strict=False):
@@ -99,5 +98,5 @@ def _refuse_unsaved(values: Rows, formulas: Rows, where: str) -> None:
                 )
 
 
-def _has_cells(row: tuple[Any, ...]) -> bool:
+def _has_cells(row: tuple[object, ...]) -> bool:
     return any(cell is not None for cell in row)

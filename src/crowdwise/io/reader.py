@@ -32,7 +32,7 @@ Declared = Mapping[str, Names]  # tasks, workers or classes declared by the call
 
 
 def read(
-    path: Any,
+    path: object,
     format: str | None = None,
     *,
     task: str | None = None,

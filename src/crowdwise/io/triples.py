@@ -12,16 +12,17 @@ import pandas as pd
 from crowdwise.annotations.names import is_hashable
 from crowdwise.annotations.wide import Nested
 from crowdwise.errors import FormatError, explain, listing
+from crowdwise.io.document import Record
 from crowdwise.io.recognize import REQUIRED, SYNONYMS, normalize_name, recognize_columns
 from crowdwise.typing import Array
 
-Rows = Sequence[Sequence[Any]]
+Rows = Sequence[Sequence[object]]
 FEW = 4  # rows in order; with fewer, it cannot be decided
 SURE = 6  # rows; with fewer, the labels of three workers may look like anything
 MANY = 10  # from this many workers on, more workers than tasks who all label all is suspicious
 
 
-def find_rows(rows: Sequence[Any], where: str) -> list[Mapping[str, Any]] | None:
+def find_rows(rows: Rows, where: str) -> list[Record] | None:
     """Return the rows of a long table if a list of lists is one; else None.
 
     Its first row may name the columns. Without names, three cells per row are a task, a worker
@@ -40,7 +41,7 @@ def find_rows(rows: Sequence[Any], where: str) -> list[Mapping[str, Any]] | None
     return [dict(zip(REQUIRED, row, strict=True)) for row in rows]
 
 
-def find_records(value: Mapping[Any, Any]) -> list[Mapping[str, Any]] | None:
+def find_records(value: Mapping[Any, Any]) -> list[Record] | None:
     """Return the rows of a long table if a dict of dicts is one; else None.
 
     As pandas writes a frame: ``{column: {row: cell}}``, or ``{row: {column: cell}}``.
@@ -55,7 +56,7 @@ def find_records(value: Mapping[Any, Any]) -> list[Mapping[str, Any]] | None:
     return None
 
 
-def _is_header(row: Sequence[Any]) -> bool:
+def _is_header(row: Sequence[object]) -> bool:
     words = all(isinstance(cell, str) for cell in row) and len(set(row)) == len(row)
     return words and set(REQUIRED) <= recognize_columns(row, {}).keys()
 
@@ -112,7 +113,7 @@ def _rise(first: Array, second: Array) -> bool:
     return bool(((more > 0) | ((more == 0) & (np.diff(second) > 0))).all())
 
 
-def _refuse_either(where: str, first: list[Any], how: str) -> NoReturn:
+def _refuse_either(where: str, first: list[object], how: str) -> NoReturn:
     raise FormatError(
         explain(
             f"{where} may hold (task, worker, label) in each row, or the labels of three workers.",
@@ -134,7 +135,7 @@ def _are_sorted(rows: Rows) -> bool:
         return False
 
 
-def orient_labels(value: Mapping[Any, Mapping[Any, Any]], where: str) -> tuple[Nested, str]:
+def orient_labels(value: Nested, where: str) -> tuple[Nested, str]:
     """Return ``{task: {worker: label}}`` and a note; pandas writes wide frames transposed.
 
     Only in a full table can the orientation be seen: by its names, or by row numbers.
@@ -164,7 +165,7 @@ def orient_labels(value: Mapping[Any, Mapping[Any, Any]], where: str) -> tuple[N
     return value, note
 
 
-def _sounds_like(names: Sequence[Any], role: str) -> bool:
+def _sounds_like(names: Sequence[object], role: str) -> bool:
     """Return whether all names are a word for this role and a number, such as ``rater_1``."""
     stems = {normalize_name(str(name).rstrip("0123456789")) for name in names}
     return len(names) > 1 and stems <= set(SYNONYMS[role])

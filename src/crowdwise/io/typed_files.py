@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from reprlib import repr as shorten
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,12 @@ from crowdwise.io.triples import find_records, find_rows
 from crowdwise.io.values import Cell
 from crowdwise.memory import refuse_too_large, show_bytes
 from crowdwise.typing import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+T = TypeVar("T")
 
 
 def parse_value(value: Cell, name: str, stem: str) -> Document:
@@ -74,7 +80,7 @@ class ParquetTable(Table):
 
     @property
     def sample(self) -> list[Record]:
-        def first(parquet: Any) -> Any:
+        def first(parquet: ParquetFile) -> pd.DataFrame:
             batch = next(parquet.iter_batches(batch_size=SAMPLE), None)
             return _to_pandas(parquet.schema_arrow.empty_table() if batch is None else batch)
 
@@ -91,7 +97,7 @@ class ParquetTable(Table):
         self.refuse_too_many(self.n_rows, self.columns)
         return to_records(self._open(lambda parquet: _to_pandas(parquet.read())), self.columns)
 
-    def _open(self, use: Callable[[Any], Any]) -> Any:
+    def _open(self, use: Callable[[ParquetFile], T]) -> T:
         try:
             from pyarrow.parquet import ParquetFile
         except ImportError:
@@ -103,7 +109,7 @@ class ParquetTable(Table):
             raise _damage_error(self.name, error, "a complete Parquet file") from error
 
 
-def _as_codes(table: Any) -> Any:
+def _as_codes(table: pa.Table) -> pa.Table:
     """Return the table with each distinct text of a column stored once."""
     from pyarrow import types
 
@@ -113,7 +119,7 @@ def _as_codes(table: Any) -> Any:
     return table
 
 
-def _to_pandas(table: Any) -> pd.DataFrame:
+def _to_pandas(table: pa.Table) -> pd.DataFrame:
     plain = table.replace_schema_metadata(None)
     return plain.to_pandas(ignore_metadata=True, integer_object_nulls=True)
 

@@ -127,7 +127,7 @@ class ClusteredPersonalClassifier(PersonalLearner):
     def _fit(self, X: FeaturesLike, votes: Annotations, gold: Ints | None) -> tuple[Floats, Floats]:
         design, everyone = self._learn_design(X), votes
         votes, place = number_classifiers(everyone)
-        pairs = Pairs.of(votes.n_workers + 1)
+        pairs = ClassifierPairs.of(votes.n_workers + 1)
         size = (design.shape[1], votes.n_classes)
         refuse_too_many(len(pairs.first), int(np.prod(size)), self.max_memory)
         labeled, price = collect_labels(design, votes, gold), self.fusion / votes.n_workers
@@ -163,7 +163,7 @@ def number_classifiers(votes: Annotations) -> tuple[Annotations, Ints]:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ClassifierPairs:
     """All pairs of classifiers."""
 
     first: Ints

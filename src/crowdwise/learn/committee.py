@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -174,7 +174,7 @@ class Committee(Learner):
         check_is_fitted(self)
         return self.members_
 
-    def _mean(self, said: Callable[[Any], Any]) -> Floats:
+    def _mean(self, said: Callable[[Learner], Floats]) -> Floats:
         """Return the mean of something over the members."""
         members = self._fitted()
         total = np.asarray(said(members[0]), dtype=np.float64)

@@ -217,7 +217,7 @@ class ReliabilityLoss(PerLabelLoss):
         share = as_shares(batch.label, log_truth.shape[-1]).to(log_truth.dtype)
         guess = (log_truth + self.gold[batch.task]).argmax(dim=-1)[batch.at]  # (row,)
         losses = self.trust * soft_loss(log_labels, share, torch.sigmoid(logit))
-        losses = losses + (1.0 - self.trust) * agreement(logit, share, guess)
+        losses = losses + (1.0 - self.trust) * guess_loss(logit, share, guess)
         return (losses * batch.weight).sum() / total(batch) + self.gold_loss(log_truth, batch)
 
 
@@ -227,7 +227,7 @@ def soft_loss(log_labels: Tensor, share: Tensor, reliable: Tensor) -> Tensor:
     return -(target * log_labels).sum(dim=-1)
 
 
-def agreement(logit: Tensor, share: Tensor, guess: Tensor) -> Tensor:
+def guess_loss(logit: Tensor, share: Tensor, guess: Tensor) -> Tensor:
     """Cross-entropy of the reliability with whether the label is the guess."""
     agrees = share.gather(1, guess[:, None])[:, 0]
     return -(agrees * logsigmoid(logit) + (1.0 - agrees) * logsigmoid(-logit))

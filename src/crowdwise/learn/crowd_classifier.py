@@ -49,7 +49,7 @@ from crowdwise.learn.search import (
     penalties_for,
     rungs,
 )
-from crowdwise.learn.starts import LabelsAlone, Start
+from crowdwise.learn.starting_points import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData, as_data
 from crowdwise.nets.checkpoints import PLACE, share
 from crowdwise.nets.features import (

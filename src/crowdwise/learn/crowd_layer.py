@@ -14,7 +14,7 @@ from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.objectives import PerLabel
 from crowdwise.learn.parts import Noise, NoisePart, ObjectivePart, WorkerTable
 from crowdwise.learn.search import Settings
-from crowdwise.learn.starts import Start
+from crowdwise.learn.starting_points import Start
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike
 from crowdwise.nets.training import Training

@@ -23,15 +23,15 @@ from crowdwise.learn.crowd_classifier import CrowdClassifier
 from crowdwise.learn.crowd_smote import CrowdSMOTE, NewTasks
 from crowdwise.learn.iced_parts import (
     Autoencoder,
-    Crowd,
     Decoder,
     EmbeddingNet,
     Interpolation,
     Run,
+    SplitCrowd,
     StagedWarmUp,
     Truths,
     WarmUp,
-    choose,
+    break_ties,
 )
 from crowdwise.learn.iced_rivals import Rivals
 from crowdwise.learn.parts import (
@@ -227,7 +227,7 @@ class ICED(CrowdClassifier):
         self.training = training
         self.random_state = random_state
 
-    def _run(self, net: EmbeddingNet, crowd: Crowd, patience: int | None) -> Run:
+    def _run(self, net: EmbeddingNet, crowd: SplitCrowd, patience: int | None) -> Run:
         """Run Algorithm 1 on an untrained network."""
         warm_up = self.default_warm_up if self.warm_up is None else self.warm_up
         generator = self.default_generator if self.generator is None else self.generator
@@ -254,7 +254,7 @@ class ICED(CrowdClassifier):
         net.net.load_state_dict(run.best.state)
         return run
 
-    def _infer(self, net: EmbeddingNet, crowd: Crowd, new: NewTasks | None = None) -> Truths:
+    def _infer(self, net: EmbeddingNet, crowd: SplitCrowd, new: NewTasks | None = None) -> Truths:
         """Infer the truths of real and new tasks together (section 2.3)."""
         votes, gold, labeled, place = crowd.votes, crowd.gold, crowd.labeled, net.embed()[:0]
         if new is not None:
@@ -268,7 +268,7 @@ class ICED(CrowdClassifier):
         confusion = found.confusion_ if own else pooled_confusion(votes, posterior)
         if self.class_prior == "network":
             posterior = expect(votes, net.log_proba(place), confusion, gold).posterior
-            label = choose(posterior, net.rng)
+            label = break_ties(posterior, net.rng)
         return Truths(np.where(labeled, label, -1), clamp(posterior, gold), confusion)
 
     # -- the base class's hooks --------------------------------------------------------------
@@ -344,7 +344,7 @@ class ICED(CrowdClassifier):
         who = order_by_labels(votes)
         code = np.argsort(who).astype(votes.worker.dtype)[votes.worker]
         votes = replace(votes, workers=votes.workers[who], worker=code)
-        crowd = Crowd(*hold_out(votes, settings, rng), gold)
+        crowd = SplitCrowd(*hold_out(votes, settings, rng), gold)
         features = Features(data.features.rows(torch.as_tensor(order, device=data.device)))
         runs = []
         for _ in range(settings.n_restarts):

@@ -326,7 +326,7 @@ class Truths:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class SplitCrowd:
     """The annotations that a run learns from, and those held out."""
 
     votes: Annotations
@@ -343,7 +343,7 @@ class Crowd:
         """Return majority votes as truths, with ties broken at random."""
         posterior = clamp(self.votes.shares(), self.gold)
         confusion = pooled_confusion(self.votes, posterior)
-        return Truths(choose(posterior, rng), posterior, confusion)
+        return Truths(break_ties(posterior, rng), posterior, confusion)
 
     def of_real(self, truths: Truths) -> Ints:
         """Return the truths of the real tasks only."""
@@ -365,7 +365,9 @@ class Run:
 
     best: Snapshot
 
-    def __init__(self, net: EmbeddingNet, crowd: Crowd, tol: float, patience: int | None) -> None:
+    def __init__(
+        self, net: EmbeddingNet, crowd: SplitCrowd, tol: float, patience: int | None
+    ) -> None:
         self.net, self.crowd, self.tol, self.patience = net, crowd, tol, patience
         self.held_out: list[float] = []  # per epoch
         self.truths: list[Ints] = []  # per round, and before the first
@@ -411,7 +413,7 @@ class Run:
         return Snapshot(self.value, self.net.state(), posterior, truths.confusion)
 
 
-def choose(posterior: Floats, rng: np.random.RandomState) -> Ints:
+def break_ties(posterior: Floats, rng: np.random.RandomState) -> Ints:
     """Return the best class of each task, a random one of tied ones."""
     best = tied(posterior)
     return np.where(best, rng.random_sample(best.shape), -1.0).argmax(axis=1)

@@ -50,7 +50,7 @@ class PairFeatures(Features):
 
 
 @dataclass(frozen=True)
-class Pairs:
+class LabelPairs:
     """Annotations whose tasks are pairs: number ``task * n_names + name``."""
 
     annotations: Annotations
@@ -58,7 +58,7 @@ class Pairs:
     names: Array
 
 
-def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = None) -> Pairs:
+def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = None) -> LabelPairs:
     """Convert ``{label name: annotations}``, or a long frame with label names in ``column``.
 
     The tasks of all label names are combined. ``names`` are the possible label names, if known.
@@ -88,10 +88,10 @@ def as_pairs(annotations: AnnotationsLike, column: str, names: Array | None = No
             )
         )
     stacked = _stack(votes, number, (tasks, workers, classes), len(names))
-    return Pairs(stacked, tasks, names)
+    return LabelPairs(stacked, tasks, names)
 
 
-def as_pair_gold(gold: GoldLike, pairs: Pairs) -> dict[int, Hashable]:
+def as_pair_gold(gold: GoldLike, pairs: LabelPairs) -> dict[int, Hashable]:
     """Return known truths by pair, from ``{label name: {task: truth}}`` or tasks x names."""
     table = pd.DataFrame(gold)
     row = locate(pairs.tasks, table.index.to_numpy())

@@ -31,7 +31,7 @@ from crowdwise.learn.parts import (
 )
 from crowdwise.learn.response import ResponseModel
 from crowdwise.learn.search import Settings
-from crowdwise.learn.starts import LabelsAlone, Start
+from crowdwise.learn.starting_points import LabelsAlone, Start
 from crowdwise.nets.batches import CrowdData
 from crowdwise.nets.modules import MLP, NetworkLike, build_network
 from crowdwise.nets.training import Training

@@ -278,5 +278,5 @@ class LIAML(LIA):
         share = np.stack([1.0 - yes.mean(axis=0), yes.mean(axis=0)], axis=1)  # (name, truth)
         right = np.einsum("nwkk,nk->wn", self.confusion_, share)
         who = pd.Index(self.workers_, name="worker")
-        self.worker_accuracy_: Any = pd.DataFrame(right, who, columns)
-        self.posterior_: Any = pd.DataFrame(yes, None, columns)
+        self.worker_accuracy_: pd.DataFrame = pd.DataFrame(right, who, columns)
+        self.posterior_: pd.DataFrame = pd.DataFrame(yes, None, columns)

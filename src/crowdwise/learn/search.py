@@ -14,9 +14,9 @@ from torch import Tensor
 
 from crowdwise.learn.parts import CrowdObjective, side_by_side
 from crowdwise.learn.restraint import n_labels, on_kept_tasks, restrain, restrained
-from crowdwise.learn.starts import Start
+from crowdwise.learn.starting_points import Start
 from crowdwise.nets.batches import PART, Batch, CrowdData
-from crowdwise.nets.ensemble import Parts
+from crowdwise.nets.ensemble import AllTasks
 from crowdwise.nets.loop import History, Phase, divide
 from crowdwise.nets.minimize import minimize
 from crowdwise.typing import Array, Floats, Ints
@@ -30,7 +30,7 @@ CELLS_AT_ONCE = 50_000_000
 SEARCH_STEPS, FINAL_STEPS = 30, 300  # maximum L-BFGS steps
 COSTLY = 200_000  # cells of workers' tables, over all labels, above which three folds must do
 ERRORS = {1: "one standard error", 2: "two standard errors"}
-Settings = Mapping[str, Any]  # by name
+Settings = Mapping[str, object]  # by name
 
 
 @dataclass
@@ -132,7 +132,7 @@ class Descent:
 
     def __init__(self, members: Sequence[CrowdObjective], data: CrowdData, max_iter: int) -> None:
         self.ensemble, self.data, self.max_iter = side_by_side(members), data, max_iter
-        self.parts = Parts(divide(data, members[0]))
+        self.parts = AllTasks(divide(data, members[0]))
         self.loss: list[list[float]] = []  # per step
 
     def climb(self, rung: Rung) -> None:

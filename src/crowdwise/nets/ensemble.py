@@ -61,7 +61,7 @@ class Ensemble(Single[ObjectiveT]):
         return chosen
 
 
-class Parts:
+class AllTasks:
     """Steps over all tasks of some data; a single part is fetched only once."""
 
     def __init__(self, data: Data[Any]) -> None:

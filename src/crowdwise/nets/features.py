@@ -180,7 +180,7 @@ def take(X: FeaturesLike, rows: Ints) -> FeaturesLike:
     return [X[row] for row in rows]
 
 
-def _features_only(item: Any) -> Any:
+def _features_only(item: object) -> object:
     """Return a dataset's item without its label."""
     return item[0] if isinstance(item, tuple | list) else item
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from crowdwise.annotations.names import locate
 from crowdwise.errors import ParameterError
-from crowdwise.inference.growing import number_repeats
+from crowdwise.inference.growing_arrays import number_repeats
 from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.policies import Policy
@@ -25,26 +25,26 @@ AT_ONCE = 1 << 18  # cells of confusion matrices processed together
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class Pairings:
     """Tasks and workers that may be combined, by numbers of tasks and rows of workers."""
 
     task: Ints
     row: Ints
 
-    def __getitem__(self, chosen: Array) -> Pairs:
-        return Pairs(self.task[chosen], self.row[chosen])
+    def __getitem__(self, chosen: Array) -> Pairings:
+        return Pairings(self.task[chosen], self.row[chosen])
 
     def __len__(self) -> int:
         return len(self.task)
 
 
-def pair_up(outlook: Outlook, best: Ints, workers: Ints) -> Pairs:
+def pair_up(outlook: Outlook, best: Ints, workers: Ints) -> Pairings:
     """Pair some tasks with every worker who has not labeled them."""
     each = min(len(workers), max(MOST_PAIRS // max(len(best), 1), LEAST_WORKERS))
     row = np.tile(np.arange(each), len(best))
     if each < len(workers):  # a different part of the workers for each task
         row = (row + np.repeat(each * np.arange(len(best)), each)) % len(workers)
-    pairs = Pairs(np.repeat(best, each), row)
+    pairs = Pairings(np.repeat(best, each), row)
     votes, among = outlook.votes, np.zeros(outlook.votes.n_tasks, dtype=bool)
     among[best] = True
     mine = among[votes.task]
@@ -54,7 +54,7 @@ def pair_up(outlook: Outlook, best: Ints, workers: Ints) -> Pairs:
 
 
 def value_pairs(
-    outlook: Outlook, policy: Policy, skills: Skills, pairs: Pairs, workers: Ints
+    outlook: Outlook, policy: Policy, skills: Skills, pairs: Pairings, workers: Ints
 ) -> Floats:
     """Return what a label by each pair would bring."""
     known, anyone = skills.of(outlook, workers), policy.gain(outlook)
@@ -65,7 +65,7 @@ def value_pairs(
 
 
 def _value(
-    outlook: Outlook, policy: Policy, skills: PairSkills, pairs: Pairs, anyone: Floats
+    outlook: Outlook, policy: Policy, skills: PairSkills, pairs: Pairings, anyone: Floats
 ) -> Floats:
     posterior, (confusion, answers) = outlook.posterior[pairs.task], skills(pairs.task, pairs.row)
     gain = policy.gain_by(posterior, confusion)
@@ -75,7 +75,7 @@ def _value(
 
 
 def choose(
-    pairs: Pairs,
+    pairs: Pairings,
     stages: list[tuple[Ints, float]],
     price: Floats,
     limit: int | None = None,
@@ -152,7 +152,7 @@ class Desk:
     ) -> pd.DataFrame:
         """Choose the best of these pairs of task and worker."""
         task = locate(self.outlook.votes.tasks, offered["task"].to_numpy())
-        pairs = Pairs(task, locate(price.index.to_numpy(), offered["worker"].to_numpy()))
+        pairs = Pairings(task, locate(price.index.to_numpy(), offered["worker"].to_numpy()))
         return self._choose(pairs[(task >= 0) & self.may[task]], budget, price, skills)
 
     def _order(self) -> tuple[Ints, Floats]:
@@ -163,7 +163,7 @@ class Desk:
 
     def _choose(
         self,
-        pairs: Pairs,
+        pairs: Pairings,
         budget: float,
         prices: pd.Series,
         skills: Skills,

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
-from crowdwise.plan.heldout import EDGE, with_accuracy, without_own
+from crowdwise.plan.other_labels import EDGE, with_accuracy, without_own
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.skills import PairSkills, Skills, refuse_other_tasks
 from crowdwise.typing import FeaturesLike, Floats, Ints
@@ -58,7 +58,7 @@ class FeatureSkills(Skills):
         refuse_other_tasks(self.X, outlook)
         plain, z = outlook.confusion(workers), self.directions
         slopes = np.vstack([self._slopes(outlook), np.zeros(z.shape[1])])
-        slopes[-1] = slopes[:-1].mean(axis=0) if len(slopes) > 1 else 0.0  # of strangers
+        slopes[-1] = slopes[:-1].mean(axis=0) if len(slopes) > 1 else 0.0  # of unknown workers
 
         def skills(task: Ints, row: Ints) -> tuple[Floats, Floats]:
             confusion = plain[row]

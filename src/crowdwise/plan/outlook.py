@@ -13,7 +13,7 @@ from sklearn.base import clone
 from crowdwise.aggregate import BayesBag, OneCoin
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator
-from crowdwise.plan.heldout import Judged, judge_workers
+from crowdwise.plan.other_labels import Judged, judge_workers
 from crowdwise.typing import Array, Floats, Ints
 
 # What workers are judged by. With few labels confusion matrices are guesses, and with many one
@@ -41,7 +41,7 @@ class Outlook:
 
     @cached_property
     def independent(self) -> Floats:
-        """P(truth) as if workers erred independently: what it owes to one label can be told.
+        """P(truth) as if workers erred independently, so that one label can be taken out of it.
 
         The mean of two models, by workers' confusion matrices and by their accuracy alone.
         """

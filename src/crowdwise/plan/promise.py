@@ -13,7 +13,7 @@ from scipy.special import betaincinv, log_softmax, softmax
 from scipy.stats import hypergeom
 
 from crowdwise.annotations import TIE
-from crowdwise.plan.heldout import TINY, without_own
+from crowdwise.plan.other_labels import TINY, without_own
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, Floats, Ints
 

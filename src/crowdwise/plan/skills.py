@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from crowdwise.errors import ParameterError, explain
-from crowdwise.plan.heldout import with_accuracy
+from crowdwise.plan.other_labels import with_accuracy
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 

@@ -1,7 +1,7 @@
 """Plot of training curves."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,8 +10,11 @@ from matplotlib.ticker import MaxNLocator
 from crowdwise.errors import ParameterError, explain
 from crowdwise.plot._axes import one_axes
 
+if TYPE_CHECKING:
+    from crowdwise.nets.loop import History
 
-def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
+
+def plot_training(history: "History", *, ax: Axes | None = None) -> Axes:
     """Draw the loss of every epoch, or the objective of every step.
 
     Parameters
@@ -45,7 +48,7 @@ def plot_training(history: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _draw_several(ax: Axes, histories: Mapping[str, Any]) -> Axes:
+def _draw_several(ax: Axes, histories: Mapping[str, "History"]) -> Axes:
     """Draw the kept restart of each model, with its name."""
     for name, history in histories.items():
         losses = getattr(history, "history_", history)
@@ -58,7 +61,7 @@ def _draw_several(ax: Axes, histories: Mapping[str, Any]) -> Axes:
     return ax
 
 
-def _draw_restarts(ax: Axes, history: Any) -> None:
+def _draw_restarts(ax: Axes, history: "History") -> None:
     curves = {"training labels": (history.loss, "-"), "held-out labels": (history.held_out, "--")}
     for number, (what, (rows, style)) in enumerate(curves.items()):
         table = np.array(rows, dtype=np.float64)  # (epoch, restart)

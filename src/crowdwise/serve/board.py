@@ -10,7 +10,7 @@ from threading import RLock
 import numpy as np
 
 from crowdwise.annotations import Annotations
-from crowdwise.inference.growing import Growing
+from crowdwise.inference.growing_arrays import Growing
 from crowdwise.serve import events
 from crowdwise.serve.events import Event
 from crowdwise.serve.keys import Key

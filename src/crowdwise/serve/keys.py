@@ -12,7 +12,7 @@ import secrets
 from dataclasses import dataclass
 from enum import IntEnum
 
-from crowdwise.serve.events import TOKEN, Event
+from crowdwise.serve.events import Event
 
 NOBODY = hashlib.sha256(b"nobody").hexdigest()  # to compare with if there is no such key
 
@@ -57,9 +57,3 @@ def find_key(keys: dict[str, Key], token: str) -> Key | None:
     expected = NOBODY if key is None else key.digest
     is_right = hmac.compare_digest(digest_of(secret), expected)
     return key if is_right else None
-
-
-def token_event(seq: int, at: float, actor: str, key: Key) -> Event:
-    """Make the event that a key was issued."""
-    body = {"digest": key.digest}
-    return Event(seq, at, TOKEN, actor, key.id, key.name, key.role.name.lower(), 0, body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import warnings
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import numpy as np
@@ -134,7 +135,7 @@ async def export_consensus(
     return await asyncio.to_thread(respond, "consensus", kind, write_labels, frame)
 
 
-def refuse_other(kind: str, known: Any) -> None:
+def refuse_other(kind: str, known: Collection[str]) -> None:
     if kind not in known:
         raise RefusedError(
             422, f"{kind[:40]!r} is not one of the formats.", expected=", ".join(known)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -51,7 +50,7 @@ class Plan:
 class Observer:
     """Follows the board in a thread of its own; its results can be read at any time."""
 
-    def __init__(self, board: Board, poll: Callable[[], Any]) -> None:
+    def __init__(self, board: Board, poll: Callable[[], object]) -> None:
         self.board, self._poll = board, poll
         self.standing, self.plan = Standing(), Plan()
         self._news, self._end = Event(), Event()

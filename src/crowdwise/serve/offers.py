@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from crowdwise.inference.growing import Growing
+from crowdwise.inference.growing_arrays import Growing
 from crowdwise.typing import Floats
 
 CLOSED = -np.inf  # value of a task that nobody gets now

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
-from crowdwise.inference.growing import number_repeats
+from crowdwise.inference.growing_arrays import number_repeats
 from crowdwise.io import as_annotations
 from crowdwise.io.gold import find_truths
 from crowdwise.plan.planner import Planner

@@ -9,19 +9,20 @@ import pickle
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
+from crowdwise.base import Aggregator
 from crowdwise.errors import CrowdwiseError
 from crowdwise.inference.engines.group import gather
-from crowdwise.inference.engines.ranks import Crowd, RankEngine
+from crowdwise.inference.engines.ranks import CrowdNames, RankEngine
 from crowdwise.inference.engines.record import Record, Recorder
 from crowdwise.inference.engines.sockets import GroupError, SocketGroup
-from crowdwise.spark.rows import TASK, numbers_of, read_rows
+from crowdwise.spark.rows import TASK, Batches, numbers_of, read_rows
 from crowdwise.spark.tasks import (
     column_of,
     keeps_tasks,
@@ -29,6 +30,11 @@ from crowdwise.spark.tasks import (
     pack_tasks,
     unpack_tasks,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark import BarrierTaskContext
+    from pyspark.sql import DataFrame, Row
 
 RESULT = "part int, kind string, content binary"
 CHUNK = 1 << 24  # bytes of a model in one row
@@ -39,8 +45,8 @@ MODEL, WARNING, ERROR, TASKS = "model", "warning", "error", "tasks"
 class Job:
     """Everything that a rank is given."""
 
-    crowd: Crowd
-    method: Any
+    crowd: CrowdNames
+    method: Aggregator
     n_buckets: int
     n_ranks: int
     n_threads: int
@@ -49,7 +55,7 @@ class Job:
     folder: str | None  # where sums are stored for a restart; each machine's own by default
 
 
-def fit_in_barrier(dealt: Any, job: Job) -> tuple[Any, Any]:
+def fit_in_barrier(dealt: DataFrame, job: Job) -> tuple[Aggregator, DataFrame | None]:
     """The fitted method, and a frame of what it keeps for each task, or None.
 
     ``dealt`` are the rows of each rank.
@@ -68,10 +74,10 @@ def fit_in_barrier(dealt: Any, job: Job) -> tuple[Any, Any]:
     return method, unpack_tasks(kept.where(f"kind = '{TASKS}'"), kind, name)
 
 
-def run_rank(job: Job) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def run_rank(job: Job) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Make the function that a rank applies to its rows."""
 
-    def run(batches: Iterable[Any]) -> Iterator[Any]:
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         import pyarrow
         from pyspark import BarrierTaskContext
 
@@ -93,7 +99,7 @@ def run_rank(job: Job) -> Callable[[Iterable[Any]], Iterator[Any]]:
     return run
 
 
-def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, bytes]]:
+def fit_rank(job: Job, batches: Batches, context: BarrierTaskContext) -> list[tuple[str, bytes]]:
     """Meet the other ranks, fit together, and return the model with its warnings."""
     rank, infos = context.partitionId(), context.getTaskInfos()
     hosts = [info.address.rsplit(":", 1)[0].strip("[]") for info in infos]
@@ -116,7 +122,9 @@ def fit_rank(job: Job, batches: Iterable[Any], context: Any) -> list[tuple[str, 
     return found
 
 
-def fit_method(method: Any, engine: Any, names: Any) -> list[tuple[str, bytes]]:
+def fit_method(
+    method: Aggregator, engine: RankEngine, names: Sequence[pa.Array]
+) -> list[tuple[str, bytes]]:
     """The fitted method and its warnings; or what it refuses, which a restart would not fix.
 
     And what it keeps for each of the rank's own tasks, which have these names.
@@ -141,7 +149,7 @@ def fit_method(method: Any, engine: Any, names: Any) -> list[tuple[str, bytes]]:
     return [*said, *((MODEL, part) for part in parts), *kept]
 
 
-def take_result(rows: list[Any]) -> Any:
+def take_result(rows: list[Row]) -> Aggregator:
     """Return the model sent by rank 0, and show its warnings."""
     content = []
     for row in sorted(rows, key=lambda row: row.part):

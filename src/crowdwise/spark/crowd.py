@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +14,14 @@ from crowdwise.annotations.pairs import CROWDED, Pairs
 from crowdwise.base import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.inference.engines.blocks import CELLS_PER_BLOCK, MOST_CELLS
-from crowdwise.inference.engines.ranks import Crowd
+from crowdwise.inference.engines.ranks import CrowdNames
 from crowdwise.spark.rows import BUCKET, LABEL, TASK, WEIGHT, WORKER, is_nothing
 from crowdwise.spark.tasks import keeps_tasks
+from crowdwise.typing import Array, Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 MOST_BUCKETS = 4096  # unless they would be larger than MOST_CELLS
 NAMES = ("string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double")
@@ -31,7 +36,7 @@ class Columns:
     label: str = "label"
     weight: str | None = None
 
-    def select(self, frame: Any) -> Any:
+    def select(self, frame: DataFrame) -> DataFrame:
         """Select the annotations of a frame, under our own names."""
         from pyspark.sql import functions as sf
 
@@ -43,7 +48,7 @@ class Columns:
         weight = sf.col(f"`{self.weight}`").cast("double").alias(WEIGHT)
         return frame.select(*columns, weight)
 
-    def _refuse(self, frame: Any) -> None:
+    def _refuse(self, frame: DataFrame) -> None:
         """Refuse a frame without these columns, or with types that cannot be names."""
         types = dict(frame.dtypes)
         for role in (TASK, WORKER, LABEL, WEIGHT):
@@ -71,12 +76,12 @@ class Columns:
 class Survey:
     """The crowd of a frame, and how its tasks are distributed over buckets."""
 
-    crowd: Crowd
+    crowd: CrowdNames
     n_annotations: int
     n_buckets: int
     words: tuple[str, ...]  # labels that mean "no label"
 
-    def place(self, rows: Any) -> Any:
+    def place(self, rows: DataFrame) -> DataFrame:
         """Return the rows that count, with the bucket of their task."""
         from pyspark.sql import functions as sf
 
@@ -89,7 +94,7 @@ class Survey:
         return some.withColumn(BUCKET, bucket)
 
 
-def survey(rows: Any) -> Survey:
+def survey(rows: DataFrame) -> Survey:
     """Go over the annotations once: workers, classes, and anything that cannot be read."""
     from pyspark.sql import functions as sf
 
@@ -111,14 +116,14 @@ def survey(rows: Any) -> Survey:
     return _build(kept, words)
 
 
-def _weighty(rows: Any) -> Any:
+def _weighty(rows: DataFrame) -> DataFrame:
     """Return the rows whose weight is not 0."""
     if WEIGHT not in rows.columns:
         return rows
     return rows.where(f"{WEIGHT} IS NULL OR {WEIGHT} <> 0")
 
 
-def _refuse_rows(found: Any, kept: Any) -> None:
+def _refuse_rows(found: pa.Table, kept: pa.Table) -> None:
     """Refuse rows without a task, labels without a worker, and invalid weights."""
     total, counts = int(np.sum(found.column("n").to_numpy())), kept.column("n").to_pylist()
     workers = zip(kept.column(WORKER).to_pylist(), counts, strict=True)
@@ -139,7 +144,7 @@ def _refuse_rows(found: Any, kept: Any) -> None:
             raise AnnotationError(explain(what, expected="numbers of 0 or more", fix=fix))
 
 
-def _find_words(labels: Any, counts: Any) -> tuple[str, ...]:
+def _find_words(labels: Array, counts: Ints) -> tuple[str, ...]:
     """Find words among the labels that mean "no label"; a warning counts them."""
     words = find_words("auto", [])
     found = sorted({label for label in labels if isinstance(label, str) and is_word(label, words)})
@@ -150,7 +155,7 @@ def _find_words(labels: Any, counts: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _build(found: Any, words: tuple[str, ...]) -> Survey:
+def _build(found: pa.Table, words: tuple[str, ...]) -> Survey:
     counts = found.column("n").to_numpy()
     if not len(counts):
         fix = "check the column of labels: all of them are missing, or there are no rows"
@@ -166,10 +171,10 @@ def _build(found: Any, words: tuple[str, ...]) -> Survey:
         pairs = Pairs(of_worker.astype(np.int32), of_label.astype(np.int32), *sizes)
     n_annotations = int(counts.sum())
     n_buckets = count_buckets(n_annotations, len(pairs) * sizes[1])
-    return Survey(Crowd(workers, classes, pairs), n_annotations, n_buckets, words)
+    return Survey(CrowdNames(workers, classes, pairs), n_annotations, n_buckets, words)
 
 
-def _number(column: Any) -> tuple[Any, Any]:
+def _number(column: pa.ChunkedArray) -> tuple[Array, Ints]:
     """Return the sorted names of a column, and the number of each value."""
     names = as_names(sorted(set(column.to_pylist())))
     return names, locate(names, as_names(column.to_pylist()))
@@ -184,7 +189,7 @@ def count_buckets(n_annotations: int, table_size: int) -> int:
     return number
 
 
-def check_method(method: Any, form: str) -> None:
+def check_method(method: Aggregator, form: str) -> None:
     """Refuse a method that cannot be fitted in this form."""
     name = type(method).__name__
     if not getattr(getattr(method, "traits", None), "blockwise", False):
@@ -216,7 +221,7 @@ def check_method(method: Any, form: str) -> None:
         )
 
 
-def refuse_other_names(rows: Any, model: Any) -> None:
+def refuse_other_names(rows: DataFrame, model: Aggregator) -> None:
     """Refuse workers or labels that are text if the model has numbers, and vice versa."""
     types = dict(rows.dtypes)
     for role, names in ((WORKER, model.workers_), (LABEL, model.classes_)):
@@ -231,7 +236,7 @@ def _kind_of(kind: str) -> str:
     return {"string": "text", "boolean": "true or false"}.get(kind, "numbers")
 
 
-def _kind_of_names(names: Any) -> str:
+def _kind_of_names(names: Array) -> str:
     if names.dtype.kind == "O":
         return "text" if any(isinstance(name, str) for name in names) else "numbers"
     return {"b": "true or false", "U": "text"}.get(names.dtype.kind, "numbers")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from pyspark.ml import Estimator, Model
@@ -11,6 +12,7 @@ from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.util import MLReadable, MLWritable
 from sklearn.base import clone
 
+from crowdwise.base import Aggregator
 from crowdwise.errors import ParameterError, explain
 from crowdwise.spark.barrier import Job, fit_in_barrier
 from crowdwise.spark.crowd import Columns, Survey, check_method, refuse_other_names, survey
@@ -20,7 +22,11 @@ from crowdwise.spark.steps import StepEngine, encode_blocks
 from crowdwise.spark.storage import MethodReader, MethodWriter
 from crowdwise.spark.workers import describe_workers
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 FORMS = ("auto", "barrier", "steps")
+Fitted: TypeAlias = "tuple[Aggregator, DataFrame | None]"
 TEXT, NUMBER = TypeConverters.toString, TypeConverters.toInt
 
 
@@ -40,7 +46,9 @@ class CrowdParams(Params):
         text = "what to do with workers unknown to fit: average, ignore or error"
         self._add("unknownWorkers", text, "average")
 
-    def _add(self, name: str, text: str, default: Any, kind: Any = TEXT) -> None:
+    def _add(
+        self, name: str, text: str, default: object, kind: Callable[[Any], Any] = TEXT
+    ) -> None:
         setattr(self, name, Param(self, name, text, kind))
         self._setDefault(**{name: default})
 
@@ -49,7 +57,7 @@ class CrowdParams(Params):
         task, worker, label, weight = names
         return Columns(task, worker, label, weight or None)
 
-    def setParams(self, **params: Any) -> Self:  # noqa: N802  Spark's name
+    def setParams(self, **params: object) -> Self:  # noqa: N802  Spark's name
         """Set parameters by name."""
         unknown = [name for name in params if not self.hasParam(name)]
         if unknown:
@@ -90,7 +98,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         model.workers.show()  # worker, skill, confusion
     """
 
-    def __init__(self, method: Any, **params: Any) -> None:
+    def __init__(self, method: Aggregator, **params: object) -> None:
         super().__init__()
         self.method = method
         self._add("numRanks", "number of Spark tasks; 0 for one per core", 0, NUMBER)
@@ -98,7 +106,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         self._add("checkpointDir", "folder that all executors can write to", "")
         self.setParams(**params)
 
-    def _fit(self, dataset: Any) -> CrowdAggregatorModel:
+    def _fit(self, dataset: DataFrame) -> CrowdAggregatorModel:
         form = self._form(dataset)
         check_method(self.method, form)
         method = seeded(clone(self.method))
@@ -119,7 +127,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
             **{name: value for name, value in own.items() if model.hasParam(name)}
         )
 
-    def _form(self, dataset: Any) -> str:
+    def _form(self, dataset: DataFrame) -> str:
         """Return the form that was asked for, or the one that the session allows."""
         form = self.getOrDefault("form")
         if form not in FORMS:
@@ -131,21 +139,23 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         moves = str(conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true"
         return "steps" if moves or is_remote(dataset.sparkSession) else "barrier"
 
-    def _fit_barrier(self, method: Any, found: Survey, dealt: Any, n_ranks: int) -> tuple[Any, Any]:
+    def _fit_barrier(
+        self, method: Aggregator, found: Survey, dealt: DataFrame, n_ranks: int
+    ) -> Fitted:
         conf = dealt.sparkSession.conf
         job = Job(
             found.crowd,
             method,
             found.n_buckets,
             n_ranks,
-            int(conf.get("spark.task.cpus", "1")),
+            int(conf.get("spark.task.cpus", "1") or 1),
             secrets.token_bytes(32),
             secrets.token_hex(8),
             self.getOrDefault("checkpointDir") or None,
         )
         return fit_in_barrier(dealt, job)
 
-    def _fit_steps(self, method: Any, found: Survey, dealt: Any, _: int) -> tuple[Any, Any]:
+    def _fit_steps(self, method: Aggregator, found: Survey, dealt: DataFrame, _: int) -> Fitted:
         blocks = encode_blocks(dealt, found.crowd)
         folder = self.getOrDefault("checkpointDir")
         if folder:
@@ -181,11 +191,11 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
         the names of the tasks in the column ``task``.
     """
 
-    def __init__(self, method: Any, tasks: Any = None) -> None:
+    def __init__(self, method: Aggregator, tasks: DataFrame | None = None) -> None:
         super().__init__()
         self.method, self.tasks = method, tasks
 
-    def _transform(self, dataset: Any) -> Any:
+    def _transform(self, dataset: DataFrame) -> DataFrame:
         from pyspark.sql import types as st
 
         columns, fields = self._columns(), dataset.schema
@@ -209,7 +219,7 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
         return ordered.mapInArrow(infer, st.StructType(out))
 
     @property
-    def workers(self) -> Any:
+    def workers(self) -> DataFrame:
         """Return a frame with the skill and, if any, the confusion matrix of each worker.
 
         ``confusion[truth][label]`` is P(label | truth).
@@ -224,20 +234,22 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
         return MethodReader(cls)
 
 
-def seeded(method: Any) -> Any:
+def seeded(method: Aggregator) -> Aggregator:
     """Return the method with a seed, which all ranks must share."""
     if getattr(method, "random_state", 0) is None:
         method.set_params(random_state=secrets.randbelow(1 << 31))
     return method
 
 
-def is_remote(spark: Any) -> bool:
+def is_remote(spark: SparkSession) -> bool:
     """Return whether the session is one of Spark Connect, which has no barriers."""
     return not hasattr(spark, "_jsparkSession")
 
 
-def count_slots(spark: Any) -> int:
+def count_slots(spark: SparkSession) -> int:
     """Count how many Spark tasks can run at once."""
     if is_remote(spark):
         return int(spark.range(1 << 20).selectExpr("spark_partition_id() AS p").distinct().count())
-    return int(spark.sparkContext.defaultParallelism) // int(spark.conf.get("spark.task.cpus", "1"))
+    return int(spark.sparkContext.defaultParallelism) // int(
+        spark.conf.get("spark.task.cpus", "1") or 1
+    )

@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
+from crowdwise.base import Aggregator
 from crowdwise.errors import FileError, ParameterError, explain
-from crowdwise.spark.estimator import CrowdAggregator
+from crowdwise.spark.estimator import CrowdAggregator, CrowdAggregatorModel
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 KINDS = ("parquet", "csv", "json", "orc")
 
 
-def label_files(path: str, output: str, method: Any, **params: Any) -> Any:
+def label_files(
+    path: str, output: str, method: Aggregator, **params: object
+) -> CrowdAggregatorModel:
     """Fit the annotations at ``path``; write folders ``labels`` and ``workers`` of Parquet files.
 
     Paths are anything that Spark can read and write. The current session is used, such as that
@@ -38,7 +44,7 @@ def label_files(path: str, output: str, method: Any, **params: Any) -> Any:
     return model
 
 
-def read_files(spark: Any, path: str) -> Any:
+def read_files(spark: SparkSession, path: str) -> DataFrame:
     """Open a file or a folder of files as a frame; Parquet unless its name says otherwise."""
     from pyspark.errors import AnalysisException
 

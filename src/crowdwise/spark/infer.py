@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.grouping import find_words, is_word
+from crowdwise.base import Aggregator
 from crowdwise.errors import AnnotationError, explain
 from crowdwise.spark.rows import (
     LABEL,
     TASK,
     WEIGHT,
     WORKER,
+    Batches,
     find_changes,
     gather_rows,
     is_nothing,
@@ -23,27 +25,30 @@ from crowdwise.spark.rows import (
 from crowdwise.spark.tasks import column_of, hand_out, keeps_tasks
 from crowdwise.typing import Array, Floats
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 ROWS_AT_ONCE = 1 << 19
 UNKNOWN = "unknown worker"
 
 
 def infer_rows(
-    model: Any, unknown_workers: str, names: list[str]
-) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    model: Aggregator, unknown_workers: str, names: list[str]
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Make the function applied to a partition's rows, which Spark has sorted by task.
 
     ``names`` are the columns for the task, the label, its probability and that of every
     class; the last one is optional.
     """
 
-    def infer(batches: Iterable[Any]) -> Iterator[Any]:
+    def infer(batches: Batches) -> Iterator[pa.RecordBatch]:
         for rows in whole_tasks(gather_rows(batches, ROWS_AT_ONCE)):
             yield from infer_tasks(model, unknown_workers, names, rows)
 
     return infer
 
 
-def whole_tasks(tables: Iterable[Any]) -> Iterator[Any]:
+def whole_tasks(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield tables cut between two tasks."""
     import pyarrow
 
@@ -58,7 +63,9 @@ def whole_tasks(tables: Iterable[Any]) -> Iterator[Any]:
         yield held
 
 
-def infer_tasks(model: Any, unknown_workers: str, names: list[str], rows: Any) -> Iterator[Any]:
+def infer_tasks(
+    model: Aggregator, unknown_workers: str, names: list[str], rows: pa.Table
+) -> Iterator[pa.RecordBatch]:
     import pyarrow
 
     changes = find_changes(rows.column(TASK))
@@ -81,7 +88,7 @@ def infer_tasks(model: Any, unknown_workers: str, names: list[str], rows: Any) -
     yield from table.to_batches(max_chunksize=1 << 16)
 
 
-def as_annotations(model: Any, rows: Any, task: Array, n_tasks: int) -> Annotations:
+def as_annotations(model: Aggregator, rows: pa.Table, task: Array, n_tasks: int) -> Annotations:
     """Return the rows that count as annotations; tasks are numbers, unlabeled ones included."""
     import pyarrow
 
@@ -105,7 +112,7 @@ def as_annotations(model: Any, rows: Any, task: Array, n_tasks: int) -> Annotati
     )  # fmt: skip
 
 
-def refuse_unknown(labels: Any, code: Array, classes: Array) -> Array:
+def refuse_unknown(labels: pa.Array, code: Array, classes: Array) -> Array:
     """Return which labels are classes; refuse those that are neither classes nor missing."""
     known = code >= 0
     if known.all():
@@ -124,7 +131,7 @@ def refuse_unknown(labels: Any, code: Array, classes: Array) -> Array:
     return known
 
 
-def as_maps(posterior: Floats, classes: Any) -> Any:
+def as_maps(posterior: Floats, classes: pa.Array) -> pa.MapArray:
     """Return the probability of every class by name, one map per task."""
     import pyarrow
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from crowdwise.annotations import Cells
 from crowdwise.annotations.pairs import encode
-from crowdwise.inference.engines.ranks import Crowd
+from crowdwise.inference.engines.ranks import CrowdNames
 from crowdwise.typing import Array, Floats, Ints
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+Batches: TypeAlias = "Iterable[pa.RecordBatch]"
 ROWS_AT_ONCE = 1 << 18  # to encode at once, since the lookup table is built each time
 BUCKET, TASK, WORKER, LABEL, WEIGHT = "bucket", "task", "worker", "label", "weight"
 
 
-def gather_rows(batches: Iterable[Any], n_rows: int = ROWS_AT_ONCE) -> Iterator[Any]:
+def gather_rows(batches: Batches, n_rows: int = ROWS_AT_ONCE) -> Iterator[pa.Table]:
     """Yield Arrow tables of about as many rows, from the small batches that Spark sends."""
     import pyarrow
 
@@ -34,7 +39,7 @@ def gather_rows(batches: Iterable[Any], n_rows: int = ROWS_AT_ONCE) -> Iterator[
         yield pyarrow.Table.from_batches(held).combine_chunks()
 
 
-def deal_out(placed: Any, n_buckets: int, n_ranks: int) -> Any:
+def deal_out(placed: DataFrame, n_buckets: int, n_ranks: int) -> DataFrame:
     """Put the rows of each rank in one partition, sorted so that every task is contiguous."""
     from pyspark.sql import functions as sf
 
@@ -53,7 +58,7 @@ def is_nothing(name: object) -> bool:
     return name is None or (isinstance(name, float) and math.isnan(name))
 
 
-def look_up(column: Any, names: Array) -> Ints:
+def look_up(column: pa.Array, names: Array) -> Ints:
     """Return the number of each name; -1 for unknown ones."""
     import pyarrow
     from pyarrow import compute
@@ -62,7 +67,7 @@ def look_up(column: Any, names: Array) -> Ints:
     return compute.fill_null(compute.index_in(column, value_set=known), -1).to_numpy()
 
 
-def find_changes(column: Any) -> Array:
+def find_changes(column: pa.ChunkedArray) -> Array:
     """Return where a value differs from the one before, including the first."""
     from pyarrow import compute
 
@@ -75,14 +80,14 @@ def find_changes(column: Any) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class BucketRows:
     """Annotations in the order of their buckets and tasks, as numbers."""
 
     bucket: Ints  # (task,)
     start: Ints  # (task + 1,): its first annotation
     code: Ints  # (annotation,)
     weight: Floats | None
-    names: Any = None  # of the tasks, if they were asked for
+    names: Sequence[pa.Array] = ()  # of the tasks, if they were asked for
 
     def blocks(self, numbers: range) -> list[Cells]:
         """Return the cells of each of these buckets; tasks without rows are left out."""
@@ -95,10 +100,10 @@ class Rows:
         return Cells(self.start[low : high + 1] - begin, self.code[begin:end], weight)
 
 
-def read_rows(batches: Iterable[Any], crowd: Crowd, *, named: bool = False) -> Rows:
+def read_rows(batches: Batches, crowd: CrowdNames, *, named: bool = False) -> BucketRows:
     """Read rows that Spark has sorted by bucket and task; names become numbers."""
     buckets, starts, codes, weights, names, seen = [], [], [], [], [], 0
-    last: tuple[int, Any] | None = None
+    last: tuple[int, object] | None = None
     pairs = None if crowd.pairs.whole else crowd.pairs
     for table in gather_rows(batches):
         bucket, task = table.column(BUCKET).to_numpy(), table.column(TASK)
@@ -118,7 +123,7 @@ def read_rows(batches: Iterable[Any], crowd: Crowd, *, named: bool = False) -> R
         starts.append(place + seen)
         seen += len(bucket)
     if not codes:
-        return Rows(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32), None)
+        return BucketRows(np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0, np.int32), None)
     start = np.append(np.concatenate(starts), seen)
     weight = np.concatenate(weights) if weights else None
-    return Rows(np.concatenate(buckets), start, np.concatenate(codes), weight, names)
+    return BucketRows(np.concatenate(buckets), start, np.concatenate(codes), weight, names)

@@ -7,19 +7,23 @@ step sends the tables to them and adds the sums that come back, in the same orde
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crowdwise.annotations import Cells
 from crowdwise.inference.engines.blocks import Run
 from crowdwise.inference.engines.kernels import NO_CELLS, Block
-from crowdwise.inference.engines.ranks import Crowd, CrowdSweeps, cut_row
+from crowdwise.inference.engines.ranks import CrowdNames, CrowdSweeps, cut_row
 from crowdwise.inference.engines.sweeps import Edges, Work
-from crowdwise.spark.rows import BUCKET, read_rows
+from crowdwise.spark.rows import BUCKET, Batches, read_rows
 from crowdwise.typing import Array, Floats, Ints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 BLOCKS = {BUCKET: "int", "n_tasks": "long", "start": "binary", "code": "binary", "value": "binary"}
 FOUND = {BUCKET: "int", "found": "binary"}
@@ -31,7 +35,7 @@ def schema_of(columns: dict[str, str]) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in columns.items())
 
 
-def as_batch(columns: dict[str, str], row: Sequence[Any]) -> Any:
+def as_batch(columns: dict[str, str], row: Sequence[object]) -> pa.RecordBatch:
     """Return one row in the form that Spark expects."""
     import pyarrow
 
@@ -40,10 +44,10 @@ def as_batch(columns: dict[str, str], row: Sequence[Any]) -> Any:
     return pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def encode_blocks(dealt: Any, crowd: Crowd) -> Any:
+def encode_blocks(dealt: DataFrame, crowd: CrowdNames) -> DataFrame:
     """Return a frame with a row for every bucket that has tasks: its cells, as bytes."""
 
-    def encode(batches: Iterable[Any]) -> Iterator[Any]:
+    def encode(batches: Batches) -> Iterator[pa.RecordBatch]:
         rows = read_rows(batches, crowd)
         for bucket in np.unique(rows.bucket).tolist():
             (cells,) = rows.blocks(range(bucket, bucket + 1))
@@ -65,14 +69,14 @@ def read_block(row: dict[str, Any], label: Ints, n_classes: int, first: int) -> 
 class StepEngine(CrowdSweeps):
     """Blocks of tasks in a frame, made by :func:`encode_blocks`."""
 
-    crowd: Crowd
-    blocks: Any
+    crowd: CrowdNames
+    blocks: DataFrame
     first: dict[int, int]  # number of the first task of each block
     n_tasks: int
     n_threads: int | None = 1
 
     @classmethod
-    def of(cls, crowd: Crowd, blocks: Any) -> StepEngine:
+    def of(cls, crowd: CrowdNames, blocks: DataFrame) -> StepEngine:
         """Make the engine of a frame of blocks, which is read once."""
         first, seen = {}, 0
         for row in blocks.select(BUCKET, "n_tasks").orderBy(BUCKET).collect():
@@ -89,7 +93,7 @@ class StepEngine(CrowdSweeps):
         label, n_classes, first = self.pairs.label, self.n_classes, self.first
         nothing = work(Block(NO_CELLS, label, None, n_classes))
 
-        def find(batches: Iterable[Any]) -> Iterator[Any]:
+        def find(batches: Batches) -> Iterator[pa.RecordBatch]:
             for row in (row for batch in batches for row in batch.to_pylist()):
                 block = read_block(row, label, n_classes, first[row[BUCKET]])
                 yield as_batch(FOUND, [row[BUCKET], pickle.dumps(work(block))])
@@ -112,11 +116,11 @@ class StepEngine(CrowdSweeps):
 
 def add_blocks(
     work: Work, shapes: Shapes, label: Ints, n_classes: int, first: dict[int, int]
-) -> Callable[[Iterable[Any]], Iterator[Any]]:
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """Make the function that adds up the blocks of a partition, as far as consecutive."""
     place = {bucket: number for number, bucket in enumerate(first)}
 
-    def add(batches: Iterable[Any]) -> Iterator[Any]:
+    def add(batches: Batches) -> Iterator[pa.RecordBatch]:
         rows = [row for batch in batches for row in batch.to_pylist()]
         run = Run()
         for row in sorted(rows, key=lambda row: row[BUCKET]):

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.ml import Model
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWriter
 
+from crowdwise.base import Aggregator
 from crowdwise.persist import load, save
 from crowdwise.spark.tasks import keeps_tasks
 
@@ -38,7 +39,7 @@ class MethodWriter(MLWriter):
 class MethodReader(MLReader[Any]):
     """Reads what :class:`MethodWriter` wrote."""
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: type) -> None:
         super().__init__()
         self.kind = kind
 
@@ -56,7 +57,7 @@ class MethodReader(MLReader[Any]):
         return found
 
 
-def to_bytes(method: Any, *, fitted: bool) -> bytes:
+def to_bytes(method: Aggregator, *, fitted: bool) -> bytes:
     """Return the contents of the file that a method is saved to."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "method.safetensors"
@@ -64,7 +65,7 @@ def to_bytes(method: Any, *, fitted: bool) -> bytes:
         return path.read_bytes()
 
 
-def from_bytes(content: bytes, *, fitted: bool) -> Any:
+def from_bytes(content: bytes, *, fitted: bool) -> Aggregator:
     """Load the method from such a file; reading it runs none of its code."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "method.safetensors"

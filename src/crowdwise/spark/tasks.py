@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crowdwise.base import Aggregator
 from crowdwise.inference.engines.engine import Engine
 from crowdwise.inference.engines.kernels import Block
-from crowdwise.spark.rows import TASK
+from crowdwise.spark.rows import TASK, Batches
 from crowdwise.typing import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 ROWS_AT_ONCE = 1 << 16
 NOBODY = -1  # stands for all tasks in a model that has left theirs behind
 
 
-def keeps_tasks(method: Any) -> bool:
+def keeps_tasks(method: Aggregator) -> bool:
     """Whether a method, as a class, has numbers for each task."""
     return getattr(type(method), "_task_rows", None) is not Aggregator._task_rows
 
 
-def leave_tasks(method: Any, engine: Engine) -> Floats:
+def leave_tasks(method: Aggregator, engine: Engine) -> Floats:
     """Take the rows of a rank's tasks from a fitted method, which keeps the average alone."""
     ((name, rows),) = method._task_rows().items()
     flat, first = rows.reshape(len(rows), -1), engine.own_tasks[0]
@@ -39,7 +44,7 @@ def leave_tasks(method: Any, engine: Engine) -> Floats:
     return flat
 
 
-def pack_tasks(names: Any, rows: Floats) -> Iterator[bytes]:
+def pack_tasks(names: Sequence[pa.Array], rows: Floats) -> Iterator[bytes]:
     """Tasks and their rows, some at a time, as bytes."""
     import pyarrow
 
@@ -53,11 +58,11 @@ def pack_tasks(names: Any, rows: Floats) -> Iterator[bytes]:
         yield sink.getvalue().to_pybytes()
 
 
-def unpack_tasks(packed: Any, kind: Any, name: str) -> Any:
+def unpack_tasks(packed: DataFrame, kind: DataType, name: str) -> DataFrame:
     """A frame with the task, of a Spark type, and a column of rows, from a column ``content``."""
     from pyspark.sql import types as st
 
-    def unpack(batches: Iterable[Any]) -> Iterator[Any]:
+    def unpack(batches: Batches) -> Iterator[pa.RecordBatch]:
         import pyarrow
 
         for content in (row for batch in batches for row in batch.column("content")):
@@ -69,13 +74,13 @@ def unpack_tasks(packed: Any, kind: Any, name: str) -> Any:
     return packed.select("content").mapInArrow(unpack, st.StructType(fields))
 
 
-def column_of(method: Any) -> str:
+def column_of(method: Aggregator) -> str:
     """What the column of rows is called: as the attribute of the method, without its end."""
     (name,) = method._task_rows()
     return str(name).rstrip("_")
 
 
-def hand_out(method: Any, column: Any) -> Any:
+def hand_out(method: Aggregator, column: pa.Array) -> Aggregator:
     """The method with the rows of some tasks, numbered from 0; without one, the average."""
     ((name, average),) = method._task_rows().items()
     known = column.is_valid().to_numpy(zero_copy_only=False)

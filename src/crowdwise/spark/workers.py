@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from crowdwise.base import Aggregator
 from crowdwise.errors import AnnotationError
 from crowdwise.typing import Array, Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 ROWS_AT_ONCE = 1 << 14
 
 
-def describe_workers(model: Any) -> Any:
+def describe_workers(model: Aggregator) -> DataFrame:
     """Return a frame ``worker, skill, confusion``; null if the method has none."""
     import pyarrow
     from pyspark.sql import SparkSession
@@ -34,7 +39,7 @@ def describe_workers(model: Any) -> Any:
     return spark.createDataFrame(pyarrow.table(columns))
 
 
-def matrices_of(model: Any) -> Floats | None:
+def matrices_of(model: Aggregator) -> Floats | None:
     """Return P(label | truth) of each worker, if the method has it and it fits into memory."""
     try:
         return getattr(model, "confusion_", None)
@@ -42,14 +47,14 @@ def matrices_of(model: Any) -> Floats | None:
         return None
 
 
-def as_maps(matrices: Floats, classes: Any) -> Any:
+def as_maps(matrices: Floats, classes: pa.Array) -> pa.MapArray:
     """Return ``{truth: {label: probability}}`` of each worker."""
     import numpy as np
     import pyarrow
 
     n_workers, n_truths, n_labels = matrices.shape
 
-    def keys(n_maps: int, n: int) -> Any:
+    def keys(n_maps: int, n: int) -> pa.Array:
         return classes.take(pyarrow.array(np.tile(np.arange(n), n_maps)))
 
     def edges(n_maps: int, n: int) -> Array:
@@ -63,14 +68,14 @@ def as_maps(matrices: Floats, classes: Any) -> Any:
     )
 
 
-def as_arrow(names: Array) -> Any:
+def as_arrow(names: Array) -> pa.Array:
     """Return names as an Arrow array of text or numbers."""
     import pyarrow
 
     return pyarrow.array(names.tolist())
 
 
-def spark_type(kind: Any) -> str:
+def spark_type(kind: pa.DataType) -> str:
     """Return Spark's name for an Arrow type of names."""
     known = {"string": "string", "int64": "bigint", "double": "double", "bool": "boolean"}
     return known[str(kind)]

@@ -31,7 +31,7 @@ class PairBelief:
     counts: Floats  # (pair, truth): expected label counts
     pseudo: Floats  # (truth, label): added to those of every worker
     earlier: Floats | None = None  # (worker, truth, label): of other tasks
-    stranger: Floats | None = None  # (truth, label): all counts of a worker after the last
+    unknown: Floats | None = None  # (truth, label): all counts of workers after the last
 
     @classmethod
     def of_all(cls, counts: Floats, pseudo: Floats, earlier: Floats | None = None) -> Self:
@@ -46,7 +46,7 @@ class PairBelief:
             "counts": (self.counts, (len(pairs), n_truths)),
             "pseudo": (self.pseudo, (n_truths, n_classes)),
             "earlier": (self.earlier, (n_workers, n_truths, n_classes)),
-            "stranger": (self.stranger, (n_truths, n_classes)),
+            "unknown": (self.unknown, (n_truths, n_classes)),
         }
         if (pairs.n_workers, pairs.n_classes) != (n_workers, n_classes) or not pairs.is_sound:
             raise FormatError("Pairs of worker and label are not in rising order, or not there.")
@@ -137,9 +137,9 @@ class PairBelief:
         ours = self.pseudo * odds[heard].sum(axis=0)[:, None]
         return (added + ours) / max(int(heard.sum()), 1)
 
-    def with_stranger(self, counts: Floats) -> Self:
-        """Return the same with one more worker."""
-        return replace(self, stranger=counts)
+    def with_unknown(self, counts: Floats) -> Self:
+        """Return the same with these counts for the unknown worker."""
+        return replace(self, unknown=counts)
 
     def of(self, pairs: Pairs, *, expected: bool) -> Floats:
         """Return the table of other pairs: log P(label | truth), or its expectation."""
@@ -149,8 +149,8 @@ class PairBelief:
         known = pairs.worker < self.pairs.n_workers
         worker = np.where(known, pairs.worker, 0)
         table: Floats = log(self._rows(worker, pairs.label)) - log(self.total)[worker]
-        if self.stranger is not None:
-            new = log(self.stranger) - log(self.stranger.sum(axis=1, keepdims=True))
+        if self.unknown is not None:
+            new = log(self.unknown) - log(self.unknown.sum(axis=1, keepdims=True))
             table[~known] = new.T[pairs.label[~known]]
         return table
 

@@ -20,7 +20,7 @@ from crowdwise.typing import Array, Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Crowd:
+class CrowdNames:
     """The workers, the classes and the pairs that occur, which every rank knows."""
 
     workers: Array
@@ -38,7 +38,7 @@ class Elsewhere:
 class CrowdSweeps(StreamedSweeps):
     """Sweeps of an engine with a given crowd; posteriors are made where the rows are."""
 
-    crowd: Crowd
+    crowd: CrowdNames
 
     @property
     def workers(self) -> Array:
@@ -68,7 +68,7 @@ class CrowdSweeps(StreamedSweeps):
 class RankEngine(CrowdSweeps):
     """The blocks of one rank, starting at number ``first_block`` among all."""
 
-    crowd: Crowd
+    crowd: CrowdNames
     cells: Sequence[Cells]
     first_block: int = 0
     n_threads: int | None = 1

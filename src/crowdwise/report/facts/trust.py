@@ -6,7 +6,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.evaluate import Estimate, Independence, check_independence, reliability_table
-from crowdwise.evaluate.doubt import assess_labels
+from crowdwise.evaluate.label_uncertainty import assess_labels
 from crowdwise.typing import Floats, RandomState
 
 

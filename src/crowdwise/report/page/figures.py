@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -36,7 +35,7 @@ class Figure:
     reading: str
     picture: Markup
     columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[object]]
     key: tuple[tuple[Markup, str], ...] = ()  # marks and their meaning
 
 

@@ -1,15 +1,15 @@
 """The two tables that the page's script fills, sorts, searches and paginates."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from crowdwise.report.facts import Facts
 from crowdwise.report.facts.facts import to_plain
 from crowdwise.report.page.words import shorten
-from crowdwise.typing import Json
+from crowdwise.typing import Array, Json
 
 DIGITS = 4
 TASK_LETTERS, WORKER_LETTERS = 160, 120  # maximum length of names
@@ -26,9 +26,9 @@ class Column:
 
     title: str
     kind: str
-    values: Any
-    low: Any = None
-    high: Any = None
+    values: Array | Sequence[object]
+    low: Array | None = None
+    high: Array | None = None
     about: str = ""
 
     def for_script(self) -> Json:
@@ -105,7 +105,7 @@ def worker_table(facts: Facts) -> Table:
     return Table("workers", caption, columns, "Search workers", "Remark", order, "confusion")
 
 
-def round_values(value: Any) -> Any:
+def round_values(value: object) -> object:
     """Convert to plain values, with numbers rounded."""
     if isinstance(value, np.ndarray):
         cells = np.round(value, DIGITS)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+from crowdwise.typing import Json
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 
-def list_routes(app: Any) -> dict[str, list[dict[str, Any]]]:
+def list_routes(app: FastAPI) -> dict[str, list[Json]]:
     """List routes by role, with their parameters."""
-    spec, groups = app.openapi(), {"work": [], "lead": [], "admin": []}  # type: Any, dict[str, Any]
+    spec = app.openapi()
+    groups: dict[str, list[Json]] = {"work": [], "lead": [], "admin": []}
     for path, methods in spec["paths"].items():
         for method, about in methods.items():
             groups[about["tags"][0]].append(
@@ -21,7 +27,7 @@ def list_routes(app: Any) -> dict[str, list[dict[str, Any]]]:
     return groups
 
 
-def list_parameters(about: dict[str, Any]) -> list[tuple[str, str, str]]:
+def list_parameters(about: Json) -> list[tuple[str, str, str]]:
     """List name, place and description of each parameter."""
     hidden = ("authorization",)
     return [
@@ -31,7 +37,7 @@ def list_parameters(about: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def list_fields(spec: dict[str, Any], about: dict[str, Any]) -> list[tuple[str, str, str]]:
+def list_fields(spec: Json, about: Json) -> list[tuple[str, str, str]]:
     """List name, kind and description of each field of the body."""
     body = about.get("requestBody", {}).get("content", {}).get("application/json")
     if body is None:

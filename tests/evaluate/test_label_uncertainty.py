@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.evaluate import uncertainty, worker_quality
-from crowdwise.evaluate.doubt import assess_labels
+from crowdwise.evaluate.label_uncertainty import assess_labels
 from crowdwise.simulate import confused_crowd
 
 GOOD = [[0.9, 0.1], [0.25, 0.75]]
@@ -88,14 +88,14 @@ def test_more_confidence_is_wider_and_one_seed_gives_one_result(crowd):
 def test_labels_of_many_tasks_are_judged_by_a_sample(crowd, monkeypatch):
     posterior = DawidSkene().fit(crowd.annotations).posterior_
     whole = assess_labels(crowd.annotations, posterior).accuracy
-    monkeypatch.setattr("crowdwise.evaluate.doubt.ENOUGH", 500)
+    monkeypatch.setattr("crowdwise.evaluate.label_uncertainty.ENOUGH", 500)
     some = assess_labels(crowd.annotations, posterior).accuracy
     assert some.value == whole.value
     assert some.n_tasks == 500
     assert some.high - some.low > whole.high - whole.low
 
 
-def test_mistakes_are_told(crowd):
+def test_mistakes_show_in_the_figures(crowd):
     with pytest.raises(AnnotationError, match="no annotations"):
         uncertainty(crowd.annotations.filter(np.zeros(2500, dtype=bool)))
     with pytest.raises(ParameterError, match="confidence=2"):
@@ -103,6 +103,6 @@ def test_mistakes_are_told(crowd):
 
 
 def test_too_many_matrices_are_refused(monkeypatch):
-    monkeypatch.setattr("crowdwise.evaluate.doubt.MOST_CELLS", 100)
+    monkeypatch.setattr("crowdwise.evaluate.label_uncertainty.MOST_CELLS", 100)
     with pytest.raises(ParameterError, match="8 entries"):
         uncertainty([[0, 1], [1, 1]], confusion=True)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
 from crowdwise.embed import RLL, Encoder
-from crowdwise.embed.output import predict
+from crowdwise.embed.output_choice import predict
 from crowdwise.laws.checks import save_and_load
 from crowdwise.learn import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion

@@ -19,7 +19,7 @@ from crowdwise.learn.confusion_learner import expect
 from crowdwise.learn.raykar import turn
 from crowdwise.learn.search import Search, choose, deal_rows, penalties_for
 from crowdwise.learn.softmax_regression import softmax_regression
-from crowdwise.learn.starts import LabelsAlone
+from crowdwise.learn.starting_points import LabelsAlone
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.typing import Floats, Ints
 

@@ -8,7 +8,7 @@ from scipy.special import betaln
 from crowdwise import Annotations
 from crowdwise.aggregate import IBCC
 from crowdwise.inference import pooled_confusion
-from crowdwise.plan.heldout import POOLING, STRENGTHS, judge_workers
+from crowdwise.plan.other_labels import POOLING, STRENGTHS, judge_workers
 from crowdwise.simulate import confused_crowd, one_coin_confusion
 
 
