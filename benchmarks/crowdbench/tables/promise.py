@@ -57,14 +57,14 @@ TABLE = Table(
     title="Whether a promised share of labels is right, by real crowds played back",
     source="Data sets as published; see the page on data sets.",
     about=(
-        "A planner with its default settings buys labels until all tasks are done or no label "
-        "is left, one label per task at a time. Truths of tasks drawn at random are given, of at "
-        "most half of the tasks; without truths nothing is promised. Kept: whether each "
-        "time that something was promised at least that share of the labels was right, of the tasks that were done "
-        "and whose truth was not given; 1 where nothing was promised. Done: share of these tasks "
-        "of which the promise could be made in the end. Labels: share of the labels that were "
-        "bought; lower is better. At most 1,000 tasks of a set, drawn by the seed: 90% takes 44 "
-        "truths, 95% 90 and 99% 459, and sets of less than 918 tasks cannot show 99%."
+        "A planner with its default settings buys labels until all tasks are done or no label is "
+        "left, one label per task at a time. Truths of tasks drawn at random are given, of at "
+        "most half of the tasks; without truths nothing is promised. Kept: whether each time that"
+        " something was promised at least that share of the labels was right, of the tasks that "
+        "were done and whose truth was not given; 1 where nothing was promised. Done: share of "
+        "these tasks of which the promise could be made in the end. Labels: share of the labels "
+        "that were bought; lower is better. At most 1,000 tasks of a set, drawn by the seed: 90% "
+        "takes 44 truths, 95% 90 and 99% 459, and sets of less than 918 tasks cannot show 99%."
     ),
     rows=ROWS,
     columns={name: Column(partial(load, name, most=MOST_TASKS), redrawn=True) for name in SETS},
