@@ -155,7 +155,7 @@ def test_a_learner_may_say_who_is_good_at_what(crowd):
     Told.answers = lambda _, workers: (workers != 6).astype(float)
     plan = planner.next(crowd.annotations, 10, available=[5, 6, "new"])
     assert not (plan["worker"] == 6).any()
-    with pytest.raises(ParameterError, match="features of 149 tasks, but 150 tasks"):
+    with pytest.raises(ParameterError, match="X has 149 rows, but there are 150 tasks"):
         planner.set_params(skills=PredictedSkills(Told(), X[1:])).next(
             crowd.annotations, 5, available=[5]
         )
