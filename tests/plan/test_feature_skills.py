@@ -1,11 +1,12 @@
 """Skills that depend on the features of tasks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from crowdwise.errors import ParameterError
+from crowdwise.errors import AnnotationError
 from crowdwise.plan import FeatureSkills, Planner
 from crowdwise.plan.feature_skills import SPREADS, Judgments
 from crowdwise.simulate import ModelWorker, OneCoinWorker, simulate_crowd
@@ -101,6 +102,24 @@ def test_slopes_are_the_most_probable_ones():
     assert np.abs(found[:3] - true).max() < 0.6
 
 
-def test_features_of_other_tasks_are_refused(specialists):
-    with pytest.raises(ParameterError, match="X has 299 rows, but there are 300 tasks"):
-        Planner(skills=FeatureSkills(X[:-1])).next(specialists, available=[0, 1])
+@pytest.mark.parametrize(
+    ("bad", "what"),
+    [
+        (X[:-1], "X has 299 rows, but there are 300 tasks"),
+        (np.where(X > 1, np.nan, X), "values that are missing or infinite"),
+        (X.astype(str).astype(object) + "a", "not a number"),
+        (X[:, 0], "has shape"),
+    ],
+)
+def test_features_of_other_tasks_are_refused(specialists, bad, what):
+    with pytest.raises(AnnotationError, match=what):
+        Planner(skills=FeatureSkills(bad)).next(specialists, available=[0, 1])
+
+
+def test_a_frame_of_features_is_put_in_order_by_name(specialists):
+    shuffled = pd.DataFrame(X, index=specialists.tasks).sample(frac=1, random_state=0)
+    plain, by_name = (
+        Planner(target=1.0, skills=FeatureSkills(features)).next(specialists, available=[0, 1, 2])
+        for features in (X, shuffled)
+    )
+    pd.testing.assert_frame_equal(plain, by_name)

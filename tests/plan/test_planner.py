@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from crowdwise import Annotations
 from crowdwise.aggregate import IBCC, BayesBag, DawidSkene, OneCoin
-from crowdwise.errors import ParameterError
+from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.plan import (
     AccuracyGain,
     FewestLabels,
@@ -113,10 +113,10 @@ def test_good_workers_are_asked_first_and_nobody_for_everything(crowd):
 
 def test_only_pairs_that_are_offered_are_asked_for(crowd):
     votes = crowd.annotations
-    pairs = pd.DataFrame({"task": [0, 0, 1, 2, "none"], "worker": [7, 0, 7, 5, 1]})
+    pairs = pd.DataFrame({"task": [0, 0, 1, 2, "none"], "worker": [7, 0, 6, 5, 1]})
     plan = Planner(IBCC(), target=1.0).next(votes, 2, available=pairs)
     assert len(plan) == 2
-    assert set(map(tuple, plan[["task", "worker"]].to_numpy())) < {(0, 7), (0, 0), (1, 7), (2, 5)}
+    assert set(map(tuple, plan[["task", "worker"]].to_numpy())) < {(0, 7), (0, 0), (1, 6), (2, 5)}
     everything = Planner(IBCC(), target=1.0).next(votes, 9, available=pairs)
     assert (0, 0) in set(map(tuple, everything[["task", "worker"]].to_numpy()))  # the better one
     assert sorted(everything["task"]) == [0, 1, 2]
@@ -155,7 +155,7 @@ def test_a_learner_may_say_who_is_good_at_what(crowd):
     Told.answers = lambda _, workers: (workers != 6).astype(float)
     plan = planner.next(crowd.annotations, 10, available=[5, 6, "new"])
     assert not (plan["worker"] == 6).any()
-    with pytest.raises(ParameterError, match="X has 149 rows, but there are 150 tasks"):
+    with pytest.raises(AnnotationError, match="X has 149 rows, but there are 150 tasks"):
         planner.set_params(skills=PredictedSkills(Told(), X[1:])).next(
             crowd.annotations, 5, available=[5]
         )
@@ -248,6 +248,76 @@ def test_more_labels_are_forecast_to_help(crowd):
     assert future["accuracy"].iloc[-1] > future["accuracy"].iloc[0] + 0.05
     assert (future["low"] <= future["accuracy"]).all()
     assert_allclose(planner.forecast(300), future)
+
+
+def test_a_large_budget_is_forecast_in_full():
+    votes = confused_crowd(one_coin_confusion([0.7] * 8, 2), 100, 4, random_state=1).annotations
+    planner = Planner(IBCC()).look(votes)
+    many, few = planner.forecast(5_000), planner.forecast(500)
+    assert many["cost"].iloc[-1] == 5_000
+    first, same, most = (table["accuracy"] for table in (few.iloc[0], few.iloc[-1], many.iloc[-1]))
+    assert first + 0.03 < same < 0.95
+    assert most > 0.97
+    assert abs(many["accuracy"].iloc[1] - same) < 0.05  # also by 500 labels
+    with pytest.raises(ParameterError, match=r"2,000,000 labels of 100 tasks"):
+        planner.forecast(2e6)
+
+
+def test_nobody_is_asked_for_a_label_again(crowd):
+    votes = crowd.annotations
+    pairs = pd.DataFrame(
+        [(task, worker) for task in votes.tasks for worker in votes.workers],
+        columns=["task", "worker"],
+    )
+    plan = Planner(IBCC(), target=1.0).next(votes, 150, available=pairs)
+    assert len(plan) == votes.n_tasks
+    before = set(zip(votes.tasks[votes.task], votes.workers[votes.worker], strict=True))
+    assert not before & set(zip(plan["task"], plan["worker"], strict=True))
+
+
+def test_free_labels_are_asked_for_once_per_task(crowd):
+    plan = Planner(IBCC(), cost=0.0, target=1.0).next(crowd.annotations, 10)
+    assert len(plan) == plan["task"].nunique() == crowd.annotations.n_tasks
+
+
+@pytest.mark.parametrize("budget", [-1, np.nan, np.inf, "10", None])
+def test_what_is_not_an_amount_is_refused(crowd, budget):
+    planner = Planner(IBCC()).look(crowd.annotations)
+    for spend in (planner.spend, planner.forecast):
+        with pytest.raises(ParameterError, match=r"budget is .*\n.*finite number of 0 or more"):
+            spend(budget)
+
+
+@pytest.mark.parametrize("price", [-1, np.nan, np.inf, "1", None])
+def test_what_is_not_a_price_is_refused(crowd, price):
+    planner = Planner(IBCC(), cost={0: price, 1: 1.0}).look(crowd.annotations)
+    for available in (None, [0, 1]):
+        with pytest.raises(ParameterError, match="cost of a label by 0 is"):
+            planner.spend(5, available=available)
+    with pytest.raises(ParameterError, match="names no worker"):
+        planner.set_params(cost={}).spend(5)
+
+
+def test_what_is_not_a_list_of_workers_is_refused(crowd):
+    planner = Planner(IBCC()).look(crowd.annotations)
+    for available in ("abc", 5, [None], [[0, 1]]):
+        with pytest.raises((AnnotationError, ParameterError), match="list of names"):
+            planner.spend(5, available=available)
+    with pytest.raises(ParameterError, match="no column 'worker'"):
+        planner.spend(5, available=pd.DataFrame({"task": [0]}))
+    twice, once = (planner.spend(5, available=names) for names in ([0, 0], [0]))
+    pd.testing.assert_frame_equal(twice, once)
+
+
+def test_what_cannot_be_planned_is_refused(crowd):
+    with pytest.raises(ParameterError, match="no tasks, or no classes"):
+        Planner().look({})
+    for bad in (np.ones((3, 3)), np.full((150, 3), np.nan)):
+        with pytest.raises(ParameterError, match=r"finite numbers in the shape \(150, 3\)"):
+            Planner().take(crowd.annotations, bad)
+    skills = PredictedSkills(IBCC(), np.arange(150)[:, None])
+    with pytest.raises(ParameterError, match="IBCC does not predict who is good at what"):
+        Planner(IBCC(), skills=skills).next(crowd.annotations, 5, available=[0])
 
 
 def test_what_is_missing_is_reported(crowd):

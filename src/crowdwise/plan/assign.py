@@ -13,10 +13,10 @@ from crowdwise.inference.growing_arrays import number_repeats
 from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.policies import Policy
+from crowdwise.plan.prices import FREE
 from crowdwise.plan.skills import PairSkills, Skills
 from crowdwise.typing import Array, Floats, Ints
 
-FREE = 1e-9  # minimum price of a label, and maximum overspending
 CANDIDATES = 4  # tasks to choose from, per label that can be paid for
 MOST_PAIRS = 400_000  # compared; above it, each task chooses from some of the workers
 LEAST_WORKERS = 8  # that a task can always choose from
@@ -44,9 +44,13 @@ def pair_up(outlook: Outlook, best: Ints, workers: Ints) -> Pairings:
     row = np.tile(np.arange(each), len(best))
     if each < len(workers):  # a different part of the workers for each task
         row = (row + np.repeat(each * np.arange(len(best)), each)) % len(workers)
-    pairs = Pairings(np.repeat(best, each), row)
+    return unlabeled(outlook, Pairings(np.repeat(best, each), row), workers)
+
+
+def unlabeled(outlook: Outlook, pairs: Pairings, workers: Ints) -> Pairings:
+    """Leave out the pairs whose worker has labeled the task."""
     votes, among = outlook.votes, np.zeros(outlook.votes.n_tasks, dtype=bool)
-    among[best] = True
+    among[pairs.task] = True
     mine = among[votes.task]
     taken = votes.task[mine].astype(np.int64) * votes.n_workers + votes.worker[mine]
     asked = pairs.task * votes.n_workers + workers[pairs.row]
@@ -126,12 +130,12 @@ class Desk:
     def by_anyone(self, budget: float, price: float) -> pd.DataFrame:
         """Choose the tasks to label, without naming workers."""
         order, gain = self._order()
-        needed = ROW * budget / price
+        needed = ROW * budget / price if price > FREE else 0.0
         if needed > LARGE:
             what = f"{budget / price:,.0f} labels to ask for"
             fix = "give a smaller budget, or check the cost of a label"
             refuse_too_large("The plan", needed, what, fix, ParameterError)
-        n = int(budget / price + FREE)
+        n = int(budget / price + FREE) if price > FREE else len(order)  # free: one for each
         order = hedge(order, n - round(self.evenly * n), self.outlook.n_labels)
         rows = np.resize(order, n) if len(order) else order  # once more if money is left
         names = self.outlook.votes.tasks[rows]
@@ -141,6 +145,7 @@ class Desk:
         """Choose tasks and workers, each of whom gets at most twice an even share."""
         order, _ = self._order()
         n_labels = int(budget / price.min() + FREE) if len(price) else 0
+        n_labels = min(n_labels, len(order))  # each task gets one
         most = max(min(CANDIDATES * n_labels, MOST_PAIRS // LEAST_WORKERS), n_labels)
         best = hedge(order, most - round(self.evenly * most), self.outlook.n_labels)[:most]
         pairs = pair_up(self.outlook, best, locate(self.outlook.votes.workers, price.index))
@@ -153,7 +158,9 @@ class Desk:
         """Choose the best of these pairs of task and worker."""
         task = locate(self.outlook.votes.tasks, offered["task"].to_numpy())
         pairs = Pairings(task, locate(price.index.to_numpy(), offered["worker"].to_numpy()))
-        return self._choose(pairs[(task >= 0) & self.may[task]], budget, price, skills)
+        pairs = pairs[(task >= 0) & self.may[task]]
+        pairs = unlabeled(self.outlook, pairs, locate(self.outlook.votes.workers, price.index))
+        return self._choose(pairs, budget, price, skills)
 
     def _order(self) -> tuple[Ints, Floats]:
         """Return the tasks that may be labeled, best first, and the gain of each task."""

@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
+from crowdwise.base.fitting import refuse_flat
+from crowdwise.errors import AnnotationError, explain
 from crowdwise.plan.other_labels import EDGE, with_accuracy, without_own
 from crowdwise.plan.outlook import Outlook
-from crowdwise.plan.skills import PairSkills, Skills, refuse_other_tasks
+from crowdwise.plan.skills import PairSkills, Skills, task_rows
 from crowdwise.typing import FeaturesLike, Floats, Ints
 
 DIRECTIONS = 10  # leading ones of the features, in which competence may differ
@@ -32,7 +34,7 @@ class FeatureSkills(Skills):
     Parameters
     ----------
     X : array or frame
-        Features of the planner's tasks, in their order.
+        Features of the planner's tasks: a row for each, in their order or indexed by their names.
 
     Notes
     -----
@@ -46,18 +48,16 @@ class FeatureSkills(Skills):
 
     @cached_property
     def directions(self) -> Floats:
-        """The tasks by leading directions of their features, standardized; (task, direction)."""
-        X = np.asarray(self.X, dtype=np.float64)
+        """The rows of X by leading directions of the features, standardized."""
+        X = as_numbers(self.X)
         X = X - X.mean(axis=0)
         X = X / np.maximum(X.std(axis=0), 1e-9)
-        size = min(DIRECTIONS, *X.shape)
         left, _, _ = np.linalg.svd(X, full_matrices=False)
-        return left[:, :size] * np.sqrt(len(X))
+        return np.asarray(left[:, :DIRECTIONS] * np.sqrt(len(X)))
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        refuse_other_tasks(self.X, outlook)
-        plain, z = outlook.confusion(workers), self.directions
-        slopes = np.vstack([self._slopes(outlook), np.zeros(z.shape[1])])
+        plain, z = outlook.confusion(workers), self.directions[task_rows(self.X, outlook)]
+        slopes = np.vstack([find_slopes(outlook, z), np.zeros(z.shape[1])])
         slopes[-1] = slopes[:-1].mean(axis=0) if len(slopes) > 1 else 0.0  # of unknown workers
 
         def skills(task: Ints, row: Ints) -> tuple[Floats, Floats]:
@@ -69,22 +69,41 @@ class FeatureSkills(Skills):
 
         return skills
 
-    def _slopes(self, outlook: Outlook) -> Floats:
-        """Return how the log-odds of each worker being right follow the directions."""
-        votes = outlook.votes
-        rows = np.flatnonzero((votes.redundancy > 1)[votes.task] | outlook.known[votes.task])
-        rows = rows[:: len(rows) // MOST_LABELS + 1]
-        rows = rows[np.argsort(votes.worker[rows], kind="stable")]
-        if not len(rows):
-            return np.zeros((votes.n_workers, self.directions.shape[1]))
-        task, worker = votes.task[rows], votes.worker[rows]
-        others = [part for _, part, _ in without_own(votes, outlook.independent, rows)]
-        hit = np.exp(np.concatenate(others)[np.arange(len(rows)), votes.label[rows]])
-        judged = Judgments(self.directions[task], hit, task % FOLDS)
-        odds = logit(np.clip(outlook.judged.skills, EDGE, 1.0 - EDGE))[worker]
-        common = judged.slopes(odds, np.zeros_like(worker), 1)
-        odds += (judged.z * common).sum(axis=1)
-        return common + judged.slopes(odds, worker, votes.n_workers)
+
+def as_numbers(X: FeaturesLike) -> Floats:
+    """Return features as a table of finite numbers; anything else is refused."""
+    try:
+        table = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        what, where = "X holds something that is not a number.", str(error)
+    else:
+        if table.ndim != 2 or not table.shape[1]:
+            refuse_flat(table.shape)
+        bad = np.argwhere(~np.isfinite(table))
+        if not len(bad):
+            return table
+        what = f"X has {len(bad):,} values that are missing or infinite."
+        where = "row {}, column {}".format(*bad[0])
+    fix = "encode text and categories, and fill in what is missing"
+    raise AnnotationError(explain(what, first=where, expected="finite numbers", fix=fix))
+
+
+def find_slopes(outlook: Outlook, z: Floats) -> Floats:
+    """Return how the log-odds of each worker being right follow the directions."""
+    votes = outlook.votes
+    rows = np.flatnonzero((votes.redundancy > 1)[votes.task] | outlook.known[votes.task])
+    rows = rows[:: len(rows) // MOST_LABELS + 1]
+    rows = rows[np.argsort(votes.worker[rows], kind="stable")]
+    if not len(rows):
+        return np.zeros((votes.n_workers, z.shape[1]))
+    task, worker = votes.task[rows], votes.worker[rows]
+    others = [part for _, part, _ in without_own(votes, outlook.independent, rows)]
+    hit = np.exp(np.concatenate(others)[np.arange(len(rows)), votes.label[rows]])
+    judged = Judgments(z[task], hit, task % FOLDS)
+    odds = logit(np.clip(outlook.judged.skills, EDGE, 1.0 - EDGE))[worker]
+    common = judged.slopes(odds, np.zeros_like(worker), 1)
+    odds += (judged.z * common).sum(axis=1)
+    return common + judged.slopes(odds, worker, votes.n_workers)
 
 
 class Judgments:

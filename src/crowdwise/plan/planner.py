@@ -17,10 +17,11 @@ from crowdwise.base.params import check_params
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.plan.assign import FREE, Desk
-from crowdwise.plan.forecast import imagine
+from crowdwise.plan.assign import Desk
+from crowdwise.plan.forecast import count_labels, imagine
 from crowdwise.plan.outlook import Outlook, infer
 from crowdwise.plan.policies import FewestLabels, InformationGain, Policy
+from crowdwise.plan.prices import as_amount, list_prices, mean_price, read_offers
 from crowdwise.plan.promise import Promise, find_done, soften
 from crowdwise.plan.skills import PlainSkills, Skills
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, Names, RandomState
@@ -117,6 +118,11 @@ class Planner(BaseEstimator):
         """
         check_params(self)
         votes = as_annotations(annotations)
+        if not votes.n_tasks or not votes.n_classes:
+            fix = "declare them when the annotations are made, with tasks=[…] and classes=[…]"
+            raise ParameterError(
+                explain("There are no tasks, or no classes, to plan for.", fix=fix)
+            )
         codes = None if gold is None else as_gold(gold, votes)
         self.outlook_ = Outlook(votes, self._infer(votes, codes), codes)
         blind = self.outlook_ if codes is None else Outlook(votes, self._infer(votes, None))
@@ -135,6 +141,7 @@ class Planner(BaseEstimator):
             Class numbers of known truths, -1 for none.
         """
         check_params(self)
+        refuse_misfit(posterior, votes)
         self.outlook_ = Outlook(votes, clamp(posterior, gold), gold)
         return self._see(Outlook(votes, posterior), self.outlook_.posterior, posterior)
 
@@ -167,9 +174,9 @@ class Planner(BaseEstimator):
         budget : float, default=100
             Total amount they may cost.
         available : list of workers, or frame with the columns task and worker, optional
-            Available workers. Each gets tasks that the worker has not labeled, at most twice an
-            even share. A frame has the pairs that can be asked for, if not everyone may
-            label everything. By default anyone may label, and no worker is named.
+            Available workers. Each gets tasks that the worker has not labeled, and those of a
+            list at most twice an even share. A frame has the pairs that can be asked for, if not
+            everyone may label everything. By default anyone may label, and no worker is named.
         tasks : list of tasks, optional
             Tasks that may be labeled; by default all that are not done.
 
@@ -189,6 +196,7 @@ class Planner(BaseEstimator):
     ) -> pd.DataFrame:
         """Do :meth:`next` with the labels of the last :meth:`look`."""
         self._require_outlook()
+        budget = as_amount(budget, "budget")
         may = np.ones(self.outlook_.votes.n_tasks, dtype=bool)
         if tasks is not None:
             found = locate(self.outlook_.votes.tasks, tasks)
@@ -223,7 +231,6 @@ class Planner(BaseEstimator):
 
         Truths are drawn from the posterior, labels from the crowd's confusion matrix, and the
         policy chooses the tasks, ``n_draws`` times.
-        policy chooses the tasks, ``n_draws`` times.
 
         Returns
         -------
@@ -231,11 +238,11 @@ class Planner(BaseEstimator):
             ``cost``, the expected ``accuracy``, and ``low`` and ``high`` ends of 90% of draws.
         """
         self._require_outlook()
-        rng = check_random_state(random_state)
-        n_labels = int(budget / self._mean_cost + 1e-9)
+        rng, price = check_random_state(random_state), mean_price(self.cost)
+        n_labels = count_labels(as_amount(budget, "budget") / price, self.outlook_)
         start = self.outlook_.with_posterior(self._soft)
         draws = np.array([imagine(start, self._policy, n_labels, rng) for _ in range(n_draws)])
-        spent = np.linspace(0, n_labels, draws.shape[1]).round() * self._mean_cost
+        spent = np.linspace(0, n_labels, draws.shape[1]).round() * price
         low, high = np.quantile(draws, [0.05, 0.95], axis=0)
         table = {"cost": spent, "accuracy": draws.mean(axis=0), "low": low, "high": high}
         return pd.DataFrame(table)
@@ -270,34 +277,13 @@ class Planner(BaseEstimator):
         """Choose the best labels of some tasks for a budget."""
         desk = Desk(self._ahead, policy, may, self.min_labels, self.evenly)
         if available is None:
-            return desk.by_anyone(budget, self._mean_cost)
+            return desk.by_anyone(budget, mean_price(self.cost))
         skills = PlainSkills() if self.skills is None else self.skills
         if isinstance(available, pd.DataFrame):
-            price = self._prices(pd.unique(available["worker"]))
-            return desk.by_offers(budget, price, skills, available)
-        return desk.by_workers(budget, self._prices(available), skills)
-
-    @property
-    def _mean_cost(self) -> float:
-        """Return the mean price of a label over workers."""
-        costs = list(self.cost.values()) if isinstance(self.cost, Mapping) else [self.cost]
-        return max(float(np.mean(costs)), FREE)
-
-    def _prices(self, available: Names) -> pd.Series:
-        """Return the price of a label by each worker."""
-        names = list(available)
-        cost = self.cost if isinstance(self.cost, Mapping) else dict.fromkeys(names, self.cost)
-        missing = [name for name in names if name not in cost]
-        if missing:
-            raise ParameterError(
-                explain(
-                    f"There is no cost for the worker {missing[0]!r}.",
-                    expected="a cost for every available worker",
-                    fix="add its cost, or leave the worker out of available",
-                )
-            )
-        prices = [max(float(cost[name]), FREE) for name in names]
-        return pd.Series(prices, index=pd.Index(names, tupleize_cols=False), dtype=np.float64)
+            offers = read_offers(available)
+            prices = list_prices(self.cost, offers["worker"])
+            return desk.by_offers(budget, prices, skills, offers)
+        return desk.by_workers(budget, list_prices(self.cost, available), skills)
 
     def _require_outlook(self) -> None:
         if not hasattr(self, "outlook_"):
@@ -312,3 +298,15 @@ class Planner(BaseEstimator):
 def judge(posterior: Floats, gold: Ints) -> Floats:
     """Return whether each task's label is right, NaN if the truth is unknown."""
     return np.where(gold >= 0, (posterior.argmax(axis=1) == gold).astype(np.float64), np.nan)
+
+
+def refuse_misfit(posterior: Floats, votes: Annotations) -> None:
+    """Refuse anything but a probability of each class for each task."""
+    if np.shape(posterior) != (votes.n_tasks, votes.n_classes) or not np.isfinite(posterior).all():
+        raise ParameterError(
+            explain(
+                f"posterior has shape {np.shape(posterior)}, or is not finite.",
+                expected=f"finite numbers in the shape {(votes.n_tasks, votes.n_classes)}",
+                fix="give P(truth) of every task, in the order of annotations.tasks",
+            )
+        )

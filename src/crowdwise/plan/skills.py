@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import pandas as pd
 
+from crowdwise.base.fitting import order_by_name, refuse_other_rows
 from crowdwise.errors import ParameterError, explain
 from crowdwise.plan.other_labels import with_accuracy
 from crowdwise.plan.outlook import Outlook
@@ -55,7 +57,7 @@ class PredictedSkills(Skills):
     learner : LIA, or another learner with ``predict_worker_accuracy``
         A fitted learner. If it also has ``predict_response``, gains count by P(answer).
     X : array or frame
-        Features of the planner's tasks, in order.
+        Features of the planner's tasks: a row for each, in their order or indexed by their names.
 
     Notes
     -----
@@ -66,18 +68,27 @@ class PredictedSkills(Skills):
     X: FeaturesLike
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        refuse_other_tasks(self.X, outlook)
+        learner, order = self.learner, task_rows(self.X, outlook)
+        if not hasattr(learner, "workers_") or not hasattr(learner, "predict_worker_accuracy"):
+            raise ParameterError(
+                explain(
+                    f"This {type(learner).__name__} does not predict who is good at what.",
+                    expected="a fitted learner with predict_worker_accuracy, such as LIA",
+                    fix="fit it first: LIA().fit(X, annotations)",
+                )
+            )
         plain = outlook.confusion(workers)
         named = [i for i, worker in enumerate(workers) if worker >= 0]
         names = outlook.votes.workers[workers[named]]
-        known = np.isin(names, self.learner.workers_)
+        known = np.isin(names, learner.workers_)
+        X = self.X.iloc[order] if isinstance(self.X, pd.DataFrame) else self.X
         column = np.full(len(workers), -1)
         column[np.array(named, dtype=int)[known]] = np.arange(known.sum())
-        right = np.asarray(self.learner.predict_worker_accuracy(self.X, names[known]))
-        ask = getattr(self.learner, "predict_response", None)
+        right = np.asarray(learner.predict_worker_accuracy(X, names[known]))
+        ask = getattr(learner, "predict_response", None)
         response = np.ones_like(right)
-        if ask is not None and getattr(self.learner, "response_", None) is not None:
-            response = np.asarray(ask(self.X, names[known]))
+        if ask is not None and getattr(learner, "response_", None) is not None:
+            response = np.asarray(ask(X, names[known]))
 
         def skills(task: Ints, row: Ints) -> tuple[Floats, Floats]:
             confusion, answers, at = plain[row], np.ones(len(row)), column[row]
@@ -89,14 +100,13 @@ class PredictedSkills(Skills):
         return skills
 
 
-def refuse_other_tasks(X: FeaturesLike, outlook: Outlook) -> None:
-    """Refuse features that do not have a row for each task."""
-    n_rows = len(X) if hasattr(X, "__len__") else -1
-    if n_rows != len(outlook.posterior):
-        raise ParameterError(
-            explain(
-                f"X has {n_rows} rows, but there are {len(outlook.posterior)} tasks.",
-                expected="one row for each task, in the order of annotations.tasks",
-                fix="put the rows of X in the order of annotations.tasks",
-            )
-        )
+def task_rows(X: FeaturesLike, outlook: Outlook) -> Ints:
+    """Return the row of each task in X: by name, if X is a frame indexed by names of tasks."""
+    tasks = outlook.votes.tasks
+    order = order_by_name(X, tasks)
+    if order is not None:
+        return order
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else 0
+    if n_rows != len(tasks):
+        refuse_other_rows(n_rows, tasks)
+    return np.arange(n_rows)
