@@ -115,6 +115,5 @@ def test_promise_20_workers_who_are_available_are_named_once(files, capsys, name
 
 
 def test_promise_20_a_plan_beyond_memory_says_so(files, capsys):
-    for money in (("--budget", 5, "--cost", 0), ("--budget", 1e14)):
-        assert run("plan", files.votes, *money, *QUICK) == 2
-        assert "The plan would need about" in capsys.readouterr().err
+    assert run("plan", files.votes, "--budget", 1e14, *QUICK) == 2
+    assert "The plan would need about" in capsys.readouterr().err

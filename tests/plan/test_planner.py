@@ -278,6 +278,7 @@ def test_nobody_is_asked_for_a_label_again(crowd):
 def test_free_labels_are_asked_for_once_per_task(crowd):
     plan = Planner(IBCC(), cost=0.0, target=1.0).next(crowd.annotations, 10)
     assert len(plan) == plan["task"].nunique() == crowd.annotations.n_tasks
+    assert (plan["cost"] == 0).all()
 
 
 @pytest.mark.parametrize("budget", [-1, np.nan, np.inf, "10", None])

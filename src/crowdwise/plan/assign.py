@@ -13,7 +13,7 @@ from crowdwise.inference.growing_arrays import number_repeats
 from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.plan.outlook import Outlook
 from crowdwise.plan.policies import Policy
-from crowdwise.plan.prices import FREE
+from crowdwise.plan.prices import FREE, as_paid
 from crowdwise.plan.skills import PairSkills, Skills
 from crowdwise.typing import Array, Floats, Ints
 
@@ -139,7 +139,9 @@ class Desk:
         order = hedge(order, n - round(self.evenly * n), self.outlook.n_labels)
         rows = np.resize(order, n) if len(order) else order  # once more if money is left
         names = self.outlook.votes.tasks[rows]
-        return pd.DataFrame({"task": names, "worker": None, "gain": gain[rows], "cost": price})
+        return pd.DataFrame(
+            {"task": names, "worker": None, "gain": gain[rows], "cost": as_paid(price)}
+        )
 
     def by_workers(self, budget: float, price: pd.Series, skills: Skills) -> pd.DataFrame:
         """Choose tasks and workers, each of whom gets at most twice an even share."""
@@ -190,6 +192,6 @@ class Desk:
                 "task": votes.tasks[pairs.task[chosen]],
                 "worker": prices.index.to_numpy()[row],
                 "gain": gain[chosen],
-                "cost": price[row],
+                "cost": as_paid(price[row]),
             }
         )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import ParameterError, explain
-from crowdwise.typing import Names
+from crowdwise.typing import Floats, Names
 
 FREE = 1e-9  # minimum price of a label, and maximum overspending
 
@@ -29,6 +29,11 @@ def as_amount(value: object, what: str) -> float:
             fix="give an amount such as 100 or 0.05; leave out workers who cannot be paid",
         )
     )
+
+
+def as_paid(price: float | Floats) -> Floats:
+    """Return what is paid for labels of these prices: nothing for free ones."""
+    return np.where(np.asarray(price) > FREE, price, 0.0)
 
 
 def mean_price(cost: Cost) -> float:
