@@ -14,7 +14,7 @@ from crowdwise import progress
 from crowdwise.annotations import Annotations
 from crowdwise.base import Aggregator, Traits, at_least, by_worker
 from crowdwise.inference import Engine, normalize
-from crowdwise.inference.rows import sum_by_group
+from crowdwise.inference.rows import LabelRows, sum_by_group
 from crowdwise.typing import Floats, Ints, RandomState
 
 
@@ -138,14 +138,10 @@ class KOS(Aggregator):
 
 def edges_of(annotations: Annotations) -> Edges:
     """Return the annotations as signs, one for each task and worker."""
-    cells, n_workers, n_classes = annotations.cells, annotations.n_workers, annotations.n_classes
-    value = np.ones(len(cells.code)) if cells.value is None else cells.value
-    task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
-    worker, label = np.divmod(cells.code, n_classes)
-    pair, edge = np.unique(task * n_workers + worker, return_inverse=True)
-    sign, mass = (
-        sum_by_group(edge, part, len(pair)) for part in (value * (2.0 * label - 1.0), value)
-    )
+    rows, n_workers = LabelRows.of(annotations), annotations.n_workers
+    pair, edge = np.unique(rows.task * n_workers + rows.worker, return_inverse=True)
+    signed = rows.weight * (2.0 * rows.label - 1.0)
+    sign, mass = (sum_by_group(edge, part, len(pair)) for part in (signed, rows.weight))
     return Edges(pair // n_workers, pair % n_workers, sign, mass)
 
 

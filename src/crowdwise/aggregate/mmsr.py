@@ -13,6 +13,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.base import ConfusionModel, Traits, at_least, by_worker, one_of
 from crowdwise.inference import Engine, Posterior, normalize, one_coin_confusion
 from crowdwise.inference.moments import trimmed_mean
+from crowdwise.inference.rows import LabelRows
 from crowdwise.typing import Floats, Ints
 
 SIGN_STEPS = 100  # steps of the power iteration that identifies liars
@@ -123,7 +124,7 @@ class MMSR(ConfusionModel):
         labeled = engine.labels_per_worker() > 0
         margin = 1.0 / np.sqrt(n_tasks + 1.0)  # nobody is known to be perfect
         size, self.n_iter_ = rank_one(
-            pairs, self._spared(pairs.degree[labeled]), margin, self.max_iter, self.tol
+            pairs, self._count_trimmed(pairs.degree[labeled]), margin, self.max_iter, self.tol
         )
         skill = np.clip(size * signs(pairs), margin - 1.0 / max(n_classes - 1, 1), 1.0 - margin)
         self.prior_ = normalize(np.ones(n_classes))
@@ -131,7 +132,7 @@ class MMSR(ConfusionModel):
         self.confusion_ = one_coin_confusion(accuracy, n_classes)
         return self._posterior(engine)
 
-    def _spared(self, degree: Ints) -> int:
+    def _count_trimmed(self, degree: Ints) -> int:
         """Return how many pairs each worker leaves out on each side, given all degrees."""
         if not isinstance(self.n_trimmed, str):
             return int(self.n_trimmed)
@@ -140,19 +141,17 @@ class MMSR(ConfusionModel):
 
 def pairs_of(annotations: Annotations) -> WorkerPairs:
     """Compute the agreement of each pair of workers, scaled to 0 by chance and 1 at best."""
-    cells, n_classes = annotations.cells, annotations.n_classes
-    worker, label = np.divmod(cells.code, n_classes)
-    task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
-    common = meetings(task, worker, cells.value, annotations.n_workers)
-    agreed = meetings(task * n_classes + label, worker, cells.value, annotations.n_workers)
+    rows, n_classes = LabelRows.of(annotations), annotations.n_classes
+    choice, who = rows.task * n_classes + rows.label, (rows.worker, rows.weight)
+    common = meetings(rows.task, *who, annotations.n_workers)
+    agreed = meetings(choice, *who, annotations.n_workers)
     share = (agreed + common).data / common.data - 1.0  # the sum has all cells of common
     corrected = (n_classes * share - 1.0) / max(n_classes - 1, 1)
     return WorkerPairs(csr_array((corrected, common.indices, common.indptr), common.shape), common)
 
 
-def meetings(place: Ints, worker: Ints, value: Floats | None, n_workers: int) -> csr_array:
+def meetings(place: Ints, worker: Ints, weight: Floats, n_workers: int) -> csr_array:
     """Count how often two workers share a place, as a matrix with zero diagonal."""
-    weight = np.ones(len(place)) if value is None else value
     shape = int(place.max()) + 1, n_workers
     present = csr_array((weight, (place, worker)), shape=shape)
     met = (present.T @ present).tocoo()

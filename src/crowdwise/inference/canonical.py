@@ -11,9 +11,10 @@ from crowdwise.annotations.grouping import count_repeats
 from crowdwise.inference.engines.engine import Engine
 from crowdwise.inference.engines.kernels import Block
 from crowdwise.inference.fingerprints import Fingerprints, Hashes
+from crowdwise.inference.rows import as_columns
 from crowdwise.typing import Array, Floats, Ints
 
-MARGIN = 4.0  # times as many tasks are looked at as are wanted, the first time
+MARGIN = 4.0  # factor by which more tasks than needed are looked at, at first
 LAST = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -29,14 +30,11 @@ class ClearLabels:
 
     @classmethod
     def of(cls, block: Block, worker: Ints, n_workers: int) -> ClearLabels:
-        """Those of a block; ``worker`` is that of each pair."""
-        cells = block.cells if block.once is None else block.once
-        some = slice(cells.indptr[0], cells.indptr[-1])
-        task: Ints = np.repeat(np.arange(block.n_tasks), np.diff(cells.indptr))
-        code = cells.code[some].astype(np.int64)
-        if cells.value is not None:
-            counted = cells.value[some] > 0
-            task, code = task[counted], code[counted]
+        """Find them in a block; ``worker`` is that of each pair."""
+        task, code, weight = as_columns(block.cells if block.once is None else block.once)
+        code = code.astype(np.int64)
+        if weight is not None:
+            task, code = task[weight > 0], code[weight > 0]
         size = np.bincount(task, minlength=block.n_tasks)
         indptr = np.concatenate([[0], np.cumsum(size)])
         if count_repeats(indptr, worker[code], n_workers):
@@ -70,10 +68,10 @@ def count_shared(engine: Engine) -> tuple[int, int]:
 def sample_shared(
     engine: Engine, of: Fingerprints, shared: tuple[int, int], n_labels: int, least: int
 ) -> tuple[Annotations, Ints | None]:
-    """Such tasks, the first by their fingerprints, with about so many labels.
+    """Sample such tasks by their fingerprints, with about ``n_labels`` labels in all.
 
-    They come with all workers and classes, each in the order of the fingerprints, and with the
-    gold class of each task if any is known. ``shared`` is what :func:`count_shared` says.
+    The sample has all workers and classes, each in the order of the fingerprints, and the gold
+    class of each task if any is known. ``shared`` is what :func:`count_shared` returns.
     """
     n_shared, n_all = shared
     share = MARGIN * max(n_labels / n_all, least / n_shared)
@@ -104,7 +102,7 @@ def sample_shared(
 
 
 class _Lowest:
-    """Of a block, the shared tasks of lowest fingerprint: as many as could be wanted."""
+    """Finds a block's shared tasks of the lowest fingerprints, as many as may be needed."""
 
     def __init__(
         self, engine: Engine, of: Fingerprints, below: np.uint64, n_labels: int, least: int

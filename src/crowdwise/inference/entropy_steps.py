@@ -19,6 +19,7 @@ from crowdwise import compiled
 from crowdwise.inference.engines.engine import Engine
 from crowdwise.inference.engines.kernels import Block
 from crowdwise.inference.entropy_basis import Basis
+from crowdwise.inference.rows import as_columns
 from crowdwise.inference.simplex import gold_mask
 from crowdwise.typing import Array, Floats, Ints
 
@@ -154,11 +155,9 @@ class PlainBlock:
     @classmethod
     def of(cls, block: Block, worker: Ints, tables: Tables) -> Self:
         """Arrange the cells of a block as columns."""
-        cells = block.cells
-        some = slice(cells.indptr[0], cells.indptr[-1])
-        code, indptr = cells.code[some], cells.indptr - cells.indptr[0]
-        weight = np.ones(len(code)) if cells.value is None else cells.value[some]
-        task = np.repeat(np.arange(block.n_tasks), np.diff(indptr))
+        task, code, weight = as_columns(block.cells)
+        weight = np.ones(len(code)) if weight is None else weight
+        indptr = block.cells.indptr - block.cells.indptr[0]
         by_task = csr_array(
             (np.ones(len(code)), np.arange(len(code)), indptr), shape=(block.n_tasks, len(code))
         )

@@ -12,6 +12,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.inference.engines.engine import Engine
 from crowdwise.inference.engines.kernels import Block
 from crowdwise.inference.engines.memory import MemoryEngine
+from crowdwise.inference.rows import as_columns
 from crowdwise.typing import Floats, Ints
 
 Hashes = NDArray[np.uint64]
@@ -49,7 +50,7 @@ def color_workers(engine: Engine) -> Hashes:
     for _ in range(ROUNDS):
 
         def work(block: Block, sums: Floats, color: Hashes = color) -> None:
-            rows, n_classes = LabelRows.of(block, worker), block.n_classes
+            rows, n_classes = CountedLabels.of(block, worker), block.n_classes
             possible = rows.task * n_classes + rows.label
             choices, choice = number_choices(possible, block.n_tasks * n_classes)
             by_choice = scramble(add_up(choice, color[rows.worker], rows.weight, len(choices)))
@@ -72,7 +73,7 @@ class Fingerprints:
 
     def tasks(self, block: Block) -> Hashes:
         """Compute numbers of a block's tasks: who labeled them, as what, and who was right."""
-        rows = LabelRows.of(block, self.worker)
+        rows = CountedLabels.of(block, self.worker)
         given = scramble(self.classes)[rows.label]
         if block.gold is not None:
             given += (rows.label == block.gold[rows.task]).astype(np.uint64)
@@ -85,7 +86,7 @@ def fingerprint(engine: Engine) -> Fingerprints:
     worker, n_classes, workers = engine.pairs.worker, engine.n_classes, color_workers(engine)
 
     def work(block: Block, sums: Floats) -> None:
-        rows = LabelRows.of(block, worker)
+        rows = CountedLabels.of(block, worker)
         sums += add_parts(rows.label, workers[rows.worker], rows.weight, n_classes)
 
     _, (sums,) = engine.sum_blocks(work, [(len(SHIFTS), n_classes)])
@@ -93,7 +94,7 @@ def fingerprint(engine: Engine) -> Fingerprints:
 
 
 @dataclass(frozen=True)
-class LabelRows:
+class CountedLabels:
     """The annotations that count, as columns; a soft one is a row for every class."""
 
     task: Ints
@@ -103,13 +104,10 @@ class LabelRows:
 
     @classmethod
     def of(cls, block: Block, worker: Ints) -> Self:
-        """Those of a block; ``worker`` is that of each pair."""
-        cells = block.cells
-        some = slice(cells.indptr[0], cells.indptr[-1])
-        task: Ints = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
-        code, weight = cells.code[some], cells.value
+        """Find them in a block; ``worker`` is that of each pair."""
+        task, code, weight = as_columns(block.cells)
         if weight is not None:
-            weight = np.round(weight[some] * FINE) / FINE
+            weight = np.round(weight * FINE) / FINE
             counted = weight > 0
             task, code, weight = task[counted], code[counted], weight[counted]
         return cls(task, worker[code], block.label[code], weight)

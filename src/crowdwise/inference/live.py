@@ -21,6 +21,7 @@ from crowdwise.inference.engines.engine import Sums
 from crowdwise.inference.engines.memory import MemoryEngine
 from crowdwise.inference.growing_arrays import Growing, NameBook, number_repeats
 from crowdwise.inference.ledger import Fitted, Ledger, Snapshot
+from crowdwise.inference.rows import LabelRows
 from crowdwise.typing import Array, Floats, Ints
 
 BLOCK = 1 << 12  # approximate number of labels per visit
@@ -99,13 +100,9 @@ class LiveCrowd:
         workers[who] = self.workers.enroll(votes.workers[who])
         classes = self.classes.enroll(votes.classes)
         self._make_room()
-        cells = votes.cells
-        worker, label = np.divmod(cells.code, max(votes.n_classes, 1))
-        task = np.repeat(np.arange(votes.n_tasks), np.diff(cells.indptr))
-        weight = np.ones(len(task)) if cells.value is None else cells.value
-        order = self._order(votes)
-        task, worker, label = place[task], workers[worker], classes[label]
-        self._link(task[order], worker[order], label[order], weight[order])
+        rows, order = LabelRows.of(votes), self._order(votes)
+        task, worker, label = place[rows.task], workers[rows.worker], classes[rows.label]
+        self._link(task[order], worker[order], label[order], rows.weight[order])
         if gold is not None:
             given = gold >= 0
             self.gold.view[place[given]] = gold[given]

@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from crowdwise.errors import ParameterError, explain
 from crowdwise.inference.engines.kernels import Block
+from crowdwise.inference.rows import as_columns
 from crowdwise.typing import Array, Floats, Ints
 
 LONGEST = 1.0  # maximum step; where a function is flat, Newton's own would be far too long
@@ -59,11 +60,7 @@ class Normal:
 
 def responses_of(block: Block, worker: Ints) -> LabelResponses:
     """Return one row per cell of a block."""
-    cells = block.cells
-    some = slice(cells.indptr[0], cells.indptr[-1])
-    code = cells.code[some]
-    task = np.repeat(np.arange(block.n_tasks), np.diff(cells.indptr))
-    value = None if cells.value is None else cells.value[some]
+    task, code, value = as_columns(block.cells)
     return LabelResponses(task, worker[code], task * block.n_classes + block.label[code], value)
 
 

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, Cells
 from crowdwise.inference.simplex import normalize
 from crowdwise.typing import Floats, Ints
 
@@ -23,10 +23,9 @@ class LabelRows:
 
     @classmethod
     def of(cls, votes: Annotations) -> Self:
-        cells = votes.cells
-        task = np.repeat(np.arange(votes.n_tasks), np.diff(cells.indptr))
-        weight = np.ones(len(task)) if cells.value is None else cells.value
-        return cls(task, cells.code // votes.n_classes, cells.code % votes.n_classes, weight)
+        task, code, weight = as_columns(votes.cells)
+        weight = np.ones(len(task)) if weight is None else weight
+        return cls(task, code // votes.n_classes, code % votes.n_classes, weight)
 
     def by_class(self, value: Floats, shape: tuple[int, ...]) -> Floats:
         """Sum the weighted values by task and label."""
@@ -38,6 +37,13 @@ class LabelRows:
         for_it = sum_by_group(self.worker, self.weight * value, n_workers)
         against = sum_by_group(self.worker, self.weight * (1.0 - value), n_workers)
         return normalize(np.stack([for_it, against], axis=1) + smoothing)[:, 0]
+
+
+def as_columns(cells: Cells) -> tuple[Ints, Ints, Floats | None]:
+    """Return the task, counted from 0, the code and the value of each cell."""
+    some = slice(cells.indptr[0], cells.indptr[-1])
+    task = np.repeat(np.arange(cells.n_tasks), np.diff(cells.indptr))
+    return task, cells.code[some], None if cells.value is None else cells.value[some]
 
 
 def sum_by_group(group: Ints, value: Floats, n_groups: int) -> Floats:
