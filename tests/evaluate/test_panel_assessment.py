@@ -105,7 +105,7 @@ def test_advice_names_who_declined_and_who_guesses():
 
 def test_too_little_gold_is_refused():
     votes, truth = panel()
-    with pytest.raises(CrowdwiseError, match="of 3 tasks"):
+    with pytest.raises(CrowdwiseError, match="There are 3 gold labels"):
         assess_panel(votes, dict(enumerate(truth[:3].tolist())))
     few = assess_panel(votes, dict(enumerate(truth[:12].tolist())))
     assert np.isnan(few.dependence.effective_number.low)

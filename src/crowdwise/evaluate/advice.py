@@ -51,7 +51,8 @@ def advise_redundant(found: PanelAssessment) -> str:
     if not len(names):
         return ""
     shown = ", ".join(map(str, names[:MOST_NAMED])) + (" …" if len(names) > MOST_NAMED else "")
-    return f"Leave out {plural(len(names), 'judge')} ({shown}): the others tell 99% of what all do."
+    out = plural(len(names), "judge")
+    return f"Leave out {out} ({shown}): the others carry 99% of the information."
 
 
 def advise_more(found: PanelAssessment) -> str:

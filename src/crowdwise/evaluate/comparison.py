@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -123,14 +123,7 @@ def compare_methods(
     True
     """
     votes, methods = as_annotations(annotations), name_methods(methods)
-    if not 0 <= held_out < 1:
-        raise ParameterError(
-            explain(
-                f"held_out={held_out} is not a valid share of the labels.",
-                expected="0 or more, and less than 1",
-                fix="held_out=0.2 holds out a fifth of them, held_out=0 none",
-            )
-        )
+    _refuse_share(held_out)
     asked = choose_held_out(votes, held_out, random_state)
     settings = IntervalSettings(
         n_resamples=n_resamples, confidence=confidence, random_state=random_state
@@ -149,14 +142,7 @@ def compare_methods(
             rows[name] = {"note": str(error).partition("\n")[0]}
             labels.pop(name, None)
     if not labels:
-        raise ParameterError(
-            explain(
-                "No method could be fitted.",
-                first=f"{name}: {rows[name]['note']}",
-                expected="annotations that at least one of the methods can use",
-                fix="resolve the first problem, or choose other methods",
-            )
-        )
+        _refuse_all(rows)
     for name, row in compare_with_best(evidence, settings).items():
         rows[name] |= row
     agreement = share_labeled_alike(labels, list(methods))
@@ -212,6 +198,30 @@ def _as_estimator(method: Method | str) -> Method:
             )
         )
     return method
+
+
+def _refuse_share(held_out: float) -> None:
+    if not 0 <= held_out < 1:
+        raise ParameterError(
+            explain(
+                f"held_out={held_out} is not a valid share of the labels.",
+                expected="0 or more, and less than 1",
+                fix="held_out=0.2 holds out a fifth of them, held_out=0 none",
+            )
+        )
+
+
+def _refuse_all(rows: dict[str, Row]) -> NoReturn:
+    """Refuse a comparison in which every method has refused the data."""
+    name, row = next(iter(rows.items()))
+    raise ParameterError(
+        explain(
+            "No method could be fitted.",
+            first=f"{name}: {row['note']}",
+            expected="annotations that at least one of the methods can use",
+            fix="resolve the first problem, or choose other methods",
+        )
+    )
 
 
 def _table(rows: dict[str, Row], agreement: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from crowdwise.aggregate import JudgePanel
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.base import Aggregator
-from crowdwise.errors import AnnotationError, explain, plural
+from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.evaluate.intervals import NAN, Estimate
 from crowdwise.evaluate.judge_errors import Errors
 from crowdwise.inference.factors import solve
@@ -118,20 +119,10 @@ def dependence(
     >>> print(f"{float(found.effective_number):.1f} of {len(found.judges)}")
     2.7 of 4
     """
-    votes = as_annotations(annotations)
+    votes = keep_raters(as_annotations(annotations))
     check_size(votes)
     if truth is not None:
-        proba = np.eye(votes.n_classes + 1)[as_gold(truth, votes)][:, :-1]  # -1: no class
-        known = int(proba.sum())
-        if known < LEAST_TASKS:
-            what = f"There {'is' if known == 1 else 'are'} {plural(known, 'task')} with a truth."
-            raise AnnotationError(
-                explain(
-                    what,
-                    expected=f"{LEAST_TASKS} or more",
-                    fix="collect labels of more tasks by the same workers",
-                )
-            )
+        proba = place_truths(votes, truth)
     else:
         fitted = (JudgePanel() if model is None else clone(model)).fit(votes)
         proba = fitted.predict_proba(votes).to_numpy()
@@ -153,6 +144,49 @@ def dependence(
     if votes.about_workers is None or "family" not in votes.about_workers:
         kinds = "cluster " + (judges["cluster"] + 1).astype(str)
     return Dependence(number, pairs, judges, describe_families(found, kinds), note)
+
+
+def place_truths(votes: Annotations, truth: GoldLike) -> Floats:
+    """Return a row for each task, with 1 for its truth; all 0 if the truth is unknown."""
+    rows = np.eye(votes.n_classes + 1)[as_gold(truth, votes)][:, :-1]  # -1: no class
+    known = int(rows.sum())
+    if known < LEAST_TASKS:
+        raise AnnotationError(
+            explain(
+                f"There {'is' if known == 1 else 'are'} {plural(known, 'task')} with a truth.",
+                expected=f"{LEAST_TASKS} or more",
+                fix="give the truths of more tasks, drawn at random, or leave truth out",
+            )
+        )
+    return rows
+
+
+def keep_raters(votes: Annotations) -> Annotations:
+    """Drop labels of weight 0, and judges without any other label, about whom nothing is known."""
+    votes = drop_weightless(votes)
+    busy = np.bincount(votes.worker, minlength=votes.n_workers) > 0
+    if busy.all():
+        return votes
+    idle = votes.workers[~busy].tolist()
+    warnings.warn(
+        explain(
+            f"{plural(len(idle), 'judge')} without a label left out: {listing(idle)}.",
+            fix="check their outputs",
+        ),
+        stacklevel=3,
+    )
+    number = np.where(busy, np.cumsum(busy) - 1, -1).astype(np.int32)
+    about, declined = votes.about_workers, votes.declined
+    if declined is not None:
+        declined = declined[busy[declined[:, 1]]]
+        declined = np.column_stack([declined[:, 0], number[declined[:, 1]]])
+    return replace(
+        votes,
+        workers=votes.workers[busy],
+        worker=number[votes.worker],
+        about_workers=None if about is None else about[busy],
+        declined=declined,
+    )
 
 
 def check_size(votes: Annotations) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from crowdwise import progress
 from crowdwise.aggregate import JudgePanel
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.annotations.names import locate
 from crowdwise.annotations.order import as_numbers
 from crowdwise.base import Aggregator
@@ -131,17 +131,10 @@ def estimate(
         raise ParameterError(
             explain(f"of={of!r} is unknown.", expected=", ".join(KINDS), fix="choose one of these")
         )
-    votes = as_annotations(annotations)
+    votes = drop_weightless(as_annotations(annotations))
     place, truths = find_truths(gold, votes)
     value, scale = take_values(votes, truths, of, label)
-    if len(place) < LEAST_GOLD:
-        raise AnnotationError(
-            explain(
-                f"There {'is' if len(place) == 1 else 'are'} {plural(len(place), 'gold label')}.",
-                expected=f"{LEAST_GOLD} or more, of tasks drawn at random",
-                fix="label more tasks, drawn at random, and give them as gold",
-            )
-        )
+    refuse_little_gold(len(place))
     rng = check_random_state(random_state)
     fold = rng.permutation(len(place)) % min(n_folds, len(place))
     known = Known(votes, place, truths, value, fold)
@@ -159,6 +152,18 @@ def estimate(
         found.append(parts.combine(int(side.sum()) if finite else None, int(tails == "t")))
     scope = 0.0 if scale is None else float(np.ptp(scale))
     return conclude(found, confidence, tails, len(place), votes.n_tasks, scope)
+
+
+def refuse_little_gold(n_gold: int) -> None:
+    """Refuse gold labels that are too few for an interval."""
+    if n_gold < LEAST_GOLD:
+        raise AnnotationError(
+            explain(
+                f"There {'is' if n_gold == 1 else 'are'} {plural(n_gold, 'gold label')}.",
+                expected=f"{LEAST_GOLD} or more, of tasks drawn at random",
+                fix="label more tasks, drawn at random, and give them as gold",
+            )
+        )
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def choose_held_out(votes: Annotations, share: float, random_state: RandomState)
 def fit_to_rest(method: Method, votes: Annotations, X: FeaturesLike | None, asked: Array) -> Floats:
     """Fit without the held-out annotations and return the posterior."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the first fit has shown them
+        warnings.simplefilter("ignore", UserWarning)  # shown by the first fit already
         return as_array(fit_clone(method, votes.filter(~asked), X).posterior_)
 
 

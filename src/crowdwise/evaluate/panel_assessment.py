@@ -13,9 +13,14 @@ from crowdwise.aggregate import JudgePanel
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.annotations.order import as_numbers
-from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.evaluate.dependence import LEAST_TASKS, Dependence, dependence
-from crowdwise.evaluate.gold_estimate import LEAST_GOLD, GoldEstimate, estimate
+from crowdwise.errors import ParameterError, explain
+from crowdwise.evaluate.dependence import LEAST_TASKS, Dependence, dependence, keep_raters
+from crowdwise.evaluate.gold_estimate import (
+    LEAST_GOLD,
+    GoldEstimate,
+    estimate,
+    refuse_little_gold,
+)
 from crowdwise.evaluate.intervals import NAN, Estimate, wilson
 from crowdwise.io import as_annotations
 from crowdwise.io.gold import find_truths
@@ -96,7 +101,7 @@ def assess_panel(
     >>> print(f"{found.of}: {found.estimate.low:.2f} to {found.estimate.high:.2f}")
     share of 1: 0.48 to 0.65
     """
-    votes = as_annotations(annotations)
+    votes = keep_raters(as_annotations(annotations))
     known = Gold.of(votes, gold)
     rng = check_random_state(random_state)
     seed = int(rng.randint(1 << 30))
@@ -130,14 +135,7 @@ class Gold:
         if gold is None:
             return None
         place, values = find_truths(gold, votes)
-        if len(place) < LEAST_GOLD:
-            raise AnnotationError(
-                explain(
-                    f"There are gold labels of {len(place)} tasks of the panel.",
-                    expected=f"{LEAST_GOLD} or more, of tasks drawn at random",
-                    fix="label more tasks, drawn at random, and give them as gold",
-                )
-            )
+        refuse_little_gold(len(place))
         return cls(place, values, find_codes(votes, values), votes.tasks[place], votes.classes)
 
     @property

@@ -111,15 +111,7 @@ def replaceable(
     >>> found.replaceable, found.winning_rate
     (True, 1.0)
     """
-    if not 0 <= epsilon < 1 or not 0 < false_discovery < 1:
-        given = f"epsilon={epsilon} and false_discovery={false_discovery}"
-        raise ParameterError(
-            explain(
-                f"{given} are out of range.",
-                expected="shares below 1",
-                fix="give shares such as 0.05",
-            )
-        )
+    refuse_shares(epsilon, false_discovery)
     duels = Duels.of(once_per_worker(people), model)
     table = duels.test(epsilon, min_tasks)
     tested = table["p_value"].notna()
@@ -146,6 +138,18 @@ def replaceable(
     mean = float(table.loc[tested, "advantage"].mean())
     advantage = Estimate(mean, low, high, len(np.unique(duels.task)))
     return Replacement(rate >= 0.5, rate, advantage, table, ASSUMES)
+
+
+def refuse_shares(epsilon: float, false_discovery: float) -> None:
+    """Refuse numbers that are not shares."""
+    if not 0 <= epsilon < 1 or not 0 < false_discovery < 1:
+        raise ParameterError(
+            explain(
+                f"epsilon={epsilon} and false_discovery={false_discovery} are out of range.",
+                expected="shares below 1",
+                fix="give shares such as 0.05",
+            )
+        )
 
 
 @dataclass(frozen=True)

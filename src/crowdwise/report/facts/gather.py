@@ -81,14 +81,7 @@ def gather(
     (4, 2, 'BayesBag')
     """
     data = as_annotations(annotations)
-    if not data.n_annotations:
-        raise AnnotationError(
-            "There are no annotations.\n  expected: at least one with a label"
-            "\n  fix:      check that it is the right file, and that labels are not all empty"
-        )
-    for what, table in (("X", X), ("embedding", embedding)):
-        if table is not None:
-            align_rows(table, data, what)  # what does not fit is refused before any work
+    refuse_misfits(data, X, embedding)
     data, known, rare = merge_rare_classes(data, find_truths(data, truth))
     # A crowd simulated with the same seed must not share its random numbers with the report.
     random_state = int(check_random_state(random_state).randint(2**31 - 1))
@@ -103,7 +96,7 @@ def gather(
         posterior = main.posterior
         stage("measuring agreement")
         measures = agreement(once, random_state=random_state)
-        stage("judging workers")
+        stage("assessing workers")
         workers = worker_facts(once, posterior, known, main.model)
         stage("comparing methods")
         compared, note = method_facts(once, fits, main, known, random_state)
@@ -132,6 +125,21 @@ def gather(
             worker_map=worker_map(once, posterior, workers.number, workers.accuracy),
         )
         return replace(facts, findings=findings(facts))
+
+
+def refuse_misfits(data: Annotations, X: FeaturesLike, embedding: FeaturesLike) -> None:
+    """Refuse a crowd without labels, and tables that do not match its tasks, before any work."""
+    if not data.n_annotations:
+        raise AnnotationError(
+            explain(
+                "There are no annotations.",
+                expected="at least one with a label",
+                fix="check that it is the right file, and that labels are not all empty",
+            )
+        )
+    for what, table in (("X", X), ("embedding", embedding)):
+        if table is not None:
+            align_rows(table, data, what)
 
 
 def find_truths(data: Annotations, truth: Truths | None) -> pd.Series | None:
